@@ -1,0 +1,1 @@
+"""What an op costs: measured by onnxruntime, or estimated from its FLOPs and bytes."""

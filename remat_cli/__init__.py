@@ -1,0 +1,1 @@
+"""The command, and both ends of the pipeline: ONNX in, ONNX out."""

@@ -1,0 +1,48 @@
+"""Files that are written whole or not at all.
+
+Invariant: the destination either has its old content or all of the new one, whatever kills us in between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from remat_cli.errors import BadInput
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Write through a temporary file beside the destination, synced and then renamed over it."""
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent or Path(), prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error.strerror}") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error.strerror}; the old file, if any, is untouched") from error
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

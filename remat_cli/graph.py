@@ -1,0 +1,68 @@
+"""A training graph as the rest of remat sees it: ops in file order, values with known sizes.
+
+Invariant: every name is unique, every shape is static, `ops` stand in a runnable order, and each op's name can be used
+to refer to it in a plan. Weights, constants and inputs are resident; everything else is written by exactly one op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import onnx
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor: `dtype` is onnx.TensorProto's number, `bytes` what its elements occupy."""
+
+    name: str
+    dtype: int
+    shape: tuple[int, ...]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One node. `captures`: outer values that its subgraphs read; inputs left out are ''."""
+
+    name: str
+    op_type: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    node: onnx.NodeProto
+    captures: tuple[str, ...] = ()
+    backward: bool = False
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for name in (*self.inputs, *self.captures) if name))
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        return tuple(name for name in self.outputs if name)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """`model` holds the whole ONNX model with unique node names and static shapes; `path` is where it came from.
+
+    `model` may lack the bytes of external tensors: they stay where they are until they are needed.
+    """
+
+    path: Path
+    sha256: str
+    model: onnx.ModelProto
+    ops: tuple[Op, ...]
+    values: Mapping[str, Value]
+    inputs: tuple[str, ...]
+    weights: tuple[str, ...]  # initializers and constants
+    outputs: tuple[str, ...]
+    dims: Mapping[str, int] = field(default_factory=dict)  # symbolic dimensions that were bound
+    opsets: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def resident(self) -> int:
+        return sum(self.values[name].bytes for name in dict.fromkeys((*self.inputs, *self.weights)))

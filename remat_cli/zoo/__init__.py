@@ -1,0 +1,1 @@
+"""Well-known networks as forward ONNX models."""

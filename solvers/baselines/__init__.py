@@ -1,0 +1,1 @@
+"""What a user would have done without an optimizer, and the papers' comparisons."""

@@ -1,0 +1,154 @@
+"""Smaller equivalent problems, each with its way back.
+
+Invariant: `expand` turns any legal order of the smaller problem into a legal order of the original at the same peak,
+at a cost higher by exactly `fixed_cost` when views are free; a bound for the smaller one, plus `fixed_cost`, is a bound
+for the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from solvers.problem import RESIDENT, Node, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    problem: Problem
+    expand: Callable[[Sequence[int]], tuple[int, ...]]
+    shrink: Callable[[Sequence[int]], tuple[int, ...]]
+    fixed_cost: int = 0
+
+
+def contract(problem: Problem) -> Contraction:
+    """All reductions that keep the optimum, one after the other."""
+    return contract_views(problem)
+
+
+def contract_views(problem: Problem) -> Contraction:
+    """Let readers of a view read its base.
+
+    A view occupies nothing and holds its base, so whoever needs the view later needs the base, and nothing else. On
+    the way back each view is made again just before the first reader of each copy of its base. A view that is an
+    output is kept: its last copy has memory of its own.
+    """
+    is_view = [_is_free_view(problem, node) for node in problem.nodes]
+    if not any(is_view):
+        return Contraction(problem, tuple, tuple)
+    base = list(range(len(problem.sizes)))  # value -> the value whose memory it lives in, or RESIDENT
+    for node, view in zip(problem.nodes, is_view, strict=True):
+        if view:
+            for write, read in node.views:
+                base[write] = read if read == RESIDENT else base[read]
+    kept = [index for index, view in enumerate(is_view) if not view]
+    renumber, sizes = _renumber(problem, kept)
+    small = Problem(
+        nodes=tuple(_rebase(problem.nodes[index], base, renumber) for index in kept),
+        sizes=tuple(sizes),
+        outputs=tuple(renumber[value] for value in problem.outputs),
+        resident=problem.resident,
+        optional=frozenset(renumber[value] for value in problem.optional if value in renumber),
+        unread_stay=problem.unread_stay,
+    )
+    position = {index: place for place, index in enumerate(kept)}
+
+    def shrink(order: Sequence[int]) -> tuple[int, ...]:
+        return tuple(position[index] for index in order if index in position)
+
+    def expand(order: Sequence[int]) -> tuple[int, ...]:
+        return _with_views(problem, is_view, [kept[index] for index in order])
+
+    fixed = sum(node.cost for node, view in zip(problem.nodes, is_view, strict=True) if view)
+    return Contraction(small, expand, shrink, fixed)
+
+
+def _is_free_view(problem: Problem, node: Node) -> bool:
+    shared = {write for write, _ in node.views}
+    return (
+        bool(node.writes)
+        and shared == set(node.writes)
+        and not node.workspace
+        and not node.once
+        and not shared.intersection(problem.outputs)
+    )
+
+
+def _renumber(problem: Problem, kept: list[int]) -> tuple[dict[int, int], list[int]]:
+    values = sorted(value for index in kept for value in problem.nodes[index].writes)
+    return {value: place for place, value in enumerate(values)}, [problem.sizes[value] for value in values]
+
+
+def _rebase(node: Node, base: list[int], renumber: dict[int, int]) -> Node:
+    """The node in the smaller problem's numbers, reading bases where it read views of them."""
+    reads = (base[value] for value in node.reads)
+    return replace(
+        node,
+        reads=tuple(dict.fromkeys(renumber[value] for value in reads if value != RESIDENT)),
+        writes=tuple(renumber[value] for value in node.writes),
+        views=tuple(
+            (renumber[write], RESIDENT if read == RESIDENT or base[read] == RESIDENT else renumber[base[read]])
+            for write, read in node.views
+        ),
+        overwrites=tuple(
+            (renumber[write], renumber[base[read]]) for write, read in node.overwrites if base[read] != RESIDENT
+        ),
+    )
+
+
+def _with_views(problem: Problem, is_view: list[bool], order: list[int]) -> tuple[int, ...]:
+    """Put the views back: each where the first reader of a copy of its base wants it, or right after its base."""
+    writer = problem.writers()
+    fresh: set[int] = set()  # views made from the present copies of their bases
+    views_on: dict[int, list[int]] = {}  # value -> views directly on it
+    for index, node in enumerate(problem.nodes):
+        if is_view[index]:
+            for _, read in node.views:
+                views_on.setdefault(read, []).append(index)
+    wanted = _views_somebody_reads(problem, is_view, writer)
+    done: set[int] = set()
+    result: list[int] = []
+
+    def make(index: int) -> None:
+        if index in fresh:
+            return
+        for value in problem.nodes[index].reads:
+            if is_view[writer[value]]:
+                make(writer[value])
+        fresh.add(index)
+        done.add(index)
+        result.append(index)
+
+    def spoil(index: int) -> None:
+        for value in problem.nodes[index].writes:
+            for view in views_on.get(value, ()):
+                if view in fresh:
+                    fresh.discard(view)
+                spoil(view)
+
+    def make_unread(value: int) -> None:
+        """A view that no real node reads must run once all the same: while its base is surely there."""
+        for view in views_on.get(value, ()):
+            if view not in wanted and view not in done:
+                make(view)
+            for write in problem.nodes[view].writes:
+                make_unread(write)
+
+    make_unread(RESIDENT)
+    for index in order:
+        for value in problem.nodes[index].reads:
+            if is_view[writer[value]]:
+                make(writer[value])
+        result.append(index)
+        spoil(index)
+        for value in problem.nodes[index].writes:
+            make_unread(value)
+    return tuple(result)
+
+
+def _views_somebody_reads(problem: Problem, is_view: list[bool], writer: list[int]) -> set[int]:
+    wanted: set[int] = set()
+    for index in range(len(problem.nodes) - 1, -1, -1):
+        if not is_view[index] or index in wanted:
+            wanted.update(writer[value] for value in problem.nodes[index].reads if is_view[writer[value]])
+    return wanted

@@ -1,0 +1,1 @@
+"""The fusion-aware minimum cut, and memory traffic as a cost."""

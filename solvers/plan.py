@@ -1,0 +1,140 @@
+"""Plans, and `lower`: an order of computes made into the one plan it implies.
+
+Invariant: frees are forced. A copy is freed right after its last use before its value is next produced; what the
+runtime shares (views, overwritten reads) and never frees (copies nobody reads) is written into the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from solvers.problem import RESIDENT, Node, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """Give `value` the fresh register `register`; with `shares`, in the memory of that register and at no cost."""
+
+    value: int
+    register: int
+    bytes: int
+    shares: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Run `node`, each write into its register; None for an optional write that is left out."""
+
+    node: int
+    registers: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    register: int
+
+
+Statement = Allocate | Compute | Deallocate
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    statements: tuple[Statement, ...]
+
+    def order(self) -> tuple[int, ...]:
+        return tuple(s.node for s in self.statements if isinstance(s, Compute))
+
+
+class IllegalOrder(ValueError):
+    """An order that reads what was never produced, or leaves an output unproduced."""
+
+
+def lower(problem: Problem, order: Sequence[int]) -> Plan:
+    """The plan of an order. Raises IllegalOrder where something is read before it is produced."""
+    last_use, final = _lifetimes(problem, order)
+    builder = _Builder(problem)
+    for step, index in enumerate(order):
+        builder.compute(index, last_use[step], final[step])
+    return Plan(tuple(builder.statements))
+
+
+def _lifetimes(problem: Problem, order: Sequence[int]) -> tuple[list[set[int]], list[set[int]]]:
+    """For each step: the values whose copy ends there, and the writes that are the outputs' last copies."""
+    needed = set(problem.outputs)
+    unfinished = set(problem.outputs)
+    ends: list[set[int]] = []
+    final: list[set[int]] = []
+    for index in reversed(order):
+        node = problem.nodes[index]
+        ends.append({v for v in (*node.reads, *node.writes) if v not in needed})
+        final.append(unfinished.intersection(node.writes))
+        unfinished.difference_update(node.writes)
+        needed.difference_update(node.writes)
+        needed.update(node.reads)
+    if needed:
+        raise IllegalOrder(f"value {min(needed)} is needed but was never produced before that")
+    return ends[::-1], final[::-1]
+
+
+class _Builder:
+    """Walks forward, handing out registers and grouping those that share one block of memory."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.statements: list[Statement] = []
+        self.register: dict[int, int] = {}  # value -> its live copy
+        self.block: dict[int, int] = {}  # register -> the block it lives in
+        self.living: dict[int, int] = {}  # block -> live registers in it
+        self.count = 0
+
+    def compute(self, index: int, ends: set[int], final: set[int]) -> None:
+        node = self.problem.nodes[index]
+        reads = set(node.reads)
+        unread = [w for w in node.writes if w in ends]
+        skipped = {w for w in unread if w in self.problem.optional}
+        old = {r: self.register[r] for r in reads}
+        fresh: dict[int, int | None] = {
+            write: None if write in skipped else self._allocate(node, write, old, ends, write in final)
+            for write in node.writes
+        }
+        self.statements.append(Compute(index, tuple(fresh[w] for w in node.writes)))
+        for value in sorted(reads & ends):
+            self._free(old[value])
+        for write, new in fresh.items():
+            if new is None:
+                continue
+            self.register[write] = new
+            if write in ends and not self.problem.unread_stay:
+                self._free(new)
+
+    def _allocate(self, node: Node, write: int, old: dict[int, int], ends: set[int], final: bool) -> int:
+        self.count += 1
+        new = self.count
+        shares, size = self._shared(node, write, old, ends, final)
+        if shares is None:
+            self.block[new] = new
+        else:
+            self.block[new] = self.block[shares]
+        self.living[self.block[new]] = self.living.get(self.block[new], 0) + 1
+        self.statements.append(Allocate(write, new, size, shares))
+        return new
+
+    def _shared(
+        self, node: Node, write: int, old: dict[int, int], ends: set[int], final: bool
+    ) -> tuple[int | None, int]:
+        """The register whose memory the write lives in, if any, and the bytes it takes of its own."""
+        if final:  # an output's last copy is handed to the caller: the runtime always gives it its own memory
+            return None, self.problem.sizes[write]
+        for view, base in node.views:
+            if view == write:
+                return (None, 0) if base == RESIDENT else (old[base], 0)
+        for over, read in node.overwrites:
+            alone = read in ends and self.living[self.block[old[read]]] == 1
+            if over == write and alone and self.problem.sizes[over] == self.problem.sizes[read]:
+                return old[read], 0
+        return None, self.problem.sizes[write]
+
+    def _free(self, register: int) -> None:
+        self.statements.append(Deallocate(register))
+        self.living[self.block[register]] -= 1

@@ -1,0 +1,151 @@
+"""The vocabulary: what is asked of a solver, and what it answers. Integers only: indices, bytes, nanoseconds.
+
+Invariant: a Problem that `faults` finds nothing in can be scheduled by running its nodes in the order given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+RESIDENT = -1  # stands for the base of a view whose base is an input or a weight, and so always there
+
+
+class Kind(Enum):
+    """How an op can share a kernel with its neighbours; only the minimum cut and the traffic model ask."""
+
+    OPAQUE = "opaque"  # a kernel of its own, cheap or unknown
+    POINTWISE = "pointwise"
+    REDUCTION = "reduction"
+    CONCAT = "concat"
+    COMPUTE = "compute"  # compute-bound: matrix products, convolutions
+    VIEW = "view"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One op. Values are indices into `Problem.sizes`; a node may write several, each freed on its own."""
+
+    cost: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    workspace: int = 0  # held only while the node runs
+    once: bool = False  # random, or with an effect: never computed twice
+    views: tuple[tuple[int, int], ...] = ()  # (write, read or RESIDENT): the write is a view of the read
+    overwrites: tuple[tuple[int, int], ...] = ()  # (write, read): takes its place if this is the read's last use
+    backward: bool = False
+    kind: Kind = Kind.OPAQUE
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Nodes stand in an order in which each could run; `outputs` are in memory at the end."""
+
+    nodes: tuple[Node, ...]
+    sizes: tuple[int, ...]
+    outputs: tuple[int, ...]
+    resident: int = 0  # inputs and weights: always there, counted in every peak
+    optional: frozenset[int] = frozenset()  # writes a compute may leave out when nobody reads that copy
+    unread_stay: bool = False  # the runtime never frees a copy that nobody reads (unless it was left out)
+
+    def writers(self) -> list[int]:
+        """The node that writes each value."""
+        writer = [-1] * len(self.sizes)
+        for index, node in enumerate(self.nodes):
+            for value in node.writes:
+                writer[value] = index
+        return writer
+
+    def readers(self) -> list[list[int]]:
+        """The nodes that read each value, in order."""
+        found: list[list[int]] = [[] for _ in self.sizes]
+        for index, node in enumerate(self.nodes):
+            for value in dict.fromkeys(node.reads):
+                found[value].append(index)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What an anytime solver knows so far; `order` only when it is better than the last one reported."""
+
+    seconds: float
+    cost: int | None = None
+    bound: float | None = None
+    order: tuple[int, ...] | None = None
+
+
+def _nobody_listens(_: Progress) -> None:
+    return None
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long and how well; `report` hears of progress, `stopped` says that the user has had enough."""
+
+    seconds: float = 60.0
+    gap: float = 0.001
+    seed: int = 0
+    threads: int = 2
+    report: Callable[[Progress], None] = _nobody_listens
+    stopped: Callable[[], bool] = _never
+
+
+class Status(Enum):
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An order of computes, repeats allowed; its cost and peak are for `simulate` to say.
+
+    OPTIMAL and FEASIBLE: `order` fits the budget. INFEASIBLE (a proof) and UNKNOWN: `order`, if any, is the one
+    of least peak that was found. `bound`: what no schedule in the class that `notes` names can cost less than.
+    """
+
+    status: Status
+    order: tuple[int, ...] | None
+    bound: float | None = None
+    notes: tuple[str, ...] = ()
+    peak_bound: int | None = None  # no schedule can have a lower peak
+
+
+Solver = Callable[[Problem, int, Limits], Result]
+
+
+def faults(problem: Problem) -> Iterator[str]:
+    """Everything wrong with a problem, in words; nothing for one that can be scheduled."""
+    count = len(problem.sizes)
+    written: set[int] = set()
+    for value, size in enumerate(problem.sizes):
+        if size < 0:
+            yield f"value {value} has a negative size: {size}"
+    for index, node in enumerate(problem.nodes):
+        if node.cost < 0 or node.workspace < 0:
+            yield f"node {index} has a negative cost or workspace"
+        for value in (*node.reads, *node.writes):
+            if not 0 <= value < count:
+                yield f"node {index} touches value {value}, which does not exist"
+        for value in node.reads:
+            if value not in written:
+                yield f"node {index} reads value {value} before any node writes it"
+        for value in node.writes:
+            if value in written:
+                yield f"node {index} writes value {value}, which is already written"
+            written.add(value)
+        for write, read in (*node.views, *node.overwrites):
+            if write not in node.writes or (read != RESIDENT and read not in node.reads):
+                yield f"node {index} shares ({write}, {read}), which it does not write and read"
+    for value in (*problem.outputs, *problem.optional):
+        if value not in written:
+            yield f"value {value} is an output or optional, but no node writes it"
+    if problem.resident < 0:
+        yield f"the resident size is negative: {problem.resident}"

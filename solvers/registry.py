@@ -1,0 +1,43 @@
+"""Every method, in order of preference: one literal table that help, docs and tests read.
+
+Invariant: names a method's place without importing it, so that `--help` stays quick.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+
+from solvers.problem import Solver
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What a user chooses by. The columns are those of Checkmate's Table 1, and then some."""
+
+    place: str  # "package.module:function"
+    says: str
+    general: bool  # any graph, not only chains
+    cost_aware: bool
+    memory_aware: bool
+    proof: bool  # can prove an optimum or a bound
+    typical: str  # time on a graph of 2000 nodes
+    options: tuple[str, ...] = ()  # keyword arguments beyond the signature that all share
+
+    def load(self) -> Solver:
+        module, function = self.place.split(":")
+        solver: Solver = getattr(import_module(module), function)
+        return solver
+
+
+METHODS: dict[str, Method] = {
+    "checkpoint-all": Method(
+        "solvers.baselines.checkpoint_all:solve",
+        "keep everything, compute nothing twice",
+        True,
+        False,
+        False,
+        False,
+        "0 s",
+    ),
+}

@@ -1,0 +1,60 @@
+"""From a problem and a method to a plan that is known to be legal: contract, solve, expand, lower, simulate.
+
+Invariant: cost, peak and legality are `simulate`'s word; a plan over its budget never leaves with a good status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from solvers.contract import contract
+from solvers.plan import Plan, lower
+from solvers.problem import Limits, Problem, Progress, Result, Solver, Status
+from solvers.simulate import Outcome, simulate
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A solver's answer in the terms of the problem as it was asked."""
+
+    result: Result
+    plan: Plan | None
+    outcome: Outcome | None
+
+
+def evaluate(problem: Problem, order: Sequence[int]) -> tuple[Plan, Outcome]:
+    plan = lower(problem, order)
+    return plan, simulate(problem, plan)
+
+
+def baseline(problem: Problem) -> tuple[Plan, Outcome]:
+    """Every node once, in the order given."""
+    return evaluate(problem, range(len(problem.nodes)))
+
+
+def schedule(problem: Problem, budget: int, solver: Solver, limits: Limits) -> Schedule:
+    """Ask `solver` for an order of `problem` within `budget` bytes, and hold it to that."""
+    smaller = contract(problem)
+
+    def report(progress: Progress) -> None:
+        limits.report(
+            replace(
+                progress,
+                cost=None if progress.cost is None else progress.cost + smaller.fixed_cost,
+                bound=None if progress.bound is None else progress.bound + smaller.fixed_cost,
+                order=None if progress.order is None else smaller.expand(progress.order),
+            )
+        )
+
+    answer = solver(smaller.problem, budget, replace(limits, report=report))
+    bound = None if answer.bound is None else answer.bound + smaller.fixed_cost
+    order = None if answer.order is None else smaller.expand(answer.order)
+    result = replace(answer, bound=bound, order=order)
+    if order is None:
+        return Schedule(result, None, None)
+    plan, outcome = evaluate(problem, order)
+    if answer.status in (Status.OPTIMAL, Status.FEASIBLE) and outcome.peak > budget:
+        note = f"the method's schedule needs {outcome.peak} bytes once all effects are counted"
+        result = replace(result, status=Status.UNKNOWN, notes=(*result.notes, note))
+    return Schedule(result, plan, outcome)

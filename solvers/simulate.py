@@ -1,0 +1,190 @@
+"""What a plan costs and needs: walks it forward and believes nothing.
+
+Invariant: shares no code with any solver nor with `lower`. Every read must be there, every write must have its place,
+every node must have run, every output must be there at the end, and nothing may be freed that the runtime would keep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from solvers.plan import Allocate, Compute, Deallocate, Plan
+from solvers.problem import RESIDENT, Problem
+
+
+class IllegalPlan(ValueError):
+    """A plan that could not be run; the message names the statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What running the plan costs and needs, and where it needs most."""
+
+    cost: int
+    peak: int
+    peak_step: int  # index of the compute (in the order) during which the peak is reached
+    peak_values: tuple[int, ...]  # what is in memory then, resident things aside
+    memory: tuple[int, ...]  # bytes in use during each compute
+
+
+@dataclass(slots=True)
+class _Copy:
+    value: int
+    block: int
+    written: bool = False
+    read: bool = False
+
+
+@dataclass(slots=True)
+class _Memory:
+    copies: dict[int, _Copy] = field(default_factory=dict)  # register -> live copy
+    latest: dict[int, int] = field(default_factory=dict)  # value -> register of its newest written copy
+    bytes: dict[int, int] = field(default_factory=dict)  # block -> its size
+    holders: dict[int, int] = field(default_factory=dict)  # block -> live registers in it
+    used: int = 0
+
+
+def simulate(problem: Problem, plan: Plan) -> Outcome:
+    """Run the plan on paper. Raises IllegalPlan at the first statement that could not be carried out."""
+    memory = _Memory()
+    ran = [0] * len(problem.nodes)
+    seen: set[int] = set()
+    pending: list[int] = []  # registers allocated for the next compute
+    must_end: list[int] = []  # reads overwritten by the last compute: to be freed before the next
+    usage: list[int] = []
+    peak, peak_step, cost = problem.resident, 0, 0
+    peak_values: tuple[int, ...] = ()
+
+    for place, statement in enumerate(plan.statements):
+        where = f"statement {place}"
+        match statement:
+            case Allocate():
+                if statement.register in seen:
+                    raise IllegalPlan(f"{where}: register {statement.register} is allocated twice")
+                seen.add(statement.register)
+                pending.append(statement.register)
+                _allocate(memory, statement, where)
+            case Deallocate():
+                _deallocate(problem, memory, statement.register, where)
+            case Compute():
+                if any(register in memory.copies for register in must_end):
+                    raise IllegalPlan(f"{where}: an overwritten value is still held")
+                must_end = _compute(problem, memory, statement, pending, where)
+                pending = []
+                node = problem.nodes[statement.node]
+                ran[statement.node] += 1
+                cost += node.cost
+                now = problem.resident + memory.used + node.workspace
+                usage.append(now)
+                if now > peak or len(usage) == 1:
+                    peak, peak_step = now, len(usage) - 1
+                    peak_values = tuple(sorted(copy.value for copy in memory.copies.values()))
+    _check_end(problem, memory, ran, pending, must_end)
+    return Outcome(cost, peak, peak_step, peak_values, tuple(usage))
+
+
+def _allocate(memory: _Memory, statement: Allocate, where: str) -> None:
+    block = statement.register
+    if statement.shares is not None:
+        if statement.shares not in memory.copies:
+            raise IllegalPlan(f"{where}: shares register {statement.shares}, which is not held")
+        if statement.bytes:
+            raise IllegalPlan(f"{where}: shares memory and asks for {statement.bytes} bytes of its own")
+        block = memory.copies[statement.shares].block
+    else:
+        memory.bytes[block] = statement.bytes
+        memory.used += statement.bytes
+    memory.holders[block] = memory.holders.get(block, 0) + 1
+    memory.copies[statement.register] = _Copy(statement.value, block)
+
+
+def _deallocate(problem: Problem, memory: _Memory, register: int, where: str) -> None:
+    copy = memory.copies.pop(register, None)
+    if copy is None:
+        raise IllegalPlan(f"{where}: register {register} is not held")
+    if not copy.written:
+        raise IllegalPlan(f"{where}: register {register} is freed before anything is written to it")
+    if problem.unread_stay and not copy.read:
+        raise IllegalPlan(f"{where}: register {register} was never read, and the runtime keeps such copies")
+    if memory.latest.get(copy.value) == register:
+        del memory.latest[copy.value]
+    memory.holders[copy.block] -= 1
+    if not memory.holders[copy.block]:
+        memory.used -= memory.bytes.pop(copy.block)
+
+
+def _compute(problem: Problem, memory: _Memory, statement: Compute, pending: list[int], where: str) -> list[int]:
+    """Check one compute and write its results; returns the registers that it overwrote."""
+    if not 0 <= statement.node < len(problem.nodes):
+        raise IllegalPlan(f"{where}: node {statement.node} does not exist")
+    node = problem.nodes[statement.node]
+    if len(statement.registers) != len(node.writes):
+        raise IllegalPlan(f"{where}: node {statement.node} writes {len(node.writes)} values")
+    given = [register for register in statement.registers if register is not None]
+    if sorted(given) != sorted(pending):
+        raise IllegalPlan(f"{where}: node {statement.node} does not write exactly what was allocated for it")
+    reading: dict[int, int] = {}
+    for value in node.reads:
+        if value not in memory.latest:
+            raise IllegalPlan(f"{where}: node {statement.node} reads value {value}, which is not in memory")
+        reading[value] = memory.latest[value]
+        memory.copies[reading[value]].read = True
+    overwritten: list[int] = []
+    for value, register in zip(node.writes, statement.registers, strict=True):
+        if register is None:
+            if value not in problem.optional:
+                raise IllegalPlan(f"{where}: node {statement.node} cannot leave out value {value}")
+            memory.latest.pop(value, None)
+            continue
+        overwritten += _check_place(problem, memory, node.views, node.overwrites, value, register, reading, where)
+    for value, register in zip(node.writes, statement.registers, strict=True):
+        if register is not None:
+            memory.copies[register].written = True
+            memory.latest[value] = register
+    return overwritten
+
+
+def _check_place(
+    problem: Problem,
+    memory: _Memory,
+    views: tuple[tuple[int, int], ...],
+    overwrites: tuple[tuple[int, int], ...],
+    value: int,
+    register: int,
+    reading: dict[int, int],
+    where: str,
+) -> list[int]:
+    """A write has its own full place, or shares as its node allows; returns the register it overwrites, if any."""
+    copy = memory.copies[register]
+    if copy.value != value:
+        raise IllegalPlan(f"{where}: register {register} was allocated for value {copy.value}, not {value}")
+    if copy.block == register:
+        of_resident = (value, RESIDENT) in views
+        if memory.bytes[register] != problem.sizes[value] and not (of_resident and not memory.bytes[register]):
+            raise IllegalPlan(f"{where}: register {register} does not have the size of value {value}")
+        return []
+    sources = {r: v for v, r in reading.items() if memory.copies[r].block == copy.block}
+    if any((value, v) in views for v in sources.values()):
+        return []
+    over = [r for r, v in sources.items() if (value, v) in overwrites and problem.sizes[v] == problem.sizes[value]]
+    if not over or memory.holders[copy.block] != 2:
+        raise IllegalPlan(f"{where}: value {value} may not take the place it was given")
+    return over
+
+
+def _check_end(problem: Problem, memory: _Memory, ran: list[int], pending: list[int], must_end: list[int]) -> None:
+    if pending:
+        raise IllegalPlan("the plan ends with a value allocated but not computed")
+    if any(register in memory.copies for register in must_end):
+        raise IllegalPlan("the plan ends with an overwritten value still held")
+    for index, times in enumerate(ran):
+        if not times:
+            raise IllegalPlan(f"node {index} never runs")
+        if times > 1 and problem.nodes[index].once:
+            raise IllegalPlan(f"node {index} may run only once, but runs {times} times")
+    for value in problem.outputs:
+        if value not in memory.latest:
+            raise IllegalPlan(f"output {value} is not in memory at the end")
+        register = memory.latest[value]
+        if memory.copies[register].block != register or memory.bytes[register] != problem.sizes[value]:
+            raise IllegalPlan(f"output {value} does not end in memory of its own")
