@@ -33,7 +33,7 @@ def contract_views(problem: Problem) -> Contraction:
     the way back each view is made again just before the first reader of each copy of its base. A view that is an
     output is kept: its last copy has memory of its own.
     """
-    is_view = [_is_free_view(problem, node) for node in problem.nodes]
+    is_view = _free_views(problem)
     if not any(is_view):
         return Contraction(problem, tuple, tuple)
     base = list(range(len(problem.sizes)))  # value -> the value whose memory it lives in, or RESIDENT
@@ -63,11 +63,21 @@ def contract_views(problem: Problem) -> Contraction:
     return Contraction(small, expand, shrink, fixed)
 
 
-def _is_free_view(problem: Problem, node: Node) -> bool:
+def _free_views(problem: Problem) -> list[bool]:
+    """Nodes that only look at memory that is there; one that nobody reads may hold its base to the end, so it counts."""
+    is_view = [_only_views(problem, node) for node in problem.nodes]
+    if problem.unread_stay:
+        wanted = _views_somebody_reads(problem, is_view, problem.writers())
+        is_view = [view and index in wanted for index, view in enumerate(is_view)]
+    return is_view
+
+
+def _only_views(problem: Problem, node: Node) -> bool:
     shared = {write for write, _ in node.views}
     return (
         bool(node.writes)
         and shared == set(node.writes)
+        and set(node.reads) <= {read for _, read in node.views}
         and not node.workspace
         and not node.once
         and not shared.intersection(problem.outputs)
@@ -81,7 +91,7 @@ def _renumber(problem: Problem, kept: list[int]) -> tuple[dict[int, int], list[i
 
 def _rebase(node: Node, base: list[int], renumber: dict[int, int]) -> Node:
     """The node in the smaller problem's numbers, reading bases where it read views of them."""
-    reads = (base[value] for value in node.reads)
+    reads = [base[value] for value in node.reads]
     return replace(
         node,
         reads=tuple(dict.fromkeys(renumber[value] for value in reads if value != RESIDENT)),
@@ -91,7 +101,9 @@ def _rebase(node: Node, base: list[int], renumber: dict[int, int]) -> Node:
             for write, read in node.views
         ),
         overwrites=tuple(
-            (renumber[write], renumber[base[read]]) for write, read in node.overwrites if base[read] != RESIDENT
+            (renumber[write], renumber[base[read]])
+            for write, read in node.overwrites
+            if base[read] != RESIDENT and reads.count(base[read]) == 1  # read twice, it is never overwritten
         ),
     )
 
