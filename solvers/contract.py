@@ -64,12 +64,10 @@ def contract_views(problem: Problem) -> Contraction:
 
 
 def _free_views(problem: Problem) -> list[bool]:
-    """Nodes that only look at memory that is there; one that nobody reads may hold its base to the end, so it counts."""
+    """Nodes that only look at memory that is there. A view that nobody reads is an op like any other."""
     is_view = [_only_views(problem, node) for node in problem.nodes]
-    if problem.unread_stay:
-        wanted = _views_somebody_reads(problem, is_view, problem.writers())
-        is_view = [view and index in wanted for index, view in enumerate(is_view)]
-    return is_view
+    wanted = _views_somebody_reads(problem, is_view)
+    return [index in wanted for index in range(len(problem.nodes))]
 
 
 def _only_views(problem: Problem, node: Node) -> bool:
@@ -109,16 +107,14 @@ def _rebase(node: Node, base: list[int], renumber: dict[int, int]) -> Node:
 
 
 def _with_views(problem: Problem, is_view: list[bool], order: list[int]) -> tuple[int, ...]:
-    """Put the views back: each where the first reader of a copy of its base wants it, or right after its base."""
+    """Put the views back: each just before the first reader of each copy of its base."""
     writer = problem.writers()
-    fresh: set[int] = set()  # views made from the present copies of their bases
     views_on: dict[int, list[int]] = {}  # value -> views directly on it
     for index, node in enumerate(problem.nodes):
         if is_view[index]:
             for _, read in node.views:
                 views_on.setdefault(read, []).append(index)
-    wanted = _views_somebody_reads(problem, is_view, writer)
-    done: set[int] = set()
+    fresh: set[int] = set()  # views made from the present copies of their bases
     result: list[int] = []
 
     def make(index: int) -> None:
@@ -128,37 +124,25 @@ def _with_views(problem: Problem, is_view: list[bool], order: list[int]) -> tupl
             if is_view[writer[value]]:
                 make(writer[value])
         fresh.add(index)
-        done.add(index)
         result.append(index)
 
     def spoil(index: int) -> None:
         for value in problem.nodes[index].writes:
             for view in views_on.get(value, ()):
-                if view in fresh:
-                    fresh.discard(view)
+                fresh.discard(view)
                 spoil(view)
 
-    def make_unread(value: int) -> None:
-        """A view that no real node reads must run once all the same: while its base is surely there."""
-        for view in views_on.get(value, ()):
-            if view not in wanted and view not in done:
-                make(view)
-            for write in problem.nodes[view].writes:
-                make_unread(write)
-
-    make_unread(RESIDENT)
     for index in order:
         for value in problem.nodes[index].reads:
             if is_view[writer[value]]:
                 make(writer[value])
         result.append(index)
         spoil(index)
-        for value in problem.nodes[index].writes:
-            make_unread(value)
     return tuple(result)
 
 
-def _views_somebody_reads(problem: Problem, is_view: list[bool], writer: list[int]) -> set[int]:
+def _views_somebody_reads(problem: Problem, is_view: list[bool]) -> set[int]:
+    writer = problem.writers()
     wanted: set[int] = set()
     for index in range(len(problem.nodes) - 1, -1, -1):
         if not is_view[index] or index in wanted:
