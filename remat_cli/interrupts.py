@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a question that solvers ask, so that the best plan so far is written before the command ends."""
+"""Ctrl-C and SIGTERM as a question that solvers ask, so that the best plan so far is written before the end."""
 
 from __future__ import annotations
 

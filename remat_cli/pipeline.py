@@ -51,7 +51,7 @@ class Answer:
         bound = self.schedule.result.bound
         if bound is None or self.schedule.outcome is None:
             return None
-        return max(0.0, (self.schedule.outcome.cost - bound) / max(bound, 1))
+        return max(0.0, (self.schedule.outcome.cost - bound) / max(bound, 1.0))
 
     @property
     def recomputed(self) -> int | None:
