@@ -13,7 +13,7 @@ from remat_cli.units import Budget, parse_budget, parse_seconds, parse_share
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class _Parsed(click.ParamType):
+class _Parsed(click.ParamType[Any]):
     """A parameter read by a function that raises ValueError with what it expects."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:

@@ -9,7 +9,13 @@ from fractions import Fraction
 BYTES = {"": 1, "B": 1}
 BYTES |= {f"{prefix}B": 1000**power for power, prefix in enumerate("KMGTP", start=1)}
 BYTES |= {f"{prefix}IB": 1024**power for power, prefix in enumerate("KMGTP", start=1)}
-SECONDS = {"": 1, "MS": Fraction(1, 1000), "S": 1, "M": 60, "H": 3600}
+SECONDS: dict[str, Fraction] = {
+    "": Fraction(1),
+    "MS": Fraction(1, 1000),
+    "S": Fraction(1),
+    "M": Fraction(60),
+    "H": Fraction(3600),
+}
 QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z%]*)\s*")
 
 
