@@ -5,35 +5,30 @@ Invariant: the same name, settings and seed give the same model, byte for byte.
 
 from __future__ import annotations
 
+from typing import Any
+
 import onnx
 
 from remat_cli.errors import Usage
-from remat_cli.zoo.graph import Weights
 from remat_cli.zoo.layers import Net
 from remat_cli.zoo.names import find
 
 OPSETS = (20, onnx.defs.onnx_opset_version())
 
 
-def build(
-    name: str,
-    *,
-    weights: Weights = "auto",
-    opset: int = 20,
-    seed: int = 0,
-    dropout: float = 0.0,
-    training: bool = True,
-    **settings: int | str,
-) -> onnx.ModelProto:
-    """`settings` are the network's own: batch, image, classes, layers, seq ..., as far as it has them."""
-    net, output = describe(name, opset=opset, seed=seed, dropout=dropout, training=training, **settings)
+def build(name: str, weights: str = "auto", **asked: Any) -> onnx.ModelProto:
+    """`weights` are random values in the file, inputs of the model, or whichever suits their size (auto)."""
+    net, output = describe(name, **asked)
     return net.finish(name, output, weights)
 
 
 def describe(
     name: str, *, opset: int = 20, seed: int = 0, dropout: float = 0.0, training: bool = True, **settings: int | str
 ) -> tuple[Net, str]:
-    """The network before any weight has bytes, and its output."""
+    """The network before any weight has bytes, and its output.
+
+    `settings` are the network's own: batch, image, classes, layers, seq ..., as far as it has them.
+    """
     network = find(name)
     known = network.options()
     for option, value in settings.items():

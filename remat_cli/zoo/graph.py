@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import onnx
@@ -18,9 +17,9 @@ from onnx import TensorProto, helper, numpy_helper
 from remat_cli.errors import Usage
 
 Shape = tuple[int, ...]
-Weights = Literal["auto", "random", "inputs"]
 
 LARGEST_RANDOM = 1 << 28  # bytes of weights that `auto` still writes into the file
+LARGEST_FILE = (1 << 31) - (1 << 26)  # protobuf's limit, less room for everything but the weights
 PARAMETERS = "remat.parameters"  # metadata: which of the model's inputs are weights
 
 
@@ -84,12 +83,14 @@ class Builder:
             if output in self.shapes:
                 raise AssertionError(f"two values are called {output}")
             if any(size < 1 for size in shape):
-                raise Usage(f"nothing is left at {name}: its output would have the shape {list(shape)}; ask for larger data")
+                raise Usage(
+                    f"nothing is left at {name}: its output would have the shape {list(shape)}; ask for larger data"
+                )
             self.shapes[output] = shape
         given = {key: value for key, value in attributes.items() if value is not None}
         self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), name=name, **given))
 
-    def finish(self, name: str, output: str, weights: Weights) -> onnx.ModelProto:
+    def finish(self, name: str, output: str, weights: str) -> onnx.ModelProto:
         """The model, `output` renamed to logits, every value's shape found by ONNX's own inference."""
         self._rename(output, "logits")
         outputs = ["logits", *self.statistics]
@@ -109,8 +110,11 @@ class Builder:
     def count_parameters(self) -> int:
         return sum(math.prod(weight.shape) for weight in self.weights.values() if not weight.buffer)
 
-    def _kept_as_inputs(self, weights: Weights) -> list[str]:
-        if weights == "random" or (weights == "auto" and 4 * self.count_parameters() <= LARGEST_RANDOM):
+    def _kept_as_inputs(self, weights: str) -> list[str]:
+        needed = 4 * self.count_parameters()
+        if weights == "random" and needed > LARGEST_FILE:
+            raise Usage(f"{needed / 1e9:.1f} GB of weights do not fit in one ONNX file; use --weights inputs")
+        if weights == "random" or (weights == "auto" and needed <= LARGEST_RANDOM):
             return []
         return [name for name, weight in self.weights.items() if not weight.buffer]
 

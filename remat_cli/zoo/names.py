@@ -27,11 +27,10 @@ class Network:
         built: Callable[..., str] = getattr(import_module(f"remat_cli.zoo.{module}"), function)
         return built
 
-    def options(self) -> dict[str, int | str | None]:
-        """What a user may set, with the defaults."""
-        parameters = list(inspect.signature(self.builder()).parameters.values())[1:]
-        defaults = {p.name: None if p.default is p.empty else p.default for p in parameters}
-        return defaults | dict(self.settings)
+    def options(self) -> list[str]:
+        """What a user may set: all the builder takes but the network's own identity."""
+        taken = list(inspect.signature(self.builder()).parameters)[1:]
+        return [name for name in taken if name not in ("depth", "scale")]
 
 
 ZOO: Mapping[str, Network] = {

@@ -8,6 +8,8 @@ from onnx import TensorProto
 from remat_cli.errors import Usage
 from remat_cli.zoo.layers import Net, need_multiple
 
+PARTS = ("query", "key", "value")
+
 
 def gpt2(
     net: Net,
@@ -61,8 +63,8 @@ def bert(
     x = net.dropout(net.layer_norm(x, "embeddings.LayerNorm", 1e-12), "embeddings.drop")
     for number in range(layers):
         name = f"encoder.layer.{number}"
-        parts = [net.dense(x, f"{name}.attention.self.{part}", hidden, 0.02) for part in ("query", "key", "value")]
-        y = _attend(net, *parts, f"{name}.attention.self", heads)
+        query, key, value = (net.dense(x, f"{name}.attention.self.{part}", hidden, 0.02) for part in PARTS)
+        y = _attend(net, query, key, value, f"{name}.attention.self", heads)
         y = net.dropout(net.dense(y, f"{name}.attention.output.dense", hidden, 0.02), f"{name}.attention.output.drop")
         x = net.layer_norm(net.add(x, y, f"{name}.attention.output.add"), f"{name}.attention.output.LayerNorm", 1e-12)
         y = net.gelu(net.dense(x, f"{name}.intermediate.dense", 4 * hidden, 0.02))
@@ -124,9 +126,9 @@ def _embed(net: Net, words: str, places: str, batch: int, seq: int) -> str:
 
 def _split(net: Net, x: str, name: str, hidden: int) -> tuple[str, str, str]:
     batch, seq, _ = net.shapes[x]
-    names = (f"{name}.query", f"{name}.key", f"{name}.value")
-    net.node("Split", [x], dict.fromkeys(names, (batch, seq, hidden)), axis=-1, num_outputs=3)
-    return names
+    query, key, value = (f"{name}.{part}" for part in PARTS)
+    net.node("Split", [x], dict.fromkeys((query, key, value), (batch, seq, hidden)), axis=-1, num_outputs=3)
+    return query, key, value
 
 
 def _attend(

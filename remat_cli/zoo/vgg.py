@@ -71,7 +71,7 @@ def _conv_norm_relu(net: Net, x: str, name: str, channels: int) -> str:
 
 
 def _seven_by_seven(net: Net, x: str) -> str:
-    """torchvision's adaptive pool where it is a plain one: sizes that divide evenly; smaller images pass as they are."""
+    """torchvision's adaptive pool where it is a plain one; images that give 7x7 or less pass as they are."""
     size = net.shapes[x][2]
     if size > 7 and size % 7 == 0:
         return net.average_pool(x, "avgpool", size // 7, size // 7)
