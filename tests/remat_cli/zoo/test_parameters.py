@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from remat_cli.zoo.build import describe
@@ -52,12 +54,7 @@ VARIANTS = [
     ("fcn8", {"hidden": 4096}, 134_489_759),  # VGG-16's features, fc6 and fc7, three scores, three deconvolutions
     ("bert-base", {"classes": 2}, 109_482_240 + 2 * 768 + 2),  # bert-base-uncased and a classifier
     ("bert-large", {"classes": 2}, 335_141_888 + 2 * 1024 + 2),
-    (
-        "rotor-toy",
-        {},
-        sum((a + 1) * b for a, b in [(200, 250), (250, 280), (280, 290)] * 1)
-        + sum((a + 1) * b for a, b in [(290, 280), (280, 250), (250, 200)]),
-    ),
+    ("rotor-toy", {}, sum((a + 1) * b for a, b in pairwise((200, 250, 280, 290, 280, 250, 200)))),
     ("mlp", {"layers": 1, "hidden": 100}, 79_510),  # 784-100-10
     ("cnn", {"layers": 1, "width": 8}, 3 * 9 * 8 + 2 * 8 + 8 * 10 + 10),
 ]
