@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from profiles.costs import BadCosts, Costs, load
+from remat_cli import planfile
 from remat_cli.errors import BadInput, Usage
+from remat_cli.files import sha256
+from remat_cli.planfile import PlanFile
 from remat_cli.subject import Subject
 
 
@@ -76,8 +80,6 @@ def _beside(model: Path) -> Path | None:
 
 def read_costs(path: Path) -> Costs:
     """The cost file, or a BadInput that says what is wrong with it."""
-    from profiles.costs import BadCosts, load
-
     try:
         return load(path)
     except BadCosts as error:
@@ -88,3 +90,12 @@ def model_of(costs: Path) -> Path:
     """The model a cost file was made for, wherever the file stands now."""
     named = Path(read_costs(costs).model)
     return named if named.is_absolute() else costs.parent / named
+
+
+def load_planned(path: Path) -> tuple[PlanFile, Subject]:
+    """A plan and the subject it schedules, both as they were when it was made; what has changed since is refused."""
+    plan = planfile.read(path)
+    planfile.check_source(plan.model, "model")
+    if plan.costs:
+        planfile.check_source(plan.costs, "cost file")
+    return plan, load_subject(plan.model.path, plan.costs.path if plan.costs else None, plan.dims)
