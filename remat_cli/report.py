@@ -5,7 +5,6 @@ Invariant: figures come from an Answer as they are; this module only spells them
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +26,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "baseline_peak": answer.baseline.peak,
         "baseline_cost": answer.baseline.cost,
         "overhead": answer.overhead if answer.found else None,
-        "bound": None if result.bound is None else whole(result.bound),
+        "bound": answer.bound,
         "gap": answer.gap if answer.found else None,
         "resident": answer.subject.problem.resident,
         "recomputed": answer.recomputed if answer.found else None,
@@ -39,11 +38,6 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         found["least_peak"] = outcome.peak if outcome else None
         found["least_peak_bound"] = result.peak_bound
     return found
-
-
-def whole(bound: float) -> int:
-    """Costs are integers, so a bound can be rounded up, but for what floating point may have added to it."""
-    return math.ceil(bound - 1e-6 * max(1.0, abs(bound)))
 
 
 def summary(answer: Answer) -> str:
@@ -88,10 +82,10 @@ def comparison(answers: Sequence[Answer], as_csv: bool) -> str:
     """One line for each method: what its plan needs and costs, and whether it keeps to the budget."""
     rows = [["method", "peak", "overhead", "seconds", "bound", "within budget"]]
     for found in answers:
-        outcome, bound = found.schedule.outcome, found.schedule.result.bound
+        outcome, bound = found.schedule.outcome, found.bound
         peak = "-" if outcome is None else str(outcome.peak) if as_csv else show_bytes(outcome.peak)
         over = "-" if found.overhead is None else f"{found.overhead:.6f}" if as_csv else f"{found.overhead:+.2%}"
-        least = "-" if bound is None else str(whole(bound)) if as_csv else f"{bound / found.baseline.cost - 1:+.2%}"
+        least = "-" if bound is None else str(bound) if as_csv else f"{bound / max(found.baseline.cost, 1) - 1:+.2%}"
         rows.append([found.method, peak, over, f"{found.seconds:.2f}", least, "yes" if found.found else "no"])
     if as_csv:
         return "\n".join(",".join(row) for row in rows)
