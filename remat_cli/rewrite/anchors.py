@@ -48,6 +48,8 @@ def anchored(graph: Graph, steps: Sequence[Step], places: Iterable[int], names: 
     """The steps with an anchor on each of `places`."""
     zero = numpy_helper.from_array(np.zeros(1, dtype=np.int64), names.copy(ZERO, 1))
     chosen = set(places)
+    if not chosen:
+        return Anchored(tuple(steps), ())
     outputs = set(graph.outputs)
     body: list[Step] = []
     leaves: list[Step] = []

@@ -1,0 +1,94 @@
+"""A plan becomes an ONNX model: clones for what is computed again, in an order that holds in both session types.
+
+Invariant: inputs, outputs, opsets, initializers and metadata are the original's; results are bit for bit the same. One
+file serves both promises: what keeps the order by default takes no memory where the file's own order is followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from remat_cli.graph import Graph
+from remat_cli.planfile import Promise
+from remat_cli.rewrite.anchors import anchored, breaks
+from remat_cli.rewrite.copies import Names, Run, Step, copies, infos
+from remat_cli.rewrite.guards import Guards
+from remat_cli.rewrite.predict import promise
+from solvers.plan import Compute, Plan
+from solvers.problem import Problem
+
+SHARES = (0.0, 0.125, 0.25, 0.5, 1.0)  # of the places where the default order may stray: how many get an anchor
+SLACK = 1.005  # fewer anchors are better if they cost no more than this in the default session's peak
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    model: onnx.ModelProto
+    promise: Promise
+    clones: int
+    guards: int
+    anchors: int
+
+
+def rewrite(graph: Graph, problem: Problem, plan: Plan) -> Rewritten:
+    """The model that runs `plan`, and what it needs in each session type."""
+    runs = [
+        Run(graph.ops[statement.node], tuple(register is not None for register in statement.registers))
+        for statement in plan.statements
+        if isinstance(statement, Compute)
+    ]
+    names = Names(graph)
+    plain = copies(graph, runs, names)
+    guards = Guards(graph, names)
+    guarded = guards.guarded(plain)
+    steps, zero, kept = _anchor(graph, problem, guarded, list(guards.constants.values()), names)
+    constants = [*guards.constants.values(), *zero]
+    model = _model(graph, steps, constants)
+    return Rewritten(
+        model=model,
+        promise=kept,
+        clones=len(plain) - len({run.op.name for run in runs}),
+        guards=len(guarded) - len(plain),
+        anchors=len(steps) - len(guarded),
+    )
+
+
+def _anchor(
+    graph: Graph, problem: Problem, steps: Sequence[Step], constants: Sequence[onnx.TensorProto], names: Names
+) -> tuple[Sequence[Step], Sequence[onnx.TensorProto], Promise]:
+    """Anchors where the largest values are made: as few as keep the default session's peak near its least."""
+    places = sorted(breaks(steps), key=lambda place: (-_bytes(graph, steps[place]), place))
+    tried = []
+    for share in SHARES:
+        found = anchored(graph, steps, places[: round(share * len(places))], names.clone())
+        added = _size(constants) + _size(found.constants)
+        tried.append((promise(graph, problem, found.steps, added), found))
+    least = min(kept.default or 0 for kept, _ in tried)
+    kept, found = next(pair for pair in tried if (pair[0].default or 0) <= SLACK * least)
+    return found.steps, found.constants, kept
+
+
+def _bytes(graph: Graph, step: Step) -> int:
+    return sum(graph.values[value].bytes for value in step.origin.values() if value in graph.values)
+
+
+def _size(constants: Sequence[onnx.TensorProto]) -> int:
+    return sum(len(constant.raw_data) for constant in constants)
+
+
+def _model(graph: Graph, steps: Sequence[Step], constants: Sequence[onnx.TensorProto]) -> onnx.ModelProto:
+    model = onnx.ModelProto()
+    model.CopyFrom(graph.model)
+    fixed = [node for node in graph.model.graph.node if node.op_type == "Constant"]
+    made = {name for step in steps for name in step.node.output}
+    known = {entry.name for entry in graph.model.graph.value_info}
+    gone = {name for op in graph.ops for name in op.writes if name not in made}
+    kept = [entry for entry in graph.model.graph.value_info if entry.name not in gone]
+    del model.graph.node[:], model.graph.value_info[:]
+    model.graph.node.extend([*fixed, *(step.node for step in steps)])
+    model.graph.value_info.extend([*kept, *infos(graph, steps, known)])
+    model.graph.initializer.extend(constants)
+    return model
