@@ -13,15 +13,12 @@ import onnx
 
 from remat_cli.graph import Graph
 from remat_cli.planfile import Promise
-from remat_cli.rewrite.anchors import anchored, breaks
+from remat_cli.rewrite.anchors import anchored
 from remat_cli.rewrite.copies import Names, Run, Step, copies, infos
 from remat_cli.rewrite.guards import Guards
 from remat_cli.rewrite.predict import promise
 from solvers.plan import Compute, Plan
 from solvers.problem import Problem
-
-SHARES = (0.0, 0.125, 0.25, 0.5, 1.0)  # of the places where the default order may stray: how many get an anchor
-SLACK = 1.005  # fewer anchors are better if they cost no more than this in the default session's peak
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,35 +41,16 @@ def rewrite(graph: Graph, problem: Problem, plan: Plan) -> Rewritten:
     plain = copies(graph, runs, names)
     guards = Guards(graph, names)
     guarded = guards.guarded(plain)
-    steps, zero, kept = _anchor(graph, problem, guarded, list(guards.constants.values()), names)
+    steps, zero = anchored(graph, guarded, names)
     constants = [*guards.constants.values(), *zero]
     model = _model(graph, steps, constants)
     return Rewritten(
         model=model,
-        promise=kept,
+        promise=promise(graph, problem, steps, _size(constants)),
         clones=len(plain) - len({run.op.name for run in runs}),
         guards=len(guarded) - len(plain),
         anchors=len(steps) - len(guarded),
     )
-
-
-def _anchor(
-    graph: Graph, problem: Problem, steps: Sequence[Step], constants: Sequence[onnx.TensorProto], names: Names
-) -> tuple[Sequence[Step], Sequence[onnx.TensorProto], Promise]:
-    """Anchors where the largest values are made: as few as keep the default session's peak near its least."""
-    places = sorted(breaks(steps), key=lambda place: (-_bytes(graph, steps[place]), place))
-    tried = []
-    for share in SHARES:
-        found = anchored(graph, steps, places[: round(share * len(places))], names.clone())
-        added = _size(constants) + _size(found.constants)
-        tried.append((promise(graph, problem, found.steps, added), found))
-    least = min(kept.default or 0 for kept, _ in tried)
-    kept, found = next(pair for pair in tried if (pair[0].default or 0) <= SLACK * least)
-    return found.steps, found.constants, kept
-
-
-def _bytes(graph: Graph, step: Step) -> int:
-    return sum(graph.values[value].bytes for value in step.origin.values() if value in graph.values)
 
 
 def _size(constants: Sequence[onnx.TensorProto]) -> int:

@@ -39,12 +39,6 @@ class Names:
     def __init__(self, graph: Graph) -> None:
         self.taken = set(graph.values) | set(_names(graph.model.graph))
 
-    def clone(self) -> Names:
-        """A second hand that does not see what the first gives out from now on."""
-        other = Names.__new__(Names)
-        other.taken = set(self.taken)
-        return other
-
     def copy(self, name: str, number: int) -> str:
         """`name__remat_1`; further underscores keep it apart from a name of the model's own."""
         fresh = f"{name}__remat_{number}"
