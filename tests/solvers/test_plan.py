@@ -11,7 +11,7 @@ from solvers.plan import Allocate, Compute, Deallocate, IllegalOrder, Plan, lowe
 from solvers.problem import RESIDENT, Node, Problem, faults
 from solvers.schedule import evaluate
 from solvers.simulate import IllegalPlan, simulate
-from tests.solvers.random_problems import random_order, random_problem
+from tests.solvers.viewed_problems import random_order, random_problem
 
 CHAIN = Problem(
     nodes=(Node(1, (), (0,)), Node(2, (0,), (1,)), Node(3, (1,), (2,)), Node(4, (0, 2), (3,))),
