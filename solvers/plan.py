@@ -1,7 +1,8 @@
 """Plans, and `lower`: an order of computes made into the one plan it implies.
 
 Invariant: frees are forced. A copy is freed right after its last use before its value is next produced; what the
-runtime shares (views, overwritten reads) and never frees (copies nobody reads, in memory of their own) is written into the plan.
+runtime shares (views, overwritten reads) and never frees (copies with memory of their own that nobody reads) is written
+into the plan.
 """
 
 from __future__ import annotations
