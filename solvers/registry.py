@@ -31,6 +31,16 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
+    "milp-paper": Method(
+        "solvers.baselines.milp_paper:solve",
+        "Checkmate's program, equations (1) to (8) as printed",
+        True,
+        True,
+        True,
+        True,
+        "out of reach",
+        ("splits", "no_stages"),
+    ),
     "ap-greedy": Method(
         "solvers.baselines.ap_greedy:solve",
         "checkpoints at articulation points, placed by size",
