@@ -31,6 +31,15 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
+    "milp": Method(
+        "solvers.exact.milp:solve",
+        "the optimum with its proof, or the best found and how far from the optimum it can be",
+        True,
+        True,
+        True,
+        True,
+        "30 s",
+    ),
     "milp-paper": Method(
         "solvers.baselines.milp_paper:solve",
         "Checkmate's program, equations (1) to (8) as printed",

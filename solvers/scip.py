@@ -169,6 +169,11 @@ def _build(program: Program, settings: Settings, relaxed: bool) -> tuple[Model, 
         sums: dict[Term, float] = {}
         for column, coefficient in zip(columns, coefficients, strict=True):
             sums[terms[column]] = sums.get(terms[column], 0.0) + coefficient
+        if not sums:
+            if not low <= 0.0 <= high:
+                nothing = model.addVar(lb=0.0, ub=0.0)
+                model.addCons(nothing >= 1.0)
+            continue
         model.addCons(ExprCons(Expr(sums), None if low == -INFINITY else low, None if high == INFINITY else high))
     model.addObjoffset(program.offset)
     return model, variables

@@ -6,8 +6,8 @@ Variables that (8b) and (8c) fix at 0 are left out, which changes nothing. Witho
 
 Beyond the paper, for what a Problem can say: an op may write several values; every op that nobody reads must run, not
 only the last; workspace counts while an op runs; `once` ops run once; outputs are held after the last stage; a write
-that takes the place of a read, or is left out, is given back at once by its FREE. With k splits each stage is cut into k, and
-an op may run k times between two first computes (section 4.10).
+that takes the place of a read, or is left out, is given back at once by its FREE. With k splits each stage is cut into
+k, and an op may run k times between two first computes (section 4.10).
 
 Invariant: every solution is a legal order; its peak, but for memory counted optimistically, is within the budget.
 """
