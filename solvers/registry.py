@@ -31,6 +31,15 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
+    "milp": Method(
+        "solvers.exact.milp:solve",
+        "the optimum with its proof, or the best found and how far from the optimum it can be",
+        True,
+        True,
+        True,
+        True,
+        "60 s",
+    ),
     "checkpoint-all": Method(
         "solvers.baselines.checkpoint_all:solve",
         "keep everything, compute nothing twice",

@@ -1,0 +1,101 @@
+"""A problem as flat arrays, for compiled code.
+
+Invariant: says exactly what the Problem says; nothing is rounded, reordered or left out, but for repeated reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.problem import Node, Problem
+
+Ints = NDArray[np.int64]
+NO_VIEW = -2
+
+
+class Arrays(NamedTuple):
+    """`x_at[i]:x_at[i + 1]` is where row i of x lies."""
+
+    cost: Ints
+    workspace: Ints
+    once: NDArray[np.bool_]
+    backward: NDArray[np.bool_]
+    reads_at: Ints
+    reads: Ints
+    writes_at: Ints
+    writes: Ints
+    view_of: Ints  # for each place in `writes`: the base, RESIDENT or NO_VIEW
+    over_at: Ints  # for each place in `writes`: the reads that it may overwrite
+    over: Ints
+    size: Ints
+    writer: Ints
+    users_at: Ints  # for each value: its readers, in order
+    users: Ints
+    output: NDArray[np.bool_]
+    optional: NDArray[np.bool_]
+    unread_stay: bool
+    resident: int
+
+
+def arrays_of(problem: Problem) -> Arrays:
+    nodes = problem.nodes
+    reads_at, reads = rows([tuple(dict.fromkeys(node.reads)) for node in nodes])
+    writes_at, writes = rows([node.writes for node in nodes])
+    over_at, over = rows([_may_overwrite(problem, node, write) for node in nodes for write in node.writes])
+    users_at, users = rows(problem.readers())
+    count = len(problem.sizes)
+    return Arrays(
+        cost=_ints([node.cost for node in nodes]),
+        workspace=_ints([node.workspace for node in nodes]),
+        once=np.array([node.once for node in nodes], dtype=np.bool_),
+        backward=np.array([node.backward for node in nodes], dtype=np.bool_),
+        reads_at=reads_at,
+        reads=reads,
+        writes_at=writes_at,
+        writes=writes,
+        view_of=_ints([_base(node, write) for node in nodes for write in node.writes]),
+        over_at=over_at,
+        over=over,
+        size=_ints(problem.sizes),
+        writer=_ints(problem.writers()),
+        users_at=users_at,
+        users=users,
+        output=_flags(problem.outputs, count),
+        optional=_flags(problem.optional, count),
+        unread_stay=problem.unread_stay,
+        resident=problem.resident,
+    )
+
+
+def rows(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    starts = np.zeros(len(lists) + 1, dtype=np.int64)
+    starts[1:] = np.cumsum([len(row) for row in lists], dtype=np.int64)
+    return starts, _ints([item for row in lists for item in row])
+
+
+def _may_overwrite(problem: Problem, node: Node, write: int) -> tuple[int, ...]:
+    return tuple(
+        read for over, read in node.overwrites if over == write and problem.sizes[read] == problem.sizes[write]
+    )
+
+
+def _base(node: Node, write: int) -> int:
+    """The first base listed, as `lower` takes it."""
+    for view, base in node.views:
+        if view == write:
+            return base
+    return NO_VIEW
+
+
+def _ints(items: Sequence[int]) -> Ints:
+    return np.array(items, dtype=np.int64)
+
+
+def _flags(values: Sequence[int] | frozenset[int], count: int) -> NDArray[np.bool_]:
+    flags = np.zeros(count, dtype=np.bool_)
+    flags[list(values)] = True
+    return flags

@@ -1,0 +1,202 @@
+"""Linear and mixed-integer programs, solved by SCIP: the only module that imports pyscipopt.
+
+Invariant: `Answer.bound` is SCIP's own proved bound, also when time runs out or somebody stops it; nothing is printed
+unless `verbose`.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+
+from pyscipopt import SCIP_PARAMSETTING, Model
+from pyscipopt.scip import Expr, ExprCons, Term
+
+from solvers.problem import Status
+
+INFINITY = math.inf
+_PATIENCE = 1.0  # seconds to wait for an interrupted solve
+_EMPHASES = {
+    "aggressive": SCIP_PARAMSETTING.AGGRESSIVE,
+    "fast": SCIP_PARAMSETTING.FAST,
+    "off": SCIP_PARAMSETTING.OFF,
+}
+
+
+@dataclass(slots=True)
+class Program:
+    """Minimise `offset + sum(cost * x)` subject to rows `low <= sum(coefficient * x) <= high`."""
+
+    costs: list[float] = field(default_factory=list)
+    lows: list[float] = field(default_factory=list)
+    highs: list[float] = field(default_factory=list)
+    whole: list[bool] = field(default_factory=list)  # must be an integer
+    rows: list[tuple[list[int], list[float], float, float]] = field(default_factory=list)
+    offset: float = 0.0
+
+    def variable(self, cost: float = 0.0, low: float = 0.0, high: float = 1.0, whole: bool = True) -> int:
+        self.costs.append(cost)
+        self.lows.append(low)
+        self.highs.append(high)
+        self.whole.append(whole)
+        return len(self.costs) - 1
+
+    def row(
+        self, columns: Sequence[int], coefficients: Sequence[float], low: float = -INFINITY, high: float = INFINITY
+    ) -> None:
+        """Columns may repeat; their coefficients add up."""
+        self.rows.append((list(columns), list(coefficients), low, high))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    seconds: float = 60.0
+    gap: float = 0.0
+    seed: int = 0
+    nodes: int | None = None  # of the search tree
+    emphasis: str = ""  # "" or "aggressive" or "fast" or "off": how hard its own heuristics try
+    memory_mb: int = 1500
+    verbose: bool = False
+    parameters: dict[str, float | int | bool | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """OPTIMAL: within the gap asked for. `values` is one number for each variable."""
+
+    status: Status
+    values: list[float] | None
+    cost: float | None
+    bound: float  # -inf if nothing is proved
+    nodes: int
+    seconds: float
+
+
+class Solving:
+    """A solve that runs in a thread of its own, outside Python's lock, so that compiled code can run beside it."""
+
+    def __init__(
+        self, program: Program, settings: Settings, starts: Sequence[Sequence[float]] = (), relaxed: bool = False
+    ) -> None:
+        self.program = program
+        self.settings = settings
+        self._interrupted = False
+        self._begun = monotonic()
+        self._model, self._variables = _build(program, settings, relaxed)
+        for start in starts:
+            _suggest(self._model, self._variables, start)
+        self._model.setParam("limits/time", max(0.01, settings.seconds - (monotonic() - self._begun)))
+        self._thread = threading.Thread(target=self._model.optimizeNogil, daemon=True)
+        self._thread.start()
+
+    def done(self) -> bool:
+        return not self._thread.is_alive()
+
+    def interrupt(self) -> None:
+        self._interrupted = True
+        self._model.interruptSolve()
+
+    def wait(self, stopped: Callable[[], bool] | None = None) -> Answer:
+        """The answer, as soon as there is one; early if `stopped` comes to say so."""
+        if stopped is None:
+            self._thread.join()
+        while self._thread.is_alive() and not self._interrupted:
+            self._thread.join(0.02)
+            if stopped is not None and stopped():
+                self.interrupt()
+        self._thread.join(_PATIENCE if self._interrupted else None)
+        if self._thread.is_alive():  # deep in one linear program, which does not look up; it dies with the process
+            return Answer(Status.UNKNOWN, None, None, -INFINITY, 0, monotonic() - self._begun)
+        return self._answer()
+
+    def _answer(self) -> Answer:
+        model, status = self._model, self._model.getStatus()
+        values = None
+        if model.getNSols() > 0:
+            best = model.getBestSol()
+            values = [model.getSolVal(best, variable) for variable in self._variables]
+        solved = status in ("optimal", "gaplimit")
+        ended = Status.OPTIMAL if solved else Status.FEASIBLE if values is not None else Status.UNKNOWN
+        return Answer(
+            status=Status.INFEASIBLE if status == "infeasible" else ended,
+            values=values,
+            cost=None if values is None else model.getObjVal(),
+            bound=_finite(model, model.getDualbound()),
+            nodes=model.getNTotalNodes(),
+            seconds=monotonic() - self._begun,
+        )
+
+
+def solve(
+    program: Program,
+    settings: Settings,
+    starts: Sequence[Sequence[float]] = (),
+    relaxed: bool = False,
+    stopped: Callable[[], bool] | None = None,
+) -> Answer:
+    """Solve the program, or with `relaxed` its linear relaxation; `starts` are solutions known beforehand."""
+    return Solving(program, settings, starts, relaxed).wait(stopped)
+
+
+def _finite(model: Model, bound: float) -> float:
+    if model.isInfinity(abs(bound)):
+        return math.copysign(math.inf, bound)
+    return float(bound)
+
+
+def _build(program: Program, settings: Settings, relaxed: bool) -> tuple[Model, list[object]]:
+    model = Model()
+    model.hideOutput(not settings.verbose)
+    if settings.emphasis:
+        model.setHeuristics(_EMPHASES[settings.emphasis])
+    for name, value in _parameters(settings).items():
+        model.setParam(name, value)
+    kinds = zip(program.costs, program.lows, program.highs, program.whole, strict=True)
+    variables = [
+        model.addVar(
+            vtype="C" if relaxed or not whole else "B" if (low, high) == (0.0, 1.0) else "I",
+            lb=None if low == -INFINITY else low,
+            ub=None if high == INFINITY else high,
+            obj=cost,
+        )
+        for cost, low, high, whole in kinds
+    ]
+    terms = [Term(variable) for variable in variables]
+    for columns, coefficients, low, high in program.rows:
+        sums: dict[Term, float] = {}
+        for column, coefficient in zip(columns, coefficients, strict=True):
+            sums[terms[column]] = sums.get(terms[column], 0.0) + coefficient
+        if not sums:
+            if not low <= 0.0 <= high:
+                nothing = model.addVar(lb=0.0, ub=0.0)
+                model.addCons(nothing >= 1.0)
+            continue
+        model.addCons(ExprCons(Expr(sums), None if low == -INFINITY else low, None if high == INFINITY else high))
+    model.addObjoffset(program.offset)
+    return model, variables
+
+
+def _suggest(model: Model, variables: Sequence[object], start: Sequence[float]) -> None:
+    solution = model.createSol()
+    for variable, value in zip(variables, start, strict=True):
+        if value:
+            model.setSolVal(solution, variable, value)
+    model.addSol(solution)
+
+
+def _parameters(settings: Settings) -> dict[str, float | int | bool | str]:
+    found: dict[str, float | int | bool | str] = {
+        "limits/gap": settings.gap,
+        "limits/memory": float(settings.memory_mb),
+        "randomization/randomseedshift": settings.seed,
+        "misc/catchctrlc": False,
+        "timing/clocktype": 2,  # wall clock: other threads are at work
+        "parallel/maxnthreads": 1,
+        "lp/threads": 1,
+    }
+    if settings.nodes is not None:
+        found["limits/totalnodes"] = settings.nodes
+    return {**found, **settings.parameters}
