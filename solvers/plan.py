@@ -117,6 +117,8 @@ class _Builder:
         else:
             self.block[new] = self.block[shares]
         self.living[self.block[new]] = self.living.get(self.block[new], 0) + 1
+        if (write, RESIDENT) in node.views and not size:
+            self.living[new] += 1  # the input or weight itself, which nothing may overwrite
         self.statements.append(Allocate(write, new, size, shares))
         return new
 

@@ -167,7 +167,7 @@ def _check_place(
     if any((value, v) in views for v in sources.values()):
         return []
     over = [r for r, v in sources.items() if (value, v) in overwrites and problem.sizes[v] == problem.sizes[value]]
-    if not over or memory.holders[copy.block] != 2:
+    if not over or memory.holders[copy.block] != 2 or memory.bytes[copy.block] != problem.sizes[value]:
         raise IllegalPlan(f"{where}: value {value} may not take the place it was given")
     return over
 
