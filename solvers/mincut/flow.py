@@ -57,9 +57,7 @@ def _residual_graph(
 
 
 @njit(cache=True)
-def _max_flow(
-    start: np.ndarray, to: np.ndarray, residual: np.ndarray, back: np.ndarray, source: int, sink: int
-) -> int:
+def _max_flow(start: np.ndarray, to: np.ndarray, residual: np.ndarray, back: np.ndarray, source: int, sink: int) -> int:
     count = start.size - 1
     level = np.empty(count, np.int64)
     queue = np.empty(count, np.int64)
