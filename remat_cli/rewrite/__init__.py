@@ -25,6 +25,7 @@ from solvers.problem import Problem
 class Rewritten:
     model: onnx.ModelProto
     promise: Promise
+    baseline: Promise  # the same of the original, in its file's order
     clones: int
     guards: int
     anchors: int
@@ -47,10 +48,16 @@ def rewrite(graph: Graph, problem: Problem, plan: Plan) -> Rewritten:
     return Rewritten(
         model=model,
         promise=promise(graph, problem, steps, _size(constants)),
+        baseline=_baseline(graph, problem),
         clones=len(plain) - len({run.op.name for run in runs}),
         guards=len(guarded) - len(plain),
         anchors=len(steps) - len(guarded),
     )
+
+
+def _baseline(graph: Graph, problem: Problem) -> Promise:
+    runs = [Run(op, (True,) * len(op.writes)) for op in graph.ops]
+    return promise(graph, problem, copies(graph, runs, Names(graph)), 0)
 
 
 def _size(constants: Sequence[onnx.TensorProto]) -> int:

@@ -18,6 +18,8 @@ from onnx import helper, numpy_helper
 from remat_cli.graph import Graph
 from remat_cli.rewrite.copies import Names, Step
 
+SLICED = {*range(onnx.TensorProto.FLOAT, onnx.TensorProto.UINT64 + 1), onnx.TensorProto.BFLOAT16}  # kernels exist
+
 
 def breaks(steps: Sequence[Step]) -> list[int]:
     """Where the walk may stray: after each step that the next one does not read.
@@ -57,7 +59,7 @@ def anchored(graph: Graph, steps: Sequence[Step], names: Names) -> tuple[list[St
 def _anchorable(graph: Graph, step: Step) -> str | None:
     """The step's smallest output that has a type a Slice takes."""
     known = [name for name in step.node.output if name and step.origin.get(name, "") in graph.values]
-    usable = [name for name in known if graph.values[step.origin[name]].dtype != onnx.TensorProto.STRING]
+    usable = [name for name in known if graph.values[step.origin[name]].dtype in SLICED]
     return min(usable, key=lambda name: graph.values[step.origin[name]].bytes, default=None)
 
 
