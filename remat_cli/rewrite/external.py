@@ -39,7 +39,9 @@ def bring(model: onnx.ModelProto, source: Path, destination: Path) -> list[Path]
 def _place(file: Path, target: Path) -> Path | None:
     """Link the file there, or copy it where links cannot go."""
     if target.exists():
-        if not target.samefile(file) and (target.stat().st_size != file.stat().st_size or sha256(target) != sha256(file)):
+        if not target.samefile(file) and (
+            target.stat().st_size != file.stat().st_size or sha256(target) != sha256(file)
+        ):
             raise BadInput(f"{target} is in the way: it is not the {file.name} that the model reads; write elsewhere")
         return None
     try:
