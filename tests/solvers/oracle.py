@@ -65,7 +65,7 @@ def _computes(problem: Problem, state: State, index: int) -> Iterator[tuple[Stat
     if not set(node.reads) <= copies.keys():
         return
     for value in set(node.writes) & copies.keys():  # the old copy ended at its last use, or is stuck for ever
-        read, own = copies.pop(value)
+        read, _ = copies.pop(value)
         if problem.unread_stay and not read:
             stuck += size[value]
         else:
