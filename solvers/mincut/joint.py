@@ -7,7 +7,7 @@ the rules by which PyTorch applies it. Invariant: vertices stand in topological 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 FAR = 10**9  # the distance of what the backward pass never reaches
@@ -53,10 +53,15 @@ class Joint:
     """Vertices with their users and classes: forward, backward's own, and what follows from the tangents."""
 
     def __init__(
-        self, vertices: Sequence[Vertex], forward_outputs: Sequence[int], backward_outputs: Sequence[int]
+        self,
+        vertices: Sequence[Vertex],
+        forward_outputs: Sequence[int],
+        backward_outputs: Sequence[int],
+        outputs: Collection[int] | None = None,
     ) -> None:
+        """`outputs`: what leaves the step, where that is not all that the two lists name."""
         self.vertices = tuple(vertices)
-        self.outputs = {*forward_outputs, *backward_outputs}
+        self.outputs = set(outputs) if outputs is not None else {*forward_outputs, *backward_outputs}
         self.users: list[list[int]] = [[] for _ in vertices]
         for index, vertex in enumerate(vertices):
             for read in dict.fromkeys(vertex.reads):
