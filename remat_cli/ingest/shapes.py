@@ -18,7 +18,7 @@ from onnx.external_data_helper import load_external_data_for_tensor
 
 from remat_cli.errors import BadInput
 from remat_cli.graph import Value
-from remat_cli.ingest.constants import SMALL, fold
+from remat_cli.ingest.constants import SMALL, constant_tensor, fold
 from remat_cli.ingest.names import captures, subgraphs
 from remat_cli.ingest.rules import ALIASES, RULES, Call, Type
 
@@ -108,11 +108,9 @@ class _Walk:
 
     def _types_of(self, node: onnx.NodeProto) -> tuple[dict[int, tuple[int, tuple[int | None, ...]]], str]:
         """For each output a type, unknown dimensions None; and what onnx had against the node."""
-        if node.op_type == "Constant" and not node.domain:
-            constant = next((a.t for a in node.attribute if a.name == "value"), None)
-            if constant is not None:
-                self._store(node.output[0], constant)
-                return {0: self.types[node.output[0]]}, ""
+        if node.op_type == "Constant" and (tensor := constant_tensor(node)) is not None:
+            self._store(node.output[0], tensor)
+            return {0: self.types[node.output[0]]}, ""
         rule = RULES.get(node.op_type)
         if rule is not None:
             call = Call(node, self.types, self.constants, self.makers)
