@@ -89,7 +89,7 @@ class Hunt:
         """A cost is the total and some multiple of what all costs have in common."""
         if bound == float("inf"):
             return
-        steps = ceil((bound - self.total) / self.unit - 1e-6 * max(1.0, bound / self.total))
+        steps = ceil((bound - self.total) / self.unit - 1e-6)
         raised = self.total + max(0, steps) * self.unit
         if raised > self.bound:
             self.bound = raised

@@ -15,7 +15,10 @@ KEYS = [
     *("resident", "recomputed", "seconds", "plan", "notes"),
 ]
 EXPECTED = {
-    name: {int(budget): cost for budget, cost in json.loads(text)["optimum by budget, over all orders with repeats"].items()}
+    name: {
+        int(budget): cost
+        for budget, cost in json.loads(text)["optimum by budget, over all orders with repeats"].items()
+    }
     for name in ("linear4", "linear8")
     if (text := (Path(__file__).parents[1] / "data" / f"{name}.expected.json").read_text())
 }
