@@ -32,7 +32,7 @@ OVERWRITES: dict[str, dict[str, Places]] = {
         **dict.fromkeys((*ACTIVATIONS, "ThresholdedRelu"), ((0, 0),)),
         **dict.fromkeys(("BitCast", "Cast", "Celu", "Clip", "LogSoftmax", "Shrink", "Softmax"), ((0, 0),)),
         **dict.fromkeys(("ScatterElements", "TensorScatter", "Trilu"), ((0, 0),)),
-        "FusedConv": ((0, 3),),
+        **dict.fromkeys(("Conv", "FusedConv"), ((0, 3),)),  # the summand that a fused Conv adds
     },
     "cuda": dict.fromkeys((*ACTIVATIONS, "ThresholdedRelu", "ScatterND", "Trilu"), ((0, 0),)),
 }

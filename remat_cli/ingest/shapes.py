@@ -20,7 +20,7 @@ from remat_cli.errors import BadInput
 from remat_cli.graph import Value
 from remat_cli.ingest.constants import SMALL, constant_tensor, fold
 from remat_cli.ingest.names import captures, subgraphs
-from remat_cli.ingest.rules import ALIASES, RULES, Call, Type
+from remat_cli.ingest.rules import ALIASES, BLOCKED, RULES, Call, Type
 
 INFERENCE_ERRORS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError)
 
@@ -148,18 +148,18 @@ class _Walk:
         return types
 
     def _schema(self, node: onnx.NodeProto) -> tuple[onnx.defs.OpSchema | None, onnx.NodeProto]:
-        """The node's schema; for one that only adds to a standard op, the standard op."""
+        """The node's schema; for one that only adds to a standard op, the standard op and its schema."""
         domain = "" if node.domain == "ai.onnx" else node.domain
-        if node.op_type in ALIASES:
-            plain = onnx.NodeProto()
-            plain.CopyFrom(node)
-            plain.op_type, inputs, plain.domain = *ALIASES[node.op_type], ""
-            del plain.input[inputs:], plain.attribute[:]
-            schema = _find_schema(plain.op_type, self.opsets.get("", OPSET), "")
-            assert schema is not None, plain.op_type
-            plain.attribute.extend(a for a in node.attribute if a.name in schema.attributes)
-            return schema, plain
-        return _find_schema(node.op_type, self.opsets.get(domain, 1), domain), node
+        if node.op_type not in ALIASES and domain != BLOCKED:
+            return _find_schema(node.op_type, self.opsets.get(domain, 1), domain), node
+        op_type, inputs = ALIASES.get(node.op_type, (node.op_type, 3))
+        schema = _find_schema(op_type, self.opsets.get("", OPSET), "")
+        if schema is None:
+            return None, node
+        attributes = [a for a in node.attribute if a.name in schema.attributes]
+        plain = helper.make_node(op_type, node.input[:inputs], node.output, name=node.name)
+        plain.attribute.extend(attributes)
+        return schema, plain
 
     def _ask_for_subgraphs(self, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
         """A model of this one node, all it reads as inputs or initializers, through onnx's whole-graph inference."""
