@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
-from onnx.external_data_helper import load_external_data_for_tensor
 
 from remat_cli.errors import BadInput
 from remat_cli.graph import Value
@@ -72,8 +71,6 @@ class _Walk:
             self.types[value.name] = _static(value.type) or _scalar(value.type)
         for tensor in model.graph.initializer:
             self._store(tensor.name, tensor)
-        for value in model.graph.input:  # an initializer that is an input too is only a default
-            self.constants.pop(value.name, None)
         for sparse in model.graph.sparse_initializer:
             self.types[sparse.values.name] = (sparse.values.data_type, tuple(sparse.dims))
         declared = ((v.name, v.type) for v in (*model.graph.value_info, *model.graph.output))
@@ -81,16 +78,12 @@ class _Walk:
 
     def _store(self, name: str, tensor: onnx.TensorProto) -> None:
         self.types[name] = (tensor.data_type, tuple(tensor.dims))
-        if prod(tensor.dims) <= SMALL and tensor.data_type != onnx.TensorProto.STRING:
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                copy = onnx.TensorProto()
-                copy.CopyFrom(tensor)
-                load_external_data_for_tensor(copy, str(self.path.parent))
-                tensor = copy
-            try:
-                self.constants[name] = numpy_helper.to_array(tensor)
-            except ValueError as error:
-                raise BadInput(f"{self.path}: tensor {name!r} does not hold what its shape says: {error}") from error
+        if prod(tensor.dims) > SMALL or tensor.data_type == onnx.TensorProto.STRING:
+            return
+        try:
+            self.constants[name] = numpy_helper.to_array(tensor, str(self.path.parent))
+        except (ValueError, OSError, onnx.checker.ValidationError) as error:
+            raise BadInput(f"{self.path}: tensor {name!r} does not hold what its shape says: {error}") from error
 
     def visit(self, node: onnx.NodeProto) -> None:
         """Find the types of the node's outputs, and their content if it is constant and small."""
