@@ -44,7 +44,7 @@ def _inline_local(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
         inlined = onnx.inliner.inline_local_functions(model)
         if _calls(inlined):
             inlined = onnx.inliner.inline_local_functions(model, convert_version=True)
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
         raise BadInput(
             f"{path}: its model-local functions cannot be inlined: {' '.join(str(error).split())}"
         ) from error
