@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from profiles.costs import BadCosts, Costs, load
+from remat_cli import planfile
 from remat_cli.errors import BadInput, Usage
+from remat_cli.files import sha256
+from remat_cli.planfile import PlanFile
 from remat_cli.subject import Subject
 
 
@@ -25,8 +29,10 @@ def load_subject(model: Path | None, costs: Path | None, dims: Mapping[str, int]
 
 
 def _model(model: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
+    from profiles.survey import estimated
     from remat_cli.ingest import ingest
     from remat_cli.problem_of import problem_of
+    from remat_cli.signatures import ops_of
 
     costs = costs or _beside(model)
     found = read_costs(costs) if costs else None
@@ -42,8 +48,8 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
             raise BadInput(f"{costs} says nothing of op '{missing[0]}'; run `remat profile {model}` again")
         notes: tuple[str, ...] = ()
     else:
-        table = estimated(graph)
-        notes = ("costs are estimates for a CPU; `remat profile` measures them",)
+        table = {name: (cost.ns, cost.workspace) for name, cost in estimated(ops_of(graph), "cpu").items()}
+        notes = ("the costs are estimates for a CPU; `remat profile` measures them",)
     named = problem_of(graph, table)
     digest = sha256(costs) if costs else None
     return Subject(
@@ -76,8 +82,6 @@ def _beside(model: Path) -> Path | None:
 
 def read_costs(path: Path) -> Costs:
     """The cost file, or a BadInput that says what is wrong with it."""
-    from profiles.costs import BadCosts, load
-
     try:
         return load(path)
     except BadCosts as error:
@@ -88,3 +92,12 @@ def model_of(costs: Path) -> Path:
     """The model a cost file was made for, wherever the file stands now."""
     named = Path(read_costs(costs).model)
     return named if named.is_absolute() else costs.parent / named
+
+
+def load_planned(path: Path) -> tuple[PlanFile, Subject]:
+    """A plan and the subject it schedules, both as they were when it was made; what has changed since is refused."""
+    plan = planfile.read(path)
+    planfile.check_source(plan.model, "model")
+    if plan.costs:
+        planfile.check_source(plan.costs, "cost file")
+    return plan, load_subject(plan.model.path, plan.costs.path if plan.costs else None, plan.dims)

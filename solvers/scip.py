@@ -57,6 +57,7 @@ class Settings:
     gap: float = 0.0
     seed: int = 0
     nodes: int | None = None  # of the search tree
+    enough: float | None = None  # stop once the bound has come this far
     emphasis: str = ""  # "" or "aggressive" or "fast" or "off": how hard its own heuristics try
     memory_mb: int = 1500
     verbose: bool = False
@@ -169,6 +170,11 @@ def _build(program: Program, settings: Settings, relaxed: bool) -> tuple[Model, 
         sums: dict[Term, float] = {}
         for column, coefficient in zip(columns, coefficients, strict=True):
             sums[terms[column]] = sums.get(terms[column], 0.0) + coefficient
+        if not sums:
+            if not low <= 0.0 <= high:
+                nothing = model.addVar(lb=0.0, ub=0.0)
+                model.addCons(nothing >= 1.0)
+            continue
         model.addCons(ExprCons(Expr(sums), None if low == -INFINITY else low, None if high == INFINITY else high))
     model.addObjoffset(program.offset)
     return model, variables
@@ -192,6 +198,8 @@ def _parameters(settings: Settings) -> dict[str, float | int | bool | str]:
         "parallel/maxnthreads": 1,
         "lp/threads": 1,
     }
+    if settings.enough is not None:
+        found["limits/dual"] = settings.enough
     if settings.nodes is not None:
         found["limits/totalnodes"] = settings.nodes
     return {**found, **settings.parameters}

@@ -66,5 +66,3 @@ def command(model: Path | None, **given: Any) -> None:
         **{name: value for name, value in given.items() if name in solving.Settings.__dataclass_fields__},
     )
     solving.run(model, settings)
-
-

@@ -75,9 +75,7 @@ class Evictor:
         self.count = len(problem.nodes)
         end = Node(0, tuple(sorted(set(problem.outputs))), ())
         self.arrays: Arrays = arrays_of(replace(problem, nodes=(*problem.nodes, end)))
-        self.no_hints = Hints(
-            np.zeros(self.count + 1, np.int64), np.zeros((1, len(problem.sizes)), np.bool_)
-        )
+        self.no_hints = Hints(np.zeros(self.count + 1, np.int64), np.zeros((1, len(problem.sizes)), np.bool_))
 
     def run(self, budget: int, taste: Taste, seed: int = 0, hints: Hints | None = None) -> Ints:
         """An order that tries to fit; empty if rebuilding went round in circles."""
@@ -89,9 +87,7 @@ class Evictor:
         if len(size):
             weight[self.arrays.backward[self.arrays.writer]] *= taste.backward
         group, keep = hints or self.no_hints
-        return _run(
-            self.arrays, budget, weight, taste.cost, taste.distance, taste.depth_first, group, keep, taste.hint
-        )
+        return _run(self.arrays, budget, weight, taste.cost, taste.distance, taste.depth_first, group, keep, taste.hint)
 
 
 @njit(cache=True, nogil=True)
@@ -170,10 +166,10 @@ def _writes_of(arrays: Arrays, node: int) -> Ints:
 
 @njit(cache=True, nogil=True)
 def _all_live(arrays: Arrays, walk: _Walk, node: int) -> bool:
+    missing = 0
     for value in _reads_of(arrays, node):
-        if not walk.live[value]:
-            return False
-    return True
+        missing += not walk.live[value]
+    return missing == 0
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,227 @@
+"""Cuts in time: a relaxation that looks at memory only at a few boundaries, and so stays small.
+
+Boundaries tau_1 < ... < tau_G part the first computes into groups; group g holds those after tau_g up to tau_(g+1), the
+last group an op that reads the outputs. For what is first computed before group g: S(g, v) says that value v is held
+from before the first compute of tau_g to after it, R(g, j) that node j runs again at least once within group g.
+
+    minimise   cost of every node once + sum of cost(j) R(g, j), subject to
+    (1)  S(g+1, v) <= S(g, v) + R(g, writer(v))
+    (2)  S(g, v) + R(g, writer(v)) >= 1 for each v read by a first compute of group g, >= R(g, j) if read by j
+    (3)  when tau runs: its reads, its writes, its workspace and all S across it fit
+
+Invariant: every schedule with this order of first computes, however often and wherever it recomputes, gives an (S, R)
+at no greater cost (`project`), so that the minimum is a bound for all of them. In-place writes count as if they were
+always possible, optional writes as if they were left out unless held; values in `free` take no room at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import gcd
+
+from solvers.problem import Problem
+from solvers.scip import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """The relaxation of one problem at given boundaries."""
+
+    problem: Problem  # with a last node that reads the outputs
+    writer: list[int]
+    taus: tuple[int, ...]
+    groups: tuple[range, ...]
+    free: frozenset[int]
+    program: Program
+    keep: list[dict[int, int]]  # for each group, value -> column of S
+    again: list[dict[int, int]]  # for each group, node -> column of R
+
+
+def small_values(problem: Problem, budget: int, share: float) -> frozenset[int]:
+    """Values, smallest first, that together take at most this share of the budget."""
+    found: set[int] = set()
+    room = share * budget
+    for value in sorted(range(len(problem.sizes)), key=problem.sizes.__getitem__):
+        room -= problem.sizes[value]
+        if room < 0:
+            break
+        found.add(value)
+    return frozenset(found)
+
+
+def build(problem: Problem, budget: int, taus: Sequence[int], free: frozenset[int], scale: float) -> Cuts:
+    """The relaxation at these boundaries; costs are divided by `scale`."""
+    edges = (-1, *sorted(taus), len(problem.nodes) - 1)
+    groups = tuple(range(low + 1, high + 1) for low, high in pairwise(edges))
+    cuts = Cuts(
+        problem, problem.writers(), edges[1:-1], groups, free, Program(), [{} for _ in groups], [{} for _ in groups]
+    )
+    _add_variables(cuts, scale)
+    for g in range(1, len(groups)):
+        _add_availability(cuts, g)
+        _add_memory(cuts, g, budget)
+    return cuts
+
+
+def _add_variables(cuts: Cuts, scale: float) -> None:
+    """Only what can be of use: a value read later, or through which something of use can be rebuilt."""
+    nodes = cuts.problem.nodes
+    held: set[int] = set()  # values of use in a later group
+    for g in range(len(cuts.groups) - 1, 0, -1):
+        before = cuts.groups[g].start
+        useful = _certain(cuts, g)
+        for index in range(before - 1, -1, -1):
+            node = nodes[index]
+            if node.once or not any(write in useful or write in held for write in node.writes):
+                continue
+            cuts.again[g][index] = cuts.program.variable(node.cost / scale)
+            useful.update(value for value in node.reads if value not in cuts.free)
+        held = {value for value in held | useful if cuts.writer[value] < before}
+        for value in sorted(held):
+            cuts.keep[g][value] = cuts.program.variable()
+
+
+def _certain(cuts: Cuts, g: int) -> set[int]:
+    """What the first computes of a group read from before the group."""
+    group = cuts.groups[g]
+    reads = {value for index in group for value in cuts.problem.nodes[index].reads}
+    return {value for value in reads if value not in cuts.free and cuts.writer[value] < group.start}
+
+
+def _add_availability(cuts: Cuts, g: int) -> None:
+    """(1) and (2)."""
+
+    def need(value: int, column: int | None) -> None:
+        found = (cuts.keep[g].get(value), cuts.again[g].get(cuts.writer[value]))
+        there = [column for column in found if column is not None]
+        if column is None:
+            cuts.program.row(there, [1.0] * len(there), low=1.0)
+        else:
+            cuts.program.row([*there, column], [1.0] * len(there) + [-1.0], low=0.0)
+
+    certain = _certain(cuts, g)
+    for value in sorted(certain):
+        need(value, None)
+    for index, column in cuts.again[g].items():
+        for value in dict.fromkeys(cuts.problem.nodes[index].reads):
+            if value not in cuts.free and value not in certain:
+                need(value, column)
+    if g + 1 < len(cuts.groups):
+        for value, column in cuts.keep[g + 1].items():
+            if cuts.writer[value] < cuts.groups[g].start and value not in certain:
+                need(value, column)
+
+
+def _add_memory(cuts: Cuts, g: int, budget: int) -> None:
+    """(3), when the last node of group g - 1 first runs."""
+    problem, tau = cuts.problem, cuts.taus[g - 1]
+    node = problem.nodes[tau]
+    room = budget - problem.resident - node.workspace - sum(problem.sizes[value] for value in set(node.reads))
+    terms: dict[int, int] = {}  # column -> bytes
+    for value, column in cuts.keep[g].items():
+        if value not in node.reads and value not in node.writes:
+            terms[column] = problem.sizes[value]
+    for value in node.writes:
+        fixed, over = _write_room(cuts, g, tau, value)
+        room -= fixed
+        for column, size in over.items():
+            terms[column] = terms.get(column, 0) + size
+    room -= sum(problem.sizes[value] for value in _stuck(problem) if cuts.writer[value] < tau)
+    _add_knapsack(cuts.program, terms, room)
+
+
+def _write_room(cuts: Cuts, g: int, tau: int, value: int) -> tuple[int, dict[int, int]]:
+    """The bytes that a write of tau surely takes, and those that depend on S or R."""
+    problem, size = cuts.problem, cuts.problem.sizes[value]
+    node = problem.nodes[tau]
+    shares = [read for write, read in (*node.views, *node.overwrites) if write == value]
+    kept = cuts.keep[g].get(value)
+    if value in problem.optional:
+        return (0, {}) if kept is None or shares else (0, {kept: size})
+    if not shares:
+        return size, {}
+    if value in problem.outputs:  # its last copy has memory of its own
+        again = [cuts.again[h][tau] for h in range(g, len(cuts.groups)) if tau in cuts.again[h]]
+        return size, dict.fromkeys(again, -size)
+    over = {cuts.keep[g].get(read) for read in shares}
+    if not node.views and len(over) == 1:
+        (column,) = over
+        return 0, ({} if column is None else {column: size})
+    return 0, {}
+
+
+def _stuck(problem: Problem) -> list[int]:
+    """Values that nobody reads and the runtime never frees."""
+    if not problem.unread_stay:
+        return []
+    read = {value for node in problem.nodes for value in node.reads} | problem.optional
+    shared = {write for node in problem.nodes for write, _ in (*node.views, *node.overwrites)}
+    return [value for value in range(len(problem.sizes)) if value not in read and value not in shared]
+
+
+def _add_knapsack(program: Program, terms: dict[int, int], room: int) -> None:
+    """In exact integers, divided by what they have in common."""
+    terms = {column: size for column, size in terms.items() if size}
+    if sum(size for size in terms.values() if size > 0) <= room:
+        return
+    common = gcd(*terms.values()) if terms else 1
+    program.row(list(terms), [size // common for size in terms.values()], high=room // common)
+
+
+def project(cuts: Cuts, order: Sequence[int]) -> list[float]:
+    """The (S, R) of an order."""
+    nodes = cuts.problem.nodes
+    solution = [0.0] * len(cuts.program.costs)
+    first: dict[int, int] = {}
+    for step, index in enumerate(order):
+        first.setdefault(index, step)
+    g = len(cuts.groups) - 1
+    needed = set(nodes[-1].reads)
+    for step in range(len(order) - 1, -1, -1):
+        index = order[step]
+        if g > 0 and first[cuts.taus[g - 1]] == step:
+            for value in needed & cuts.keep[g].keys():
+                solution[cuts.keep[g][value]] = 1.0
+            g -= 1
+        if first[index] != step and index in cuts.again[g]:
+            solution[cuts.again[g][index]] = 1.0
+        needed.difference_update(nodes[index].writes)
+        needed.update(nodes[index].reads)
+    return solution
+
+
+def kept(cuts: Cuts, solution: Sequence[float]) -> list[set[int]]:
+    """For each group, the values that are held into it."""
+    return [{value for value, column in columns.items() if solution[column] > 0.5} for columns in cuts.keep]
+
+
+def expand(cuts: Cuts, solution: Sequence[float]) -> list[int]:
+    """An order that keeps just what S keeps, and recomputes as late as possible within each group."""
+    nodes, held = cuts.problem.nodes, kept(cuts, solution)
+    order: list[int] = []
+    live: set[int] = set()
+
+    def ensure(values: Sequence[int]) -> None:
+        missing: set[int] = set()
+        stack = [value for value in values if value not in live]
+        while stack:
+            index = cuts.writer[stack.pop()]
+            if index not in missing:
+                missing.add(index)
+                stack += [value for value in nodes[index].reads if value not in live]
+        for index in sorted(missing):
+            order.append(index)
+            live.update(nodes[index].writes)
+
+    for g, group in enumerate(cuts.groups):
+        if g:
+            live = {value for value in live if value in held[g] or value in cuts.free}
+        for index in group:
+            ensure(nodes[index].reads)
+            order.append(index)
+            live.update(nodes[index].writes)
+        if g + 1 < len(cuts.groups):
+            ensure(sorted(held[g + 1]))
+    return order[:-1] if order and order[-1] == len(nodes) - 1 else order
