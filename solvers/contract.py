@@ -33,7 +33,7 @@ def contract_views(problem: Problem) -> Contraction:
     the way back each view is made again just before the first reader of each copy of its base. A view that is an
     output is kept: its last copy has memory of its own.
     """
-    is_view = [_is_free_view(problem, node) for node in problem.nodes]
+    is_view = _free_views(problem)
     if not any(is_view):
         return Contraction(problem, tuple, tuple)
     base = list(range(len(problem.sizes)))  # value -> the value whose memory it lives in, or RESIDENT
@@ -63,11 +63,19 @@ def contract_views(problem: Problem) -> Contraction:
     return Contraction(small, expand, shrink, fixed)
 
 
-def _is_free_view(problem: Problem, node: Node) -> bool:
+def _free_views(problem: Problem) -> list[bool]:
+    """Nodes that only look at memory that is there. A view that nobody reads is an op like any other."""
+    is_view = [_only_views(problem, node) for node in problem.nodes]
+    wanted = _views_somebody_reads(problem, is_view)
+    return [index in wanted for index in range(len(problem.nodes))]
+
+
+def _only_views(problem: Problem, node: Node) -> bool:
     shared = {write for write, _ in node.views}
     return (
         bool(node.writes)
         and shared == set(node.writes)
+        and set(node.reads) <= {read for _, read in node.views}
         and not node.workspace
         and not node.once
         and not shared.intersection(problem.outputs)
@@ -81,7 +89,7 @@ def _renumber(problem: Problem, kept: list[int]) -> tuple[dict[int, int], list[i
 
 def _rebase(node: Node, base: list[int], renumber: dict[int, int]) -> Node:
     """The node in the smaller problem's numbers, reading bases where it read views of them."""
-    reads = (base[value] for value in node.reads)
+    reads = [base[value] for value in node.reads]
     return replace(
         node,
         reads=tuple(dict.fromkeys(renumber[value] for value in reads if value != RESIDENT)),
@@ -91,22 +99,22 @@ def _rebase(node: Node, base: list[int], renumber: dict[int, int]) -> Node:
             for write, read in node.views
         ),
         overwrites=tuple(
-            (renumber[write], renumber[base[read]]) for write, read in node.overwrites if base[read] != RESIDENT
+            (renumber[write], renumber[base[read]])
+            for write, read in node.overwrites
+            if base[read] != RESIDENT and reads.count(base[read]) == 1  # read twice, it is never overwritten
         ),
     )
 
 
 def _with_views(problem: Problem, is_view: list[bool], order: list[int]) -> tuple[int, ...]:
-    """Put the views back: each where the first reader of a copy of its base wants it, or right after its base."""
+    """Put the views back: each just before the first reader of each copy of its base."""
     writer = problem.writers()
-    fresh: set[int] = set()  # views made from the present copies of their bases
     views_on: dict[int, list[int]] = {}  # value -> views directly on it
     for index, node in enumerate(problem.nodes):
         if is_view[index]:
             for _, read in node.views:
                 views_on.setdefault(read, []).append(index)
-    wanted = _views_somebody_reads(problem, is_view, writer)
-    done: set[int] = set()
+    fresh: set[int] = set()  # views made from the present copies of their bases
     result: list[int] = []
 
     def make(index: int) -> None:
@@ -116,37 +124,25 @@ def _with_views(problem: Problem, is_view: list[bool], order: list[int]) -> tupl
             if is_view[writer[value]]:
                 make(writer[value])
         fresh.add(index)
-        done.add(index)
         result.append(index)
 
     def spoil(index: int) -> None:
         for value in problem.nodes[index].writes:
             for view in views_on.get(value, ()):
-                if view in fresh:
-                    fresh.discard(view)
+                fresh.discard(view)
                 spoil(view)
 
-    def make_unread(value: int) -> None:
-        """A view that no real node reads must run once all the same: while its base is surely there."""
-        for view in views_on.get(value, ()):
-            if view not in wanted and view not in done:
-                make(view)
-            for write in problem.nodes[view].writes:
-                make_unread(write)
-
-    make_unread(RESIDENT)
     for index in order:
         for value in problem.nodes[index].reads:
             if is_view[writer[value]]:
                 make(writer[value])
         result.append(index)
         spoil(index)
-        for value in problem.nodes[index].writes:
-            make_unread(value)
     return tuple(result)
 
 
-def _views_somebody_reads(problem: Problem, is_view: list[bool], writer: list[int]) -> set[int]:
+def _views_somebody_reads(problem: Problem, is_view: list[bool]) -> set[int]:
+    writer = problem.writers()
     wanted: set[int] = set()
     for index in range(len(problem.nodes) - 1, -1, -1):
         if not is_view[index] or index in wanted:

@@ -104,7 +104,7 @@ def _deallocate(problem: Problem, memory: _Memory, register: int, where: str) ->
         raise IllegalPlan(f"{where}: register {register} is not held")
     if not copy.written:
         raise IllegalPlan(f"{where}: register {register} is freed before anything is written to it")
-    if problem.unread_stay and not copy.read:
+    if problem.unread_stay and not copy.read and copy.block == register:
         raise IllegalPlan(f"{where}: register {register} was never read, and the runtime keeps such copies")
     if memory.latest.get(copy.value) == register:
         del memory.latest[copy.value]
@@ -167,7 +167,7 @@ def _check_place(
     if any((value, v) in views for v in sources.values()):
         return []
     over = [r for r, v in sources.items() if (value, v) in overwrites and problem.sizes[v] == problem.sizes[value]]
-    if not over or memory.holders[copy.block] != 2:
+    if not over or memory.holders[copy.block] != 2 or memory.bytes[copy.block] != problem.sizes[value]:
         raise IllegalPlan(f"{where}: value {value} may not take the place it was given")
     return over
 

@@ -1,0 +1,5 @@
+"""`python -m remat_cli` is `remat`."""
+
+from remat_cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""One module for each command; its click command is named `command`."""

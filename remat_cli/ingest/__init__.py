@@ -1,0 +1,71 @@
+"""ONNX in: any training graph becomes a `Graph` with unique names, a runnable order and static sizes.
+
+Invariant: what a `Graph` says of a model is what a runtime will find in it; what cannot be known is an error that names
+the value, the op that makes it and what to pass. Weights kept outside the file are never read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+
+from remat_cli.errors import BadInput
+from remat_cli.graph import Graph, Op
+from remat_cli.ingest.dims import bind, refuse_unused
+from remat_cli.ingest.load import load
+from remat_cli.ingest.names import captures, name_nodes, sort_nodes
+from remat_cli.ingest.phases import backward_ops
+from remat_cli.ingest.shapes import infer
+
+
+def ingest(path: Path, dims: Mapping[str, int] | None = None) -> Graph:
+    """Read the model at `path`, its symbolic dimensions bound by `dims`."""
+    model, digest = load(path)
+    return graph_of(model, path, digest, dims or {})
+
+
+def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping[str, int] | None = None) -> Graph:
+    """The graph of a model in memory, which is changed in place; `path` is what errors and plans call it."""
+    bound = bind(model, dims or {}, path)
+    proto = model.graph
+    sort_nodes(proto, path)
+    name_nodes(proto)
+    values, needed = infer(model, path, dims or {})
+    refuse_unused(model, dims or {}, {*bound, *needed}, path)
+    weights = (
+        *(tensor.name for tensor in proto.initializer),
+        *(sparse.values.name for sparse in proto.sparse_initializer),
+        *(node.output[0] for node in proto.node if node.op_type == "Constant"),
+    )
+    ops = tuple(_op(node) for node in proto.node if node.op_type != "Constant")
+    outputs = tuple(dict.fromkeys(value.name for value in proto.output))
+    if not ops:
+        raise BadInput(f"{path}: the graph has no ops to schedule")
+    late = backward_ops(ops, outputs, values)
+    return Graph(
+        path=path,
+        sha256=digest,
+        model=model,
+        ops=tuple(replace(op, backward=op.name in late) for op in ops),
+        values=values,
+        inputs=tuple(value.name for value in proto.input if value.name not in set(weights)),
+        weights=weights,
+        outputs=outputs,
+        dims=dict(dims or {}),
+        opsets={entry.domain: entry.version for entry in model.opset_import},
+    )
+
+
+def _op(node: onnx.NodeProto) -> Op:
+    return Op(
+        name=node.name,
+        op_type=node.op_type,
+        domain="" if node.domain == "ai.onnx" else node.domain,
+        inputs=tuple(node.input),
+        outputs=tuple(node.output),
+        node=node,
+        captures=captures(node),
+    )

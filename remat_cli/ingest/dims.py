@@ -1,0 +1,91 @@
+"""Symbolic dimensions of inputs bound to sizes.
+
+Invariant: afterwards every input is a tensor of static shape, and no value_info contradicts it: those that are not
+static are dropped, to be inferred anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import onnx
+
+from remat_cli.errors import BadInput, Usage
+
+
+def bind(model: onnx.ModelProto, dims: Mapping[str, int], path: Path) -> dict[str, int]:
+    """Set each dimension that `dims` names, by symbol (`batch`) or by place (`x:0`); returns those that were set."""
+    used: dict[str, int] = {}
+    stored = {tensor.name for tensor in model.graph.initializer}
+    for value in model.graph.input:
+        _require_tensor(value, path)
+        if value.name not in stored:
+            for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+                _bind_dim(value.name, axis, dim, dims, used, path)
+    _drop_unknown(model, dims)
+    return used
+
+
+def refuse_unused(model: onnx.ModelProto, dims: Mapping[str, int], used: set[str], path: Path) -> None:
+    """A dimension that binds nothing is a mistake of the user's."""
+    for name in dims:
+        if name not in used:
+            raise Usage(f"{path}: there is no dimension {name!r} to bind; the inputs have {_symbols(model, used)}")
+
+
+def _require_tensor(value: onnx.ValueInfoProto, path: Path) -> None:
+    if not value.type.HasField("tensor_type"):
+        kind = value.type.WhichOneof("value") or "value without a type"
+        raise BadInput(f"{path}: input {value.name!r} is a {kind.removesuffix('_type')}; remat schedules tensors only")
+    if not value.type.tensor_type.HasField("shape"):
+        raise BadInput(f"{path}: input {value.name!r} has no shape; export the model with static input shapes")
+
+
+def _bind_dim(
+    name: str,
+    axis: int,
+    dim: onnx.TensorShapeProto.Dimension,
+    dims: Mapping[str, int],
+    used: dict[str, int],
+    path: Path,
+) -> None:
+    place = f"{name}:{axis}"
+    for key in (place, dim.dim_param):
+        if key and key in dims:
+            if dims[key] < 1:
+                raise Usage(f"dimension {key!r} must be at least 1, not {dims[key]}")
+            if key == place and dim.HasField("dim_value") and dim.dim_value != dims[key]:
+                raise Usage(f"{path}: dimension {axis} of input {name!r} is fixed at {dim.dim_value}")
+            dim.dim_value = used[key] = dims[key]
+            return
+    if not dim.HasField("dim_value") or dim.dim_value < 0:
+        symbol = f"{dim.dim_param!r} " if dim.dim_param else ""
+        hint = dim.dim_param or place
+        raise BadInput(f"{path}: dimension {axis} {symbol}of input {name!r} has no size; pass --dim {hint}=N")
+
+
+def _symbols(model: onnx.ModelProto, used: set[str]) -> str:
+    free = sorted({d.dim_param for v in model.graph.input for d in v.type.tensor_type.shape.dim if d.dim_param} | used)
+    return ", ".join(free) if free else "no symbolic dimensions"
+
+
+def _drop_unknown(model: onnx.ModelProto, dims: Mapping[str, int]) -> None:
+    """Bind the same symbols in outputs and value_info; what stays unknown is for inference to find."""
+    for value in (*model.graph.output, *model.graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param in dims:
+                dim.dim_value = dims[dim.dim_param]
+    known = [value for value in model.graph.value_info if _is_static(value)]
+    if len(known) < len(model.graph.value_info):
+        del model.graph.value_info[:]
+        model.graph.value_info.extend(known)
+
+
+def _is_static(value: onnx.ValueInfoProto) -> bool:
+    tensor = value.type.tensor_type
+    return (
+        value.type.HasField("tensor_type")
+        and tensor.HasField("shape")
+        and all(d.HasField("dim_value") for d in tensor.shape.dim)
+    )

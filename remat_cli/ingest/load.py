@@ -1,0 +1,118 @@
+"""A model file read and checked as far as possible without knowing its ops; local functions are inlined.
+
+Invariant: what comes back has a graph, opsets we understand, at least one writer and at most one for every name, and
+external tensors (left where they are) that lie whole inside the model's folder.
+
+ONNX Runtime inlines model-local functions before it decides on an order, so a plan can only promise an order for a
+model whose functions are inlined already.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import onnx
+import onnx.inliner
+from google.protobuf.message import DecodeError
+
+from remat_cli.errors import BadInput
+
+OLDEST_OPSET = 13
+
+
+def load(path: Path) -> tuple[onnx.ModelProto, str]:
+    """The model, without the bytes of external tensors, and the SHA-256 of the file."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(content)
+    except DecodeError as error:
+        raise BadInput(f"{path} is not an ONNX model, or it is truncated; export it again") from error
+    _check_header(model, path)
+    for tensor in tensors(model):
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            _check_external(tensor, path)
+    return _inline(model, path), hashlib.sha256(content).hexdigest()
+
+
+def _check_header(model: onnx.ModelProto, path: Path) -> None:
+    if not model.HasField("graph") or not (model.graph.node or model.graph.output):
+        raise BadInput(f"{path} is not an ONNX model: it holds no graph")
+    opsets = {entry.domain: entry.version for entry in model.opset_import}
+    version = opsets.get("", opsets.get("ai.onnx"))
+    newest = onnx.defs.onnx_opset_version()
+    if version is None:
+        raise BadInput(f"{path} names no version of the standard ONNX opset; the file may be truncated")
+    if version < OLDEST_OPSET:
+        raise BadInput(
+            f"{path} uses opset {version}; remat reads {OLDEST_OPSET} and newer: "
+            "convert it with onnx.version_converter, or export it again"
+        )
+    if version > newest:
+        raise BadInput(f"{path} uses opset {version}; the onnx package here knows {newest}: install a newer onnx")
+
+
+def _inline(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+    if not model.functions:
+        return model
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except (RuntimeError, ValueError) as error:
+        raise BadInput(f"{path}: its model-local functions cannot be inlined: {_first_line(error)}") from error
+
+
+def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Every tensor stored in the model: in initializers, attributes, subgraphs and functions."""
+    yield from _of_graph(model.graph)
+    for function in model.functions:
+        yield from _of_nodes(function.node)
+
+
+def _of_graph(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield from (sparse.values, sparse.indices)
+    yield from _of_nodes(graph.node)
+
+
+def _of_nodes(nodes: list[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.TENSOR:
+                yield attribute.t
+            yield from attribute.tensors
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from _of_graph(attribute.g)
+            for graph in attribute.graphs:
+                yield from _of_graph(graph)
+
+
+def _check_external(tensor: onnx.TensorProto, path: Path) -> None:
+    """An external tensor must lie within the model's folder, whole."""
+    where = f"{path}: external tensor {tensor.name!r}"
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    posix, windows = PurePosixPath(location), PureWindowsPath(location)
+    leaves = posix.is_absolute() or windows.is_absolute() or windows.drive or ".." in (*posix.parts, *windows.parts)
+    folder = path.resolve().parent
+    file = folder / location
+    if not location or leaves or not file.resolve().is_relative_to(folder):
+        raise BadInput(f"{where} is stored at {location!r}, outside the model's folder; save the model with its data")
+    try:
+        size = file.stat().st_size
+        end = int(entries.get("offset", 0)) + int(entries.get("length", 0))
+    except OSError as error:
+        raise BadInput(f"{where} is stored at {location!r}, which cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise BadInput(f"{where} has an offset or length that is not a number") from error
+    if not file.is_file() or end > size:
+        raise BadInput(f"{where} should end at byte {end} of {location!r}, which has {size}; the file is truncated")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

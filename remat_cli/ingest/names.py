@@ -1,0 +1,151 @@
+"""Names and order: every node gets a unique name, and nodes stand where all that they read is there already.
+
+Invariant: nodes that have a name of their own keep it, a sorted graph keeps its order, and the same file always gives
+the same names. Constant nodes come first: a runtime turns them into weights, so they take no part in any plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+from itertools import count
+from pathlib import Path
+
+import onnx
+
+from remat_cli.errors import BadInput
+
+
+def captures(node: onnx.NodeProto) -> tuple[str, ...]:
+    """Outer values that the node's subgraphs read."""
+    return tuple(dict.fromkeys(name for graph in subgraphs(node) for name in _free_names(graph)))
+
+
+def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
+    known = {value.name for value in graph.input} | _stored(graph)
+    for node in graph.node:
+        for name in (*node.input, *captures(node)):
+            if name and name not in known:
+                yield name
+        known.update(node.output)
+    for value in graph.output:
+        if value.name and value.name not in known:
+            yield value.name
+
+
+def _stored(graph: onnx.GraphProto) -> set[str]:
+    return {t.name for t in graph.initializer} | {s.values.name for s in graph.sparse_initializer}
+
+
+def name_nodes(graph: onnx.GraphProto) -> None:
+    """The first node with a name keeps it; the others are called after their op and place in the graph."""
+    taken = {node.name for node in graph.node}
+    seen = {""}
+    for place, node in enumerate(graph.node):
+        if node.name in seen:
+            node.name = _fresh(node.name or f"{node.op_type}_{place}", taken)
+        taken.add(node.name)
+        seen.add(node.name)
+
+
+def _fresh(stem: str, taken: set[str]) -> str:
+    if stem not in taken:
+        return stem
+    return next(name for k in count(1) if (name := f"{stem}_{k}") not in taken)
+
+
+def sort_nodes(graph: onnx.GraphProto, path: Path) -> None:
+    """Check who writes what, and move nodes that stand before something they read."""
+    nodes = list(graph.node)
+    writer = _writers(graph, nodes, path)
+    needs = [_needs(node, writer, path) for node in nodes]
+    for output in graph.output:
+        if output.name not in writer:
+            raise BadInput(f"{path}: output {output.name!r} is made by no node; the file may be damaged")
+    order = _stable_order(nodes, needs, path)
+    if order != list(range(len(nodes))):
+        del graph.node[:]
+        graph.node.extend(nodes[index] for index in order)
+
+
+def _writers(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], path: Path) -> dict[str, int]:
+    """The index of the node that writes each name; -1 for inputs and weights."""
+    inputs = [value.name for value in graph.input]
+    _refuse_twice(inputs, f"{path}: the graph has two inputs")
+    stored = [*(t.name for t in graph.initializer), *(s.values.name for s in graph.sparse_initializer)]
+    _refuse_twice(stored, f"{path}: the graph has two initializers")
+    writer = dict.fromkeys((*inputs, *stored), -1)
+    for index, node in enumerate(nodes):
+        for name in node.output:
+            if name and name in writer:
+                other = _called(nodes[writer[name]]) if writer[name] >= 0 else "an input or initializer"
+                raise BadInput(f"{path}: value {name!r} is written by both {other} and {_called(node)}")
+            if name:
+                writer[name] = index
+    return writer
+
+
+def _refuse_twice(names: Iterable[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise BadInput(f"{what} called {name!r}; names must be unique")
+        seen.add(name)
+
+
+def _needs(node: onnx.NodeProto, writer: dict[str, int], path: Path) -> set[int]:
+    found = set()
+    for name in (*node.input, *captures(node)):
+        if name and name not in writer:
+            raise BadInput(f"{path}: {_called(node)} reads {name!r}, which no node makes and is no input or weight")
+        if name and writer[name] >= 0:
+            found.add(writer[name])
+    return found
+
+
+def _stable_order(nodes: list[onnx.NodeProto], needs: list[set[int]], path: Path) -> list[int]:
+    """Constants first, then always the earliest node that can run: a sorted graph stays as it is."""
+    waiting = [len(need) for need in needs]
+    users: list[list[int]] = [[] for _ in nodes]
+    for index, need in enumerate(needs):
+        for other in need:
+            users[other].append(index)
+    ready: list[tuple[bool, int]] = []
+    for index, node in enumerate(nodes):
+        if not waiting[index]:
+            heappush(ready, (node.op_type != "Constant", index))
+    order: list[int] = []
+    while ready:
+        _, index = heappop(ready)
+        order.append(index)
+        for user in users[index]:
+            waiting[user] -= 1
+            if not waiting[user]:
+                heappush(ready, (True, user))
+    if len(order) < len(nodes):
+        raise BadInput(f"{path}: the graph has a cycle: {_cycle(nodes, needs, set(order))}")
+    return order
+
+
+def _cycle(nodes: list[onnx.NodeProto], needs: list[set[int]], sorted_ones: set[int]) -> str:
+    """Walk back from a node that never got ready until one comes up again."""
+    index = next(i for i in range(len(nodes)) if i not in sorted_ones)
+    trail: list[int] = []
+    while index not in trail:
+        trail.append(index)
+        index = min(need for need in needs[index] if need not in sorted_ones)
+    ring = [*trail[trail.index(index) :], index][::-1]
+    shown = [_called(nodes[i]) for i in ring]
+    return " -> ".join(shown if len(shown) <= 8 else [*shown[:4], "...", *shown[-3:]])
+
+
+def _called(node: onnx.NodeProto) -> str:
+    made = next((name for name in node.output if name), "?")
+    return f"{node.op_type} {node.name!r}" if node.name else f"the {node.op_type} that makes {made!r}"

@@ -1,0 +1,59 @@
+"""`remat`: finds the command, runs it, and turns what goes wrong into one line and an exit code.
+
+Invariant: importing this imports nothing heavy; every command imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from remat_cli.errors import RematError
+
+COMMANDS = ("grad", "profile", "solve", "emit", "verify", "show", "problem", "zoo")
+
+
+class Commands(click.Group):
+    """Commands are modules of `remat_cli.commands`, each with one click command named `command`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"remat_cli.commands.{cmd_name}").command
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="remat", prog_name="remat")
+def remat() -> None:
+    """Fit a training step into a memory budget, at the least extra time.
+
+    Reads an ONNX training graph, decides which values to keep and which to compute again, and writes a graph that runs
+    that way in stock ONNX Runtime.
+    """
+
+
+def main() -> None:
+    """Run the command. Exit codes: 0 done, 1 our bug, 2 usage, 3 bad input, 4 infeasible, 5 no plan, 6 mismatch."""
+    try:
+        sys.exit(remat.main(standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except RematError as error:
+        click.echo(f"remat: {error}", err=True)
+        sys.exit(error.code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("remat: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

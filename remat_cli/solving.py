@@ -1,0 +1,202 @@
+"""What `remat solve` does: load, ask, write the plan, say what came of it.
+
+Invariant: a plan file on disk is always legal and whole; while a solver still searches it holds the best plan so far.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from remat_cli import record, report
+from remat_cli.errors import BadInput, Infeasible, NoPlan, Usage
+from remat_cli.interrupts import Interrupts, listening
+from remat_cli.loading import load_subject
+from remat_cli.options import known_budget
+from remat_cli.pipeline import Answer, answer, find_solver
+from remat_cli.subject import Subject
+from remat_cli.units import Budget
+from solvers.contract import contract
+from solvers.problem import Limits, Progress, Result, Solver, Status
+from solvers.registry import METHODS
+from solvers.schedule import Schedule, baseline, evaluate
+from solvers.simulate import Outcome
+
+WRITE_EVERY = 1.0  # seconds between writes of an improving plan
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The command line, parsed. `own`: options that only one method has."""
+
+    budget: Budget | None
+    method: str
+    costs: Path | None
+    minimize: str
+    max_overhead: float | None
+    lp_bound: bool
+    known: tuple[Path, ...]
+    as_csv: bool
+    dims: tuple[tuple[str, int], ...]
+    time_limit: float
+    gap: float
+    seed: int
+    threads: int
+    output: Path | None
+    as_json: bool
+    quiet: bool
+    verbose: int
+    own: Mapping[str, Any] = field(default_factory=dict)
+
+
+def run(model: Path | None, settings: Settings) -> None:
+    """Solve and write; raises what the exit code should be for."""
+    if settings.method not in (*METHODS, "all"):
+        raise Usage(f"there is no method '{settings.method}'; the methods are {', '.join(METHODS)}, or all")
+    if settings.minimize == "cost":
+        known_budget(settings.budget)
+    elif settings.max_overhead is not None and settings.max_overhead < 0:
+        raise Usage("--max-overhead must not be negative")
+    subject = load_subject(model, settings.costs, dict(settings.dims))
+    _, plain = baseline(subject.problem)
+    budget = settings.budget.bytes(plain.peak) if settings.budget else plain.peak
+    if settings.lp_bound:
+        _print_relaxation(subject, budget, settings)
+        return
+    if settings.method == "all":
+        _compare(subject, budget, settings)
+        return
+    destination = settings.output or subject.beside(".plan.json")
+    if not destination.parent.is_dir():
+        raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
+    solver = _solver(subject, settings)
+    with listening() as interrupts:
+        found = _search(subject, budget, solver, plain, destination, settings, interrupts)
+        _tell(found, destination, settings)
+    if interrupts.asked:
+        raise KeyboardInterrupt
+
+
+def _solver(subject: Subject, settings: Settings) -> Solver:
+    options = dict(settings.own)
+    if settings.minimize == "peak":
+        from solvers.exact.least_peak import minimize_peak
+
+        return partial(minimize_peak, max_overhead=settings.max_overhead)
+    if settings.known:
+        smaller = contract(subject.problem)
+        orders = [record.known_order(path, subject) for path in settings.known]
+        options["candidates"] = tuple(smaller.shrink(order) for order in orders)
+    return find_solver(settings.method, options)
+
+
+def _search(
+    subject: Subject,
+    budget: int,
+    solver: Solver,
+    plain: Outcome,
+    destination: Path,
+    settings: Settings,
+    interrupts: Interrupts,
+) -> Answer:
+    """Run the solver; write each better plan as it comes, at most once a second."""
+    show = report.ProgressLine(plain.cost) if sys.stderr.isatty() and not settings.quiet else None
+    written = [time.monotonic()]
+    limits = Limits(settings.time_limit, settings.gap, settings.seed, settings.threads, stopped=interrupts)
+
+    def hear(progress: Progress) -> None:
+        if show:
+            show(progress)
+        if progress.order is not None and time.monotonic() - written[0] > WRITE_EVERY:
+            plan, outcome = evaluate(subject.problem, progress.order)
+            if outcome.peak > budget:
+                return
+            result = Result(Status.FEASIBLE, progress.order, progress.bound, ("the search was still going on",))
+            so_far = Schedule(result, plan, outcome)
+            record.write(destination, Answer(subject, settings.method, budget, plain, so_far, 0.0, limits))
+            written[0] = time.monotonic()
+
+    try:
+        return answer(subject, budget, settings.method, solver, replace(limits, report=hear))
+    finally:
+        if show:
+            show.end()
+
+
+def _tell(found: Answer, destination: Path, settings: Settings) -> None:
+    """Write the plan and say what came of it; raise where there is none."""
+    if found.found:
+        record.write(destination, found)
+    if settings.as_json:
+        click.echo(json.dumps(report.as_object(found, str(destination) if found.found else None)))
+    if not found.found:
+        raise (Infeasible if found.status is Status.INFEASIBLE else NoPlan)(report.why_not(found))
+    if settings.quiet or settings.as_json:
+        return
+    click.echo(report.summary(found))
+    for note in (*found.subject.notes, *found.schedule.result.notes):
+        click.echo(f"note: {note}")
+    click.echo(f"wrote {destination}")
+
+
+def _compare(subject: Subject, budget: int, settings: Settings) -> None:
+    """Every method on the same question, as a table."""
+    if settings.own:
+        raise Usage("options of one method mean nothing to --method all")
+    with listening() as interrupts:
+        limits = Limits(settings.time_limit, settings.gap, settings.seed, settings.threads, stopped=interrupts)
+        answers = []
+        for name in METHODS:
+            if interrupts.asked:
+                break
+            if sys.stderr.isatty() and not settings.quiet:
+                click.echo(f"\r\033[K{name} ...", err=True, nl=False)
+            answers.append(answer(subject, budget, name, find_solver(name, {}), limits))
+    if sys.stderr.isatty() and not settings.quiet:
+        click.echo("\r\033[K", err=True, nl=False)
+    if settings.as_json:
+        click.echo(json.dumps({"budget": budget, "methods": [report.as_object(found, None) for found in answers]}))
+    else:
+        click.echo(report.comparison(answers, as_csv=settings.as_csv))
+    if interrupts.asked:
+        raise KeyboardInterrupt
+    if not any(found.found for found in answers):
+        proved = any(found.status is Status.INFEASIBLE for found in answers)
+        raise (Infeasible if proved else NoPlan)(f"no method found a plan within {budget} bytes")
+
+
+def _print_relaxation(subject: Subject, budget: int, settings: Settings) -> None:
+    """The bound of the linear relaxation, and how far from the optimum it is (Checkmate, Appendix A)."""
+    from solvers.baselines.relaxation import relaxation_bound
+
+    smaller = contract(subject.problem)
+    limits = Limits(settings.time_limit, settings.gap, settings.seed, settings.threads)
+    bound = relaxation_bound(smaller.problem, budget, limits, no_stages=bool(settings.own.get("no_stages")))
+    if bound is None:
+        raise Infeasible(f"the linear relaxation already has no solution within {budget} bytes")
+    best = answer(subject, budget, "milp", find_solver("milp", {}), limits)
+    ratio = None
+    if best.found and best.schedule.outcome:
+        ratio = best.schedule.outcome.cost / max(bound + smaller.fixed_cost, 1)
+    result = {"budget": budget, "lp_bound": bound + smaller.fixed_cost, "integrality_gap": ratio}
+    if settings.as_json:
+        click.echo(json.dumps(result))
+        return
+    click.echo(f"LP bound {result['lp_bound']:.6g}" + (f", integrality gap {ratio:.4g}" if ratio else ""))
+
+
+def list_methods() -> str:
+    """The registry as a table, with the columns of Checkmate's Table 1."""
+    rows = [["method", "general", "cost", "memory", "proof", "2000 nodes", "what it does"]]
+    for name, method in METHODS.items():
+        marks = (method.general, method.cost_aware, method.memory_aware, method.proof)
+        rows.append([name, *("yes" if mark else "-" for mark in marks), method.typical, method.says])
+    return report.table(rows)

@@ -1,0 +1,36 @@
+"""What a command works on: a scheduling problem, and what its nodes and values are called in the user's file.
+
+Invariant: `nodes[i]` names `problem.nodes[i]`, `values[j]` the value of size `problem.sizes[j]`; names are unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from remat_cli.graph import Graph
+from solvers.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    path: Path
+    sha256: str
+    problem: Problem
+    nodes: tuple[str, ...]
+    values: tuple[str, ...]
+    graph: Graph | None = None  # None for a `*.problem.json`
+    dims: Mapping[str, int] = field(default_factory=dict)
+    costs_path: Path | None = None
+    costs_sha256: str | None = None
+    notes: tuple[str, ...] = ()  # what the user should know of where the costs came from
+
+    @property
+    def stem(self) -> str:
+        """The name that output files share: `m` of `m.onnx` and of `m.problem.json`."""
+        return self.path.name.removesuffix(".json").removesuffix(".problem").removesuffix(".onnx")
+
+    def beside(self, suffix: str) -> Path:
+        """`m.onnx` gives `m.plan.json` and so on, in the same folder."""
+        return self.path.with_name(self.stem + suffix)

@@ -1,0 +1,78 @@
+"""Sizes and times as people write them. Invariant: inside the program they are integers of bytes, or seconds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+BYTES = {"": 1, "B": 1}
+BYTES |= {f"{prefix}B": 1000**power for power, prefix in enumerate("KMGTP", start=1)}
+BYTES |= {f"{prefix}IB": 1024**power for power, prefix in enumerate("KMGTP", start=1)}
+SECONDS: dict[str, Fraction] = {
+    "": Fraction(1),
+    "MS": Fraction(1, 1000),
+    "S": Fraction(1),
+    "M": Fraction(60),
+    "H": Fraction(3600),
+}
+QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z%]*)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bytes, or a share of the peak without recomputation."""
+
+    amount: Fraction
+    relative: bool = False
+
+    def bytes(self, baseline_peak: int) -> int:
+        return int(self.amount * baseline_peak) if self.relative else int(self.amount)
+
+
+def parse_budget(text: str) -> Budget:
+    """`16GB`, `1.5GiB`, `123456` or `75%`; ValueError says what is meant instead."""
+    number, unit = _split(text)
+    if unit == "%":
+        return Budget(number / 100, relative=True)
+    if unit not in BYTES:
+        raise ValueError(f"'{text}' is not a size: write 16GB (10^9), 16GiB (2^30), plain bytes, or 75% of the peak")
+    return Budget(number * BYTES[unit])
+
+
+def parse_seconds(text: str) -> float:
+    """`90s`, `5m`, `1h`, `500ms` or plain seconds."""
+    number, unit = _split(text)
+    if unit not in SECONDS:
+        raise ValueError(f"'{text}' is not a time: write 90s, 5m or 1h")
+    return float(number * SECONDS[unit])
+
+
+def parse_share(text: str) -> float:
+    """`0.1%` or 0.001."""
+    number, unit = _split(text)
+    if unit not in ("", "%"):
+        raise ValueError(f"'{text}' is not a share: write 0.1% or 0.001")
+    return float(number / 100 if unit == "%" else number)
+
+
+def show_bytes(count: int) -> str:
+    """Three significant digits in powers of ten, as `16GB` is read."""
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if abs(count) < 1000 * BYTES[unit] or unit == "TB":
+            return f"{count}B" if unit == "B" else f"{count / BYTES[unit]:.4g}{unit}"
+    raise AssertionError
+
+
+def show_time(nanoseconds: float) -> str:
+    for unit, scale in (("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)):
+        if abs(nanoseconds) < 1000 * scale or unit == "s":
+            return f"{nanoseconds / scale:.4g}{unit}"
+    raise AssertionError
+
+
+def _split(text: str) -> tuple[Fraction, str]:
+    match = QUANTITY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"'{text}' is not a number with a unit")
+    return Fraction(match[1]), match[2].upper()
