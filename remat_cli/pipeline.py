@@ -5,6 +5,7 @@ Invariant: every figure of an Answer is `simulate`'s or a solver's proved bound;
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,11 +48,18 @@ class Answer:
         return self.schedule.outcome.cost / max(self.baseline.cost, 1) - 1
 
     @property
-    def gap(self) -> float | None:
+    def bound(self) -> int | None:
+        """Costs are integers, so a bound can be rounded up, but for what floating point may have added to it."""
         bound = self.schedule.result.bound
-        if bound is None or self.schedule.outcome is None:
+        if bound is None:
             return None
-        return max(0.0, (self.schedule.outcome.cost - bound) / max(bound, 1.0))
+        return math.ceil(bound - 1e-6 * max(1.0, abs(bound)))
+
+    @property
+    def gap(self) -> float | None:
+        if self.bound is None or self.schedule.outcome is None:
+            return None
+        return max(0.0, (self.schedule.outcome.cost - self.bound) / max(self.bound, 1))
 
     @property
     def recomputed(self) -> int | None:

@@ -5,14 +5,14 @@ Invariant: figures come from an Answer as they are; this module only spells them
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from remat_cli.pipeline import Answer
 from remat_cli.units import show_bytes, show_time
 from solvers.problem import Progress, Status
+from solvers.simulate import Outcome
 
 
 def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "baseline_peak": answer.baseline.peak,
         "baseline_cost": answer.baseline.cost,
         "overhead": answer.overhead if answer.found else None,
-        "bound": None if result.bound is None else whole(result.bound),
+        "bound": answer.bound,
         "gap": answer.gap if answer.found else None,
         "resident": answer.subject.problem.resident,
         "recomputed": answer.recomputed if answer.found else None,
@@ -41,28 +41,28 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
     return found
 
 
-def whole(bound: float) -> int:
-    """Costs are integers, so a bound can be rounded up, but for what floating point may have added to it."""
-    return math.ceil(bound - 1e-6 * max(1.0, abs(bound)))
-
-
 def summary(answer: Answer) -> str:
     """Before and after, as a table of a few lines."""
     outcome = answer.schedule.outcome
     assert outcome is not None
-    fixed = answer.subject.problem.resident
+    words = before_and_after(answer.baseline, outcome, answer.subject.problem.resident, answer.recomputed or 0)
+    return words + "\n" + _proof(answer)
+
+
+def before_and_after(before: Outcome, after: Outcome, fixed: int, again: int) -> str:
+    """What a plan needs and costs beside every op run once in the model's order."""
     rows = [
         ("", "before", "after", "change"),
-        _row("peak", answer.baseline.peak, outcome.peak, show_bytes),
+        _row("peak", before.peak, after.peak, show_bytes),
         _row("  fixed (inputs, weights)", fixed, fixed, show_bytes),
-        _row("  the rest", answer.baseline.peak - fixed, outcome.peak - fixed, show_bytes),
-        _row("time", answer.baseline.cost, outcome.cost, show_time),
-        ("ops computed again", "0", str(answer.recomputed), ""),
+        _row("  the rest", before.peak - fixed, after.peak - fixed, show_bytes),
+        _row("time", before.cost, after.cost, show_time),
+        ("ops computed again", "0", str(again), ""),
     ]
-    return table(rows) + "\n" + _proof(answer)
+    return table(rows)
 
 
-def _row(name: str, before: int, after: int, show: Any) -> tuple[str, str, str, str]:
+def _row(name: str, before: int, after: int, show: Callable[[int], str]) -> tuple[str, str, str, str]:
     change = f"{after / before - 1:+.2%}" if before else ""
     return name, show(before), show(after), change
 
@@ -88,10 +88,10 @@ def comparison(answers: Sequence[Answer], as_csv: bool) -> str:
     """One line for each method: what its plan needs and costs, and whether it keeps to the budget."""
     rows = [["method", "peak", "overhead", "seconds", "bound", "within budget"]]
     for found in answers:
-        outcome, bound = found.schedule.outcome, found.schedule.result.bound
+        outcome, bound = found.schedule.outcome, found.bound
         peak = "-" if outcome is None else str(outcome.peak) if as_csv else show_bytes(outcome.peak)
         over = "-" if found.overhead is None else f"{found.overhead:.6f}" if as_csv else f"{found.overhead:+.2%}"
-        least = "-" if bound is None else str(whole(bound)) if as_csv else f"{bound / found.baseline.cost - 1:+.2%}"
+        least = "-" if bound is None else str(bound) if as_csv else f"{bound / max(found.baseline.cost, 1) - 1:+.2%}"
         rows.append([found.method, peak, over, f"{found.seconds:.2f}", least, "yes" if found.found else "no"])
     if as_csv:
         return "\n".join(",".join(row) for row in rows)

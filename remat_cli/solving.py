@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from remat_cli import planfile, report
+from remat_cli import record, report
 from remat_cli.errors import BadInput, Infeasible, NoPlan, Usage
 from remat_cli.interrupts import Interrupts, listening
 from remat_cli.loading import load_subject
@@ -93,7 +93,7 @@ def _solver(subject: Subject, settings: Settings) -> Solver:
         return partial(minimize_peak, max_overhead=settings.max_overhead)
     if settings.known:
         smaller = contract(subject.problem)
-        orders = [planfile.read(path).order_of(subject) for path in settings.known]
+        orders = [record.known_order(path, subject) for path in settings.known]
         options["candidates"] = tuple(smaller.shrink(order) for order in orders)
     return find_solver(settings.method, options)
 
@@ -121,7 +121,7 @@ def _search(
                 return
             result = Result(Status.FEASIBLE, progress.order, progress.bound, ("the search was still going on",))
             so_far = Schedule(result, plan, outcome)
-            planfile.write(destination, Answer(subject, settings.method, budget, plain, so_far, 0.0, limits))
+            record.write(destination, Answer(subject, settings.method, budget, plain, so_far, 0.0, limits))
             written[0] = time.monotonic()
 
     try:
@@ -134,7 +134,7 @@ def _search(
 def _tell(found: Answer, destination: Path, settings: Settings) -> None:
     """Write the plan and say what came of it; raise where there is none."""
     if found.found:
-        planfile.write(destination, found)
+        record.write(destination, found)
     if settings.as_json:
         click.echo(json.dumps(report.as_object(found, str(destination) if found.found else None)))
     if not found.found:

@@ -11,7 +11,7 @@ from solvers.plan import Allocate, Compute, Deallocate, IllegalOrder, Plan, lowe
 from solvers.problem import RESIDENT, Node, Problem, faults
 from solvers.schedule import evaluate
 from solvers.simulate import IllegalPlan, simulate
-from tests.solvers.random_problems import random_order, random_problem
+from tests.solvers.viewed_problems import random_order, random_problem
 
 CHAIN = Problem(
     nodes=(Node(1, (), (0,)), Node(2, (0,), (1,)), Node(3, (1,), (2,)), Node(4, (0, 2), (3,))),
@@ -111,6 +111,18 @@ def test_unread_copies_stay_where_the_runtime_keeps_them() -> None:
     assert evaluate(replace(problem, unread_stay=True), (0, 1, 2))[1].memory == (51, 55, 58)
     left_out = replace(problem, unread_stay=True, optional=frozenset({1}))
     assert evaluate(left_out, (0, 1, 2))[1].memory == (1, 5, 8)
+
+
+def test_unread_copies_in_shared_memory_go_with_it() -> None:
+    """As measured in ONNX Runtime: only a copy with memory of its own stays when nobody reads it."""
+    view = (Node(1, (), (0,)), Node(0, (0,), (1,), views=((1, 0),)), Node(1, (), (2,)))
+    over = (Node(1, (), (0,)), Node(1, (0,), (1,), overwrites=((1, 0),)), Node(1, (), (2,)))
+    own = (Node(1, (), (0,)), Node(1, (0,), (1,)), Node(1, (), (2,)))
+    memory = {
+        name: evaluate(Problem(nodes, (8, 8, 4), (2,), unread_stay=True), (0, 1, 2))[1].memory
+        for name, nodes in {"view": view, "over": over, "own": own}.items()
+    }
+    assert memory == {"view": (8, 8, 4), "over": (8, 8, 4), "own": (8, 16, 12)}
 
 
 ILLEGAL = {

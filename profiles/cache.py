@@ -1,0 +1,102 @@
+"""Measurements kept between runs, one file for each device, driver, thread count and library version.
+
+Invariant: every line is appended whole and at once, so that a kill loses nothing measured; a torn or foreign line is
+passed over, never trusted. Several processes may append to one file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from profiles.device import Device
+from profiles.measure import Timing
+
+
+class Cache:
+    """Timings by signature key, refusals by signature key, and whole-graph runs by the graph's key."""
+
+    def __init__(self, device: Device, folder: Path | None, fresh: bool = False) -> None:
+        self.path = folder / f"{device.kind}-{device.key}.jsonl" if folder else None
+        self.timings: dict[str, Timing] = {}
+        self.refusals: dict[str, str] = {}
+        self.wholes: dict[str, dict[str, Any]] = {}
+        self.dates: dict[str, str] = {}
+        if self.path and not fresh:
+            for line in _lines(self.path):
+                self._take(line)
+        if self.path and not self.path.exists():
+            self._append({"device": device.described()})
+
+    def keep_timing(self, key: str, timing: Timing, what: str, date: str) -> None:
+        self._note({"signature": key, "what": what, "date": date, **asdict(timing)})
+
+    def keep_refusal(self, key: str, reason: str, what: str, date: str) -> None:
+        self._note({"signature": key, "what": what, "date": date, "refused": reason})
+
+    def keep_whole(self, key: str, whole: dict[str, Any], date: str) -> None:
+        self._note({"graph": key, "date": date, "whole": whole})
+
+    def _note(self, line: dict[str, Any]) -> None:
+        self._take(line)
+        self._append(line)
+
+    def _take(self, line: dict[str, Any]) -> None:
+        key = str(line.get("signature") or line.get("graph") or "")
+        try:
+            if "whole" in line:
+                self.wholes[key] = dict(line["whole"])
+            elif "refused" in line:
+                self.refusals[key] = str(line["refused"])
+            elif "ns" in line:
+                spent = (int(line["ns"]), float(line["spread"]), int(line["runs"]), int(line["workspace"]))
+                if min(spent) >= 0:
+                    self.timings[key] = Timing(*spent)
+            self.dates[key] = str(line.get("date", ""))
+        except (KeyError, TypeError, ValueError):
+            return
+
+    def _append(self, line: dict[str, Any]) -> None:
+        if not self.path:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            try:
+                os.write(handle, ("\n" if _torn(self.path) else "").encode() + json.dumps(line).encode() + b"\n")
+            finally:
+                os.close(handle)
+        except OSError:
+            self.path = None  # a cache that cannot be written is only slow
+
+
+def folder() -> Path:
+    """The user's cache directory."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "remat" / "profiles"
+
+
+def _torn(path: Path) -> bool:
+    """Whether a kill cut the last line short."""
+    with path.open("rb") as file:
+        if not file.seek(0, os.SEEK_END):
+            return False
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    for row in text.splitlines():
+        try:
+            line = json.loads(row)
+        except ValueError:
+            continue
+        if isinstance(line, dict):
+            yield line

@@ -1,0 +1,277 @@
+"""The cost file: what each op of a model costs, readable by a person and stable under version control.
+
+Invariant: what is loaded was checked, every figure is finite and not negative; what is dumped loads again equal, and
+equal costs give equal bytes. An entry marked `pinned: true` was set by hand and is never overwritten.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+SCHEMA = "remat-costs/1"
+ABSURD_NS = 10**15  # eleven days for one op
+ABSURD_BYTES = 2**50
+HOW = ("measured", "estimated", "view", "inside", "set by hand")
+
+
+class BadCosts(ValueError):
+    """A cost file that cannot be used; says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Over batch sizes: the points measured, and the line base + slope * batch through them, for time and workspace."""
+
+    points: Mapping[int, tuple[int, int]]  # batch -> (ns, workspace)
+    time: tuple[float, float]
+    workspace: tuple[float, float]
+
+    def at(self, batch: int) -> tuple[int, int]:
+        """Time and workspace at any batch; at a measured one, what was measured."""
+        if batch in self.points:
+            return self.points[batch]
+        (base, slope), (held, growth) = self.time, self.workspace
+        return max(0, round(base + slope * batch)), max(0, round(held + growth * batch))
+
+
+@dataclass(frozen=True, slots=True)
+class OpCost:
+    """`ns` is the cost that counts; `alone` is what the op took by itself, before scaling to the whole graph."""
+
+    ns: int
+    workspace: int = 0
+    how: str = "measured"
+    alone: int | None = None
+    spread: float | None = None
+    runs: int | None = None
+    note: str = ""
+    pinned: bool = False
+    fit: Fit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """`model`, `device` and `whole` are as in the file: what was costed, where, and the whole graph's own figures."""
+
+    model: str
+    sha256: str
+    dims: Mapping[str, int]
+    device: Mapping[str, Any]
+    ops: Mapping[str, OpCost]
+    whole: Mapping[str, Any] = field(default_factory=dict)
+    date: str = ""
+    unit: str = "ns"
+    batch: str = ""  # the dimension that the ops' fits run over
+
+    def table(self) -> dict[str, tuple[int, int]]:
+        """Time and workspace by op name: what a schedule is made from."""
+        return {name: (cost.ns, cost.workspace) for name, cost in self.ops.items()}
+
+    def at_batch(self, batch: int) -> Costs:
+        """The costs at another batch size, through each op's fit; ops without one keep their figures."""
+        moved = {}
+        for name, cost in self.ops.items():
+            ns, workspace = (cost.ns, cost.workspace) if cost.pinned or not cost.fit else cost.fit.at(batch)
+            moved[name] = replace(cost, ns=ns, workspace=workspace)
+        return replace(self, ops=moved, dims={**self.dims, self.batch: batch} if self.batch else self.dims)
+
+    def for_dims(self, dims: Mapping[str, int]) -> Costs:
+        """The costs with these dimensions bound: as they are, or through the fits. Raises BadCosts where neither."""
+        if not dims or dict(dims) == dict(self.dims):
+            return self
+        if self.batch and {**dims, self.batch: 0} == {**self.dims, self.batch: 0} and self.batch in dims:
+            return self.at_batch(dims[self.batch])
+        bound = ", ".join(f"{name}={size}" for name, size in self.dims.items()) or "none"
+        raise BadCosts(f"the costs are for other dimensions ({bound}); run `remat profile` again with these --dim")
+
+    def keeping_pins(self, earlier: Costs) -> Costs:
+        """These costs, but with whatever was pinned by hand in an earlier file of the same model's ops."""
+        pinned = {name: cost for name, cost in earlier.ops.items() if cost.pinned and name in self.ops}
+        return replace(self, ops={**self.ops, **pinned})
+
+    @property
+    def total(self) -> int:
+        return sum(cost.ns for cost in self.ops.values())
+
+
+def dump(costs: Costs) -> str:
+    """The file's text: a short head, then one line for each op, sorted by name."""
+    head = {
+        "schema": SCHEMA,
+        "model": {"path": costs.model, "sha256": costs.sha256, "dims": dict(sorted(costs.dims.items()))},
+        "device": dict(costs.device),
+        "date": costs.date,
+        "unit": costs.unit,
+        **({"batch": costs.batch} if costs.batch else {}),
+        "totals": {"ops": len(costs.ops), "sum": costs.total, **costs.whole},
+    }
+    lines = [yaml.dump(head, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1000).rstrip(), "ops:"]
+    for name, cost in sorted(costs.ops.items()):
+        lines.append(f"  {_flow(name)}: {_flow(_plain(cost))}")
+    if not costs.ops:
+        lines[-1] = "ops: {}"
+    return "\n".join(lines) + "\n"
+
+
+def load(path: Path) -> Costs:
+    """Read and check a cost file. Raises BadCosts, which names the place."""
+    try:
+        document = yaml.load(path.read_text(encoding="utf-8"), Loader=_loader())
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadCosts(f"{path}: cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise BadCosts(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    return parse(document, str(path))
+
+
+def parse(document: Any, where: str) -> Costs:
+    """Check a cost file's content."""
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        found = document.get("schema") if isinstance(document, dict) else type(document).__name__
+        raise BadCosts(f"{where}: not a cost file of schema {SCHEMA} (found {found!r}); make one with `remat profile`")
+    model = _mapping(document.get("model"), f"{where}: model")
+    ops = {}
+    for name, entry in _mapping(document.get("ops"), f"{where}: ops").items():
+        ops[str(name)] = _op(_mapping(entry, f"{where}: ops: {name}"), f"{where}: ops: {name}")
+    dims = {
+        str(k): int(_number(v, f"{where}: model: dims: {k}"))
+        for k, v in _mapping(model.get("dims") or {}, where).items()
+    }
+    whole = {
+        k: v for k, v in _mapping(document.get("totals") or {}, f"{where}: totals").items() if k not in ("ops", "sum")
+    }
+    return Costs(
+        model=str(model.get("path", "")),
+        sha256=str(model.get("sha256", "")),
+        dims=dims,
+        device=_mapping(document.get("device") or {}, f"{where}: device"),
+        ops=ops,
+        whole=whole,
+        date=str(document.get("date", "")),
+        unit=str(document.get("unit", "ns")),
+        batch=str(document.get("batch", "")),
+    )
+
+
+def rounded(number: float, digits: int = 4) -> int:
+    """To so many significant digits: more would only be noise under version control."""
+    if number <= 0:
+        return 0
+    step: int = 10 ** max(0, math.floor(math.log10(number)) + 1 - digits)
+    return round(number / step) * step
+
+
+def fit_line(points: Mapping[int, float]) -> tuple[float, float]:
+    """Least squares base + slope * batch, neither negative: no op gets cheaper as the batch grows."""
+    count = len(points)
+    mean_x, mean_y = sum(points) / count, sum(points.values()) / count
+    square = sum((x - mean_x) ** 2 for x in points)
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in points.items()) / square if square else 0.0
+    if slope < 0:
+        return mean_y, 0.0
+    base = mean_y - slope * mean_x
+    if base < 0:
+        return 0.0, sum(x * y for x, y in points.items()) / sum(x * x for x in points)
+    return base, slope
+
+
+def over_batches(costs: Mapping[int, Costs], batch: str) -> Costs:
+    """Costs at several batch sizes as one: the largest's, each op with its points and the line through them."""
+    largest = costs[max(costs)]
+    ops = {}
+    for name, cost in largest.ops.items():
+        points = {size: (one.ops[name].ns, one.ops[name].workspace) for size, one in sorted(costs.items())}
+        time = fit_line({size: ns for size, (ns, _) in points.items()})
+        workspace = fit_line({size: held for size, (_, held) in points.items()})
+        ops[name] = cost if cost.how == "view" else replace(cost, fit=Fit(points, _tidy(time), _tidy(workspace)))
+    return replace(largest, ops=ops, batch=batch)
+
+
+def _tidy(line: tuple[float, float]) -> tuple[float, float]:
+    return float(f"{line[0]:.5g}"), float(f"{line[1]:.5g}")
+
+
+def _op(entry: Mapping[str, Any], where: str) -> OpCost:
+    ns = _number(entry.get("ns"), f"{where}: ns", ABSURD_NS)
+    workspace = _number(entry.get("workspace", 0), f"{where}: workspace", ABSURD_BYTES)
+    how = entry.get("how", "set by hand")
+    if how not in HOW:
+        raise BadCosts(f"{where}: how is {how!r}; it must be one of {', '.join(HOW)}")
+    return OpCost(
+        ns=round(ns),
+        workspace=round(workspace),
+        how=how,
+        alone=None if entry.get("alone") is None else round(_number(entry["alone"], f"{where}: alone", ABSURD_NS)),
+        spread=None if entry.get("spread") is None else _number(entry["spread"], f"{where}: spread"),
+        runs=None if entry.get("runs") is None else int(_number(entry["runs"], f"{where}: runs")),
+        note=str(entry.get("note", "")),
+        pinned=entry.get("pinned") is True,
+        fit=_fit(_mapping(entry["fit"], f"{where}: fit"), f"{where}: fit") if entry.get("fit") else None,
+    )
+
+
+def _fit(entry: Mapping[str, Any], where: str) -> Fit:
+    points = {}
+    for batch, pair in _mapping(entry.get("points"), f"{where}: points").items():
+        points[int(_number(batch, where))] = _pair(pair, f"{where}: points: {batch}")
+    time, workspace = _pair(entry.get("time"), f"{where}: time"), _pair(entry.get("workspace"), f"{where}: workspace")
+    return Fit({batch: (round(ns), round(size)) for batch, (ns, size) in points.items()}, time, workspace)
+
+
+def _pair(value: Any, where: str) -> tuple[float, float]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise BadCosts(f"{where}: expected two numbers, found {value!r}")
+    return _number(value[0], where), _number(value[1], where)
+
+
+def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise BadCosts(f"{where}: expected a mapping, found {value!r:.40}")
+    return value
+
+
+def _number(value: Any, where: str, most: float = math.inf) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise BadCosts(f"{where}: expected a number, found {value!r:.40}")
+    if value < 0 or value > most:
+        raise BadCosts(
+            f"{where}: {value} is {'negative' if value < 0 else 'absurdly large'}; correct it or profile again"
+        )
+    return value
+
+
+def _plain(cost: OpCost) -> dict[str, Any]:
+    plain: dict[str, Any] = {"ns": cost.ns, "workspace": cost.workspace, "how": cost.how}
+    for name in ("alone", "spread", "runs"):
+        if getattr(cost, name) is not None:
+            plain[name] = getattr(cost, name)
+    if cost.note:
+        plain["note"] = cost.note
+    if cost.pinned:
+        plain["pinned"] = True
+    if cost.fit:
+        plain["fit"] = {
+            "points": {batch: list(point) for batch, point in sorted(cost.fit.points.items())},
+            "time": list(cost.fit.time),
+            "workspace": list(cost.fit.workspace),
+        }
+    return plain
+
+
+def _flow(value: Any) -> str:
+    text = yaml.dump(value, Dumper=_dumper(), default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6)
+    return text.removesuffix("\n").removesuffix("...").rstrip("\n")
+
+
+def _dumper() -> Any:
+    return getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def _loader() -> Any:
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)

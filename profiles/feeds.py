@@ -1,0 +1,127 @@
+"""Random operands that are valid for the op that reads them: indices in range, positive variances, sane magnitudes.
+
+Invariant: what is drawn depends on the signature and the seed alone, so two runs time the same work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from onnx import helper
+
+from profiles.signature import Signature, Tensor
+
+BLOCK = 65_521  # a prime, so that rows differ
+POSITIVE = frozenset({"Sqrt", "Log", "Reciprocal", "Pow", "Div", "RMSNormalization", "LRN"})  # else nan or inf
+VARIANCES = {  # inputs that are variances or their like, by position
+    "BatchNormalization": (3, 4),
+    "BatchNormInternal": (3, 4),
+    "BatchNormalizationGrad": (4,),
+    "LayerNormalizationGrad": (4,),
+}
+
+
+def operands(signature: Signature, seed: int = 0) -> list[np.ndarray | None]:
+    """One array for each input; None for those left out."""
+    rng = np.random.default_rng(seed)
+    return [
+        None if tensor is None else _operand(signature, place, tensor, rng)
+        for place, tensor in enumerate(signature.inputs)
+    ]
+
+
+def _operand(signature: Signature, place: int, tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
+    known = tensor.value()
+    if known is not None:
+        return known
+    return draw(tensor, rng, index_bound(signature, place) or 2, needs_positive(signature, place))
+
+
+def draw(tensor: Tensor, rng: np.random.Generator, bound: int = 2, positive: bool = False) -> np.ndarray:
+    """An array of one tensor's type and shape; whole numbers lie in [0, bound)."""
+    block = np.resize(_block(tensor, rng, bound, positive), tensor.shape)  # big tensors repeat a block: drawing is slow
+    return np.ascontiguousarray(block)
+
+
+def _block(tensor: Tensor, rng: np.random.Generator, bound: int, positive: bool) -> np.ndarray:
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.dtype))
+    count = min(tensor.count, BLOCK)
+    if dtype == np.bool_:
+        return rng.integers(0, 2, count).astype(bool)
+    if dtype.kind in "iu":
+        return rng.integers(0, max(1, bound), count).astype(dtype)
+    if dtype.kind in "OSU":
+        return np.full(count, "text", dtype=object)
+    if positive:
+        return rng.uniform(0.5, 1.5, count).astype(dtype)
+    spread = 1.0 / math.sqrt(max(1, math.prod(tensor.shape[1:]))) if len(tensor.shape) >= 2 else 0.1
+    return (rng.standard_normal(count, dtype=np.float32) * np.float32(spread)).astype(dtype)
+
+
+def needs_positive(signature: Signature, place: int) -> bool:
+    """Whether numbers below zero at this place make infinities or worse."""
+    return signature.op_type in POSITIVE or place in VARIANCES.get(signature.op_type, ())
+
+
+def index_bound(signature: Signature, place: int) -> int | None:
+    """The numbers that an op takes at this place as indices lie below this; None where it takes no indices."""
+    find = _BOUNDS.get((signature.op_type, place))
+    return find(signature) if find else None
+
+
+def _along_axis(signature: Signature) -> int:
+    data = _shape(signature, 0)
+    return data[int(signature.options.get("axis", 0))] if data else 2
+
+
+def _first(signature: Signature) -> int:
+    return min(_shape(signature, 0), default=2)
+
+
+def _classes(signature: Signature) -> int:
+    scores = _shape(signature, 0)
+    return scores[1] if len(scores) > 1 else 2
+
+
+def _classes_of_grad(signature: Signature) -> int:
+    scores = _shape(signature, 1)
+    return scores[1] if len(scores) > 1 else 2
+
+
+def _pooled(signature: Signature) -> int:
+    return math.prod(_shape(signature, 0)[2:]) * 2 if len(_shape(signature, 0)) > 2 else 2
+
+
+def _depth(signature: Signature) -> int:
+    depth = signature.inputs[1]
+    value = depth.value() if depth else None
+    return int(value.reshape(-1)[0]) if value is not None and value.size else 2
+
+
+def _rows_of_weight(signature: Signature) -> int:
+    weight = signature.made[0].shape if signature.made else ()
+    return weight[0] if weight else 2
+
+
+def _shape(signature: Signature, place: int) -> tuple[int, ...]:
+    tensor = signature.inputs[place] if place < len(signature.inputs) else None
+    return tensor.shape if tensor else ()
+
+
+_BOUNDS: dict[tuple[str, int], Callable[[Signature], int]] = {
+    ("Gather", 1): _along_axis,
+    ("GatherElements", 1): _along_axis,
+    ("GatherND", 1): _first,
+    ("ScatterElements", 1): _along_axis,
+    ("ScatterND", 1): _first,
+    ("OneHot", 0): _depth,
+    ("MaxUnpool", 1): _pooled,
+    ("MaxPoolGrad", 1): _pooled,
+    ("SoftmaxCrossEntropyLoss", 1): _classes,
+    ("NegativeLogLikelihoodLoss", 1): _classes,
+    ("SoftmaxCrossEntropyLossGrad", 2): _classes_of_grad,
+    ("GatherGrad", 1): _rows_of_weight,
+    ("EmbedLayerNormalization", 0): _first,
+}

@@ -1,0 +1,67 @@
+"""What an op should cost on a device that is not here: the longer of its arithmetic and its memory traffic.
+
+Invariant: needs no kernel and no device, only the signature and the device's datasheet (devices/*.yaml).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import onnx
+import yaml
+
+from profiles.flops import flops, traffic
+from profiles.signature import VIEWS, Signature
+
+# fmt: off
+PRODUCTS = frozenset({
+    "Conv", "FusedConv", "ConvTranspose", "ConvGrad", "ConvTransposeGrad", "MatMul", "FusedMatMul", "Gemm", "Einsum",
+    "Attention", "LSTM", "GRU",
+})
+# fmt: on
+FLOPS = "flops"  # the device on which one FLOP takes one unit of time and memory is free, as papers count
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Rates in FLOP/s by type name and bytes/s; `launch_ns` is paid by every kernel."""
+
+    name: str
+    source: str
+    peak: Mapping[str, float]
+    vector: Mapping[str, float]
+    memory_bandwidth: float
+    launch_ns: int
+    memory: float
+
+    def time(self, signature: Signature) -> int:
+        """Nanoseconds."""
+        if signature.op_type in VIEWS and not signature.domain:
+            return 0
+        rates = self.peak if signature.op_type in PRODUCTS else self.vector
+        kind = onnx.TensorProto.DataType.Name(signature.made[0].dtype).lower() if signature.made else "float"
+        arithmetic = (flops(signature) or 0) / rates.get(kind, rates["float"])
+        return round(1e9 * max(arithmetic, traffic(signature) / self.memory_bandwidth)) + self.launch_ns
+
+
+def names() -> list[str]:
+    """The devices known from paper."""
+    held = resources.files("profiles") / "devices"
+    return sorted(entry.name.removesuffix(".yaml") for entry in held.iterdir() if entry.name.endswith(".yaml"))
+
+
+@cache
+def device(name: str) -> Roofline:
+    """Read one device's figures. Raises KeyError for a name that is not among `names()`."""
+    if name not in names():
+        raise KeyError(name)
+    text = (resources.files("profiles") / "devices" / f"{name}.yaml").read_text()
+    return Roofline(**yaml.safe_load(text))
+
+
+def estimate(signature: Signature, where: str) -> int:
+    """Time of one op on a device from paper, in ns; for `flops`, its FLOPs."""
+    return flops(signature) or 0 if where == FLOPS else device(where).time(signature)

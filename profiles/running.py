@@ -1,0 +1,134 @@
+"""Sessions for timing, all of one type: the one that runs a graph's nodes exactly as they stand in the file.
+
+Invariant: order as in the file, no fusion, no reuse of buffers: what is timed alone is what runs in the whole graph.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import helper
+
+from profiles.device import Device
+from profiles.signature import Signature, Tensor
+
+
+class CannotRun(Exception):
+    """onnxruntime has no kernel for the op, or the kernel failed. `memory`: for want of device memory."""
+
+    def __init__(self, reason: str, memory: bool = False) -> None:
+        super().__init__(reason)
+        self.memory = memory
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """Every way in which onnxruntime says no."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    names = (
+        "Fail",
+        "NotImplemented",
+        "InvalidArgument",
+        "RuntimeException",
+        "InvalidGraph",
+        "InvalidProtobuf",
+        "EPFail",
+    )
+    return (*(getattr(state, name) for name in names if hasattr(state, name)), RuntimeError)
+
+
+def refusal(error: Exception) -> CannotRun:
+    """onnxruntime's words, cut to one line."""
+    text = " ".join(str(error).split())
+    short_of_memory = any(word in text.lower() for word in ("allocate memory", "out of memory", "available memory of"))
+    return CannotRun(text[:200], short_of_memory)
+
+
+def session(content: bytes, device: Device, profile: Path | None = None, folder: Path | None = None) -> Any:
+    """A strict session on a model's bytes; with `profile`, it writes a trace whose name begins with that path."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.enable_mem_reuse = False
+    options.enable_mem_pattern = False
+    options.intra_op_num_threads = device.threads
+    options.log_severity_level = 4
+    if folder is not None:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+    if profile is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(profile)
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=device.providers)
+    except failures() as error:
+        raise refusal(error) from error
+
+
+def bind(running: Any, feeds: dict[str, Any], device: Device) -> Any:
+    """Inputs placed on the device, outputs left there."""
+    import onnxruntime
+
+    binding = running.io_binding()
+    for name, array in feeds.items():
+        value = onnxruntime.OrtValue.ortvalue_from_numpy(array, device.kind, 0)
+        binding.bind_ortvalue_input(name, value)
+    for output in running.get_outputs():
+        binding.bind_output(output.name, device.kind, 0)
+    return binding
+
+
+def run(running: Any, binding: Any) -> None:
+    """One run to its end: what was launched has finished."""
+    try:
+        running.run_with_iobinding(binding)
+        binding.synchronize_outputs()
+    except failures() as error:
+        raise refusal(error) from error
+
+
+def single(signature: Signature, arrays: Sequence[Any]) -> tuple[bytes, dict[str, Any]]:
+    """A model of this op alone, and its feeds; operands that the graph holds as constants become initializers."""
+    node = onnx.NodeProto(op_type=signature.op_type, domain=signature.domain, name="op")
+    node.attribute.extend(onnx.AttributeProto.FromString(data) for data in signature.attributes)
+    node.input.extend("" if tensor is None else f"i{place}" for place, tensor in enumerate(signature.inputs))
+    node.output.extend("" if tensor is None else f"o{place}" for place, tensor in enumerate(signature.outputs))
+    graph = onnx.GraphProto(name="single", node=[node])
+    feeds: dict[str, Any] = {}
+    for place, (tensor, array) in enumerate(zip(signature.inputs, arrays, strict=True)):
+        if tensor is None:
+            continue
+        if tensor.constant:
+            graph.initializer.append(onnx.numpy_helper.from_array(array, f"i{place}"))
+        else:
+            graph.input.append(_info(f"i{place}", tensor))
+            feeds[f"i{place}"] = array
+    graph.output.extend(_info(f"o{place}", tensor) for place, tensor in enumerate(signature.outputs) if tensor)
+    domain = "" if signature.domain == "ai.onnx" else signature.domain
+    versions = {"": 20, domain: signature.opset}
+    imports = [helper.make_opsetid(name, version) for name, version in versions.items()]
+    model = onnx.ModelProto(graph=graph, opset_import=imports)
+    model.ir_version = max(8, helper.find_min_ir_version_for(imports[:1]))
+    return model.SerializeToString(), feeds
+
+
+def traced(content: bytes, feeds: dict[str, Any], device: Device, runs: int, folder: Path | None = None) -> list[Any]:
+    """The events of onnxruntime's own profile over some runs of a model."""
+    with tempfile.TemporaryDirectory(prefix="remat-") as scratch:
+        running = session(content, device, Path(scratch) / "trace", folder)
+        binding = bind(running, feeds, device)
+        for _ in range(runs):
+            run(running, binding)
+        trace = Path(running.end_profiling())
+        events: list[Any] = json.loads(trace.read_text())
+    return events
+
+
+def _info(name: str, tensor: Tensor) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, tensor.dtype, tensor.shape)

@@ -1,0 +1,111 @@
+"""The whole graph in the session that plans are promised for: its time, and each op's share of it.
+
+Invariant: after `calibrate`, the costs of all ops sum to the measured time of the whole graph. What an op takes alone,
+with warm caches and nobody beside it, is only a shape: each class of ops is scaled to what it took inside the graph.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from profiles.device import Device
+from profiles.measure import sample
+from profiles.running import bind, run, session, traced
+
+WHOLE_SECONDS = 12.0  # for the runs of one graph; three runs are the least, however long they take
+SUFFIX = "_kernel_time"
+DISPATCH_NS = 5000  # at most so much between two kernels; what is beyond that slowed the kernels too
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """`ns`: one run, median; `inside`: what each op took in it, by name, as far as onnxruntime's trace tells."""
+
+    ns: int
+    spread: float
+    runs: int
+    inside: Mapping[str, int]
+    elsewhere: int = 0  # kernels that bear no op's name: what onnxruntime made of ops that are functions
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """cost = alone * factor of its class * `overall` + `each`; `ns` is the measured time it was made from."""
+
+    factors: Mapping[str, float]
+    each: float
+    overall: float
+    ns: int
+    alone: int
+
+    def apply(self, kind: str, alone: float) -> int:
+        return round(alone * self.factors.get(kind, self.usual) * self.overall + self.each)
+
+    @property
+    def usual(self) -> float:
+        """For a class that was not in the graph."""
+        return statistics.median(self.factors.values()) if self.factors else 1.0
+
+
+def run_whole(
+    content: bytes,
+    names: Sequence[str],
+    feeds: dict[str, Any],
+    device: Device,
+    folder: Path,
+    seconds: float = WHOLE_SECONDS,
+) -> Whole:
+    """Time the graph plainly, then once more with onnxruntime's trace on. Raises CannotRun."""
+    ns, spread, runs = _plainly(content, feeds, device, folder, seconds / 2)
+    rounds = max(2, min(20, int(seconds / 2 * 1e9 / max(1, ns))))
+    events = traced(content, feeds, device, rounds + 1, folder)
+    inside, elsewhere = _shares(events, set(names), rounds)
+    return Whole(ns, spread, runs, inside, elsewhere)
+
+
+def _plainly(
+    content: bytes, feeds: dict[str, Any], device: Device, folder: Path, seconds: float
+) -> tuple[int, float, int]:
+    """Its session ends with it: two side by side would need twice the memory."""
+    running = session(content, device, folder=folder)
+    binding = bind(running, feeds, device)
+    return sample(lambda: run(running, binding), seconds, least=3)
+
+
+def _shares(events: Sequence[Any], names: set[str], rounds: int) -> tuple[dict[str, int], int]:
+    """Median time of each op over the traced runs, the first left out; and the mean of what bears no op's name."""
+    times: dict[str, list[int]] = defaultdict(list)
+    for event in sorted(events, key=lambda event: int(event["ts"])):
+        if event.get("cat") == "Node" and event["name"].endswith(SUFFIX):
+            times[event["name"].removesuffix(SUFFIX)].append(int(event["dur"]) * 1000)
+    inside = {name: int(statistics.median(found[1:])) for name, found in times.items() if name in names and found[1:]}
+    elsewhere = sum(
+        int(statistics.median(found[1:])) for name, found in times.items() if name not in names and found[1:]
+    )
+    return inside, elsewhere
+
+
+def calibrate(whole: Whole, alone: Mapping[str, float], kinds: Mapping[str, str]) -> Calibration:
+    """Factors by class. `alone`: ns of each op that takes time; `kinds`: its class."""
+    inside: dict[str, float] = defaultdict(float)
+    summed: dict[str, float] = defaultdict(float)
+    unnamed = [name for name in alone if name not in whole.inside]
+    unnamed_alone = sum(alone[name] for name in unnamed)
+    for name, ns in alone.items():
+        summed[kinds[name]] += ns
+        if name in whole.inside:
+            inside[kinds[name]] += whole.inside[name]
+        elif unnamed_alone:
+            inside[kinds[name]] += whole.elsewhere * ns / unnamed_alone
+    factors = {kind: inside[kind] / summed[kind] for kind in summed if summed[kind] > 0 and inside[kind] > 0}
+    total = sum(alone[name] * factors.get(kinds[name], 1.0) for name in alone)
+    rest = whole.ns - total  # less than nothing when the traced runs were the slower ones
+    each = min(max(0.0, rest / max(1, len(alone))), DISPATCH_NS)
+    overall = (whole.ns - each * len(alone)) / total if total else 1.0
+    return Calibration(factors, each, overall, whole.ns, math.ceil(sum(alone.values())))

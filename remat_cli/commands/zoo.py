@@ -1,0 +1,117 @@
+"""`remat zoo`: build a well-known network as a forward ONNX model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from remat_cli import options
+
+SIZES = {
+    "batch": "Examples in a step.",
+    "image": "Height and width of the images.",
+    "channels": "Channels of the images.",
+    "classes": "What the logits choose among.",
+    "layers": "Blocks or layers, where the network has them to spare.",
+    "seq": "Tokens in a sequence.",
+    "hidden": "Features of a token, or of a hidden layer.",
+    "heads": "Heads of attention.",
+    "width": "Channels of the first convolution.",
+    "features": "Features of an example (mlp).",
+    "vocabulary": "Token ids there are.",
+    "positions": "The longest sequence there is a position for.",
+    "patch": "Side of a patch (ViT).",
+}
+
+
+def size_options(command: click.decorators.FC) -> click.decorators.FC:
+    for name, text in reversed(SIZES.items()):
+        command = click.option(f"--{name}", type=click.IntRange(1), help=text)(command)
+    return command
+
+
+@click.command("zoo")
+@click.argument("name", required=False)
+@click.option("--list", "listing", is_flag=True, help="List the networks (the same as giving no name).")
+@size_options
+@click.option("--upsample", type=click.Choice(["transposed", "nearest", "linear"]), help="How U-Net goes up again.")
+@click.option("--dropout", type=click.FloatRange(0, 1, max_open=True), default=0.0, help="Ratio; none by default.")
+@click.option(
+    "--weights",
+    type=click.Choice(["auto", "random", "inputs"]),
+    default="auto",
+    show_default=True,
+    help="Random initial values in the file, or inputs of the model; auto: values up to 256 MiB of them.",
+)
+@click.option("--eval", "evaluate", is_flag=True, help="BatchNormalization and Dropout as for inference.")
+@click.option("--opset", type=int, default=20, show_default=True)
+@options.seed
+@options.output
+@options.as_json
+@options.quiet
+def command(
+    name: str | None,
+    listing: bool,
+    upsample: str | None,
+    dropout: float,
+    weights: str,
+    evaluate: bool,
+    opset: int,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+    **sizes: int | None,
+) -> None:
+    """Build the network NAME as a forward ONNX model with static shapes, for `remat grad` to differentiate.
+
+    Its data input is called input and its output logits. The sizes a network has depend on the network: a wrong one
+    is refused with the list. Segmentation networks give their logits with the class as the last axis.
+
+    \b
+    remat zoo resnet50 --batch 32 -o resnet50.onnx
+    remat zoo gpt2 --layers 4 --seq 256
+    remat zoo unet --upsample linear --image 128
+    """
+    from remat_cli.zoo.names import ZOO
+
+    if name is None or listing:
+        return _list_networks({key: network.about for key, network in ZOO.items()}, as_json)
+    from remat_cli.files import write_whole
+    from remat_cli.zoo.build import describe
+
+    settings = {key: value for key, value in {**sizes, "upsample": upsample}.items() if value is not None}
+    net, logits = describe(name, opset=opset, seed=seed, dropout=dropout, training=not evaluate, **settings)
+    model = net.finish(name, logits, weights)
+    path = output or Path(f"{name}.onnx")
+    write_whole(path, model.SerializeToString(deterministic=True))
+    report = {
+        "model": str(path),
+        "network": name,
+        "nodes": len(model.graph.node),
+        "parameters": net.count_parameters(),
+        "weights": "inputs" if model.metadata_props else "random",
+        "input": list(net.shapes["input"]),
+        "logits": list(net.shapes["logits"]),
+    }
+    if as_json:
+        click.echo(json.dumps(report))
+    elif not quiet:
+        click.echo(_describe(report))
+
+
+def _list_networks(networks: dict[str, str], as_json: bool) -> None:
+    if as_json:
+        return click.echo(json.dumps(networks))
+    for name, about in networks.items():
+        click.echo(f"{name:<16} {about}")
+
+
+def _describe(report: dict[str, object]) -> str:
+    return (
+        f"{report['model']}: {report['nodes']} nodes, {report['parameters']:,} parameters"
+        f"{' (inputs of the model)' if report['weights'] == 'inputs' else ''},"
+        f" input {report['input']}, logits {report['logits']}"
+    )

@@ -1,0 +1,73 @@
+"""Plans in the names of their model: statements to and from what a plan file's "program" lists.
+
+Invariant: `renamed` and `numbered` are inverse to each other, and neither judges a plan: that is for `simulate` to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from remat_cli.errors import BadInput
+from solvers.plan import Allocate, Compute, Deallocate, Plan, Statement
+
+Json = dict[str, Any]
+
+
+def renamed(plan: Plan, nodes: Sequence[str], values: Sequence[str]) -> tuple[Json, ...]:
+    """The plan's statements as JSON objects; `nodes` and `values` are the names of the problem's numbers."""
+    return tuple(_written(statement, nodes, values) for statement in plan.statements)
+
+
+def _written(statement: Statement, nodes: Sequence[str], values: Sequence[str]) -> Json:
+    match statement:
+        case Allocate(value, register, size, shares):
+            entry: Json = {"op": "allocate", "value": values[value], "register": register, "bytes": size}
+            return entry if shares is None else {**entry, "shares": shares}
+        case Compute(node, registers):
+            return {"op": "compute", "node": nodes[node], "register": list(registers)}
+        case Deallocate(register):
+            return {"op": "deallocate", "register": register}
+
+
+def numbered(program: Sequence[Json], nodes: Sequence[str], values: Sequence[str]) -> Plan:
+    """The plan that a program spells; names that the model does not have are refused."""
+    node_of = {name: index for index, name in enumerate(nodes)}
+    value_of = {name: index for index, name in enumerate(values)}
+    return Plan(tuple(_numbered(program, node_of, value_of)))
+
+
+def _numbered(program: Sequence[Json], nodes: dict[str, int], values: dict[str, int]) -> Iterator[Statement]:
+    for place, entry in enumerate(program):
+        match entry:
+            case {"op": "allocate", "value": name, "register": register, "bytes": size}:
+                yield Allocate(_known(values, name, "value", place), register, size, entry.get("shares"))
+            case {"op": "compute", "node": name, "register": registers}:
+                yield Compute(_known(nodes, name, "node", place), tuple(registers))
+            case _:
+                yield Deallocate(entry["register"])
+
+
+def _known(numbers: dict[str, int], name: str, kind: str, place: int) -> int:
+    if name not in numbers:
+        raise BadInput(f"program[{place}]: the model has no {kind} '{name}'; solve again for this model")
+    return numbers[name]
+
+
+def fault(entry: object) -> str | None:
+    """What is wrong with the form of one statement, or None."""
+    match entry:
+        case {"op": "allocate", "value": str(), "register": int() as register, "bytes": int() as size}:
+            if register < 0 or size < 0:
+                return "an allocate has a negative register or size"
+            shares = entry.get("shares", 0)
+            return None if isinstance(shares, int) and shares >= 0 else "'shares' is not a register"
+        case {"op": "compute", "node": str(), "register": list(registers)}:
+            if all(r is None or (isinstance(r, int) and r >= 0) for r in registers):
+                return None
+            return "a compute's 'register' holds something other than registers and null"
+        case {"op": "deallocate", "register": int()}:
+            return None
+        case {"op": str(op)}:
+            return f"'{op}' is no complete allocate, compute or deallocate"
+    return "not a statement: it needs an 'op'"

@@ -1,0 +1,85 @@
+"""Nodes that make onnxruntime's default order follow the plan's, at no memory in either session type.
+
+Invariant: every anchor's tensor is empty, so holding it costs nothing; removing the anchors leaves the graph as it was.
+
+The default order starts from the nodes that nobody reads, the last in the file first. So the file ends in such leaves,
+in reverse order of the plan, one for each place where the walk would stray. A leaf reads a token: an empty slice taken
+where the anchored value is computed, so that in file order the value itself is free to go at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from remat_cli.graph import Graph
+from remat_cli.rewrite.copies import Names, Step
+
+SLICED = {*range(onnx.TensorProto.FLOAT, onnx.TensorProto.UINT64 + 1), onnx.TensorProto.BFLOAT16}  # kernels exist
+
+
+def breaks(steps: Sequence[Step]) -> list[int]:
+    """Where the walk may stray: after each step that the next one does not read.
+
+    Of unvisited nodes the walk takes those that stand last in the file first. If each step reads the one before it, the
+    walk from the last of them runs them all in order; so a leaf after each break makes the order exact.
+    """
+    found = []
+    for index, step in enumerate(steps):
+        following = steps[index + 1].reads if index + 1 < len(steps) else ()
+        if not set(step.node.output).intersection(following):
+            found.append(index)
+    return found
+
+
+def anchored(graph: Graph, steps: Sequence[Step], names: Names) -> tuple[list[Step], list[onnx.TensorProto]]:
+    """The steps with an anchor after every break, in file order, and the constants that they need."""
+    zero = numpy_helper.from_array(np.zeros(1, dtype=np.int64), names.copy("__zero", 1))
+    stray = set(breaks(steps))
+    outputs = set(graph.outputs)
+    body: list[Step] = []
+    leaves: list[Step] = []
+    for index, step in enumerate(steps):
+        body.append(step)
+        value = _anchorable(graph, step) if index in stray else None
+        if value is None:
+            continue
+        tokens = _token(graph, step, value, zero.name, names)
+        if value in outputs and len(tokens) == 1:
+            leaves += tokens  # the value is held to the end in any case
+        else:
+            body += tokens
+            leaves.append(_leaf(tokens[-1], zero.name, names))
+    return [*body, *reversed(leaves)], [zero] if leaves else []
+
+
+def _anchorable(graph: Graph, step: Step) -> str | None:
+    """The step's smallest output that has a type a Slice takes."""
+    known = [name for name in step.node.output if name and step.origin.get(name, "") in graph.values]
+    usable = [name for name in known if graph.values[step.origin[name]].dtype in SLICED]
+    return min(usable, key=lambda name: graph.values[step.origin[name]].bytes, default=None)
+
+
+def _token(graph: Graph, step: Step, value: str, zero: str, names: Names) -> list[Step]:
+    steps: list[Step] = []
+    read = value
+    if not graph.values[step.origin[value]].shape:
+        flat = names.copy(f"{value}__flat", 1)
+        steps.append(_step(helper.make_node("Unsqueeze", [read, zero], [flat], name=flat)))
+        read = flat
+    token = names.copy(f"{value}__token", 1)
+    steps.append(_step(helper.make_node("Slice", [read, zero, zero], [token], name=token)))
+    return steps
+
+
+def _leaf(token: Step, zero: str, names: Names) -> Step:
+    read = token.node.output[0]
+    leaf = names.copy(f"{read}__leaf", 1)
+    return _step(helper.make_node("Unsqueeze", [read, zero], [leaf], name=leaf))
+
+
+def _step(node: onnx.NodeProto) -> Step:
+    return Step(node, None, {}, (node.input[0],))

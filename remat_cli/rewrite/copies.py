@@ -1,0 +1,139 @@
+"""The nodes of the rewritten graph: one for each compute of a plan, each reading the newest copies.
+
+Invariant: every name is new or the original's; the first copy of a node keeps its name, and the last copy of a graph
+output has the output's. Nothing but names changes in a copied node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from remat_cli.graph import Graph, Op
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One compute of a plan: which op, and which of its writes are kept."""
+
+    op: Op
+    kept: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A node of the rewritten graph. `op`: the op it computes, or None for what was added around them."""
+
+    node: onnx.NodeProto
+    op: Op | None
+    origin: Mapping[str, str]  # its outputs -> the values of the model that they are copies of
+    reads: tuple[str, ...]  # captures included
+
+
+class Names:
+    """Hands out names that nothing in the model has."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.taken = set(graph.values) | set(_names(graph.model.graph))
+
+    def copy(self, name: str, number: int) -> str:
+        """`name__remat_1`; further underscores keep it apart from a name of the model's own."""
+        fresh = f"{name}__remat_{number}"
+        while fresh in self.taken:
+            fresh += "_"
+        self.taken.add(fresh)
+        return fresh
+
+
+def _names(graph: onnx.GraphProto) -> Iterator[str]:
+    for node in graph.node:
+        yield node.name
+        yield from node.input
+        yield from node.output
+        for inner in subgraphs(node):
+            yield from _names(inner)
+    yield from (entry.name for entry in (*graph.input, *graph.output, *graph.initializer))
+
+
+def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def copies(graph: Graph, runs: Sequence[Run], names: Names) -> list[Step]:
+    """The plan's computes as nodes, in its order."""
+    writes = Counter(value for run in runs for value in _kept(run))
+    outputs = set(graph.outputs)
+    newest: dict[str, str] = {}  # value -> the name of its newest copy
+    ran: Counter[str] = Counter()
+    made: Counter[str] = Counter()
+    steps = []
+    for run in runs:
+        node = onnx.NodeProto()
+        node.CopyFrom(run.op.node)
+        if ran[run.op.name]:
+            node.name = names.copy(run.op.name, ran[run.op.name])
+        ran[run.op.name] += 1
+        reads = tuple(newest.get(name, name) for name in run.op.reads)
+        rename(node, newest)
+        origin = {}
+        for value in _kept(run):
+            last = made[value] + 1 == writes[value]
+            plain = last if value in outputs else not made[value]
+            made[value] += 1
+            number = made[value] if value in outputs else made[value] - 1
+            newest[value] = value if plain else names.copy(value, number)
+            origin[newest[value]] = value
+        _name_outputs(node, run, newest)
+        steps.append(Step(node, run.op, origin, reads))
+    return steps
+
+
+def _kept(run: Run) -> list[str]:
+    return [value for value, kept in zip(run.op.writes, run.kept, strict=True) if kept]
+
+
+def _name_outputs(node: onnx.NodeProto, run: Run, newest: Mapping[str, str]) -> None:
+    kept = set(_kept(run))
+    given = [newest[value] if value in kept else "" for value in run.op.outputs]
+    while given and not given[-1]:
+        given.pop()
+    del node.output[:]
+    node.output.extend(given)
+
+
+def rename(node: onnx.NodeProto, newest: Mapping[str, str]) -> None:
+    """Make a node, and every subgraph inside it, read other values."""
+    changed = {name: newest[name] for name in node.input if newest.get(name, name) != name}
+    if changed:
+        given = [changed.get(name, name) for name in node.input]
+        del node.input[:]
+        node.input.extend(given)
+    for inner in subgraphs(node):
+        _rename_inside(inner, newest)
+
+
+def _rename_inside(graph: onnx.GraphProto, newest: Mapping[str, str]) -> None:
+    own = {entry.name for entry in (*graph.input, *graph.initializer)}
+    own.update(name for node in graph.node for name in node.output)
+    outer = {name: copy for name, copy in newest.items() if name not in own and name != copy}
+    if not outer:
+        return
+    for node in graph.node:
+        rename(node, outer)
+    for output in graph.output:
+        output.name = outer.get(output.name, output.name)
+
+
+def infos(graph: Graph, steps: Iterable[Step], known: set[str]) -> Iterator[onnx.ValueInfoProto]:
+    """Types and shapes of the copies whose originals have them written in the model."""
+    for step in steps:
+        for name, value in step.origin.items():
+            if name != value and value in known:
+                tensor = graph.values[value]
+                yield onnx.helper.make_tensor_value_info(name, tensor.dtype, tensor.shape)

@@ -1,0 +1,131 @@
+"""Reshapes that keep onnxruntime's optimizers off what a plan copies.
+
+Invariant: a guard changes neither bytes nor shape and takes no memory; no two nodes of the result compute the same op
+of the same inputs; and no value is alone with one reader where it was not so in the original.
+
+Common-subexpression elimination, on by default, merges nodes that apply one op to equal inputs; it knows two Reshapes
+apart by their constants. So the first node of every recomputed segment, whose inputs are those of an earlier copy,
+reads one of them through a Reshape to its own shape with a constant that no other guard of that value has.
+
+Fusions take a node whose result has a single reader. Where copies share out the readers of a value among them, ops that
+the original runs one by one could be fused (a Gelu, a layer norm), and give other bits. A guard is in the way there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from remat_cli.graph import Graph
+from remat_cli.rewrite.copies import Names, Step, rename
+
+
+class Guards:
+    """Hands out guards; `constants` are the initializers that they need."""
+
+    def __init__(self, graph: Graph, names: Names) -> None:
+        self.graph = graph
+        self.names = names
+        self.constants: dict[tuple[int, ...], onnx.TensorProto] = {}
+        self.count: Counter[str] = Counter()
+
+    def guarded(self, steps: Sequence[Step]) -> list[Step]:
+        """The steps, with a guard wherever an optimizer would see what is not in the original."""
+        return self._apart(self._unmerged(steps))
+
+    def _unmerged(self, steps: Sequence[Step]) -> list[Step]:
+        """A guard before each step that repeats an earlier one."""
+        seen: set[tuple[object, ...]] = set()
+        origin: dict[str, str] = {}
+        result: list[Step] = []
+        for step in steps:
+            origin |= step.origin
+            key = _identity(step)
+            if key in seen and (name := self._guardable(step, origin)):
+                guards, fresh = self._guard(name, origin.get(name, name))
+                result += guards
+                step = _reading(step, {name: fresh})
+            seen.add(key)
+            result.append(step)
+        return result
+
+    def _apart(self, steps: Sequence[Step]) -> list[Step]:
+        """A guard after each copy that has lost some of its value's several readers to other copies."""
+        outputs = set(self.graph.outputs)
+        before = Counter([*(name for op in self.graph.ops for name in op.reads), *outputs])
+        after = Counter([*(name for step in steps for name in step.reads), *outputs])
+        through: dict[str, str] = {}
+        result: list[Step] = []
+        for step in steps:
+            result.append(_reading(step, through))
+            for name, value in step.origin.items() if step.op else ():
+                if 0 < after[name] < before[value] and name not in outputs and value in self.graph.values:
+                    guards, through[name] = self._guard(name, value)
+                    result += guards
+        return result
+
+    def _guardable(self, step: Step, origin: dict[str, str]) -> str | None:
+        """The input to read through a guard: not a constant, which would be folded, if there is any other."""
+        weights = set(self.graph.weights)
+        inputs = [name for name in step.node.input if name]
+        moving = [name for name in inputs if name not in weights]
+        known = [name for name in (*moving, *inputs) if origin.get(name, name) in self.graph.values]
+        return known[0] if known else None
+
+    def _guard(self, name: str, value: str) -> tuple[list[Step], str]:
+        shape = self.graph.values[value].shape
+        self.count[value] += 1
+        steps, read = [], name
+        for target in _way_round(shape, self.count[value] - 1):
+            fresh = self.names.copy(f"{value}__guard", self.count[value])
+            node = helper.make_node("Reshape", [read, self._constant(target)], [fresh], name=fresh)
+            steps.append(Step(node, None, {fresh: value}, (read,)))
+            read = fresh
+        return steps, read
+
+    def _constant(self, target: tuple[int, ...]) -> str:
+        if target not in self.constants:
+            name = self.names.copy("__shape", len(self.constants) + 1)
+            self.constants[target] = numpy_helper.from_array(np.array(target, dtype=np.int64), name)
+        return self.constants[target].name
+
+
+def _reading(step: Step, through: Mapping[str, str]) -> Step:
+    """The step with the values it reads renamed."""
+    changed = {name: through[name] for name in step.reads if name in through}
+    if not changed:
+        return step
+    node = onnx.NodeProto()
+    node.CopyFrom(step.node)
+    rename(node, changed)
+    return Step(node, step.op, step.origin, tuple(changed.get(name, name) for name in step.reads))
+
+
+def _identity(step: Step) -> tuple[object, ...]:
+    """What two nodes that would be merged have in common."""
+    return (step.op.name if step.op else None, tuple(step.node.input), step.reads)
+
+
+def _way_round(shape: tuple[int, ...], number: int) -> list[tuple[int, ...]]:
+    """The `number`-th way to reshape a tensor into its own shape: in one step, or through leading ones."""
+    for place, target in enumerate(_spellings(shape)):
+        if place == number:
+            return [target]
+    return [(1,) * (number + 1) + shape, shape]
+
+
+def _spellings(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Shape constants that all mean this shape: any dimension copied (0), at most one inferred (-1)."""
+    yield shape
+    if not shape or 0 in shape:
+        return
+    for inferred in range(len(shape)):
+        for copied in product((False, True), repeat=len(shape)):
+            if not copied[inferred]:
+                rest = [0 if copy else size for copy, size in zip(copied, shape, strict=True)]
+                yield (*rest[:inferred], -1, *rest[inferred + 1 :])

@@ -1,0 +1,139 @@
+"""Writing an ONNX graph by hand: named nodes, named weights, shapes known all along.
+
+Invariant: every node's first output bears the node's own name, every shape is static, and weights stay descriptions
+(shape and distribution) until the model is finished, so that no bytes exist for weights that become inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from remat_cli.errors import Usage
+
+Shape = tuple[int, ...]
+
+LARGEST_RANDOM = 1 << 28  # bytes of weights that `auto` still writes into the file
+LARGEST_FILE = (1 << 31) - (1 << 26)  # protobuf's limit, less room for everything but the weights
+PARAMETERS = "remat.parameters"  # metadata: which of the model's inputs are weights
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """`std` is None for weights that start as `fill` everywhere; buffers (running statistics) are never trained."""
+
+    shape: Shape
+    std: float | None
+    fill: float
+    buffer: bool
+
+    def draw(self, random: np.random.Generator) -> np.ndarray:
+        if self.std is None:
+            return np.full(self.shape, self.fill, np.float32)
+        return random.standard_normal(self.shape, np.float32) * np.float32(self.std)
+
+
+@dataclass(slots=True)
+class Builder:
+    """A graph in the making."""
+
+    opset: int = 20
+    training: bool = True
+    dropout_ratio: float = 0.0
+    seed: int = 0
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    weights: dict[str, Weight] = field(default_factory=dict)
+    inputs: dict[str, int] = field(default_factory=dict)  # name -> element type
+    statistics: list[str] = field(default_factory=list)  # BatchNormalization's updated ones, which are outputs too
+
+    def input(self, name: str, shape: Shape, dtype: int = TensorProto.FLOAT) -> str:
+        if min(shape) < 1:
+            raise Usage(f"{name} would have the shape {list(shape)}: every size must be at least 1")
+        self.inputs[name] = dtype
+        self.shapes[name] = shape
+        return name
+
+    def weight(self, name: str, shape: Shape, std: float | None = None, fill: float = 0.0, buffer: bool = False) -> str:
+        self.weights[name] = Weight(shape, std, fill, buffer)
+        self.shapes[name] = shape
+        return name
+
+    def constant(self, name: str, value: np.ndarray | float | Sequence[int]) -> str:
+        """A Constant node: unlike an initializer, nobody mistakes it for a weight."""
+        array = np.asarray(value)
+        if array.dtype == np.float64:
+            array = array.astype(np.float32)
+        self.node("Constant", [], {name: array.shape}, value=numpy_helper.from_array(array, name))
+        return name
+
+    def op(self, op_type: str, inputs: Sequence[str], name: str, shape: Shape, **attributes: object) -> str:
+        """A node with one output."""
+        self.node(op_type, inputs, {name: shape}, **attributes)
+        return name
+
+    def node(self, op_type: str, inputs: Sequence[str], outputs: Mapping[str, Shape], **attributes: object) -> None:
+        name = next(iter(outputs))
+        for output, shape in outputs.items():
+            if output in self.shapes:
+                raise AssertionError(f"two values are called {output}")
+            if any(size < 1 for size in shape):
+                raise Usage(
+                    f"nothing is left at {name}: its output would have the shape {list(shape)}; ask for larger data"
+                )
+            self.shapes[output] = shape
+        given = {key: value for key, value in attributes.items() if value is not None}
+        self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), name=name, **given))
+
+    def finish(self, name: str, output: str, weights: str) -> onnx.ModelProto:
+        """The model, `output` renamed to logits, every value's shape found by ONNX's own inference."""
+        self._rename(output, "logits")
+        outputs = ["logits", *self.statistics]
+        graph = helper.make_graph(
+            self.nodes,
+            name,
+            [self._info(value, dtype) for value, dtype in self.inputs.items()]
+            + [self._info(value, TensorProto.FLOAT) for value in self.weights],
+            [self._info(value, TensorProto.FLOAT) for value in outputs],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], producer_name="remat")
+        model.ir_version = min(model.ir_version, 10)
+        model = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+        self._store_weights(model, self._kept_as_inputs(weights))
+        return model
+
+    def count_parameters(self) -> int:
+        return sum(math.prod(weight.shape) for weight in self.weights.values() if not weight.buffer)
+
+    def _kept_as_inputs(self, weights: str) -> list[str]:
+        needed = 4 * self.count_parameters()
+        if weights == "random" and needed > LARGEST_FILE:
+            raise Usage(f"{needed / 1e9:.1f} GB of weights do not fit in one ONNX file; use --weights inputs")
+        if weights == "random" or (weights == "auto" and needed <= LARGEST_RANDOM):
+            return []
+        return [name for name, weight in self.weights.items() if not weight.buffer]
+
+    def _store_weights(self, model: onnx.ModelProto, as_inputs: Sequence[str]) -> None:
+        random = np.random.default_rng(self.seed)
+        kept = [info for info in model.graph.input if info.name in self.inputs or info.name in set(as_inputs)]
+        del model.graph.input[:]
+        model.graph.input.extend(kept)
+        for name, weight in self.weights.items():
+            if name not in as_inputs:
+                model.graph.initializer.append(numpy_helper.from_array(weight.draw(random), name))
+        if as_inputs:
+            helper.set_model_props(model, {PARAMETERS: " ".join(as_inputs)})
+
+    def _rename(self, old: str, new: str) -> None:
+        self.shapes[new] = self.shapes.pop(old)
+        for node in self.nodes:
+            node.input[:] = [new if name == old else name for name in node.input]
+            node.output[:] = [new if name == old else name for name in node.output]
+
+    def _info(self, name: str, dtype: int) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, dtype, self.shapes[name])

@@ -1,0 +1,195 @@
+"""The layers that networks are made of, as methods that write ONNX nodes and return the name of their output.
+
+Invariant: a layer called NAME writes nodes and weights whose names start with NAME, in PyTorch's way where it has one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from remat_cli.errors import Usage
+from remat_cli.zoo.graph import Builder, Shape
+
+Pair = int | tuple[int, int]
+
+
+def both(value: Pair) -> list[int]:
+    return [value, value] if isinstance(value, int) else list(value)
+
+
+class Net(Builder):
+    """A network in the making: convolutions in NCHW, sequences in [batch, position, feature]."""
+
+    __slots__ = ()
+
+    def conv(
+        self,
+        x: str,
+        name: str,
+        channels: int,
+        kernel: Pair,
+        stride: int = 1,
+        pad: Pair | None = None,
+        group: int = 1,
+        bias: bool = False,
+    ) -> str:
+        """Without `pad`, an odd kernel at stride 1 keeps the image's size."""
+        sizes = both(kernel)
+        pads = [size // 2 for size in sizes] if pad is None else both(pad)
+        batch, before, *image = self.shapes[x]
+        shape = (channels, before // group, *sizes)
+        inputs = [x, self.weight(f"{name}.weight", shape, std=math.sqrt(2 / math.prod(shape[1:])))]
+        if bias:
+            inputs.append(self.weight(f"{name}.bias", (channels,)))
+        out = (batch, channels, *((n + 2 * p - k) // stride + 1 for n, p, k in zip(image, pads, sizes)))
+        strides = [stride, stride]
+        return self.op("Conv", inputs, name, out, kernel_shape=sizes, strides=strides, pads=pads * 2, group=group)
+
+    def conv_transpose(self, x: str, name: str, channels: int, kernel: int, stride: int, pad: int, bias: bool) -> str:
+        batch, before, *image = self.shapes[x]
+        std = math.sqrt(2 * stride * stride / (before * kernel * kernel))
+        inputs = [x, self.weight(f"{name}.weight", (before, channels, kernel, kernel), std=std)]
+        if bias:
+            inputs.append(self.weight(f"{name}.bias", (channels,)))
+        out = (batch, channels, *((n - 1) * stride + kernel - 2 * pad for n in image))
+        return self.op(
+            "ConvTranspose", inputs, name, out, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4
+        )
+
+    def batch_norm(self, x: str, name: str, epsilon: float = 1e-5, momentum: float = 0.9) -> str:
+        """In training mode the updated statistics come out too, as outputs of the model."""
+        size = (self.shapes[x][1],)
+        inputs = [
+            x,
+            self.weight(f"{name}.weight", size, fill=1.0),
+            self.weight(f"{name}.bias", size),
+            self.weight(f"{name}.running_mean", size, buffer=True),
+            self.weight(f"{name}.running_var", size, fill=1.0, buffer=True),
+        ]
+        outputs: dict[str, Shape] = {name: self.shapes[x]}
+        if self.training:
+            updated = [f"{name}.running_mean_updated", f"{name}.running_var_updated"]
+            outputs |= dict.fromkeys(updated, size)
+            self.statistics += updated
+        mode = 1 if self.training else None
+        self.node("BatchNormalization", inputs, outputs, epsilon=epsilon, momentum=momentum, training_mode=mode)
+        return name
+
+    def max_pool(self, x: str, name: str, kernel: int, stride: int, pad: int = 0) -> str:
+        out = self._pooled(x, kernel, stride, pad)
+        sizes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
+        return self.op("MaxPool", [x], name, out, **sizes)
+
+    def max_pool_indices(self, x: str, name: str) -> tuple[str, str]:
+        """A 2x2 pool and where its maxima were, for `max_unpool`."""
+        out = self._pooled(x, 2, 2, 0)
+        places = f"{name}.indices"
+        self.node("MaxPool", [x], {name: out, places: out}, kernel_shape=[2, 2], strides=[2, 2])
+        return name, places
+
+    def max_unpool(self, x: str, places: str, name: str) -> str:
+        batch, channels, height, width = self.shapes[x]
+        out = (batch, channels, 2 * height, 2 * width)
+        return self.op("MaxUnpool", [x, places], name, out, kernel_shape=[2, 2], strides=[2, 2])
+
+    def average_pool(self, x: str, name: str, kernel: int, stride: int, pad: int = 0) -> str:
+        sizes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
+        out = self._pooled(x, kernel, stride, pad)
+        return self.op("AveragePool", [x], name, out, count_include_pad=1, **sizes)
+
+    def global_average_pool(self, x: str, name: str) -> str:
+        return self.op("GlobalAveragePool", [x], name, (*self.shapes[x][:2], 1, 1))
+
+    def upsample(self, x: str, name: str, mode: str) -> str:
+        """Twice the height and the width, `mode` being nearest or linear."""
+        batch, channels, height, width = self.shapes[x]
+        scales = self.constant(f"{name}.scales", np.array([1, 1, 2, 2], np.float32))
+        how = "asymmetric" if mode == "nearest" else "half_pixel"
+        rounding = "floor" if mode == "nearest" else None
+        return self.op(
+            "Resize",
+            [x, "", scales],
+            name,
+            (batch, channels, 2 * height, 2 * width),
+            mode=mode,
+            coordinate_transformation_mode=how,
+            nearest_mode=rounding,
+        )
+
+    def linear(self, x: str, name: str, features: int, std: float | None = None) -> str:
+        """A Gemm for matrices; its weight is [out, in], as PyTorch keeps it."""
+        rows, before = self.shapes[x]
+        weight = self.weight(f"{name}.weight", (features, before), std=std or math.sqrt(2 / before))
+        return self.op("Gemm", [x, weight, self.weight(f"{name}.bias", (features,))], name, (rows, features), transB=1)
+
+    def dense(self, x: str, name: str, features: int, std: float) -> str:
+        """A MatMul and an Add for sequences; its weight is [in, out], as GPT-2 keeps it."""
+        *leading, before = self.shapes[x]
+        weight = self.weight(f"{name}.weight", (before, features), std=std)
+        product = self.op("MatMul", [x, weight], f"{name}.matmul", (*leading, features))
+        return self.op("Add", [product, self.weight(f"{name}.bias", (features,))], name, (*leading, features))
+
+    def layer_norm(self, x: str, name: str, epsilon: float) -> str:
+        size = self.shapes[x][-1:]
+        inputs = [x, self.weight(f"{name}.weight", size, fill=1.0), self.weight(f"{name}.bias", size)]
+        return self.op("LayerNormalization", inputs, name, self.shapes[x], axis=-1, epsilon=epsilon)
+
+    def relu(self, x: str) -> str:
+        return self.op("Relu", [x], f"{x}.relu", self.shapes[x])
+
+    def relu6(self, x: str) -> str:
+        return self.op("Clip", [x, *self._relu6_limits()], f"{x}.relu6", self.shapes[x])
+
+    def swish(self, x: str) -> str:
+        gate = self.op("Sigmoid", [x], f"{x}.sigmoid", self.shapes[x])
+        return self.op("Mul", [x, gate], f"{x}.swish", self.shapes[x])
+
+    def gelu(self, x: str, approximate: str = "none") -> str:
+        return self.op("Gelu", [x], f"{x}.gelu", self.shapes[x], approximate=approximate)
+
+    def add(self, a: str, b: str, name: str) -> str:
+        return self.op("Add", [a, b], name, np.broadcast_shapes(self.shapes[a], self.shapes[b]))
+
+    def multiply(self, a: str, b: str, name: str) -> str:
+        return self.op("Mul", [a, b], name, np.broadcast_shapes(self.shapes[a], self.shapes[b]))
+
+    def concat(self, parts: list[str], name: str, axis: int = 1) -> str:
+        shape = list(self.shapes[parts[0]])
+        shape[axis] = sum(self.shapes[part][axis] for part in parts)
+        return self.op("Concat", parts, name, tuple(shape), axis=axis)
+
+    def flatten(self, x: str, name: str = "flatten") -> str:
+        batch, *rest = self.shapes[x]
+        return self.op("Flatten", [x], name, (batch, math.prod(rest)), axis=1)
+
+    def reshape(self, x: str, name: str, shape: Shape) -> str:
+        return self.op("Reshape", [x, self.constant(f"{name}.shape", np.array(shape, np.int64))], name, shape)
+
+    def transpose(self, x: str, name: str, order: list[int]) -> str:
+        return self.op("Transpose", [x], name, tuple(self.shapes[x][axis] for axis in order), perm=order)
+
+    def dropout(self, x: str, name: str) -> str:
+        """Nothing at all unless a ratio was asked for; its seed is fixed, so that a second run draws the same mask."""
+        if not self.dropout_ratio or not self.training:
+            return x
+        ratio = self.constant(f"{name}.ratio", self.dropout_ratio)
+        train = self.constant(f"{name}.training", np.array(True))
+        return self.op("Dropout", [x, ratio, train], name, self.shapes[x], seed=self.seed + len(self.nodes))
+
+    def _relu6_limits(self) -> tuple[str, str]:
+        if "zero" not in self.shapes:
+            self.constant("zero", 0.0)
+            self.constant("six", 6.0)
+        return "zero", "six"
+
+    def _pooled(self, x: str, kernel: int, stride: int, pad: int) -> Shape:
+        batch, channels, *image = self.shapes[x]
+        return (batch, channels, *((n + 2 * pad - kernel) // stride + 1 for n in image))
+
+
+def need_multiple(image: int, step: int, name: str) -> None:
+    """Networks that halve an image and join the halves again need sizes that divide evenly."""
+    if image % step:
+        raise Usage(f"{name} needs an image size divisible by {step}, not {image}")

@@ -1,0 +1,83 @@
+"""The zoo: one literal table of the networks that `remat zoo` can build, by name.
+
+Invariant: a place is imported only when its network is asked for, and what a user may set is what the function there
+takes beyond the settings given here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+
+from remat_cli.errors import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """`place` is module:function under this package; `settings` are the arguments that make it this network."""
+
+    place: str
+    about: str
+    settings: Mapping[str, int | str] = field(default_factory=dict)
+
+    def builder(self) -> Callable[..., str]:
+        module, function = self.place.split(":")
+        built: Callable[..., str] = getattr(import_module(f"remat_cli.zoo.{module}"), function)
+        return built
+
+    def options(self) -> list[str]:
+        """What a user may set: all the builder takes but the network's own identity."""
+        taken = list(inspect.signature(self.builder()).parameters)[1:]
+        return [name for name in taken if name not in ("depth", "scale")]
+
+
+ZOO: Mapping[str, Network] = {
+    "mlp": Network("small:mlp", "a multilayer perceptron"),
+    "cnn": Network("small:cnn", "a small convolutional network with BatchNormalization"),
+    "rotor-toy": Network("small:rotor_toy", "the 6-layer chain of Rotor's section 3.2, by its activations' sizes"),
+    "vgg16": Network("vgg:vgg", "VGG-16", {"depth": 16}),
+    "vgg19": Network("vgg:vgg", "VGG-19", {"depth": 19}),
+    "mobilenet-v1": Network("mobilenet:mobilenet_v1", "MobileNet v1"),
+    "mobilenet-v2": Network("mobilenet:mobilenet_v2", "MobileNet v2"),
+    "resnet18": Network("resnet:resnet", "ResNet-18", {"depth": 18}),
+    "resnet34": Network("resnet:resnet", "ResNet-34", {"depth": 34}),
+    "resnet50": Network("resnet:resnet", "ResNet-50", {"depth": 50}),
+    "resnet101": Network("resnet:resnet", "ResNet-101", {"depth": 101}),
+    "resnet152": Network("resnet:resnet", "ResNet-152", {"depth": 152}),
+    "resnet1001": Network("resnet:preactivation", "ResNet-1001, pre-activation, for 32x32 images"),
+    "densenet121": Network("densenet:densenet", "DenseNet-121", {"depth": 121}),
+    "densenet161": Network("densenet:densenet", "DenseNet-161", {"depth": 161}),
+    "densenet169": Network("densenet:densenet", "DenseNet-169", {"depth": 169}),
+    "densenet201": Network("densenet:densenet", "DenseNet-201", {"depth": 201}),
+    "inception-v3": Network("inception:inception_v3", "Inception v3 without the auxiliary classifier"),
+    "efficientnet-b0": Network("efficientnet:efficientnet", "EfficientNet-B0", {"scale": 0}),
+    "efficientnet-b1": Network("efficientnet:efficientnet", "EfficientNet-B1", {"scale": 1}),
+    "efficientnet-b2": Network("efficientnet:efficientnet", "EfficientNet-B2", {"scale": 2}),
+    "efficientnet-b3": Network("efficientnet:efficientnet", "EfficientNet-B3", {"scale": 3}),
+    "efficientnet-b4": Network("efficientnet:efficientnet", "EfficientNet-B4", {"scale": 4}),
+    "efficientnet-b5": Network("efficientnet:efficientnet", "EfficientNet-B5", {"scale": 5}),
+    "efficientnet-b6": Network("efficientnet:efficientnet", "EfficientNet-B6", {"scale": 6}),
+    "efficientnet-b7": Network("efficientnet:efficientnet", "EfficientNet-B7", {"scale": 7}),
+    "unet": Network("unet:unet", "U-Net; --upsample transposed, nearest or linear"),
+    "fcn8": Network("vgg:fcn8", "FCN-8s on VGG-16"),
+    "segnet": Network("vgg:segnet", "SegNet on VGG-16, with MaxUnpool"),
+    "gpt2": Network("transformer:gpt2", "GPT-2 (124M)", {"hidden": 768, "layers": 12, "heads": 12}),
+    "gpt2-medium": Network("transformer:gpt2", "GPT-2 medium (355M)", {"hidden": 1024, "layers": 24, "heads": 16}),
+    "gpt2-large": Network("transformer:gpt2", "GPT-2 large (774M)", {"hidden": 1280, "layers": 36, "heads": 20}),
+    "gpt2-xl": Network("transformer:gpt2", "GPT-2 XL (1.5B)", {"hidden": 1600, "layers": 48, "heads": 25}),
+    "bert-base": Network("transformer:bert", "BERT base", {"hidden": 768, "layers": 12, "heads": 12}),
+    "bert-large": Network("transformer:bert", "BERT large", {"hidden": 1024, "layers": 24, "heads": 16}),
+    "vit-b16": Network("transformer:vit", "ViT-B/16", {"hidden": 768, "layers": 12, "heads": 12, "patch": 16}),
+    "vit-b32": Network("transformer:vit", "ViT-B/32", {"hidden": 768, "layers": 12, "heads": 12, "patch": 32}),
+    "vit-l16": Network("transformer:vit", "ViT-L/16", {"hidden": 1024, "layers": 24, "heads": 16, "patch": 16}),
+}
+
+
+def find(name: str) -> Network:
+    """The network of that name; underscores and capitals are forgiven."""
+    network = ZOO.get(name.lower().replace("_", "-"))
+    if network is None:
+        raise Usage(f"there is no network called {name}; there are {', '.join(ZOO)}")
+    return network

@@ -1,0 +1,163 @@
+"""GPT-2 (Radford et al., 2019), BERT (Devlin et al., 2018) and ViT (Dosovitskiy et al., 2020)."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from remat_cli.errors import Usage
+from remat_cli.zoo.layers import Net, need_multiple
+
+PARTS = ("query", "key", "value")
+
+
+def gpt2(
+    net: Net,
+    hidden: int,
+    layers: int,
+    heads: int,
+    batch: int = 8,
+    seq: int = 1024,
+    vocabulary: int = 50257,
+    positions: int = 1024,
+) -> str:
+    """Token ids in, next-token logits out; the output layer shares the embedding's weight."""
+    words = net.weight("wte.weight", (vocabulary, hidden), std=0.02)
+    x = _embed(net, words, net.weight("wpe.weight", (positions, hidden), std=0.01), batch, seq)
+    x = net.dropout(x, "drop")
+    mask = net.constant("causal_mask", np.tril(np.ones((seq, seq), bool)))
+    lowest = net.constant("masked", -1e4)
+    std = 0.02 / (2 * layers) ** 0.5  # of the projections that add to the residual stream
+    for number in range(layers):
+        name = f"h.{number}"
+        y = net.layer_norm(x, f"{name}.ln_1", 1e-5)
+        query, key, value = _split(net, net.dense(y, f"{name}.attn.c_attn", 3 * hidden, 0.02), f"{name}.attn", hidden)
+        y = _attend(net, query, key, value, f"{name}.attn", heads, (mask, lowest))
+        y = net.dropout(net.dense(y, f"{name}.attn.c_proj", hidden, std), f"{name}.attn.drop")
+        x = net.add(x, y, f"{name}.attn.add")
+        y = net.dense(net.layer_norm(x, f"{name}.ln_2", 1e-5), f"{name}.mlp.c_fc", 4 * hidden, 0.02)
+        y = net.dense(net.gelu(y, "tanh"), f"{name}.mlp.c_proj", hidden, std)
+        x = net.add(x, net.dropout(y, f"{name}.mlp.drop"), f"{name}.mlp.add")
+    x = net.layer_norm(x, "ln_f", 1e-5)
+    return _tied_output(net, x, words)
+
+
+def bert(
+    net: Net,
+    hidden: int,
+    layers: int,
+    heads: int,
+    batch: int = 8,
+    seq: int = 512,
+    classes: int = 0,
+    vocabulary: int = 30522,
+    positions: int = 512,
+) -> str:
+    """A masked language model; with `classes`, a classifier of whole sequences on BERT's pooler. No padding mask."""
+    words = net.weight("embeddings.word_embeddings.weight", (vocabulary, hidden), std=0.02)
+    places = net.weight("embeddings.position_embeddings.weight", (positions, hidden), std=0.02)
+    x = _embed(net, words, places, batch, seq)
+    kinds = net.weight("embeddings.token_type_embeddings.weight", (2, hidden), std=0.02)
+    first = net.constant("embeddings.token_type", np.array(0, np.int64))
+    x = net.add(x, net.op("Gather", [kinds, first], "embeddings.token_type_embeddings", (hidden,)), "embeddings.sum")
+    x = net.dropout(net.layer_norm(x, "embeddings.LayerNorm", 1e-12), "embeddings.drop")
+    for number in range(layers):
+        name = f"encoder.layer.{number}"
+        query, key, value = (net.dense(x, f"{name}.attention.self.{part}", hidden, 0.02) for part in PARTS)
+        y = _attend(net, query, key, value, f"{name}.attention.self", heads)
+        y = net.dropout(net.dense(y, f"{name}.attention.output.dense", hidden, 0.02), f"{name}.attention.output.drop")
+        x = net.layer_norm(net.add(x, y, f"{name}.attention.output.add"), f"{name}.attention.output.LayerNorm", 1e-12)
+        y = net.gelu(net.dense(x, f"{name}.intermediate.dense", 4 * hidden, 0.02))
+        y = net.dropout(net.dense(y, f"{name}.output.dense", hidden, 0.02), f"{name}.output.drop")
+        x = net.layer_norm(net.add(x, y, f"{name}.output.add"), f"{name}.output.LayerNorm", 1e-12)
+    if classes:
+        x = _first_token(net, x, "pooler.first")
+        x = net.linear(x, "pooler.dense", hidden, std=0.02)
+        x = net.op("Tanh", [x], "pooler.activation", net.shapes[x])
+        return net.linear(net.dropout(x, "drop"), "classifier", classes, std=0.02)
+    x = net.gelu(net.dense(x, "cls.transform.dense", hidden, 0.02))
+    x = net.layer_norm(x, "cls.transform.LayerNorm", 1e-12)
+    return net.add(_tied_output(net, x, words), net.weight("cls.bias", (vocabulary,)), "cls.decoder")
+
+
+def vit(
+    net: Net,
+    hidden: int,
+    layers: int,
+    heads: int,
+    patch: int,
+    batch: int = 32,
+    image: int = 224,
+    channels: int = 3,
+    classes: int = 1000,
+) -> str:
+    need_multiple(image, patch, "vit")
+    length = (image // patch) ** 2
+    x = net.conv(net.input("input", (batch, channels, image, image)), "conv_proj", hidden, patch, patch, 0, bias=True)
+    x = net.transpose(net.reshape(x, "patches", (batch, hidden, length)), "tokens", [0, 2, 1])
+    shape = net.constant("class_token.shape", np.array([batch, 1, hidden], np.int64))
+    token = net.op("Expand", [net.weight("class_token", (1, 1, hidden)), shape], "class_tokens", (batch, 1, hidden))
+    places = net.weight("encoder.pos_embedding", (1, length + 1, hidden), std=0.02)
+    x = net.dropout(net.add(net.concat([token, x], "concat"), places, "encoder.add"), "encoder.dropout")
+    for number in range(layers):
+        name = f"encoder.layers.encoder_layer_{number}"
+        y = net.dense(net.layer_norm(x, f"{name}.ln_1", 1e-6), f"{name}.self_attention.in_proj", 3 * hidden, 0.02)
+        query, key, value = _split(net, y, f"{name}.self_attention", hidden)
+        y = _attend(net, query, key, value, f"{name}.self_attention", heads)
+        y = net.dropout(net.dense(y, f"{name}.self_attention.out_proj", hidden, 0.02), f"{name}.dropout")
+        x = net.add(x, y, f"{name}.self_attention.add")
+        y = net.gelu(net.dense(net.layer_norm(x, f"{name}.ln_2", 1e-6), f"{name}.mlp.0", 4 * hidden, 0.02))
+        y = net.dense(net.dropout(y, f"{name}.mlp.2"), f"{name}.mlp.3", hidden, 0.02)
+        x = net.add(x, net.dropout(y, f"{name}.mlp.4"), f"{name}.mlp.add")
+    x = _first_token(net, net.layer_norm(x, "encoder.ln", 1e-6), "class_token.final")
+    return net.linear(x, "heads.head", classes, std=0.02)
+
+
+def _embed(net: Net, words: str, places: str, batch: int, seq: int) -> str:
+    positions, hidden = net.shapes[places]
+    if seq > positions:
+        raise Usage(f"this model has {positions} positions; it cannot read sequences of {seq}")
+    ids = net.input("input", (batch, seq), TensorProto.INT64)
+    if seq < positions:
+        start, end = net.constant("positions.start", [0]), net.constant("positions.end", [seq])
+        places = net.op("Slice", [places, start, end], "positions", (seq, hidden))
+    return net.add(net.op("Gather", [words, ids], "tokens", (batch, seq, hidden)), places, "embedded")
+
+
+def _split(net: Net, x: str, name: str, hidden: int) -> tuple[str, str, str]:
+    batch, seq, _ = net.shapes[x]
+    query, key, value = (f"{name}.{part}" for part in PARTS)
+    net.node("Split", [x], dict.fromkeys((query, key, value), (batch, seq, hidden)), axis=-1, num_outputs=3)
+    return query, key, value
+
+
+def _attend(
+    net: Net, query: str, key: str, value: str, name: str, heads: int, mask: tuple[str, str] | None = None
+) -> str:
+    """softmax(QK' / sqrt(d)) V over `heads` heads; `mask` is which scores count, and what the others become."""
+    batch, seq, hidden = net.shapes[query]
+    if hidden % heads:
+        raise Usage(f"{hidden} features do not divide among {heads} heads")
+    size = hidden // heads
+    query, key, value = (net.reshape(x, f"{x}.heads", (batch, seq, heads, size)) for x in (query, key, value))
+    query, value = (net.transpose(x, f"{x}.first", [0, 2, 1, 3]) for x in (query, value))
+    key = net.transpose(key, f"{key}.last", [0, 2, 3, 1])
+    square = (batch, heads, seq, seq)
+    x = net.op("MatMul", [query, key], f"{name}.products", square)
+    x = net.multiply(x, net.constant(f"{name}.scale", size**-0.5), f"{name}.scores")
+    if mask:
+        x = net.op("Where", [mask[0], x, mask[1]], f"{name}.masked", square)
+    x = net.dropout(net.op("Softmax", [x], f"{name}.softmax", square, axis=-1), f"{name}.softmax.drop")
+    x = net.op("MatMul", [x, value], f"{name}.weighted", (batch, heads, seq, size))
+    return net.reshape(net.transpose(x, f"{name}.back", [0, 2, 1, 3]), f"{name}.joined", (batch, seq, hidden))
+
+
+def _first_token(net: Net, x: str, name: str) -> str:
+    batch, _, hidden = net.shapes[x]
+    return net.op("Gather", [x, net.constant(f"{name}.index", np.array(0, np.int64))], name, (batch, hidden), axis=1)
+
+
+def _tied_output(net: Net, x: str, words: str) -> str:
+    vocabulary = net.shapes[words][0]
+    weight = net.transpose(words, "lm_head.weight", [1, 0])
+    return net.op("MatMul", [x, weight], "lm_head", (*net.shapes[x][:-1], vocabulary))

@@ -1,0 +1,78 @@
+"""VGG (Simonyan and Zisserman, 2014), and the two segmentation networks built on VGG-16: FCN-8s and SegNet."""
+
+from __future__ import annotations
+
+from remat_cli.zoo.layers import Net, need_multiple
+
+BLOCKS = {16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}  # 3x3 convolutions before each of the five pools
+WIDTHS = (64, 128, 256, 512, 512)
+
+
+def vgg(
+    net: Net, depth: int, batch: int = 32, image: int = 224, channels: int = 3, classes: int = 1000, hidden: int = 4096
+) -> str:
+    x = net.input("input", (batch, channels, image, image))
+    layer = 0  # torchvision's numbering, which counts every Conv, Relu and MaxPool
+    for convolutions, width in zip(BLOCKS[depth], WIDTHS):
+        for _ in range(convolutions):
+            x = net.relu(net.conv(x, f"features.{layer}", width, 3, bias=True))
+            layer += 2
+        x = net.max_pool(x, f"features.{layer}", 2, 2)
+        layer += 1
+    x = net.flatten(_seven_by_seven(net, x))
+    for number in (0, 3):
+        x = net.relu(net.linear(x, f"classifier.{number}", hidden))
+        x = net.dropout(x, f"classifier.{number + 2}")
+    return net.linear(x, "classifier.6", classes)
+
+
+def fcn8(net: Net, batch: int = 32, image: int = 224, channels: int = 3, classes: int = 21, hidden: int = 4096) -> str:
+    """FCN-8s (Long et al., 2015), padded to the image's size rather than by 100 and cropped; logits in NHWC."""
+    need_multiple(image, 32, "fcn8")
+    x = net.input("input", (batch, channels, image, image))
+    pools = []
+    for block, (convolutions, width) in enumerate(zip(BLOCKS[16], WIDTHS), 1):
+        for number in range(1, convolutions + 1):
+            x = net.relu(net.conv(x, f"conv{block}_{number}", width, 3, bias=True))
+        x = net.max_pool(x, f"pool{block}", 2, 2)
+        pools.append(x)
+    x = net.dropout(net.relu(net.conv(x, "fc6", hidden, 7, bias=True)), "drop6")
+    x = net.dropout(net.relu(net.conv(x, "fc7", hidden, 1, bias=True)), "drop7")
+    x = net.conv(x, "score_fr", classes, 1, bias=True)
+    for number, pool in ((4, pools[3]), (3, pools[2])):
+        up = net.conv_transpose(x, f"upscore_pool{number}", classes, 4, 2, 1, bias=False)
+        x = net.add(up, net.conv(pool, f"score_pool{number}", classes, 1, bias=True), f"fuse_pool{number}")
+    x = net.conv_transpose(x, "upscore8", classes, 16, 8, 4, bias=False)
+    return net.transpose(x, "score", [0, 2, 3, 1])
+
+
+def segnet(net: Net, batch: int = 32, image: int = 224, channels: int = 3, classes: int = 21) -> str:
+    """SegNet (Badrinarayanan et al., 2015): the decoder unpools where the encoder's maxima were; logits in NHWC."""
+    need_multiple(image, 32, "segnet")
+    x = net.input("input", (batch, channels, image, image))
+    places = []
+    for block, (convolutions, width) in enumerate(zip(BLOCKS[16], WIDTHS), 1):
+        for number in range(1, convolutions + 1):
+            x = _conv_norm_relu(net, x, f"encoder{block}_{number}", width)
+        x, indices = net.max_pool_indices(x, f"pool{block}")
+        places.append(indices)
+    for block in (5, 4, 3, 2, 1):
+        x = net.max_unpool(x, places[block - 1], f"unpool{block}")
+        for number in range(BLOCKS[16][block - 1], 1, -1):
+            x = _conv_norm_relu(net, x, f"decoder{block}_{number}", WIDTHS[block - 1])
+        if block > 1:
+            x = _conv_norm_relu(net, x, f"decoder{block}_1", WIDTHS[block - 2])
+    x = net.conv(x, "decoder1_1", classes, 3, bias=True)
+    return net.transpose(x, "score", [0, 2, 3, 1])
+
+
+def _conv_norm_relu(net: Net, x: str, name: str, channels: int) -> str:
+    return net.relu(net.batch_norm(net.conv(x, f"{name}.conv", channels, 3, bias=True), f"{name}.bn"))
+
+
+def _seven_by_seven(net: Net, x: str) -> str:
+    """torchvision's adaptive pool where it is a plain one; images that give 7x7 or less pass as they are."""
+    size = net.shapes[x][2]
+    if size > 7 and size % 7 == 0:
+        return net.average_pool(x, "avgpool", size // 7, size // 7)
+    return x

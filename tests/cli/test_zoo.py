@@ -1,0 +1,55 @@
+"""`remat zoo`: what it prints, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+from click.testing import CliRunner, Result
+
+from remat_cli.commands.zoo import command
+from remat_cli.errors import Usage
+from remat_cli.zoo.names import ZOO
+
+
+def zoo(*arguments: str) -> Result:
+    return CliRunner().invoke(command, arguments, catch_exceptions=True)
+
+
+def test_without_a_name_the_networks_are_listed() -> None:
+    lines = zoo().output.splitlines()
+    assert [line.split()[0] for line in lines] == list(ZOO)
+    assert zoo("--list").output == zoo().output
+    assert list(json.loads(zoo("--json").stdout)) == list(ZOO)
+
+
+def test_a_network_is_written_where_asked(tmp_path: Path) -> None:
+    path = tmp_path / "small.onnx"
+    result = zoo("mlp", "--batch", "4", "--layers", "1", "-o", str(path), "--json")
+    assert json.loads(result.stdout) == {
+        "model": str(path),
+        "network": "mlp",
+        "nodes": 3,
+        "parameters": 784 * 256 + 256 + 256 * 10 + 10,
+        "weights": "random",
+        "input": [4, 784],
+        "logits": [4, 10],
+    }
+    assert [node.name for node in onnx.load(path).graph.node] == ["fc1", "fc1.relu", "head"]
+
+
+def test_by_default_it_is_named_after_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = zoo("gpt2", "--batch", "1")
+    assert result.output == (
+        "gpt2.onnx: 391 nodes, 124,439,808 parameters (inputs of the model), input [1, 1024], logits [1, 1024, 50257]\n"
+    )
+    assert Path("gpt2.onnx").stat().st_size < 2_000_000
+
+
+def test_an_option_the_network_lacks_is_a_usage_error() -> None:
+    result = zoo("vgg16", "--seq", "3")
+    assert isinstance(result.exception, Usage)
+    assert str(result.exception) == ("vgg16 has no --seq; it takes --batch, --image, --channels, --classes, --hidden")
