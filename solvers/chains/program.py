@@ -10,8 +10,8 @@ In a graph a^s need not be part of ā^s: B^s and B^{s+1} may both do without it.
 a^{s-1} is held by nobody else and counted in m: it may go once F_all^s has run, if B^s does not read it.
 
 The tables hold the excess over running each stage once in its quickest way. A cut at s' adds at least the forward time
-of s..s'-1, so for each s' only those m need a look at which the best excess so far is larger: the table is exact all the
-same, and most of it is never touched.
+of s..s'-1, so for each s' only those m need a look at which the best excess so far is larger: the table is exact all
+the same, and most of it is never touched.
 
 Invariant: rows never increase with m, and an entry is finite exactly where a sequence was found.
 """
@@ -63,11 +63,6 @@ class Table:
     segments: Segments
     excess: Floats  # row(s, t) x memory beyond a^{s-1}
     loose: Floats  # row(s, t) x memory, a^{s-1} in it and free to go
-
-    def least_memory(self) -> int | None:
-        """The least memory in which the whole chain can be differentiated."""
-        finite = np.flatnonzero(np.isfinite(self.excess[row(1, len(self.segments.a) - 1)]))
-        return int(finite[0]) if finite.size else None
 
     def whole(self) -> Floats:
         """The excess of the whole chain for each memory."""

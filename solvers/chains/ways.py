@@ -15,10 +15,10 @@ from solvers import scip
 from solvers.chains.stage import Runner, Way
 
 WAYS = 16
-_SECONDS = 1.0  # for one program
+_NODES = 500  # of the search tree, for one program: not time, so that answers do not depend on the machine
 
 
-def all_ways(runners: Sequence[Runner]) -> list[list[Way]]:
+def all_ways(runners: Sequence[Runner]) -> tuple[tuple[Way, ...], ...]:
     """The ways of each stage."""
     known: dict[Hashable, list[frozenset[int]]] = {}
     found = []
@@ -28,7 +28,7 @@ def all_ways(runners: Sequence[Runner]) -> list[list[Way]]:
             place = {value: index for index, value in enumerate(values)}
             known[key] = [frozenset(place[value] for value in keep) for keep in pareto(runner)]
         found.append(undominated([runner.way({values[index] for index in keep}) for keep in known[key]]))
-    return found
+    return tuple(map(tuple, found))
 
 
 def structure(runner: Runner) -> tuple[Hashable, list[int]]:
@@ -101,9 +101,7 @@ def least_time(runner: Runner, budget: int) -> frozenset[int]:
     sized = [v for v in values if v not in output]
     unit = max(budget, 1)
     program.row([keep[v] for v in sized], [runner.problem.sizes[v] / unit for v in sized], high=budget / unit)
-    answer = scip.solve(program, scip.Settings(seconds=_SECONDS))
+    answer = scip.solve(program, scip.Settings(nodes=_NODES))
     if answer.values is None:
         return frozenset()
     return frozenset(v for v in values if answer.values[keep[v]] > 0.5)
-
-
