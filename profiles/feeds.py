@@ -36,8 +36,7 @@ def _operand(signature: Signature, place: int, tensor: Tensor, rng: np.random.Ge
     known = tensor.value()
     if known is not None:
         return known
-    positive = signature.op_type in POSITIVE or place in VARIANCES.get(signature.op_type, ())
-    return draw(tensor, rng, bound=index_bound(signature, place), positive=positive)
+    return draw(tensor, rng, index_bound(signature, place) or 2, needs_positive(signature, place))
 
 
 def draw(tensor: Tensor, rng: np.random.Generator, bound: int = 2, positive: bool = False) -> np.ndarray:
@@ -61,10 +60,15 @@ def _block(tensor: Tensor, rng: np.random.Generator, bound: int, positive: bool)
     return (rng.standard_normal(count, dtype=np.float32) * np.float32(spread)).astype(dtype)
 
 
-def index_bound(signature: Signature, place: int) -> int:
-    """The numbers that an op takes at this place as indices lie below this; 2 where it takes none."""
+def needs_positive(signature: Signature, place: int) -> bool:
+    """Whether numbers below zero at this place make infinities or worse."""
+    return signature.op_type in POSITIVE or place in VARIANCES.get(signature.op_type, ())
+
+
+def index_bound(signature: Signature, place: int) -> int | None:
+    """The numbers that an op takes at this place as indices lie below this; None where it takes no indices."""
     find = _BOUNDS.get((signature.op_type, place))
-    return find(signature) if find else 2
+    return find(signature) if find else None
 
 
 def _along_axis(signature: Signature) -> int:

@@ -113,10 +113,7 @@ def single(signature: Signature, arrays: Sequence[Any]) -> tuple[bytes, dict[str
     domain = "" if signature.domain == "ai.onnx" else signature.domain
     versions = {"": 20, domain: signature.opset}
     imports = [helper.make_opsetid(name, version) for name, version in versions.items()]
-    functions = [onnx.FunctionProto.FromString(data) for data in signature.functions]
-    held = {entry.domain for entry in imports}
-    imports += [helper.make_opsetid(name, 1) for name in dict.fromkeys(f.domain for f in functions) if name not in held]
-    model = onnx.ModelProto(graph=graph, functions=functions, opset_import=imports)
+    model = onnx.ModelProto(graph=graph, opset_import=imports)
     model.ir_version = max(8, helper.find_min_ir_version_for(imports[:1]))
     return model.SerializeToString(), feeds
 

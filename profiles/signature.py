@@ -58,13 +58,12 @@ class Signature:
     attributes: tuple[bytes, ...]
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor | None, ...]
-    functions: tuple[bytes, ...] = ()  # the model's own functions that the op may call, serialized
 
     @cached_property
     def key(self) -> str:
         """A short name that is the same in every process and for every graph."""
         digest = hashlib.sha256(f"{self.domain}.{self.op_type}.{self.opset}".encode())
-        for part in (*self.attributes, b"|", *self.functions):
+        for part in self.attributes:
             digest.update(hashlib.sha256(part).digest())
         for tensor in (*self.inputs, None, *self.outputs):
             digest.update(b"-" if tensor is None else repr((tensor.dtype, tensor.shape, tensor.constant)).encode())

@@ -29,8 +29,10 @@ def load_subject(model: Path | None, costs: Path | None, dims: Mapping[str, int]
 
 
 def _model(model: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
+    from profiles.survey import estimated
     from remat_cli.ingest import ingest
     from remat_cli.problem_of import problem_of
+    from remat_cli.signatures import ops_of
 
     costs = costs or _beside(model)
     found = read_costs(costs) if costs else None
@@ -46,8 +48,8 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
             raise BadInput(f"{costs} says nothing of op '{missing[0]}'; run `remat profile {model}` again")
         notes: tuple[str, ...] = ()
     else:
-        table = estimated(graph)
-        notes = ("costs are estimates for a CPU; `remat profile` measures them",)
+        table = {name: (cost.ns, cost.workspace) for name, cost in estimated(ops_of(graph), "cpu").items()}
+        notes = ("the costs are estimates for a CPU; `remat profile` measures them",)
     named = problem_of(graph, table)
     digest = sha256(costs) if costs else None
     return Subject(

@@ -6,12 +6,13 @@ Invariant: figures come from an Answer as they are; this module only spells them
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from remat_cli.pipeline import Answer
 from remat_cli.units import show_bytes, show_time
 from solvers.problem import Progress, Status
+from solvers.simulate import Outcome
 
 
 def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
@@ -44,19 +45,24 @@ def summary(answer: Answer) -> str:
     """Before and after, as a table of a few lines."""
     outcome = answer.schedule.outcome
     assert outcome is not None
-    fixed = answer.subject.problem.resident
+    words = before_and_after(answer.baseline, outcome, answer.subject.problem.resident, answer.recomputed or 0)
+    return words + "\n" + _proof(answer)
+
+
+def before_and_after(before: Outcome, after: Outcome, fixed: int, again: int) -> str:
+    """What a plan needs and costs beside every op run once in the model's order."""
     rows = [
         ("", "before", "after", "change"),
-        _row("peak", answer.baseline.peak, outcome.peak, show_bytes),
+        _row("peak", before.peak, after.peak, show_bytes),
         _row("  fixed (inputs, weights)", fixed, fixed, show_bytes),
-        _row("  the rest", answer.baseline.peak - fixed, outcome.peak - fixed, show_bytes),
-        _row("time", answer.baseline.cost, outcome.cost, show_time),
-        ("ops computed again", "0", str(answer.recomputed), ""),
+        _row("  the rest", before.peak - fixed, after.peak - fixed, show_bytes),
+        _row("time", before.cost, after.cost, show_time),
+        ("ops computed again", "0", str(again), ""),
     ]
-    return table(rows) + "\n" + _proof(answer)
+    return table(rows)
 
 
-def _row(name: str, before: int, after: int, show: Any) -> tuple[str, str, str, str]:
+def _row(name: str, before: int, after: int, show: Callable[[int], str]) -> tuple[str, str, str, str]:
     change = f"{after / before - 1:+.2%}" if before else ""
     return name, show(before), show(after), change
 

@@ -14,7 +14,7 @@ import click
 
 from remat_cli.loading import load_planned
 from remat_cli.planfile import PlanFile, replay
-from remat_cli.report import table
+from remat_cli.report import before_and_after, table
 from remat_cli.subject import Subject
 from remat_cli.units import show_bytes, show_time
 from solvers.plan import Plan
@@ -72,30 +72,18 @@ def _object(
 
 
 def _summary(recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, after: Outcome) -> str:
-    fixed = subject.problem.resident
-    rows = [["", "before", "after", "change"]]
-    for name, old, new in (
-        ("peak", before.peak, after.peak),
-        ("  fixed (inputs, weights)", fixed, fixed),
-        ("  the rest", before.peak - fixed, after.peak - fixed),
-    ):
-        rows.append([name, show_bytes(old), show_bytes(new), _change(old, new)])
-    rows.append(["time", show_time(before.cost), show_time(after.cost), _change(before.cost, after.cost)])
     repeated = again(subject, plan)
-    rows.append(["ops computed again", "0", str(sum(times for _, times, _ in repeated)), ""])
+    times = sum(times for _, times, _ in repeated)
     words = [f"{recorded.model.path.name}: {recorded.method}, {recorded.status}, budget {show_bytes(recorded.budget)}"]
-    words += [table(rows), f"the peak is reached at {subject.nodes[plan.order()[after.peak_step]]}"]
+    words.append(before_and_after(before, after, subject.problem.resident, times))
+    words.append(f"the peak is reached at {subject.nodes[plan.order()[after.peak_step]]}")
     if repeated:
         lines = [["computed again", "times", "time"]]
         lines += [[name, str(times), show_time(cost)] for name, times, cost in repeated[:10]]
         words += ["", table(lines)]
-        if len(repeated) > 10:
-            words.append(f"and {len(repeated) - 10} more")
+    if len(repeated) > 10:
+        words.append(f"and {len(repeated) - 10} more")
     return "\n".join(words)
-
-
-def _change(before: int, after: int) -> str:
-    return f"{after / before - 1:+.2%}" if before else ""
 
 
 def _spell(entry: dict[str, Any]) -> str:

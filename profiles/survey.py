@@ -1,0 +1,215 @@
+"""What every op of a graph costs: measure what the cache lacks, estimate what cannot run, scale to the whole graph.
+
+Invariant: a signature is measured at most once per cache; no op is left without a cost, and each says how it was got.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from profiles import roofline
+from profiles.cache import Cache
+from profiles.costs import OpCost, rounded
+from profiles.device import Device
+from profiles.measure import LEAST_RUNS, Timing, measure
+from profiles.running import CannotRun
+from profiles.signature import Signature
+from profiles.whole import WHOLE_SECONDS, Calibration, Whole, calibrate
+
+PER_SIGNATURE = (0.02, 0.4)  # seconds: no signature gets less or more
+OVERHEAD = 0.02  # seconds to make operands and sessions for one signature
+COVERED = 0.9  # a calibration serves another graph whose time lies this far in ops that both have
+
+
+@dataclass(frozen=True, slots=True)
+class Ops:
+    """A graph's ops by name; `free` names those that run no kernel: views of their input."""
+
+    signatures: Mapping[str, Signature]
+    free: frozenset[str] = frozenset()
+
+    def timed(self) -> dict[str, Signature]:
+        return {name: signature for name, signature in self.signatures.items() if name not in self.free}
+
+    def distinct(self) -> dict[str, Signature]:
+        """What there is to measure, by key."""
+        return {signature.key: signature for signature in self.timed().values()}
+
+    @property
+    def key(self) -> str:
+        """The same for graphs of the same ops, whatever their names."""
+        counted = sorted(Counter(signature.key for signature in self.timed().values()).items())
+        return hashlib.sha256(repr(counted).encode()).hexdigest()[:20]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Progress: `done` of `total`, the op at work, and the seconds that the rest should take."""
+
+    done: int
+    total: int
+    what: str
+    left: float
+
+
+def missing(ops: Ops, cache: Cache) -> dict[str, Signature]:
+    """The signatures that must still be measured."""
+    known = cache.timings.keys() | cache.refusals.keys()
+    return {key: signature for key, signature in ops.distinct().items() if key not in known}
+
+
+def share(count: int, seconds: float) -> float:
+    """Seconds for each of so many signatures."""
+    least, most = PER_SIGNATURE
+    return min(most, max(least, seconds / max(1, count) - OVERHEAD))
+
+
+def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float) -> float:
+    """About how many seconds it takes to measure what is missing, and to run the graphs that were never run."""
+    paper, total = _nearest(device), 0.0
+    for ops in graphs:
+        wanted = missing(ops, cache)
+        each = share(len(wanted), seconds / len(graphs))
+        total += sum(max(each, LEAST_RUNS * paper.time(signature) / 1e9) + OVERHEAD for signature in wanted.values())
+        if ops.key not in cache.wholes:
+            total += max(WHOLE_SECONDS, 6e-9 * sum(paper.time(signature) for signature in ops.timed().values()))
+    return total
+
+
+def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, heard: Callable[[Step], None]) -> None:
+    """Measure what the cache lacks; each result is kept at once."""
+    wanted = missing(ops, cache)
+    each = share(len(wanted), seconds)
+    started = time.perf_counter()
+    for done, (key, signature) in enumerate(sorted(wanted.items(), key=lambda item: str(item[1]))):
+        spent = time.perf_counter() - started
+        left = spent / done * (len(wanted) - done) if done else len(wanted) * (each + OVERHEAD)
+        heard(Step(done, len(wanted), str(signature), left))
+        date = time.strftime("%Y-%m-%d", time.gmtime())
+        try:
+            cache.keep_timing(key, measure(signature, device, each), str(signature), date)
+        except CannotRun as refused:
+            words = f"out of memory: {refused}" if refused.memory else str(refused)
+            cache.keep_refusal(key, words, str(signature), date)
+
+
+def refused(ops: Ops, cache: Cache) -> dict[str, str]:
+    """The ops that onnxruntime would not run alone, and why."""
+    found = {name: cache.refusals.get(signature.key) for name, signature in ops.timed().items()}
+    return {name: reason for name, reason in found.items() if reason is not None}
+
+
+def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
+    """Each op by itself: as measured, or estimated where it could not be."""
+    paper = _nearest(device)
+    corrections = _corrections(ops, cache, paper)
+    found = {}
+    for name, signature in ops.signatures.items():
+        timing = cache.timings.get(signature.key)
+        if name in ops.free:
+            found[name] = OpCost(0, 0, "view")
+        elif timing:
+            found[name] = OpCost(
+                timing.ns, timing.workspace, "measured", timing.ns, round(timing.spread, 4), timing.runs
+            )
+        else:
+            ns = round(paper.time(signature) * corrections[signature.op_type in roofline.PRODUCTS])
+            reason = cache.refusals.get(signature.key, "not measured")
+            found[name] = OpCost(ns, 0, "estimated", ns, note=f"roofline of {paper.name}, fitted; {reason[:120]}")
+    return found
+
+
+def scaled(
+    ops: Ops, costs: Mapping[str, OpCost], calibration: Calibration | None, inside: Mapping[str, int]
+) -> dict[str, OpCost]:
+    """Costs inside the graph: each class scaled; an op that cannot run alone takes what it took there (by its key)."""
+    found = {}
+    for name, cost in costs.items():
+        ns, how, signature = cost.ns, cost.how, ops.signatures[name]
+        if name not in ops.free and calibration is not None:
+            ns = calibration.apply(signature.op_type, cost.ns)
+            if how == "estimated" and signature.key in inside:
+                ns, how = inside[signature.key], "inside"
+        single = rounded(cost.ns) if cost.runs else None
+        found[name] = replace(cost, ns=rounded(ns), how=how, alone=single)
+    return found
+
+
+def dated(ops: Ops, cache: Cache) -> str:
+    """When the newest of the measurements was made: not today, so that the same figures give the same file."""
+    return max((cache.dates.get(key, "") for key in (*ops.distinct(), ops.key)), default="")
+
+
+def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole) -> Calibration:
+    """Factors that make the ops of this graph sum to its measured time."""
+    timed = ops.timed()
+    return calibrate(
+        whole,
+        {name: float(costs[name].ns) for name in timed},
+        {name: signature.op_type for name, signature in timed.items()},
+    )
+
+
+def keep(ops: Ops, cache: Cache, calibration: Calibration, whole: Whole) -> None:
+    """Remember a whole run, for this graph and for those made from it."""
+    record = {**asdict(calibration), "spread": round(whole.spread, 4), "runs": whole.runs}
+    record["signatures"] = sorted(ops.distinct())
+    record["inside"] = inside_of(ops, cache, whole)
+    cache.keep_whole(ops.key, record, time.strftime("%Y-%m-%d", time.gmtime()))
+
+
+def inside_of(ops: Ops, cache: Cache, whole: Whole) -> dict[str, int]:
+    """What the ops that could not run alone took in the whole graph, by key."""
+    found: dict[str, list[int]] = {}
+    for name, signature in ops.timed().items():
+        if signature.key not in cache.timings and name in whole.inside:
+            found.setdefault(signature.key, []).append(whole.inside[name])
+    return {key: int(statistics.median(times)) for key, times in found.items()}
+
+
+def recall(ops: Ops, cache: Cache, costs: Mapping[str, OpCost]) -> dict[str, Any] | None:
+    """The record of a run of this very graph; else of a graph that has nearly all of its ops."""
+    if ops.key in cache.wholes:
+        return cache.wholes[ops.key]
+    total = sum(cost.ns for cost in costs.values())
+    best, covered = None, COVERED * total
+    for other in cache.wholes.values():
+        held = set(other["signatures"])
+        found = sum(costs[name].ns for name, signature in ops.timed().items() if signature.key in held)
+        if found >= covered:
+            best, covered = other, found
+    return best
+
+
+def calibration_of(record: Mapping[str, Any]) -> Calibration:
+    """The calibration in a record."""
+    return Calibration(dict(record["factors"]), record["each"], record["overall"], record["ns"], record["alone"])
+
+
+def estimated(ops: Ops, where: str) -> dict[str, OpCost]:
+    """Each op from paper: for a device of `roofline.names()`, or `flops`."""
+    return {
+        name: OpCost(0, 0, "view") if name in ops.free else OpCost(roofline.estimate(signature, where), 0, "estimated")
+        for name, signature in ops.signatures.items()
+    }
+
+
+def _nearest(device: Device) -> roofline.Roofline:
+    named = [name for name in roofline.names() if name in device.name.lower()]
+    return roofline.device(named[0] if named else "h100" if device.kind == "cuda" else "cpu")
+
+
+def _corrections(ops: Ops, cache: Cache, paper: roofline.Roofline) -> dict[bool, float]:
+    """How far this device is from paper, as the ops that did run tell: for products (True) and for the rest."""
+    ratios: dict[bool, list[float]] = {True: [], False: []}
+    for key, signature in ops.distinct().items():
+        timing: Timing | None = cache.timings.get(key)
+        if timing:
+            ratios[signature.op_type in roofline.PRODUCTS].append(timing.ns / max(1, paper.time(signature)))
+    return {product: statistics.median(found) if found else 1.0 for product, found in ratios.items()}
