@@ -103,7 +103,9 @@ def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
         if name in ops.free:
             found[name] = OpCost(0, 0, "view")
         elif timing:
-            found[name] = OpCost(timing.ns, timing.workspace, "measured", timing.ns, round(timing.spread, 4), timing.runs)
+            found[name] = OpCost(
+                timing.ns, timing.workspace, "measured", timing.ns, round(timing.spread, 4), timing.runs
+            )
         else:
             ns = round(paper.time(signature) * corrections[signature.op_type in roofline.PRODUCTS])
             reason = cache.refusals.get(signature.key, "not measured")
@@ -111,7 +113,9 @@ def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
     return found
 
 
-def scaled(ops: Ops, costs: Mapping[str, OpCost], calibration: Calibration | None, whole: Whole | None) -> dict[str, OpCost]:
+def scaled(
+    ops: Ops, costs: Mapping[str, OpCost], calibration: Calibration | None, whole: Whole | None
+) -> dict[str, OpCost]:
     """Costs inside the graph: each class scaled; an op that cannot run alone takes what it took in the trace."""
     found = {}
     for name, cost in costs.items():
@@ -162,9 +166,7 @@ def recall(ops: Ops, cache: Cache, costs: Mapping[str, OpCost]) -> tuple[Calibra
 def estimated(ops: Ops, where: str) -> dict[str, OpCost]:
     """Each op from paper: for a device of `roofline.names()`, or `flops`."""
     return {
-        name: OpCost(0, 0, "view")
-        if name in ops.free
-        else OpCost(roofline.estimate(signature, where), 0, "estimated")
+        name: OpCost(0, 0, "view") if name in ops.free else OpCost(roofline.estimate(signature, where), 0, "estimated")
         for name, signature in ops.signatures.items()
     }
 

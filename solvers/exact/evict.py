@@ -166,10 +166,7 @@ def _writes_of(arrays: Arrays, node: int) -> Ints:
 
 @njit(cache=True, nogil=True)
 def _all_live(arrays: Arrays, walk: _Walk, node: int) -> bool:
-    for value in _reads_of(arrays, node):
-        if not walk.live[value]:
-            return False
-    return True
+    return all(walk.live[value] for value in _reads_of(arrays, node))
 
 
 @njit(cache=True, nogil=True)

@@ -12,7 +12,7 @@ it recomputes, and the schedules returned are of that class.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import ceil, gcd
 from time import monotonic

@@ -1,0 +1,121 @@
+"""`remat grad`: from a forward model to its training graph."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from remat_cli import options
+
+
+def _parse_shape(text: str) -> tuple[str, list[int]]:
+    name, _, sizes = text.rpartition("=")
+    parts = sizes.split(",")
+    if not name or not all(part.strip().isdigit() and int(part) > 0 for part in parts):
+        raise ValueError(f"'{text}' gives no shape: write --shape input=1,3,224,224")
+    return name, [int(part) for part in parts]
+
+
+SHAPE = options._Parsed("name=sizes", _parse_shape)
+
+
+@click.command("grad")
+@click.argument("forward", type=options.FILE)
+@click.option(
+    "--loss",
+    default="cross-entropy",
+    show_default=True,
+    help="cross-entropy, mse, or the name of an output that is a scalar loss already.",
+)
+@click.option("--logits", help="The value that cross-entropy or mse is taken of; by default the first output.")
+@click.option(
+    "--class-axis",
+    type=int,
+    default=-1,
+    show_default=True,
+    help="The axis of the logits that labels choose from; 1 for segmentation exported from PyTorch.",
+)
+@click.option("--wrt", multiple=True, help="Train these alone (repeat, or separate with commas); default: all.")
+@click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dimension, where it is dynamic.")
+@click.option("--shape", "shapes", type=SHAPE, multiple=True, help="Shape of an input: --shape input=1,3,224,224.")
+@options.dims
+@click.option(
+    "--optimizer",
+    type=click.Choice(["none", "sgd", "momentum", "adam", "adamw"]),
+    default="none",
+    show_default=True,
+    help="Update the parameters in the graph, so that each gradient is freed at once.",
+)
+@click.option("--learning-rate", type=float, default=0.01, show_default=True, help="Its default; it stays an input.")
+@click.option("--freeze-bn", is_flag=True, help="Accept BatchNormalization in inference mode, its statistics fixed.")
+@options.output
+@options.as_json
+@options.quiet
+def command(
+    forward: Path,
+    loss: str,
+    logits: str | None,
+    class_axis: int,
+    wrt: tuple[str, ...],
+    batch: int | None,
+    shapes: tuple[tuple[str, list[int]], ...],
+    dims: tuple[tuple[str, int], ...],
+    optimizer: str,
+    learning_rate: float,
+    freeze_bn: bool,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Write the training graph of the model FORWARD: loss, gradients and updates in standard ONNX ops.
+
+    Its inputs are the data, `labels` (cross-entropy) or `target` (mse), and every parameter under its own name; its
+    outputs `loss` and `<parameter>_grad`, or with an optimizer `<parameter>_new`.
+
+    \b
+    remat grad resnet50.onnx
+    remat grad gpt2.onnx --batch 4 --dim sequence=256 --optimizer adamw
+    remat grad unet.onnx --class-axis 1
+    """
+    from remat_cli.files import write_whole
+    from remat_cli.gradient.optimizers import Hyper
+    from remat_cli.gradient.prepare import Binding, load
+    from remat_cli.gradient.training import Options, training_graph
+
+    names = [name for given in wrt for name in given.split(",") if name]
+    settings = Options(
+        loss=loss,
+        logits=logits,
+        class_axis=class_axis,
+        wrt=names,
+        binding=Binding(dict(shapes), batch, dict(dims)),
+        optimizer=optimizer,
+        hyper=Hyper(rate=learning_rate),
+        freeze_bn=freeze_bn,
+    )
+    model = load(forward)
+    nodes = len(model.graph.node)
+    training = training_graph(model, settings)
+    path = output or forward.with_suffix(".train.onnx")
+    write_whole(path, training.SerializeToString(deterministic=True))
+    report = {
+        "model": str(path),
+        "forward_nodes": nodes,
+        "nodes": len(training.graph.node),
+        "inputs": [value.name for value in training.graph.input],
+        "outputs": [value.name for value in training.graph.output],
+    }
+    if as_json:
+        click.echo(json.dumps(report))
+    elif not quiet:
+        click.echo(_describe(report))
+
+
+def _describe(report: dict) -> str:
+    trained = sum(name.endswith(("_grad", "_new")) for name in report["outputs"])
+    return (
+        f"{report['model']}: {report['nodes']} nodes from {report['forward_nodes']}, "
+        f"{len(report['inputs'])} inputs, loss and {trained} more outputs"
+    )

@@ -1,0 +1,120 @@
+"""From a tape to a model: live nodes only, outputs named by the nodes that make them, every type recorded.
+
+Invariant: nothing dead, no value without a shape, and a node stands as early as what it reads allows if it leads to an
+output that frees more than it makes (an optimizer's update).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+from onnx import defs, helper, numpy_helper
+
+from remat_cli.gradient.tape import Tape
+from remat_cli.gradient.tensor import Tensor
+
+
+def assemble(
+    tape: Tape, inputs: Sequence[str], outputs: Mapping[str, Tensor], defaults: Mapping[str, np.ndarray]
+) -> onnx.ModelProto:
+    """A model with these inputs and outputs; `defaults` are inputs too, which need not be given."""
+    renamed = _names(tape, inputs, outputs, defaults)
+    nodes = _live(tape, set(outputs.values()))
+    nodes = _early_updates(nodes)
+    _leave_out_unread(tape, nodes, {tensor.name for tensor in outputs.values()})
+    types = {renamed.get(name, name): kind for name, kind in tape.types.items()}
+    for node in nodes:
+        node.input[:] = [renamed.get(name, name) for name in node.input]
+        node.output[:] = [renamed.get(name, name) for name in node.output]
+    nodes += _copies(tape, outputs, renamed, types)
+    return _model(tape, nodes, types, inputs, list(outputs), defaults)
+
+
+def _names(
+    tape: Tape, inputs: Sequence[str], outputs: Mapping[str, Tensor], defaults: Mapping[str, np.ndarray]
+) -> dict[str, str]:
+    """New names: each output's first, then those of other values that stood in their way."""
+    fixed = {*inputs, *defaults, *tape.constants}
+    renamed: dict[str, str] = {}
+    for name, tensor in outputs.items():
+        if tensor.name not in fixed:
+            renamed.setdefault(tensor.name, name)
+    for name in outputs:
+        if name in tape.types and name not in renamed:
+            renamed[name] = tape.fresh(f"{name}/inner")
+    return renamed
+
+
+def _live(tape: Tape, outputs: set[Tensor]) -> list[onnx.NodeProto]:
+    needed, nodes = {tensor.name for tensor in outputs}, []
+    for node in reversed(tape.nodes):
+        if needed.intersection(node.output):
+            nodes.append(node)
+            needed.update(node.input)
+    return nodes[::-1]
+
+
+def _early_updates(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
+    """Each optimizer node right after the last thing it reads, so that the gradient can be freed."""
+    place: dict[str, tuple[int, int]] = {}
+    keyed = []
+    for index, node in enumerate(nodes):
+        reads = [place[name] for name in node.input if name in place]
+        late = "/update/" in node.name
+        at = (max((where for where, _ in reads), default=-1) if late else index, index)
+        place.update((name, at) for name in node.output)
+        keyed.append((at, node))
+    return [node for _, node in sorted(keyed, key=lambda pair: pair[0])]
+
+
+def _leave_out_unread(tape: Tape, nodes: Sequence[onnx.NodeProto], outputs: set[str]) -> None:
+    """An output that nobody reads would stay in memory to the end; where the op allows it, it is not made."""
+    read = outputs.union(*(node.input for node in nodes))
+    for node in nodes:
+        formal = defs.get_schema(node.op_type, tape.opset, node.domain).outputs
+        for index, name in enumerate(node.output):
+            optional = index < len(formal) and formal[index].option == defs.OpSchema.FormalParameterOption.Optional
+            if name and name not in read and optional:
+                node.output[index] = ""
+        while not node.output[-1]:
+            node.output.pop()
+
+
+def _copies(
+    tape: Tape, outputs: Mapping[str, Tensor], renamed: Mapping[str, str], types: dict[str, onnx.TypeProto]
+) -> list[onnx.NodeProto]:
+    """Identity only where one value is two outputs, or an output is an input or a constant."""
+    copies = []
+    for name, tensor in outputs.items():
+        source = renamed.get(tensor.name, tensor.name)
+        if source != name:
+            copies.append(helper.make_node("Identity", [source], [name], name=tape.fresh_node(f"{name}/copy")))
+            types[name] = types[source]
+    return copies
+
+
+def _model(
+    tape: Tape,
+    nodes: Sequence[onnx.NodeProto],
+    types: Mapping[str, onnx.TypeProto],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    defaults: Mapping[str, np.ndarray],
+) -> onnx.ModelProto:
+    read = {name for node in nodes for name in node.input}
+    made = [name for node in nodes for name in node.output if name]
+    constants = {name: array for name, array in tape.constants.items() if name in read} | dict(defaults)
+    info = {name: helper.make_value_info(name, kind) for name, kind in types.items()}
+    graph = helper.make_graph(
+        nodes,
+        "training",
+        [info[name] for name in [*inputs, *defaults]],
+        [info[name] for name in outputs],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+        value_info=[info[name] for name in made if name not in set(outputs)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", tape.opset)], producer_name="remat")
+    model.ir_version = min(model.ir_version, 10 if tape.opset <= 22 else 11)
+    return model

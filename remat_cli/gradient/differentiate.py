@@ -1,0 +1,73 @@
+"""Reverse-mode differentiation: one pass back over the steps of a tape.
+
+Invariant: a step's rule is asked once, when all gradients of its outputs are complete, and only if both a wanted value
+lies behind it and the loss ahead. Contributions are added as they arrive, so at most one waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from remat_cli.errors import BadInput
+from remat_cli.gradient.tape import FLOATS, Step, Tape
+from remat_cli.gradient.tensor import Tensor
+
+Rule = Callable[..., "Tensor | Sequence[Tensor | None] | None"]
+
+
+def differentiate(
+    tape: Tape,
+    loss: Tensor,
+    wanted: Iterable[Tensor],
+    rules: Mapping[str, Rule],
+    seed: Mapping[str, Tensor] | None = None,
+) -> dict[str, Tensor]:
+    """The gradient of `loss` for each of the wanted values that it depends on, by name.
+
+    `seed` gives gradients to start from; by default, one at the loss.
+    """
+    names = {tensor.name for tensor in wanted}
+    reached = _depends_on(tape.steps, names)
+    gradients: dict[str, Tensor] = dict(seed) if seed is not None else {loss.name: loss.like(1.0)}
+    for step in reversed(list(tape.steps)):
+        arrived = [gradients.get(y.name) if y is not None else None for y in step.outputs]
+        if any(arrived) and any(x is not None and x.name in reached for x in step.inputs):
+            step.needs = tuple(x is not None and x.name in reached and x.dtype in FLOATS for x in step.inputs)
+            with tape.scope(f"{step.name}/grad"):
+                _step_back(step, arrived, gradients, rules)
+    return {name: gradients[name] for name in names if name in gradients}
+
+
+def _depends_on(steps: Sequence[Step], names: set[str]) -> set[str]:
+    """Every value computed from the named ones."""
+    reached = set(names)
+    for step in steps:
+        if any(x is not None and x.name in reached for x in step.inputs):
+            reached.update(y.name for y in step.outputs if y is not None)
+    return reached
+
+
+def _step_back(step: Step, arrived: Sequence[Any], gradients: dict[str, Tensor], rules: Mapping[str, Rule]) -> None:
+    if step.kind not in rules:
+        raise unsupported(step, rules)
+    found = rules[step.kind](step, *arrived)
+    parts = [found] if isinstance(found, Tensor) else list(found or ())
+    for x, part, needed in zip(step.inputs, parts, step.needs):
+        if x is None or part is None or not needed:
+            continue
+        part = _fit(step, part, x)
+        gradients[x.name] = gradients[x.name] + part if x.name in gradients else part
+
+
+def _fit(step: Step, part: Tensor, x: Tensor) -> Tensor:
+    """A rule may leave its gradient broadcast: reduce it to the shape of the value."""
+    fitted = part.sum_to(x.shape)
+    assert (fitted.shape, fitted.dtype) == (x.shape, x.dtype), f"{step.kind}: gradient {fitted.shape} for {x.shape}"
+    return fitted
+
+
+def unsupported(step: Step, rules: Mapping[str, Rule]) -> BadInput:
+    return BadInput(
+        f"no gradient rule for {step.kind} (node '{step.name}'); rules exist for: {', '.join(sorted(rules))}"
+    )

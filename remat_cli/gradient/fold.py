@@ -1,0 +1,67 @@
+"""Values known before the graph runs: constants, shapes, and what follows from them.
+
+Invariant: only deterministic ops on constants are folded, and never into something large: a big mask stays a node.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from remat_cli.gradient.tape import Tape
+
+LARGEST = 1 << 20  # elements
+RANDOM = frozenset({"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"})
+EXPANDING = frozenset({"ConstantOfShape", "Expand", "Tile", "Range", "EyeLike", "OneHot"})
+
+
+def fold(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray] | None:
+    """The node's outputs, if they are known."""
+    if node.op_type == "Constant":
+        return [_literal(node)]
+    if node.op_type == "Shape" and node.domain == "":
+        return [_shape(tape, node)]
+    if node.op_type == "Size" and node.domain == "":
+        return [np.array(np.prod(tape.shape(node.input[0]), dtype=np.int64))]
+    reads = [name for name in node.input if name]
+    if not reads or node.op_type in RANDOM or not all(name in tape.constants for name in reads):
+        return None
+    if node.op_type in EXPANDING and _size(tape, node) > LARGEST:
+        return None
+    if any(tape.constants[name].size > LARGEST for name in reads):
+        return None
+    return _evaluate(tape, node)
+
+
+def _size(tape: Tape, node: onnx.NodeProto) -> int:
+    kinds = tape.infer(node).values()
+    return sum(int(np.prod([dim.dim_value for dim in kind.tensor_type.shape.dim])) for kind in kinds)
+
+
+def _literal(node: onnx.NodeProto) -> np.ndarray:
+    given = node.attribute[0]
+    value = helper.get_attribute_value(given)
+    if given.name == "value":
+        return numpy_helper.to_array(value)
+    kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+    return np.asarray(value, kinds.get(given.name))
+
+
+def _shape(tape: Tape, node: onnx.NodeProto) -> np.ndarray:
+    attributes = {a.name: a.i for a in node.attribute}
+    return np.array(tape.shape(node.input[0])[slice(attributes.get("start"), attributes.get("end"))], np.int64)
+
+
+def _evaluate(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray]:
+    from onnx.reference import ReferenceEvaluator  # late: it loads every op's implementation
+
+    reads = list(dict.fromkeys(name for name in node.input if name))
+    graph = helper.make_graph(
+        [node],
+        "constant",
+        [helper.make_value_info(name, tape.types[name]) for name in reads],
+        [helper.make_value_info(name, onnx.TypeProto()) for name in node.output if name],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", tape.opset)])
+    return [np.asarray(array) for array in ReferenceEvaluator(model).run(None, {k: tape.constants[k] for k in reads})]

@@ -1,0 +1,119 @@
+"""Losses laid on top of a model's output, and their gradients.
+
+Invariant: labels are never expanded to one-hot rows: the softmax is corrected in place at the labels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+
+from remat_cli.errors import BadInput
+from remat_cli.gradient.tape import FLOATS, Step
+from remat_cli.gradient.tensor import Tensor
+
+IGNORED = -100  # the label that PyTorch leaves out by default
+
+
+def cross_entropy(
+    logits: Tensor,
+    labels: Tensor,
+    axis: int,
+    weights: Tensor | None = None,
+    ignored: int | None = IGNORED,
+    reduction: str = "mean",
+) -> list[Tensor]:
+    """The loss and the logarithms of the softmax; class ids stand for the given axis."""
+    tape = logits.tape
+    axis %= logits.rank
+    places = (*logits.shape[:axis], 1, *logits.shape[axis + 1 :])
+    labels = labels.cast(onnx.TensorProto.INT64)
+    absent = labels.equals(ignored) if ignored is not None else None
+    known = absent.where(0, labels) if absent else labels
+    logs = tape.op("LogSoftmax", logits, axis=axis)
+    index = known.reshape(*places)
+    picked = tape.op("GatherElements", logs, index, axis=axis).reshape(*labels.shape)
+    weight = _weights(logits, known, absent, weights)
+    loss, share = _reduced(-picked, weight, reduction)
+    saved = {"logs": logs, "index": index, "share": share, "axis": axis, "places": places}
+    tape.step("cross-entropy", [logits, labels], [loss, logs], {"reduction": reduction}, **saved)
+    return [loss, logs]
+
+
+def _weights(logits: Tensor, known: Tensor, absent: Tensor | None, weights: Tensor | None) -> Tensor | None:
+    weight = logits.tape.op("Gather", weights, known, axis=0) if weights else None
+    if absent is None:
+        return weight
+    return absent.where(0.0, weight if weight else logits.like(1.0))
+
+
+def _reduced(losses: Tensor, weight: Tensor | None, reduction: str) -> tuple[Tensor, Tensor | float]:
+    """The loss, and how much of it each place's own loss is."""
+    everywhere = list(range(losses.rank))
+    weighted = losses * weight if weight else losses
+    if reduction == "none":
+        return weighted, weight if weight else 1.0
+    if reduction == "sum":
+        return weighted.sum(everywhere, keep=False), weight if weight else 1.0
+    if weight is None:
+        return losses.mean(everywhere, keep=False), 1 / losses.size
+    share = weight / weight.sum(everywhere)
+    return (losses * share).sum(everywhere, keep=False), share
+
+
+def _cross_entropy_back(op: Step, dy: Tensor | None, by_logs: Tensor | None = None) -> Tensor | None:
+    """share * dy * (softmax - one-hot)"""
+    logs, index, axis, places = (op.saved[key] for key in ("logs", "index", "axis", "places"))
+    found: Tensor | None = None
+    if dy is not None:
+        factor = _factor(op, dy).expand(*_flat(places, axis)).reshape(*places)
+        softmax = logs.apply("Exp") * factor
+        found = op.tape.op("ScatterElements", softmax, index, -factor, axis=axis, reduction="add")
+    if by_logs is not None:
+        extra = by_logs - logs.apply("Exp") * by_logs.sum([axis])
+        found = found + extra if found else extra
+    return found
+
+
+def _flat(places: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*places[:axis], *places[axis + 1 :])
+
+
+def _factor(op: Step, dy: Tensor) -> Tensor:
+    share = op.saved["share"]
+    one = op.tape.constants.get(dy.name)
+    if one is not None and one.size == 1 and float(one.reshape(())) == 1.0:
+        return share if isinstance(share, Tensor) else dy.like(share)
+    return dy * share
+
+
+def mean_square(output: Tensor, target: Tensor) -> Tensor:
+    """The mean of (output - target) squared."""
+    difference = output - target
+    loss = (difference * difference).mean(list(range(output.rank)), keep=False)
+    output.tape.step("mse", [output, target], [loss], {}, difference=difference)
+    return loss
+
+
+def _mean_square_back(op: Step, dy: Tensor) -> Tensor:
+    return op.saved["difference"] * (dy * (2 / op.x.size))
+
+
+def labelled(output: Tensor, loss: str, axis: int = -1) -> tuple[Tensor, Tensor]:
+    """The input that the loss compares with, and the loss."""
+    if output.dtype not in FLOATS:
+        raise BadInput(
+            f"'{output.name}' is not a float tensor, so no loss can be taken of it; name another with --logits"
+        )
+    if loss == "mse":
+        target = output.tape.declare("target", output.dtype, output.shape)
+        return target, mean_square(output, target)
+    if output.rank < 2 or not -output.rank <= axis < output.rank:
+        raise BadInput(f"cross-entropy needs logits of rank 2 or more, but '{output.name}' is {list(output.shape)}")
+    shape = [size for index, size in enumerate(output.shape) if index != axis % output.rank]
+    labels = output.tape.declare("labels", onnx.TensorProto.INT64, shape)
+    return labels, cross_entropy(output, labels, axis)[0]
+
+
+RULES: dict[str, Any] = {"cross-entropy": _cross_entropy_back, "mse": _mean_square_back}

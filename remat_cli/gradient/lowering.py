@@ -1,0 +1,119 @@
+"""Forward ops that are written otherwise before they are differentiated.
+
+Invariant: a lowering either returns the op's outputs, having noted a step for them, or None and leaves the op as it is.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import onnx
+from onnx import helper
+
+from remat_cli.errors import BadInput
+from remat_cli.gradient.losses import cross_entropy
+from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tensor import Tensor
+
+if TYPE_CHECKING:
+    from remat_cli.gradient.trace import Tracer
+
+Outputs = Sequence["Tensor | None"]
+
+
+def _identity(tracer: Tracer, step: Step, active: bool) -> Outputs:
+    return [step.x]
+
+
+def _dropout(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+    """Without training the identity; in training with a seed, so that doing it again draws the same mask."""
+    assert step.node is not None
+    training = bool(step.array(2, "training_mode")) if step.optional(2) else False
+    ratio = float(step.array(1, "ratio")) if step.optional(1) else 0.5
+    if not training or ratio == 0:
+        kept = helper.make_tensor("kept", onnx.TensorProto.BOOL, [1], [True])
+        return [step.x, step.tape.op("ConstantOfShape", step.tape.integers(step.x.shape), value=kept)]
+    if step.get("seed") is None:
+        step.attributes["seed"] = zlib.crc32(step.name.encode()) & 0x7FFFFFFF
+        step.node.attribute.append(helper.make_attribute("seed", step.attributes["seed"]))
+    step.attributes["ratio"] = ratio
+    return None
+
+
+def _batch_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+    """In training mode by primitives, since CUDA's kernel refuses it; the last of them is the op in inference mode."""
+    if not step.get("training_mode", 0):
+        if active and not tracer.freeze_bn:
+            raise BadInput(
+                f"BatchNormalization node '{step.name}' is in inference mode, so its statistics would stay fixed; "
+                "export the model in training mode, or pass --freeze-bn if that is meant"
+            )
+        return None
+    x, scale, bias, mean, variance = (step.input(i) for i in range(5))
+    others = [0, *range(2, x.rank)]
+    batch_mean = x.mean(others)
+    centered = x - batch_mean
+    batch_variance = centered.reduce("ReduceSumSquare", others, keep=False) * (x.shape[1] / x.size)
+    epsilon = step.get("epsilon", 1e-5)
+    zeros = step.tape.constant([0.0] * x.shape[1], x.dtype)
+    y = step.tape.op("BatchNormalization", centered, scale, bias, zeros, batch_variance, epsilon=epsilon)
+    step.tape.step(
+        "BatchNormalization in training", step.inputs, [y], step.attributes, centered=centered, variance=batch_variance
+    )
+    new = [batch_mean.reshape(x.shape[1]), batch_variance]
+    momentum = step.get("momentum", 0.9)
+    kept = [old * momentum + now.cast(old.dtype) * (1 - momentum) for old, now in zip((mean, variance), new)]
+    tracer.statistics.update(zip((mean.name, variance.name), kept))
+    return [y, *kept]
+
+
+def _cross_entropy(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+    """Its kernels, where they exist, keep the one-hot labels' worth of memory; this form does not."""
+    reduction = step.get("reduction", b"mean")
+    if not active:
+        return None
+    return cross_entropy(
+        step.x,
+        step.input(1),
+        axis=1,
+        weights=step.optional(2),
+        ignored=step.get("ignore_index"),
+        reduction=reduction.decode() if isinstance(reduction, bytes) else reduction,
+    )
+
+
+def _group_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+    """Groups stand as channels of an InstanceNormalization; few providers have a kernel for the op."""
+    x, scale, bias = (step.input(i) for i in range(3))
+    tape, groups, channels = step.tape, step.get("num_groups"), x.shape[1]
+    if not active:
+        return None
+    wide = (channels, *[1] * (x.rank - 2))
+
+    def per_channel(tensor: Tensor) -> Tensor:
+        if tensor.size == groups != channels:  # opset 18's form
+            (tensor,) = tape.record(
+                "Expand", _record_reshape(tensor, groups, 1), tape.integers([groups, channels // groups])
+            )
+        return _record_reshape(tensor, *wide)
+
+    ones, zeros = (tape.constant([number] * groups, x.dtype) for number in (1.0, 0.0))
+    grouped = _record_reshape(x, x.shape[0], groups, -1)
+    (normal,) = tape.record("InstanceNormalization", grouped, ones, zeros, epsilon=step.get("epsilon", 1e-5))
+    (scaled,) = tape.record("Mul", _record_reshape(normal, *x.shape), per_channel(scale))
+    return tape.record("Add", scaled, per_channel(bias))
+
+
+def _record_reshape(tensor: Tensor, *shape: int) -> Tensor:
+    return tensor.tape.record("Reshape", tensor, tensor.tape.integers(shape))[0]
+
+
+LOWERED: dict[str, Callable[[Tracer, Step, bool], Outputs | None]] = {
+    "Identity": _identity,
+    "Dropout": _dropout,
+    "BatchNormalization": _batch_norm,
+    "GroupNormalization": _group_norm,
+    "SoftmaxCrossEntropyLoss": _cross_entropy,
+}

@@ -1,0 +1,108 @@
+"""Gradients of matrix products.
+
+Invariant: a matrix shared by a batch gets its gradient from one product over the whole batch, never from a batch of
+products that are added up.
+"""
+
+from __future__ import annotations
+
+import string
+
+from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tensor import Tensor
+
+
+def _matmul(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    a, b = op.input(0), op.input(1)
+    left = a.reshape(1, *a.shape) if a.rank == 1 else a
+    right = b.reshape(*b.shape, 1) if b.rank == 1 else b
+    batch = dy.shape[: dy.rank - (a.rank > 1) - (b.rank > 1)]
+    dy = dy.reshape(*batch, left.shape[-2], right.shape[-1])
+    return (
+        _by_left(left, right, dy).reshape(*a.shape) if op.needs[0] else None,
+        _by_right(left, right, dy).reshape(*b.shape) if op.needs[1] else None,
+    )
+
+
+def _by_left(a: Tensor, b: Tensor, dy: Tensor) -> Tensor:
+    if b.rank == 2 and dy.rank > 2 and a.size != dy.size // b.shape[1] * b.shape[0]:
+        dy = dy.sum_to((*a.shape[:-1], b.shape[1]))
+    return (dy @ b.transposed).sum_to(a.shape)
+
+
+def _by_right(a: Tensor, b: Tensor, dy: Tensor) -> Tensor:
+    shared = b.size == b.shape[-1] * b.shape[-2]
+    if shared and a.shape[:-2] == dy.shape[:-2] and a.rank > 2:
+        rows, columns = a.reshape(-1, a.shape[-1]), dy.reshape(-1, dy.shape[-1])
+        return a.tape.op("Gemm", rows, columns, transA=1).reshape(*b.shape)
+    return (a.transposed @ dy).sum_to(b.shape)
+
+
+def _gemm(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """Y = alpha A' B' + beta C"""
+    a, b = op.input(0), op.input(1)
+    alpha, beta = op.get("alpha", 1.0), op.get("beta", 1.0)
+    turn_a, turn_b = op.get("transA", 0), op.get("transB", 0)
+
+    def gemm(one: Tensor, other: Tensor, turn_one: int, turn_other: int) -> Tensor:
+        options = {"transA": turn_one or None, "transB": turn_other or None, "alpha": alpha if alpha != 1 else None}
+        return op.tape.op("Gemm", one, other, **options)
+
+    by_a = by_b = by_c = None
+    if op.needs[0]:
+        by_a = gemm(b, dy, turn_b, 1) if turn_a else gemm(dy, b, 0, 1 - turn_b)
+    if op.needs[1]:
+        by_b = gemm(dy, a, 1, turn_a) if turn_b else gemm(a, dy, 1 - turn_a, 0)
+    if len(op.needs) > 2 and op.needs[2]:
+        by_c = dy.sum_to(op.input(2).shape) * beta
+    return by_a, by_b, by_c
+
+
+def _einsum(op: Step, dy: Tensor) -> list[Tensor | None]:
+    """For each operand, the Einsum of the others with the output's gradient."""
+    terms, result = _subscripts(op)
+    found: list[Tensor | None] = []
+    for index, term in enumerate(terms):
+        if not op.needs[index]:
+            found.append(None)
+            continue
+        others = [op.input(i) for i in range(len(terms)) if i != index]
+        equation = [t for i, t in enumerate(terms) if i != index]
+        known = set(result).union(*equation)
+        partial = "".join(letter for letter in term if letter in known)
+        product = op.tape.op("Einsum", dy, *others, equation=f"{','.join([result, *equation])}->{partial}")
+        shape = op.input(index).shape
+        kept = [size if letter in known else 1 for letter, size in zip(term, shape)]
+        found.append(product.reshape(*kept).expand(*shape))
+    return found
+
+
+def _subscripts(op: Step) -> tuple[list[str], str]:
+    """The equation with explicit output and letters for the ellipsis."""
+    text = op.get("equation")
+    equation = (text.decode() if isinstance(text, bytes) else text).replace(" ", "")
+    left, arrow, result = equation.partition("->")
+    terms = left.split(",")
+    spare = [letter for letter in string.ascii_letters if letter not in equation]
+    extra = [op.input(i).rank - len(term.replace("...", "")) for i, term in enumerate(terms)]
+    widest = max([size for size, term in zip(extra, terms) if "..." in term], default=0)
+    letters = "".join(spare[:widest])
+    if not arrow:
+        once = sorted(letter for letter in set(left) if letter.isalpha() and left.count(letter) == 1)
+        result = ("..." if "..." in left else "") + "".join(once)
+    explicit = [term.replace("...", letters[widest - size :]) for term, size in zip(terms, extra)]
+    result = result.replace("...", letters)
+    for term, x in zip(explicit, op.inputs):
+        if len(set(term)) != len(term):
+            raise op.refuse(f"the equation '{equation}' takes a diagonal")
+        sizes = dict(zip(term, x.shape if x else ()))
+        if any(sizes[letter] == 1 != _size_in(result, op.y.shape, letter) for letter in term if letter in result):
+            raise op.refuse(f"the equation '{equation}' broadcasts")
+    return explicit, result
+
+
+def _size_in(term: str, shape: tuple[int, ...], letter: str) -> int:
+    return shape[term.index(letter)]
+
+
+RULES = {"MatMul": _matmul, "Gemm": _gemm, "Einsum": _einsum}

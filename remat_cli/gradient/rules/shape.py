@@ -1,0 +1,149 @@
+"""Gradients of ops that only move elements.
+
+Invariant: nothing is computed but sums where an element was used more than once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tensor import Tensor
+
+
+def _back(op: Step, dy: Tensor) -> Tensor:
+    return dy.reshape(*op.x.shape)
+
+
+def _transpose(op: Step, dy: Tensor) -> Tensor:
+    order = op.get("perm") or list(reversed(range(op.x.rank)))
+    return dy.transpose(*(int(axis) for axis in np.argsort(order)))
+
+
+def _concat(op: Step, dy: Tensor) -> list[Tensor | None]:
+    axis = op.get("axis") % dy.rank
+    ends = list(accumulate(op.input(i).shape[axis] for i in range(len(op.inputs))))
+    return [dy.slice(axis, end - op.input(i).shape[axis], end) if op.needs[i] else None for i, end in enumerate(ends)]
+
+
+def _split(op: Step, *dys: Tensor | None) -> Tensor:
+    given = next(dy for dy in dys if dy is not None)
+    parts = [dy or given.zeros(*op.output(i).shape) for i, dy in enumerate(dys)]
+    return op.tape.op("Concat", *parts, axis=op.get("axis", 0)) if len(parts) > 1 else parts[0]
+
+
+def _slice(op: Step, dy: Tensor) -> Tensor:
+    """Zeros around what was taken, and between where it was taken in steps."""
+    starts, ends = (op.array(i, what).tolist() for i, what in ((1, "starts"), (2, "ends")))
+    axes = op.array(3, "axes").tolist() if op.optional(3) else range(len(starts))
+    steps = op.array(4, "steps").tolist() if op.optional(4) else [1] * len(starts)
+    before, after = [0] * op.x.rank, [0] * op.x.rank
+    for axis, start, end, step in zip(axes, starts, ends, steps):
+        axis %= op.x.rank
+        taken = range(*slice(start, _open(end, step, op.x.shape[axis]), step).indices(op.x.shape[axis]))
+        if step < 0:
+            dy = dy.slice(axis, -1, -(2**62), -1)
+            taken = taken[::-1]
+        if abs(step) > 1 and len(taken) > 1:
+            dy = _spaced(dy, axis, abs(step))
+        before[axis], after[axis] = taken[0], op.x.shape[axis] - taken[-1] - 1
+    return dy.pad(before, after)
+
+
+def _open(end: int, step: int, size: int) -> int | None:
+    """ONNX clamps a far negative end to before the first element, which Python writes None."""
+    return None if step < 0 and end < -size else end
+
+
+def _spaced(dy: Tensor, axis: int, step: int) -> Tensor:
+    """With step - 1 zeros after each element, but the last."""
+    shape = dy.shape
+    apart = dy.reshape(*shape[: axis + 1], 1, *shape[axis + 1 :])
+    after = [0] * apart.rank
+    after[axis + 1] = step - 1
+    spaced = apart.pad([0] * apart.rank, after).reshape(*shape[:axis], shape[axis] * step, *shape[axis + 1 :])
+    return spaced.slice(axis, 0, (shape[axis] - 1) * step + 1)
+
+
+def _pad(op: Step, dy: Tensor) -> Tensor:
+    mode = op.get("mode", b"constant")
+    mode = mode.decode() if isinstance(mode, bytes) else mode
+    pads = op.array(1, "pads").tolist()
+    axes = op.array(3, "axes").tolist() if op.optional(3) else list(range(op.x.rank))
+    half = len(axes)
+    if len(op.needs) > 2 and op.needs[2]:
+        raise op.refuse("its fill value is wanted as a parameter; choose others with --wrt")
+    for axis, before, after in zip(axes, pads[:half], pads[half:]):
+        axis %= op.x.rank
+        size = op.x.shape[axis]
+        if mode == "constant" or (before <= 0 and after <= 0):
+            dy = dy.slice(axis, max(before, 0), max(before, 0) + min(size, size + before, size + after, dy.shape[axis]))
+            lead, trail = [0] * op.x.rank, [0] * op.x.rank
+            lead[axis], trail[axis] = max(-before, 0), max(-after, 0)
+            dy = dy.pad(lead, trail)
+        else:
+            dy = along(dy, axis, _sources(size, before, after, mode).T)
+    return dy
+
+
+def _sources(size: int, before: int, after: int, mode: str) -> np.ndarray:
+    """One row for each padded element: which element it copies."""
+    kept = np.arange(size)[max(-before, 0) : size - max(-after, 0)]
+    index = np.pad(kept, (max(before, 0), max(after, 0)), mode=mode)  # type: ignore[call-overload]
+    return np.eye(size)[index]
+
+
+def along(tensor: Tensor, axis: int, matrix: np.ndarray) -> Tensor:
+    """The product of a constant matrix with one axis of a tensor."""
+    factor = tensor.tape.constant(matrix, tensor.dtype)
+    if axis == tensor.rank - 1:
+        return tensor @ tensor.tape.constant(matrix.T, tensor.dtype)
+    if axis == tensor.rank - 2:
+        return factor @ tensor
+    shape = tensor.shape
+    flat = tensor.reshape(*shape[:axis], shape[axis], -1)
+    return (factor @ flat).reshape(*shape[:axis], matrix.shape[0], *shape[axis + 1 :])
+
+
+def _tile(op: Step, dy: Tensor) -> Tensor:
+    repeats = op.array(1, "repeats").tolist()
+    apart = [part for pair in zip(repeats, op.x.shape) for part in pair]
+    return dy.reshape(*apart).sum(range(0, 2 * op.x.rank, 2), keep=False)
+
+
+def _depth_to_space(op: Step, dy: Tensor) -> Tensor:
+    block = op.get("blocksize")
+    n, c, h, w = op.x.shape
+    parts = dy.reshape(n, c // block**2, h, block, w, block)
+    mode = op.get("mode", b"DCR")
+    order = (0, 3, 5, 1, 2, 4) if mode in (b"DCR", "DCR") else (0, 1, 3, 5, 2, 4)
+    return parts.transpose(*order).reshape(*op.x.shape)
+
+
+def _space_to_depth(op: Step, dy: Tensor) -> Tensor:
+    return op.tape.op("DepthToSpace", dy, blocksize=op.get("blocksize"), mode="DCR")
+
+
+def _reverse(axes: Sequence[int], rank: int) -> list[int]:
+    return [axis % rank for axis in axes]
+
+
+RULES = {
+    "Identity": lambda op, dy: dy,
+    "Reshape": _back,
+    "Flatten": _back,
+    "Squeeze": _back,
+    "Unsqueeze": _back,
+    "Transpose": _transpose,
+    "Concat": _concat,
+    "Split": _split,
+    "Slice": _slice,
+    "Pad": _pad,
+    "Expand": lambda op, dy: dy,
+    "Tile": _tile,
+    "DepthToSpace": _depth_to_space,
+    "SpaceToDepth": _space_to_depth,
+}

@@ -1,0 +1,265 @@
+"""A graph in the making: nodes emitted one by one, each output's static shape known at once.
+
+Invariant: every value's type is static and stands in `types`; emitting one computation twice gives the same values, so
+rules may ask for what they need without counting who asked before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import defs, helper, numpy_helper, shape_inference
+
+from remat_cli.errors import BadInput
+from remat_cli.gradient.tensor import Tensor
+
+KNOWN_TO_INFERENCE = 4096  # elements: larger constants are never shapes, axes or sizes
+FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
+
+
+@dataclass(slots=True)
+class Step:
+    """One op that can be differentiated: a node, or several that stand for one (then `saved` holds what they keep)."""
+
+    kind: str
+    name: str
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[Tensor | None, ...]
+    attributes: dict[str, Any]
+    node: onnx.NodeProto | None
+    tape: Tape
+    saved: dict[str, Any] = field(default_factory=dict)
+    needs: tuple[bool, ...] = ()  # for each input, whether anybody wants its gradient
+
+    @property
+    def x(self) -> Tensor:
+        return self.input(0)
+
+    @property
+    def y(self) -> Tensor:
+        return self.output(0)
+
+    def input(self, index: int) -> Tensor:
+        tensor = self.inputs[index]
+        assert tensor is not None, f"{self.kind} {self.name} has no input {index}"
+        return tensor
+
+    def optional(self, index: int) -> Tensor | None:
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def output(self, index: int) -> Tensor:
+        """An output, added to the forward node if it was left out."""
+        if index < len(self.outputs) and (known := self.outputs[index]) is not None:
+            return known
+        assert self.node is not None
+        extra = self.tape.add_output(self.node, index)
+        padded = list(self.outputs) + [None] * (index + 1 - len(self.outputs))
+        padded[index] = extra
+        self.outputs = tuple(padded)
+        return extra
+
+    def get(self, attribute: str, default: Any = None) -> Any:
+        return self.attributes.get(attribute, default)
+
+    def array(self, index: int, what: str) -> np.ndarray:
+        """An input that must be a constant, such as axes."""
+        found = self.tape.constants.get(self.input(index).name)
+        if found is None:
+            raise self.refuse(f"its {what} must be a constant")
+        return found
+
+    def refuse(self, why: str) -> BadInput:
+        return BadInput(f"cannot differentiate {self.kind} node '{self.name}': {why}")
+
+
+class Tape:
+    """Nodes so far, with their types, constants and the steps a gradient goes back over."""
+
+    def __init__(self, opset: int) -> None:
+        self.opset = opset
+        self.nodes: list[onnx.NodeProto] = []
+        self.types: dict[str, onnx.TypeProto] = {}
+        self.constants: dict[str, np.ndarray] = {}
+        self.steps: list[Step] = []
+        self._memo: dict[tuple, tuple[str, ...]] = {}
+        self._pool: dict[tuple, str] = {}
+        self._names: Counter[str] = Counter()
+        self._node_names: set[str] = set()
+        self._recorded: set[str] = set()
+        self._scope = "training"
+
+    # -- values ---------------------------------------------------------------------------------------------------
+    def declare(self, name: str, dtype: int, shape: Sequence[int]) -> Tensor:
+        self.types[name] = helper.make_tensor_type_proto(dtype, list(shape))
+        return Tensor(self, name)
+
+    def store(self, name: str, array: np.ndarray) -> Tensor:
+        """A constant under a name of its own."""
+        self.constants[name] = array
+        return self.declare(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+
+    def constant(self, value: Any, dtype: int) -> Tensor:
+        """A constant; equal ones share one name."""
+        array = np.asarray(value).astype(helper.tensor_dtype_to_np_dtype(dtype))
+        key = (dtype, array.shape, array.tobytes())
+        if key not in self._pool:
+            self._pool[key] = self.fresh(f"constant/{'x'.join(map(str, array.shape)) or 'scalar'}")
+            self.store(self._pool[key], array)
+        return Tensor(self, self._pool[key])
+
+    def integers(self, values: Sequence[int] | int) -> Tensor:
+        return self.constant(np.asarray(values, np.int64), onnx.TensorProto.INT64)
+
+    def fresh(self, stem: str) -> str:
+        """A name nothing else has."""
+        while True:
+            count = self._names[stem]
+            self._names[stem] += 1
+            name = f"{stem}_{count}" if count else stem
+            if name not in self.types:
+                return name
+
+    def fresh_node(self, stem: str) -> str:
+        """A node name nothing else has."""
+        name, count = stem, 0
+        while name in self._node_names:
+            count += 1
+            name = f"{stem}_{count}"
+        self._node_names.add(name)
+        return name
+
+    def reserve(self, name: str) -> None:
+        """Keep a name for later: `fresh` will not give it out."""
+        self._names[name] += 1
+
+    # -- nodes ----------------------------------------------------------------------------------------------------
+    @contextmanager
+    def scope(self, name: str) -> Iterator[None]:
+        """What is emitted inside bears this name."""
+        before, self._scope = self._scope, name
+        yield
+        self._scope = before
+
+    def op(self, kind: str, *inputs: Tensor | None, **attributes: Any) -> Tensor:
+        return self.ops(kind, *inputs, outputs=1, **attributes)[0]
+
+    def ops(self, kind: str, *inputs: Tensor | None, outputs: int, **attributes: Any) -> tuple[Tensor, ...]:
+        """Emit a node, or find the one that computes the same already."""
+        given = {key: value for key, value in attributes.items() if value is not None}
+        reads = [tensor.name if tensor is not None else "" for tensor in inputs]
+        while reads and not reads[-1]:
+            reads.pop()
+        key = (kind, tuple(reads), _hashable(given), outputs)
+        if key not in self._memo:
+            name = self.fresh(f"{self._scope}/{kind}")
+            writes = [name] if outputs == 1 else [self.fresh(f"{name}/{index}") for index in range(outputs)]
+            node = helper.make_node(kind, reads, writes, name=self.fresh_node(name), **given)
+            self.append(node)
+            self._memo[key] = tuple(writes)
+        return tuple(Tensor(self, name) for name in self._memo[key])
+
+    def record(self, kind: str, *inputs: Tensor | None, outputs: int = 1, **attributes: Any) -> tuple[Tensor, ...]:
+        """Emit a node that can be differentiated."""
+        found = self.ops(kind, *inputs, outputs=outputs, **attributes)
+        if found[0].name not in self._recorded:
+            self._recorded.add(found[0].name)
+            self.step(kind, inputs, found, attributes)
+        return found
+
+    def step(
+        self,
+        kind: str,
+        inputs: Sequence[Tensor | None],
+        outputs: Sequence[Tensor | None],
+        attributes: dict,
+        **saved: Any,
+    ) -> None:
+        """Note that the nodes just emitted stand for one op with a rule of its own."""
+        self.steps.append(Step(kind, self._scope, tuple(inputs), tuple(outputs), attributes, None, self, saved))
+
+    def append(self, node: onnx.NodeProto) -> None:
+        """Add a node as it is, once its outputs' types are known."""
+        for name, kind in self.infer(node).items():
+            self.types[name] = kind
+        self.nodes.append(node)
+
+    def remember(self, node: onnx.NodeProto, attributes: dict[str, Any]) -> None:
+        """Let later requests for this computation find a node that was appended."""
+        key = (node.op_type, tuple(node.input), _hashable(attributes), len(node.output))
+        self._memo.setdefault(key, tuple(node.output))
+
+    def infer(self, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
+        schema = _schema(node.op_type, self.opset, node.domain)
+        known = {
+            name: numpy_helper.from_array(self.constants[name], name)
+            for name in node.input
+            if name in self.constants and self.constants[name].size <= KNOWN_TO_INFERENCE
+        }
+        types = {name: self.types[name] for name in node.input if name}
+        try:
+            found = shape_inference.infer_node_outputs(
+                schema, node, types, known, opset_imports=[helper.make_opsetid("", self.opset)]
+            )
+        except shape_inference.InferenceError as error:
+            reason = str(error).strip().splitlines()[-1]
+            raise BadInput(f"{node.op_type} node '{node.name}' does not fit its inputs: {reason}") from error
+        for name in node.output:
+            if name and (name not in found or not is_static(found[name])):
+                raise BadInput(
+                    f"the shape of '{name}' ({node.op_type} node '{node.name}') is not static; "
+                    "bind the inputs' dimensions with --batch or --shape"
+                )
+        return {name: kind for name, kind in found.items() if name}
+
+    def add_output(self, node: onnx.NodeProto, index: int) -> Tensor:
+        while len(node.output) <= index:
+            node.output.append("")
+        node.output[index] = self.fresh(f"{node.name}/output{index}")
+        self.types[node.output[index]] = self.infer(node)[node.output[index]]
+        return Tensor(self, node.output[index])
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(dim.dim_value for dim in self.types[name].tensor_type.shape.dim)
+
+    def dtype(self, name: str) -> int:
+        return self.types[name].tensor_type.elem_type
+
+
+def is_static(kind: onnx.TypeProto) -> bool:
+    tensor = kind.tensor_type
+    return (
+        kind.HasField("tensor_type")
+        and tensor.HasField("shape")
+        and all(dim.HasField("dim_value") for dim in tensor.shape.dim)
+    )
+
+
+_schemas: dict[tuple[str, int, str], Any] = {}
+
+
+def _schema(kind: str, opset: int, domain: str) -> Any:
+    key = (kind, opset, domain)
+    if key not in _schemas:
+        try:
+            _schemas[key] = defs.get_schema(kind, opset, domain)
+        except defs.SchemaError as error:
+            place = f"domain '{domain}'" if domain else f"opset {opset}"
+            raise BadInput(f"{kind} is not an operator of {place}") from error
+    return _schemas[key]
+
+
+def _hashable(attributes: dict[str, Any]) -> tuple:
+    return tuple(
+        (key, tuple(value) if isinstance(value, (list, tuple)) else _plain(value))
+        for key, value in sorted(attributes.items())
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.SerializeToString() if hasattr(value, "SerializeToString") else value

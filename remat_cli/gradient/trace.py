@@ -1,0 +1,137 @@
+"""The forward graph laid on a tape: every shape static, constants folded, each op ready to be differentiated.
+
+Invariant: values keep the model's names unless something else has the name already; nodes that compute constants, pass
+their input on, or do not lead to the loss leave no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx
+from onnx import defs, helper
+
+from remat_cli.errors import BadInput
+from remat_cli.gradient.fold import fold
+from remat_cli.gradient.lowering import LOWERED
+from remat_cli.gradient.rules import RULES
+from remat_cli.gradient.tape import Step, Tape
+from remat_cli.gradient.tensor import Tensor
+from remat_cli.gradient.upgrade import modernize
+
+
+class Tracer:
+    """What each name of the model stands for on the tape, and which values depend on a parameter."""
+
+    def __init__(self, tape: Tape, known: dict[str, Tensor], active: set[str], freeze_bn: bool) -> None:
+        self.tape = tape
+        self.known = known
+        self.active = active
+        self.freeze_bn = freeze_bn
+        self.statistics: dict[str, Tensor] = {}  # running statistic -> its updated value
+
+    def trace(self, node: onnx.NodeProto, opset: int) -> None:
+        """One node of the model."""
+        before, node = modernize(node, opset)
+        for constant in before:
+            self.trace(constant, self.tape.opset)
+        here = self._renamed(node)
+        if (arrays := fold(self.tape, here)) is not None:
+            for name, array in zip(_written(node), arrays):
+                self.known[name] = self.tape.store(self.tape.fresh(name), array)
+            return
+        if any(a.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for a in node.attribute):
+            raise BadInput(f"{node.op_type} node '{node.name}': control flow inside the graph cannot be differentiated")
+        self._place(node, here)
+
+    def _renamed(self, node: onnx.NodeProto) -> onnx.NodeProto:
+        """The node on the tape's names, its outputs under names still free."""
+        missing = [name for name in node.input if name and name not in self.known]
+        if missing:
+            raise BadInput(f"{node.op_type} node '{node.name}' reads '{missing[0]}', which nothing produces")
+        here = onnx.NodeProto()
+        here.CopyFrom(node)
+        here.name = self.tape.fresh_node(node.name or f"{node.op_type}_{len(self.tape.nodes)}")
+        here.input[:] = [self.known[name].name if name else "" for name in node.input]
+        return here
+
+    def _place(self, node: onnx.NodeProto, here: onnx.NodeProto) -> None:
+        step = self._step(here)
+        active = any(name in self.active for name in here.input)
+        with self.tape.scope(here.name):
+            lowered = LOWERED[step.kind](self, step, active) if step.kind in LOWERED else None
+        if lowered is not None:
+            found: Sequence[Tensor | None] = lowered
+        elif active and step.kind not in RULES and (body := _function(self.tape, here)) is not None:
+            found = self._inline(here, body)
+        else:
+            found = self._append(node, here, step)
+        for name, tensor in zip(node.output, found):
+            if name and tensor is not None:
+                self.known[name] = tensor
+                if active:
+                    self.active.add(tensor.name)
+
+    def _step(self, here: onnx.NodeProto) -> Step:
+        attributes = {a.name: helper.get_attribute_value(a) for a in here.attribute}
+        inputs = tuple(Tensor(self.tape, name) if name else None for name in here.input)
+        kind = f"{here.domain}.{here.op_type}" if here.domain else here.op_type
+        return Step(kind, here.name, inputs, (), attributes, here, self.tape)
+
+    def _append(self, node: onnx.NodeProto, here: onnx.NodeProto, step: Step) -> list[Tensor | None]:
+        here.output[:] = [self.tape.fresh(name) if name else "" for name in node.output]
+        self.tape.append(here)
+        self.tape.remember(here, step.attributes)
+        step.outputs = tuple(Tensor(self.tape, name) if name else None for name in here.output)
+        self.tape.steps.append(step)
+        return list(step.outputs)
+
+    def _inline(self, here: onnx.NodeProto, body: onnx.FunctionProto) -> list[Tensor | None]:
+        """An op that ONNX defines by simpler ones, as those."""
+        inner = Tracer(self.tape, {}, self.active, self.freeze_bn)
+        for name, given in zip(body.input, here.input):
+            if given:
+                inner.known[name] = Tensor(self.tape, given)
+        attributes = {a.name: a for a in [*body.attribute_proto, *here.attribute]}
+        opset = next(entry.version for entry in body.opset_import if not entry.domain)
+        for index, node in enumerate(body.node):
+            part = _specialized(node, attributes)
+            part.name = f"{here.name}/{node.name or f'{node.op_type}_{index}'}"
+            part.input[:] = [name if name in inner.known else "" for name in part.input]
+            inner.trace(part, opset)
+        return [inner.known.get(name) for name in body.output]
+
+
+def _written(node: onnx.NodeProto) -> list[str]:
+    return [name for name in node.output if name]
+
+
+def _specialized(node: onnx.NodeProto, attributes: dict[str, Any]) -> onnx.NodeProto:
+    """A function's node with the caller's attributes put in."""
+    part = onnx.NodeProto()
+    part.CopyFrom(node)
+    del part.attribute[:]
+    for attribute in node.attribute:
+        if not attribute.ref_attr_name:
+            part.attribute.append(attribute)
+        elif attribute.ref_attr_name in attributes:
+            given = part.attribute.add()
+            given.CopyFrom(attributes[attribute.ref_attr_name])
+            given.name = attribute.name
+    return part
+
+
+def _function(tape: Tape, node: onnx.NodeProto) -> onnx.FunctionProto | None:
+    """How ONNX itself defines this op by others, if it does."""
+    if node.domain or not defs.has(node.op_type, tape.opset, ""):
+        return None
+    schema = defs.get_schema(node.op_type, tape.opset, "")
+    if schema.has_context_dependent_function:
+        types = [tape.types[name].SerializeToString() if name else b"" for name in node.input]
+        made = schema.get_context_dependent_function_with_opset_version(tape.opset, node.SerializeToString(), types)
+        return onnx.FunctionProto.FromString(made) if made else None
+    if not schema.has_function:
+        return None
+    made = schema.get_function_with_opset_version(tape.opset)
+    return onnx.FunctionProto.FromString(made) if made else schema.function_body

@@ -1,0 +1,109 @@
+"""The training graph of a forward model: loss, gradients, and what else goes in and comes out of a step.
+
+Invariant: inputs are data, labels, parameters and state under their own names; outputs are `loss`, `<parameter>_grad`
+(or, with an optimizer, `<parameter>_new` and `<state>_new`) and the updated statistics, each named by the node that
+makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+
+from remat_cli.errors import BadInput
+from remat_cli.gradient.assemble import assemble
+from remat_cli.gradient.differentiate import differentiate
+from remat_cli.gradient.losses import labelled
+from remat_cli.gradient.optimizers import OPTIMIZERS, RATE, STEP, Hyper, Update
+from remat_cli.gradient.prepare import Binding, Forward, prepare
+from remat_cli.gradient.rules import RULES
+from remat_cli.gradient.tape import FLOATS
+from remat_cli.gradient.tensor import Tensor
+
+BUILT_IN = ("cross-entropy", "mse")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    loss: str = "cross-entropy"  # or "mse", or the name of an output that is a scalar loss
+    logits: str | None = None  # the value that a built-in loss is taken of; by default the first output
+    class_axis: int = -1
+    wrt: Sequence[str] = ()
+    binding: Binding = field(default_factory=Binding)
+    optimizer: str = "none"
+    hyper: Hyper = field(default_factory=Hyper)
+    freeze_bn: bool = False
+
+
+def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
+    """One step of training the model: forward, loss, backward and update."""
+    built_in = options.loss in BUILT_IN
+    forward = prepare(
+        model, options.logits if built_in else options.loss, options.wrt, options.binding, options.freeze_bn
+    )
+    _reserve(forward)
+    loss = _loss(forward, options)
+    gradients = differentiate(forward.tape, loss, forward.parameters.values(), RULES)
+    _check_reached(forward, gradients, options.wrt)
+    outputs = {"loss": loss}
+    if options.optimizer == "none":
+        outputs |= {f"{name}_grad": gradients[tensor.name] for name, tensor in forward.parameters.items()}
+    else:
+        outputs |= _updates(forward, gradients, options)
+    outputs |= {f"{name}_new": tensor for name, tensor in forward.updated.items()}
+    defaults = {name: forward.tape.constants[name] for name in forward.updated}
+    if options.optimizer != "none":
+        defaults[RATE] = np.array(options.hyper.rate, np.float32)
+    names = [*forward.inputs, *forward.parameters]
+    return assemble(forward.tape, names, outputs, defaults)
+
+
+def _reserve(forward: Forward) -> None:
+    for name in ["loss", "labels", "target", RATE, STEP]:
+        forward.tape.reserve(name)
+
+
+def _loss(forward: Forward, options: Options) -> Tensor:
+    output = forward.output
+    if options.loss not in BUILT_IN:
+        if output.size != 1 or output.dtype not in FLOATS:
+            raise BadInput(f"'{options.loss}' cannot be the loss: its shape is {list(output.shape)}, not a scalar's")
+        return output
+    for name in ("labels", "target"):
+        if name in forward.inputs:
+            raise BadInput(f"the model has an input called '{name}' already; rename it, or use its own loss")
+    with forward.tape.scope("loss"):
+        given, loss = labelled(output, options.loss, options.class_axis)
+    forward.inputs[given.name] = given
+    return loss
+
+
+def _check_reached(forward: Forward, gradients: dict[str, Tensor], wrt: Sequence[str]) -> None:
+    """What got no gradient is a constant after all, unless it was asked for."""
+    for name in [name for name, tensor in forward.parameters.items() if tensor.name not in gradients]:
+        if name in wrt:
+            raise BadInput(f"--wrt {name}: the loss does not depend on it in a way that has a gradient")
+        del forward.parameters[name]
+    if not forward.parameters:
+        raise BadInput("nothing to train: no float initializer leads to the loss; name parameters with --wrt")
+
+
+def _updates(forward: Forward, gradients: dict[str, Tensor], options: Options) -> dict[str, Tensor]:
+    tape = forward.tape
+    rate = tape.declare(RATE, onnx.TensorProto.FLOAT, [])
+    outputs: dict[str, Tensor] = {}
+    update = Update()
+    if options.optimizer.startswith("adam"):
+        step = tape.declare(STEP, onnx.TensorProto.FLOAT, [])
+        update = Update({STEP: step}, {STEP: step + 1.0})
+    for tensor in forward.parameters.values():
+        with tape.scope(f"{tensor.name}/update"):
+            made = OPTIMIZERS[options.optimizer](tensor, gradients[tensor.name], rate, options.hyper)
+        update.inputs |= made.inputs
+        update.outputs |= made.outputs
+    outputs |= {f"{name}_new": tensor for name, tensor in update.outputs.items()}
+    forward.inputs |= update.inputs
+    return outputs
