@@ -67,6 +67,7 @@ class Costs:
     whole: Mapping[str, Any] = field(default_factory=dict)
     date: str = ""
     unit: str = "ns"
+    batch: str = ""  # the dimension that the ops' fits run over
 
     def table(self) -> dict[str, tuple[int, int]]:
         """Time and workspace by op name: what a schedule is made from."""
@@ -78,7 +79,16 @@ class Costs:
         for name, cost in self.ops.items():
             ns, workspace = (cost.ns, cost.workspace) if cost.pinned or not cost.fit else cost.fit.at(batch)
             moved[name] = replace(cost, ns=ns, workspace=workspace)
-        return replace(self, ops=moved)
+        return replace(self, ops=moved, dims={**self.dims, self.batch: batch} if self.batch else self.dims)
+
+    def for_dims(self, dims: Mapping[str, int]) -> Costs:
+        """The costs with these dimensions bound: as they are, or through the fits. Raises BadCosts where neither."""
+        if not dims or dict(dims) == dict(self.dims):
+            return self
+        if self.batch and {**dims, self.batch: 0} == {**self.dims, self.batch: 0} and self.batch in dims:
+            return self.at_batch(dims[self.batch])
+        bound = ", ".join(f"{name}={size}" for name, size in self.dims.items()) or "none"
+        raise BadCosts(f"the costs are for other dimensions ({bound}); run `remat profile` again with these --dim")
 
     def keeping_pins(self, earlier: Costs) -> Costs:
         """These costs, but with whatever was pinned by hand in an earlier file of the same model's ops."""
@@ -98,6 +108,7 @@ def dump(costs: Costs) -> str:
         "device": dict(costs.device),
         "date": costs.date,
         "unit": costs.unit,
+        **({"batch": costs.batch} if costs.batch else {}),
         "totals": {"ops": len(costs.ops), "sum": costs.total, **costs.whole},
     }
     lines = [yaml.dump(head, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1000).rstrip(), "ops:"]
@@ -144,6 +155,7 @@ def parse(document: Any, where: str) -> Costs:
         whole=whole,
         date=str(document.get("date", "")),
         unit=str(document.get("unit", "ns")),
+        batch=str(document.get("batch", "")),
     )
 
 
@@ -167,6 +179,22 @@ def fit_line(points: Mapping[int, float]) -> tuple[float, float]:
     if base < 0:
         return 0.0, sum(x * y for x, y in points.items()) / sum(x * x for x in points)
     return base, slope
+
+
+def over_batches(costs: Mapping[int, Costs], batch: str) -> Costs:
+    """Costs at several batch sizes as one: the largest's, each op with its points and the line through them."""
+    largest = costs[max(costs)]
+    ops = {}
+    for name, cost in largest.ops.items():
+        points = {size: (one.ops[name].ns, one.ops[name].workspace) for size, one in sorted(costs.items())}
+        time = fit_line({size: ns for size, (ns, _) in points.items()})
+        workspace = fit_line({size: held for size, (_, held) in points.items()})
+        ops[name] = cost if cost.how == "view" else replace(cost, fit=Fit(points, _tidy(time), _tidy(workspace)))
+    return replace(largest, ops=ops, batch=batch)
+
+
+def _tidy(line: tuple[float, float]) -> tuple[float, float]:
+    return float(f"{line[0]:.5g}"), float(f"{line[1]:.5g}")
 
 
 def _op(entry: Mapping[str, Any], where: str) -> OpCost:

@@ -18,7 +18,9 @@ from profiles.device import Device
 from profiles.measure import sample
 from profiles.running import bind, run, session, traced
 
+WHOLE_SECONDS = 12.0  # for the runs of one graph; three runs are the least, however long they take
 SUFFIX = "_kernel_time"
+DISPATCH_NS = 5000  # at most so much between two kernels; what is beyond that slowed the kernels too
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,12 @@ class Calibration:
 
 
 def run_whole(
-    content: bytes, names: Sequence[str], feeds: dict[str, Any], device: Device, folder: Path, seconds: float = 15.0
+    content: bytes,
+    names: Sequence[str],
+    feeds: dict[str, Any],
+    device: Device,
+    folder: Path,
+    seconds: float = WHOLE_SECONDS,
 ) -> Whole:
     """Time the graph plainly, then once more with onnxruntime's trace on. Raises CannotRun."""
     ns, spread, runs = _plainly(content, feeds, device, folder, seconds / 2)
@@ -98,7 +105,7 @@ def calibrate(whole: Whole, alone: Mapping[str, float], kinds: Mapping[str, str]
             inside[kinds[name]] += whole.elsewhere * ns / unnamed_alone
     factors = {kind: inside[kind] / summed[kind] for kind in summed if summed[kind] > 0 and inside[kind] > 0}
     total = sum(alone[name] * factors.get(kinds[name], 1.0) for name in alone)
-    rest = whole.ns - total  # dispatch between kernels; less than nothing when the traced runs were the slower ones
-    overall = whole.ns / total if rest < 0 < total else 1.0
-    each = rest / len(alone) if rest > 0 and alone else 0.0
+    rest = whole.ns - total  # less than nothing when the traced runs were the slower ones
+    each = min(max(0.0, rest / max(1, len(alone))), DISPATCH_NS)
+    overall = (whole.ns - each * len(alone)) / total if total else 1.0
     return Calibration(factors, each, overall, whole.ns, math.ceil(sum(alone.values())))

@@ -38,7 +38,17 @@ METHODS: dict[str, Method] = {
         True,
         True,
         True,
-        "60 s",
+        "30 s",
+    ),
+    "milp-paper": Method(
+        "solvers.baselines.milp_paper:solve",
+        "Checkmate's program, equations (1) to (8) as printed",
+        True,
+        True,
+        True,
+        True,
+        "out of reach",
+        ("splits", "no_stages"),
     ),
     "ap-greedy": Method(
         "solvers.baselines.ap_greedy:solve",
