@@ -1,12 +1,13 @@
 """One op alone in onnxruntime: how long it takes and how much memory it takes besides its operands.
 
-Invariant: a Timing is a median over runs after warm-up; its spread is the half-width of the median's 95% confidence
-interval over the median, from order statistics, so it assumes nothing about the noise.
+Invariant: a Timing is a median over undisturbed runs after warm-up; its spread is the half-width of the median's 95%
+confidence interval over the median, from order statistics, so it assumes nothing about the noise.
 """
 
 from __future__ import annotations
 
 import math
+import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from profiles.signature import Signature
 from profiles.workspace import workspace
 
 ENOUGH = 0.02  # a median known to 2% is known well enough
-LEAST_RUNS, MOST_RUNS = 5, 2000
+LEAST_RUNS, MOST_RUNS = 5, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +52,37 @@ def measure(signature: Signature, device: Device, seconds: float = 0.2) -> Timin
 def sample(once: Callable[[], None], seconds: float, least: int = LEAST_RUNS) -> tuple[int, float, int]:
     """The median time in ns, its spread, and the runs it took: until it is known to 2%, or the time is up."""
     once()
-    times: list[int] = []
+    runs: list[tuple[int, int]] = []  # how often the run was interrupted, and its ns
     end = time.perf_counter() + seconds
-    while len(times) < MOST_RUNS:
-        start = time.perf_counter_ns()
+    while len(runs) < MOST_RUNS:
+        before, start = interruptions(), time.perf_counter_ns()
         once()
-        times.append(time.perf_counter_ns() - start)
-        late = time.perf_counter() > end
-        if len(times) >= least and (late or (len(times) % 8 == 0 and spread_of(times) <= ENOUGH)):
+        took = time.perf_counter_ns() - start
+        runs.append((interruptions() - before, took))
+        if time.perf_counter() > end:
+            if len(runs) >= min(least, 3):
+                break
+        elif len(runs) >= least and len(runs) % 8 == 0 and spread_of(undisturbed(runs)) <= ENOUGH:
             break
-        if late and len(times) >= 3:
-            break
+    times = undisturbed(runs)
     return int(statistics.median(times)), spread_of(times), len(times)
+
+
+def undisturbed(runs: Sequence[tuple[int, int]]) -> list[int]:
+    """Times of the runs that nobody interrupted; if they are few, of the half least interrupted.
+
+    A busy machine takes processors away in the middle of a run, and the op's other threads wait for that one: such a
+    run can take five times as long and says nothing of the op.
+    """
+    ordered = sorted(runs)
+    clean = sum(1 for interrupted, _ in ordered if not interrupted)
+    enough = clean if clean >= LEAST_RUNS else max(LEAST_RUNS, len(ordered) // 2)
+    return [took for _, took in ordered[:enough]]
+
+
+def interruptions() -> int:
+    """How often so far the system took a processor from one of our threads."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
 def spread_of(times: Sequence[int]) -> float:

@@ -17,6 +17,8 @@ from onnx import helper
 from profiles.device import Device
 from profiles.signature import Signature, Tensor
 
+NO_KERNEL = "onnxruntime has no kernel for it"
+
 
 class CannotRun(Exception):
     """onnxruntime has no kernel for the op, or the kernel failed. `memory`: for want of device memory."""
@@ -44,7 +46,9 @@ def failures() -> tuple[type[Exception], ...]:
 
 def refusal(error: Exception) -> CannotRun:
     """onnxruntime's words, cut to one line."""
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split()).rpartition("Fatal error: ")[2]
+    if "is not a registered function/op" in text or "NOT_IMPLEMENTED" in text:
+        return CannotRun(NO_KERNEL)
     short_of_memory = any(word in text.lower() for word in ("allocate memory", "out of memory", "available memory of"))
     return CannotRun(text[:200], short_of_memory)
 
