@@ -26,6 +26,7 @@ from solvers.problem import Problem
 class Rewritten:
     model: onnx.ModelProto
     promise: Promise
+    prediction: Prediction
     baseline: Promise  # the same of the original, in its file's order
     clones: int
     guards: int
@@ -52,9 +53,11 @@ def rewrite(graph: Graph, problem: Problem, plan: Plan) -> Rewritten:
         steps, zero = anchored(graph, veiled, names)
     constants = [*guards.constants.values(), *veils.constants, *zero]
     model = _model(graph, steps, constants, hidden | veils.made)
+    prediction = Prediction(graph, problem, steps, _size(constants))
     return Rewritten(
         model=model,
-        promise=Prediction(graph, problem, steps, _size(constants)).promise(hidden),
+        promise=prediction.promise(hidden),
+        prediction=prediction,
         baseline=_baseline(graph, problem),
         clones=len(plain) - len({run.op.name for run in runs}),
         guards=len(guarded) - len(plain),

@@ -11,6 +11,7 @@ from remat_cli.graph import Graph
 from remat_cli.planfile import Promise
 from remat_cli.rewrite.copies import Step
 from remat_cli.rewrite.orders import default_order, edges, strict_order
+from solvers.arena import fits, least_arena
 from solvers.plan import Allocate, Compute, Deallocate, lower
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.simulate import simulate
@@ -43,6 +44,8 @@ class Prediction:
         self.outputs = set(self.problem.outputs)
         self.reads = edges([step.reads for step in steps], [step.node.output for step in steps])
         self.op_types = [step.node.op_type for step in steps]
+        self.strict = lower(self.problem, strict_order(self.reads, self.op_types))
+        self.default = lower(self.problem, default_order(self.reads))
 
     def _node(self, step: Step, asked: Node | None) -> Node:
         writes = tuple(self.number[name] for name in step.node.output if name)
@@ -57,9 +60,14 @@ class Prediction:
 
     def promise(self, hidden: Collection[str] = ()) -> Promise:
         """The peak in each session type; `hidden`: values whose shapes the planner does not see."""
-        strict = simulate(self.problem, lower(self.problem, strict_order(self.reads, self.op_types)))
+        strict = simulate(self.problem, self.strict).peak
         spans, work = self._buffers(hidden)
-        return Promise(strict=strict.peak, default=self.problem.resident + _highest(spans, work)[0])
+        default = self.problem.resident + _highest(spans, work)[0]
+        return Promise(strict, default, least_arena(self.problem, self.strict, strict))
+
+    def fits(self, budget: int) -> bool:
+        """Whether the strict session runs under a hard cap of `budget` bytes, free memory being in pieces."""
+        return fits(self.problem, self.strict, budget - self.problem.resident)
 
     def idle(self) -> set[str]:
         """The values to hide, lest buffers wait for them at the peak of the default session."""
@@ -78,7 +86,7 @@ class Prediction:
 
         In default order; returns the buffers, and what each step works in.
         """
-        statements = lower(self.problem, default_order(self.reads)).statements
+        statements = self.default.statements
         waiting: dict[object, list[Span]] = {}
         buffer: dict[int, Span] = {}  # register -> where it lives
         spans: list[Span] = []
