@@ -42,11 +42,12 @@ def measure(signature: Signature, device: Device, seconds: float = 0.2) -> Timin
         running = session(content, device)
         binding = bind(running, feeds, device)
         ns, spread, runs = sample(lambda: run(running, binding), seconds)
+        held = workspace(signature, device)
     except MemoryError as error:
         raise CannotRun("the host has too little memory for its operands", memory=True) from error
     except failures() as error:
         raise refusal(error) from error
-    return Timing(ns, spread, runs, workspace(signature, device))
+    return Timing(ns, spread, runs, held)
 
 
 def sample(once: Callable[[], None], seconds: float, least: int = LEAST_RUNS) -> tuple[int, float, int]:

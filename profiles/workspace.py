@@ -1,7 +1,7 @@
 """The memory that an op works in besides its operands, to the byte that its arena rounds to.
 
-Invariant: measured in a process of its own, whose arena splits every chunk it hands out. A session's own arena hands
-out chunks of up to twice what is asked for, and its peak cannot be told from that waste.
+Invariant: more than nothing only if measured in a process of its own, whose arena splits every chunk it hands out. A
+session's own arena hands out chunks of up to twice what is asked for, so that its peak is a bound and no more.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ ALIGNMENT = 256  # the arena hands out multiples of this
 
 def workspace(signature: Signature, device: Device) -> int:
     """Bytes held only while the op runs. Raises CannotRun if that takes the process down."""
+    if not _bound(signature, device):
+        return 0
     context = multiprocessing.get_context("forkserver")  # onnxruntime is imported once, and each child starts fresh
     context.set_forkserver_preload(["onnxruntime", "profiles.workspace"])
     try:
@@ -37,11 +39,16 @@ def _measure(signature: Signature, device: Device) -> int:
             "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
         )
         onnxruntime.create_and_register_allocator(memory, onnxruntime.OrtArenaCfg({"max_dead_bytes_per_chunk": 1}))
-    content, feeds = single(signature, operands(signature))
     try:
-        events = traced(content, feeds, device, runs=1, shared_arena=device.kind == "cpu")
+        return _bound(signature, device, shared_arena=device.kind == "cpu")
     except failures() as error:
         raise CannotRun(" ".join(str(error).split())[:200]) from None
+
+
+def _bound(signature: Signature, device: Device, shared_arena: bool = False) -> int:
+    """The arena's peak less what was there before and what the op leaves; operands bound from outside are not in it."""
+    content, feeds = single(signature, operands(signature))
+    events = traced(content, feeds, device, runs=1, shared_arena=shared_arena)
     nodes = [event["args"] for event in events if event.get("cat") == "Node" and "mem_in_use_peak" in event["args"]]
     if not nodes:
         return 0

@@ -17,7 +17,7 @@ from remat_cli.planfile import Promise
 from remat_cli.subject import Subject
 from solvers.problem import Limits, Solver, Status
 from solvers.registry import METHODS
-from solvers.schedule import Schedule, baseline, schedule
+from solvers.schedule import Schedule, schedule
 from solvers.simulate import Outcome
 
 
@@ -87,6 +87,6 @@ def find_solver(method: str, options: Mapping[str, Any]) -> Solver:
 def answer(subject: Subject, budget: int, method: str, solver: Solver, limits: Limits) -> Answer:
     """Ask for a schedule within `budget` bytes."""
     started = time.perf_counter()
-    _, plain = baseline(subject.problem)
+    plain = subject.before()
     found = schedule(subject.problem, budget, solver, limits)
     return Answer(subject, method, budget, plain, found, time.perf_counter() - started, limits)

@@ -39,7 +39,7 @@ class Prediction:
             sizes=tuple(t.bytes if t else added.get(name, 0) for name, t in zip(self.names, tensors, strict=True)),
             outputs=tuple(self.number[name] for name in graph.outputs if name in self.number),
             resident=problem.resident + constants,
-            unread_stay=problem.unread_stay,
+            unread_stay=True,
         )
         self.outputs = set(self.problem.outputs)
         self.reads = edges([step.reads for step in steps], [step.node.output for step in steps])
