@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 from remat_cli.errors import BadInput
 
 OLDEST_OPSET = 13
+LARGEST = 2**31  # bytes: the limit of the encoding
 
 
 def load(path: Path) -> tuple[onnx.ModelProto, str]:
@@ -24,6 +25,8 @@ def load(path: Path) -> tuple[onnx.ModelProto, str]:
         content = path.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    if len(content) >= LARGEST:
+        raise BadInput(f"{path} is larger than an ONNX file can be (2 GiB); save its weights as external data")
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)

@@ -116,7 +116,7 @@ CASES: dict[str, tuple[int, tuple[str, ...], onnx.ModelProto | Callable[[Path], 
     ),
     "a sequence inside": (
         3,
-        ("'s'", "SequenceConstruct"),
+        ("'s'", "SequenceConstruct", "sequence", "tensors only"),
         model(
             [node("SequenceConstruct", ["x"], ["s"]), node("SequenceAt", ["s", "i"], ["y"])],
             [X, value("i", dtype=7)],
