@@ -182,7 +182,7 @@ def views(op: Op) -> Places:
 
 def overwrites(op: Op, provider: str) -> Places:
     """(output, input) places where the output may take the place of the input."""
-    table = OVERWRITES.get(provider, {})
+    table = OVERWRITES.get(provider, {}) if op.domain in PURE_DOMAINS else {}
     return tuple(pair for pair in table.get(op.op_type, ()) if pair[1] < len(op.inputs))
 
 

@@ -1,7 +1,7 @@
 """The type and shape of every value: one walk over the nodes, in order.
 
-Invariant: each node is asked once, when all that it reads is known: first our own rule, then onnx with the constants
-known so far, then what the model itself declares, then what the user says of the value (`--dim value:axis=N`).
+Invariant: each node is asked once, when all that it reads is known: onnx, with the constants known so far, or our own
+rule where onnx has no such op; then what the model itself declares; then what the user says (`--dim value:axis=N`).
 Constants of a few thousand elements are folded along the way, for they are what Reshape and Expand read.
 """
 
@@ -104,30 +104,25 @@ class _Walk:
         if node.op_type == "Constant" and (tensor := constant_tensor(node)) is not None:
             self._store(node.output[0], tensor)
             return {0: self.types[node.output[0]]}, ""
-        rule = RULES.get(node.op_type)
-        if rule is not None:
+        schema, standard = self._schema(node)
+        if schema is None and node.op_type in RULES:
             call = Call(node, self.types, self.constants, self.makers)
             try:
-                return {place: kind for place, kind in enumerate(rule(call)) if kind is not None}, ""
+                return {place: kind for place, kind in enumerate(RULES[node.op_type](call)) if kind is not None}, ""
             except (IndexError, ValueError) as error:
                 return {}, f"{node.op_type} does not have the inputs it should have ({error})"
+        if schema is None:
+            return {}, ""
+        ask = self._ask_for_node if next(subgraphs(node), None) is None else self._ask_for_subgraphs
         try:
-            types = self._ask_onnx(node)
+            types = ask(schema, standard)
         except INFERENCE_ERRORS as error:
             return {}, " ".join(str(error).split())[:200]
         kinds = {kind.WhichOneof("value") for kind in types.values()} - {"tensor_type", None}
         found = ((place, _partial(types[name])) for place, name in enumerate(node.output) if name in types)
         return {place: kind for place, kind in found if kind is not None}, NO_TENSOR if kinds else ""
 
-    def _ask_onnx(self, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
-        if next(subgraphs(node), None) is not None:
-            return self._ask_for_subgraphs(node)
-        return self._ask_for_node(node)
-
-    def _ask_for_node(self, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
-        schema, node = self._schema(node)
-        if schema is None:
-            return {}
+    def _ask_for_node(self, schema: onnx.defs.OpSchema, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
         reads = [name for name in node.input if name]
         types: dict[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
             schema,
@@ -153,7 +148,7 @@ class _Walk:
         plain.attribute.extend(attributes)
         return schema, plain
 
-    def _ask_for_subgraphs(self, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
+    def _ask_for_subgraphs(self, _: onnx.defs.OpSchema, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
         """A model of this one node, all it reads as inputs or initializers, through onnx's whole-graph inference."""
         reads = dict.fromkeys(name for name in (*node.input, *captures(node)) if name)
         graph = helper.make_graph(
