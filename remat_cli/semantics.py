@@ -190,7 +190,7 @@ def optional_outputs(op: Op, opset: int) -> set[int]:
     """Places of outputs that the op can be run without; never all of them."""
     written = {place for place, name in enumerate(op.outputs) if name}
     found = written & _optional_places(op, opset)
-    return found - {min(written)} if found == written else found
+    return found - {min(written)} if found and found == written else found
 
 
 def _optional_places(op: Op, opset: int) -> set[int]:

@@ -18,11 +18,12 @@ from onnx import helper, numpy_helper
 from remat_cli.errors import BadInput
 from remat_cli.graph import Value
 from remat_cli.ingest.constants import SMALL, constant_tensor, fold
+from remat_cli.ingest.load import TYPES
 from remat_cli.ingest.names import captures, subgraphs
 from remat_cli.ingest.rules import ALIASES, BLOCKED, RULES, Call, Type
 
 Partial = tuple[int, tuple[int | None, ...]]  # a type with dimensions that are not known yet
-INFERENCE_ERRORS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError)
+INFERENCE_ERRORS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError)
 
 
 def infer(model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> tuple[dict[str, Value], set[str]]:
@@ -68,7 +69,8 @@ class _Walk:
         self.constants: dict[str, np.ndarray] = {}
         self.makers: dict[str, onnx.NodeProto] = {}
         for value in model.graph.input:
-            self.types[value.name] = _static(value.type) or _scalar(value.type)
+            if (known := _static(value.type)) is not None:
+                self.types[value.name] = known
         for tensor in model.graph.initializer:
             self._store(tensor.name, tensor)
         for sparse in model.graph.sparse_initializer:
@@ -109,7 +111,7 @@ class _Walk:
             call = Call(node, self.types, self.constants, self.makers)
             try:
                 return {place: kind for place, kind in enumerate(RULES[node.op_type](call)) if kind is not None}, ""
-            except (IndexError, ValueError) as error:
+            except (ArithmeticError, IndexError, TypeError, ValueError) as error:
                 return {}, f"{node.op_type} does not have the inputs it should have ({error})"
         if schema is None:
             return {}, ""
@@ -170,6 +172,8 @@ class _Walk:
         if found is None:
             raise BadInput(self._unknown(node, name, trouble or NO_RULE, None))
         dtype, sizes = found
+        if dtype not in TYPES:
+            raise BadInput(self._unknown(node, name, f"there is no type {dtype}", None))
         if declared and len(declared[1]) == len(sizes):
             sizes = tuple(d if s is None else s for s, d in zip(sizes, declared[1]))
         shape = []
@@ -215,7 +219,3 @@ def _partial(kind: onnx.TypeProto) -> Partial | None:
     if not tensor.elem_type or not tensor.HasField("shape"):
         return None
     return tensor.elem_type, tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
-
-
-def _scalar(kind: onnx.TypeProto) -> Type:
-    return kind.tensor_type.elem_type, ()
