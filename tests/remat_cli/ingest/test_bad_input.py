@@ -219,9 +219,13 @@ def test_a_damaged_file_is_read_or_refused_but_nothing_else(seed: int, data: Pat
         damaged[place] = rng.integers(0, 256)
     path = tmp_path / "m.onnx"
     path.write_bytes(damaged)
+    assert outcome(path) in ("refused in one line", "read, and fit to be scheduled")
+
+
+def outcome(path: Path) -> str:
     try:
         graph = ingest(path)
     except RematError as error:
-        assert "\n" not in str(error)
-    else:
-        assert not list(faults(problem_of(graph, {op.name: (1, 0) for op in graph.ops}).problem))
+        return "refused in one line" if "\n" not in str(error) else str(error)
+    found = list(faults(problem_of(graph, {op.name: (1, 0) for op in graph.ops}).problem))
+    return found[0] if found else "read, and fit to be scheduled"
