@@ -12,16 +12,15 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from profiles.device import Device
 from profiles.feeds import operands
-from profiles.running import CannotRun, bind, failures, refusal, run, session, single, traced
+from profiles.running import CannotRun, bind, failures, refusal, run, session, single
 from profiles.signature import Signature
+from profiles.workspace import workspace
 
 ENOUGH = 0.02  # a median known to 2% is known well enough
 LEAST_RUNS, MOST_RUNS = 5, 1000
-PADDING = 256  # the arena hands out multiples of this
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,6 @@ def measure(signature: Signature, device: Device, seconds: float = 0.2) -> Timin
         raise CannotRun("it holds a subgraph, which reads values around it")
     try:
         content, feeds = single(signature, operands(signature))
-        workspace = _workspace(signature, traced(content, feeds, device, runs=1))
         running = session(content, device)
         binding = bind(running, feeds, device)
         ns, spread, runs = sample(lambda: run(running, binding), seconds)
@@ -48,7 +46,7 @@ def measure(signature: Signature, device: Device, seconds: float = 0.2) -> Timin
         raise CannotRun("the host has too little memory for its operands", memory=True) from error
     except failures() as error:
         raise refusal(error) from error
-    return Timing(ns, spread, runs, workspace)
+    return Timing(ns, spread, runs, workspace(signature, device))
 
 
 def sample(once: Callable[[], None], seconds: float, least: int = LEAST_RUNS) -> tuple[int, float, int]:
@@ -94,14 +92,3 @@ def spread_of(times: Sequence[int]) -> float:
     low = max(0, math.floor(len(ordered) / 2 - reach))
     high = min(len(ordered) - 1, math.ceil(len(ordered) / 2 + reach))
     return (ordered[high] - ordered[low]) / 2 / max(1.0, statistics.median(ordered))
-
-
-def _workspace(signature: Signature, events: Sequence[Any]) -> int:
-    """The arena's peak less what was there before and what the op leaves; operands bound from outside are not in it."""
-    nodes = [event["args"] for event in events if event.get("cat") == "Node" and "mem_in_use_peak" in event["args"]]
-    if not nodes:
-        return 0
-    before = int(nodes[0]["mem_bytes_in_use"]) - int(nodes[0]["mem_in_use_delta"])
-    peak = max(int(node["mem_in_use_peak"]) for node in nodes)
-    left = sum(math.ceil(tensor.bytes / PADDING) * PADDING for tensor in signature.made)
-    return max(0, peak - before - left)
