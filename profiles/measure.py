@@ -50,7 +50,9 @@ def measure(signature: Signature, device: Device, seconds: float = 0.2) -> Timin
 
 def sample(once: Callable[[], None], seconds: float, least: int = LEAST_RUNS) -> tuple[int, float, int]:
     """The median time in ns, its spread, and the runs it took: until it is known to 2%, or the time is up."""
+    begin = time.perf_counter()
     once()
+    few = 2 if time.perf_counter() - begin > seconds else 3  # where the warm-up alone took all the time there was
     runs: list[tuple[int, int]] = []  # how often the run was interrupted, and its ns
     end = time.perf_counter() + seconds
     while len(runs) < MOST_RUNS:
@@ -59,7 +61,7 @@ def sample(once: Callable[[], None], seconds: float, least: int = LEAST_RUNS) ->
         took = time.perf_counter_ns() - start
         runs.append((interruptions() - before, took))
         if time.perf_counter() > end:
-            if len(runs) >= min(least, 3):
+            if len(runs) >= few:
                 break
         elif len(runs) >= least and len(runs) % 8 == 0 and spread_of(undisturbed(runs)) <= ENOUGH:
             break
