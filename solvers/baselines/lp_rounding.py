@@ -28,6 +28,7 @@ THRESHOLDS = tuple(step / 20 for step in range(1, 20))
 GUIDING = (0.1, 0.3, 0.5, 0.7, 0.9)  # thresholds whose S guides eviction walks
 WORTH_FILLING = 4
 CLASS = "the bound is a linear relaxation's and covers every schedule that first computes the ops in the model's order"
+PAPER_CLASS = f"{CLASS}, none more than once between two first computes"
 
 
 def solve(
@@ -47,7 +48,7 @@ def solve(
         return sweep.result()
     rounder = _Rounder(sweep, rounding == "randomized", samples)
     bound = float(sum(node.cost for node in problem.nodes))
-    notes = [CLASS]
+    notes = [PAPER_CLASS if lp == "paper" else CLASS]
     rounds_that_fit = 0
     for allowance in ALLOWANCES:
         relaxed = _relax(sweep, lp, allowance)
@@ -121,7 +122,7 @@ class _Rounder:
                 if self.sweep.over:
                     return
                 order = self.evictor.run(self.sweep.budget, taste, self.sweep.limits.seed, hints)
-                if len(order):
+                if self.sweep.can_run(order):
                     yield tuple(order.tolist())
 
     def _weighed(self, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]] | None:
