@@ -14,7 +14,8 @@ from solvers.baselines.paper_start import start_of
 from solvers.baselines.relaxation import relaxation_bound
 from solvers.problem import Limits, Problem, Status
 from solvers.schedule import baseline, evaluate
-from tests.contract.graphs import GRAPHS, chain, random_step
+from tests.contract.graphs import GRAPHS, random_step
+from tests.solvers.baselines.chains import reversed_chain
 from tests.solvers.oracle import cheapest, least_peak
 
 DATA = Path(__file__).parents[2] / "data" / "checkmate"
@@ -53,7 +54,7 @@ def test_unit_chain_of_four(budget: int, splits: int) -> None:
 
 def test_without_stages() -> None:
     """Nothing says when an op is first computed, but the optimum is the same."""
-    problem = chain(3)
+    problem = reversed_chain(3)
     budget = baseline(problem)[1].peak - 1
     found = solve(problem, budget, LIMITS, no_stages=True)
     assert found.order is not None
