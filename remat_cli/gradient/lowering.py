@@ -84,9 +84,36 @@ def _cross_entropy(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
     )
 
 
+def _group_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+    """Groups stand as channels of an InstanceNormalization; few providers have a kernel for the op."""
+    x, scale, bias = (step.input(i) for i in range(3))
+    tape, groups, channels = step.tape, step.get("num_groups"), x.shape[1]
+    if not active:
+        return None
+    wide = (channels, *[1] * (x.rank - 2))
+
+    def per_channel(tensor: Tensor) -> Tensor:
+        if tensor.size == groups != channels:  # opset 18's form
+            (tensor,) = tape.record(
+                "Expand", _record_reshape(tensor, groups, 1), tape.integers([groups, channels // groups])
+            )
+        return _record_reshape(tensor, *wide)
+
+    ones, zeros = (tape.constant([number] * groups, x.dtype) for number in (1.0, 0.0))
+    grouped = _record_reshape(x, x.shape[0], groups, -1)
+    (normal,) = tape.record("InstanceNormalization", grouped, ones, zeros, epsilon=step.get("epsilon", 1e-5))
+    (scaled,) = tape.record("Mul", _record_reshape(normal, *x.shape), per_channel(scale))
+    return tape.record("Add", scaled, per_channel(bias))
+
+
+def _record_reshape(tensor: Tensor, *shape: int) -> Tensor:
+    return tensor.tape.record("Reshape", tensor, tensor.tape.integers(shape))[0]
+
+
 LOWERED: dict[str, Callable[[Tracer, Step, bool], Outputs | None]] = {
     "Identity": _identity,
     "Dropout": _dropout,
     "BatchNormalization": _batch_norm,
+    "GroupNormalization": _group_norm,
     "SoftmaxCrossEntropyLoss": _cross_entropy,
 }
