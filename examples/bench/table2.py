@@ -1,4 +1,4 @@
-"""Table 2 of the Checkmate paper (arXiv 1910.02653): each method's FLOPs over the optimum's, geometric mean over budgets.
+"""Table 2 of the Checkmate paper (arXiv 1910.02653): FLOPs over the optimum's, geometric mean over budgets.
 
 Usage: python examples/bench/table2.py [NETWORK ...]
 

@@ -12,12 +12,14 @@ from solvers.exact.evict import Evictor
 from solvers.exact.milp import TASTES
 from solvers.problem import Limits, Problem, Result
 
+FEWEST, NODES_WALKED = 9, 40_000  # settings tried at least, and as keep a sweep within a second or so
+
 
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
     sweep = Sweep(problem, budget, limits)
     sweep.offer(range(len(problem.nodes)))
     evictor = Evictor(problem)
-    for taste in TASTES:
+    for taste in TASTES[: max(FEWEST, NODES_WALKED // len(problem.nodes))]:
         if sweep.over:
             break
         order = evictor.run(budget, taste, limits.seed)
