@@ -7,6 +7,7 @@ equal costs give equal bytes. An entry marked `pinned: true` was set by hand and
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any
 import yaml
 
 SCHEMA = "remat-costs/1"
+RESERVED = {"yes", "no", "on", "off", "true", "false", "null"}
+LONGEST_KEY = 1000  # YAML reads no longer one before a colon
 ABSURD_NS = 10**15  # eleven days for one op
 ABSURD_BYTES = 2**50
 HOW = ("measured", "estimated", "view", "inside", "set by hand")
@@ -67,6 +70,7 @@ class Costs:
     whole: Mapping[str, Any] = field(default_factory=dict)
     date: str = ""
     unit: str = "ns"
+    batch: str = ""  # the dimension that the ops' fits run over
 
     def table(self) -> dict[str, tuple[int, int]]:
         """Time and workspace by op name: what a schedule is made from."""
@@ -78,7 +82,16 @@ class Costs:
         for name, cost in self.ops.items():
             ns, workspace = (cost.ns, cost.workspace) if cost.pinned or not cost.fit else cost.fit.at(batch)
             moved[name] = replace(cost, ns=ns, workspace=workspace)
-        return replace(self, ops=moved)
+        return replace(self, ops=moved, dims={**self.dims, self.batch: batch} if self.batch else self.dims)
+
+    def for_dims(self, dims: Mapping[str, int]) -> Costs:
+        """The costs with these dimensions bound: as they are, or through the fits. Raises BadCosts where neither."""
+        if not dims or dict(dims) == dict(self.dims):
+            return self
+        if self.batch and {**dims, self.batch: 0} == {**self.dims, self.batch: 0} and self.batch in dims:
+            return self.at_batch(dims[self.batch])
+        bound = ", ".join(f"{name}={size}" for name, size in self.dims.items()) or "none"
+        raise BadCosts(f"the costs are for other dimensions ({bound}); run `remat profile` again with these --dim")
 
     def keeping_pins(self, earlier: Costs) -> Costs:
         """These costs, but with whatever was pinned by hand in an earlier file of the same model's ops."""
@@ -98,11 +111,14 @@ def dump(costs: Costs) -> str:
         "device": dict(costs.device),
         "date": costs.date,
         "unit": costs.unit,
+        **({"batch": costs.batch} if costs.batch else {}),
         "totals": {"ops": len(costs.ops), "sum": costs.total, **costs.whole},
     }
     lines = [yaml.dump(head, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1000).rstrip(), "ops:"]
     for name, cost in sorted(costs.ops.items()):
-        lines.append(f"  {_flow(name)}: {_flow(_plain(cost))}")
+        key = _key(name)
+        start = f"  {key}:" if len(key) < LONGEST_KEY else f"  ? {key}\n  :"
+        lines.append(f"{start} {_flow(_plain(cost))}")
     if not costs.ops:
         lines[-1] = "ops: {}"
     return "\n".join(lines) + "\n"
@@ -144,6 +160,7 @@ def parse(document: Any, where: str) -> Costs:
         whole=whole,
         date=str(document.get("date", "")),
         unit=str(document.get("unit", "ns")),
+        batch=str(document.get("batch", "")),
     )
 
 
@@ -167,6 +184,22 @@ def fit_line(points: Mapping[int, float]) -> tuple[float, float]:
     if base < 0:
         return 0.0, sum(x * y for x, y in points.items()) / sum(x * x for x in points)
     return base, slope
+
+
+def over_batches(costs: Mapping[int, Costs], batch: str) -> Costs:
+    """Costs at several batch sizes as one: the largest's, each op with its points and the line through them."""
+    largest = costs[max(costs)]
+    ops = {}
+    for name, cost in largest.ops.items():
+        points = {size: (one.ops[name].ns, one.ops[name].workspace) for size, one in sorted(costs.items())}
+        time = fit_line({size: ns for size, (ns, _) in points.items()})
+        workspace = fit_line({size: held for size, (_, held) in points.items()})
+        ops[name] = cost if cost.how == "view" else replace(cost, fit=Fit(points, _tidy(time), _tidy(workspace)))
+    return replace(largest, ops=ops, batch=batch)
+
+
+def _tidy(line: tuple[float, float]) -> tuple[float, float]:
+    return float(f"{line[0]:.5g}"), float(f"{line[1]:.5g}")
 
 
 def _op(entry: Mapping[str, Any], where: str) -> OpCost:
@@ -234,6 +267,14 @@ def _plain(cost: OpCost) -> dict[str, Any]:
             "workspace": list(cost.fit.workspace),
         }
     return plain
+
+
+def _key(name: str) -> str:
+    """A name as it stands where no reader of YAML could take it for something else; else quoted."""
+    if re.fullmatch(r"[A-Za-z_/][\w./:-]*\w", name, re.ASCII) and name.lower() not in RESERVED:
+        return name
+    plain = (c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in name)
+    return f'"{"".join(plain)}"'
 
 
 def _flow(value: Any) -> str:

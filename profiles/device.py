@@ -125,3 +125,22 @@ def _numpy_version() -> str:
     import numpy
 
     return numpy.__version__
+
+
+def free_memory(device: Device) -> int:
+    """Bytes that could be had on the device now."""
+    if device.kind == "cuda":
+        return _free_on_cuda()
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return 2**63 - 1
+    found = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    return found[0] if found else 2**63 - 1
+
+
+def _free_on_cuda() -> int:
+    runtime = ctypes.CDLL("libcudart.so.13")
+    free, total = ctypes.c_size_t(0), ctypes.c_size_t(0)
+    runtime.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))
+    return free.value

@@ -1,4 +1,4 @@
-"""What every op of a graph costs on a device: measure what the cache lacks, estimate what cannot run, scale to the whole.
+"""What every op of a graph costs: measure what the cache lacks, estimate what cannot run, scale to the whole graph.
 
 Invariant: a signature is measured at most once per cache; no op is left without a cost, and each says how it was got.
 """
@@ -9,20 +9,22 @@ import hashlib
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from profiles import roofline
 from profiles.cache import Cache
 from profiles.costs import OpCost, rounded
 from profiles.device import Device
-from profiles.measure import Timing, measure
+from profiles.measure import LEAST_RUNS, Timing, measure
 from profiles.running import CannotRun
 from profiles.signature import Signature
-from profiles.whole import Calibration, Whole, calibrate
+from profiles.whole import WHOLE_SECONDS, Calibration, Whole, calibrate
 
-PER_SIGNATURE = (0.02, 0.4)  # seconds: no signature gets less or more
+PER_SIGNATURE = (0.03, 0.4)  # seconds: no signature gets less or more
+ROUNDS = 3
+LONG_NS = 5_000_000  # an op this long is measured in one round: noise shorter than that is in its median
 OVERHEAD = 0.02  # seconds to make operands and sessions for one signature
 COVERED = 0.9  # a calibration serves another graph whose time lies this far in ops that both have
 
@@ -70,21 +72,49 @@ def share(count: int, seconds: float) -> float:
     return min(most, max(least, seconds / max(1, count) - OVERHEAD))
 
 
+def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float) -> float:
+    """About how many seconds it takes to measure what is missing, and to run the graphs that were never run."""
+    paper, total = _nearest(device), 0.0
+    for ops in graphs:
+        wanted = missing(ops, cache)
+        each = share(len(wanted), seconds / len(graphs))
+        total += sum(max(each, LEAST_RUNS * paper.time(signature) / 1e9) + OVERHEAD for signature in wanted.values())
+        if ops.key not in cache.wholes:
+            total += max(WHOLE_SECONDS, 6e-9 * sum(paper.time(signature) for signature in ops.timed().values()))
+    return total
+
+
 def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, heard: Callable[[Step], None]) -> None:
-    """Measure what the cache lacks; each result is kept at once."""
-    wanted = missing(ops, cache)
+    """Measure what the cache lacks; each result is kept at once.
+
+    Short ops are measured in several rounds, and the fastest round counts: a neighbour that slows the machine for a
+    second or two then makes some rounds slower, not some ops.
+    """
+    wanted = sorted(missing(ops, cache).items(), key=lambda item: str(item[1]))
     each = share(len(wanted), seconds)
     started = time.perf_counter()
-    for done, (key, signature) in enumerate(sorted(wanted.items(), key=lambda item: str(item[1]))):
-        spent = time.perf_counter() - started
-        left = spent / done * (len(wanted) - done) if done else len(wanted) * (each + OVERHEAD)
-        heard(Step(done, len(wanted), str(signature), left))
-        date = time.strftime("%Y-%m-%d", time.gmtime())
-        try:
-            cache.keep_timing(key, measure(signature, device, each), str(signature), date)
-        except CannotRun as refused:
+    for turn in range(ROUNDS):
+        for place, (key, signature) in enumerate(wanted):
+            done = turn * len(wanted) + place
+            spent = time.perf_counter() - started
+            left = spent / done * (ROUNDS * len(wanted) - done) if done else len(wanted) * (each + OVERHEAD)
+            heard(Step(done, ROUNDS * len(wanted), str(signature), left))
+            if turn == 0 or (key in cache.timings and cache.timings[key].ns < LONG_NS):
+                _measure(key, signature, device, cache, each / ROUNDS)
+
+
+def _measure(key: str, signature: Signature, device: Device, cache: Cache, seconds: float) -> None:
+    date = time.strftime("%Y-%m-%d", time.gmtime())
+    before = cache.timings.get(key)
+    try:
+        timing = measure(signature, device, seconds)
+    except CannotRun as refused:
+        if before is None:
             words = f"out of memory: {refused}" if refused.memory else str(refused)
             cache.keep_refusal(key, words, str(signature), date)
+        return
+    if before is None or timing.ns < before.ns:
+        cache.keep_timing(key, timing, str(signature), date)
 
 
 def refused(ops: Ops, cache: Cache) -> dict[str, str]:
@@ -114,21 +144,24 @@ def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
 
 
 def scaled(
-    ops: Ops, costs: Mapping[str, OpCost], calibration: Calibration | None, whole: Whole | None
+    ops: Ops, costs: Mapping[str, OpCost], calibration: Calibration | None, inside: Mapping[str, int]
 ) -> dict[str, OpCost]:
-    """Costs inside the graph: each class scaled; an op that cannot run alone takes what it took in the trace."""
+    """Costs inside the graph: each class scaled; an op that cannot run alone takes what it took there (by its key)."""
     found = {}
     for name, cost in costs.items():
-        ns = cost.ns
-        how = cost.how
+        ns, how, signature = cost.ns, cost.how, ops.signatures[name]
         if name not in ops.free and calibration is not None:
-            ns = calibration.apply(ops.signatures[name].op_type, cost.ns)
-            if how == "estimated" and whole is not None and name in whole.inside:
-                ns, how = whole.inside[name], "inside"
-        found[name] = OpCost(
-            rounded(ns), cost.workspace, how, rounded(cost.ns) if cost.runs else None, cost.spread, cost.runs, cost.note
-        )
+            ns = calibration.apply(signature.op_type, cost.ns)
+            if how == "estimated" and signature.key in inside:
+                ns, how = inside[signature.key], "inside"
+        single = rounded(cost.ns) if cost.runs else None
+        found[name] = replace(cost, ns=rounded(ns), how=how, alone=single)
     return found
+
+
+def dated(ops: Ops, cache: Cache) -> str:
+    """When the newest of the measurements was made: not today, so that the same figures give the same file."""
+    return max((cache.dates.get(key, "") for key in (*ops.distinct(), ops.key)), default="")
 
 
 def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole) -> Calibration:
@@ -143,16 +176,25 @@ def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole) -> Calibrati
 
 def keep(ops: Ops, cache: Cache, calibration: Calibration, whole: Whole) -> None:
     """Remember a whole run, for this graph and for those made from it."""
-    record = {**asdict(calibration), "spread": whole.spread, "runs": whole.runs, "signatures": sorted(ops.distinct())}
-    record["inside"] = {ops.signatures[n].key: ns for n, ns in whole.inside.items() if n in ops.signatures}
+    record = {**asdict(calibration), "spread": round(whole.spread, 4), "runs": whole.runs}
+    record["signatures"] = sorted(ops.distinct())
+    record["inside"] = inside_of(ops, cache, whole)
     cache.keep_whole(ops.key, record, time.strftime("%Y-%m-%d", time.gmtime()))
 
 
-def recall(ops: Ops, cache: Cache, costs: Mapping[str, OpCost]) -> tuple[Calibration | None, dict[str, Any] | None]:
-    """The calibration kept for this very graph, with its record; or that of a graph with nearly all of its ops."""
-    record = cache.wholes.get(ops.key)
-    if record:
-        return _calibration(record), record
+def inside_of(ops: Ops, cache: Cache, whole: Whole) -> dict[str, int]:
+    """What the ops that could not run alone took in the whole graph, by key."""
+    found: dict[str, list[int]] = {}
+    for name, signature in ops.timed().items():
+        if signature.key not in cache.timings and name in whole.inside:
+            found.setdefault(signature.key, []).append(whole.inside[name])
+    return {key: int(statistics.median(times)) for key, times in found.items()}
+
+
+def recall(ops: Ops, cache: Cache, costs: Mapping[str, OpCost]) -> dict[str, Any] | None:
+    """The record of a run of this very graph; else of a graph that has nearly all of its ops."""
+    if ops.key in cache.wholes:
+        return cache.wholes[ops.key]
     total = sum(cost.ns for cost in costs.values())
     best, covered = None, COVERED * total
     for other in cache.wholes.values():
@@ -160,7 +202,12 @@ def recall(ops: Ops, cache: Cache, costs: Mapping[str, OpCost]) -> tuple[Calibra
         found = sum(costs[name].ns for name, signature in ops.timed().items() if signature.key in held)
         if found >= covered:
             best, covered = other, found
-    return (_calibration(best), None) if best else (None, None)
+    return best
+
+
+def calibration_of(record: Mapping[str, Any]) -> Calibration:
+    """The calibration in a record."""
+    return Calibration(dict(record["factors"]), record["each"], record["overall"], record["ns"], record["alone"])
 
 
 def estimated(ops: Ops, where: str) -> dict[str, OpCost]:
@@ -169,10 +216,6 @@ def estimated(ops: Ops, where: str) -> dict[str, OpCost]:
         name: OpCost(0, 0, "view") if name in ops.free else OpCost(roofline.estimate(signature, where), 0, "estimated")
         for name, signature in ops.signatures.items()
     }
-
-
-def _calibration(record: Mapping[str, Any]) -> Calibration:
-    return Calibration(dict(record["factors"]), record["each"], record["overall"], record["ns"], record["alone"])
 
 
 def _nearest(device: Device) -> roofline.Roofline:

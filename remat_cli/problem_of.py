@@ -6,7 +6,7 @@ name of value v. Inputs and weights are not values: they are in `resident`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from remat_cli import semantics
@@ -30,43 +30,56 @@ def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str
     opset = graph.opsets.get("", graph.opsets.get("ai.onnx", 1))
     optional = {number[op.outputs[place]] for op in graph.ops for place in semantics.optional_outputs(op, opset)}
     outputs = tuple(number[name] for name in graph.outputs if name in number)
+    fixed = _living_in_inputs(graph)
     problem = Problem(
-        nodes=tuple(_node(graph, op, number, costs[op.name], provider) for op in graph.ops),
+        nodes=tuple(_node(graph, op, number, costs[op.name], provider, fixed) for op in graph.ops),
         sizes=tuple(graph.values[name].bytes for name in values),
         outputs=outputs,
         resident=graph.resident,
-        optional=frozenset(optional.difference(outputs)),
+        optional=frozenset(optional),
         unread_stay=True,
     )
     return Named(problem, tuple(op.name for op in graph.ops), values)
 
 
-def _node(graph: Graph, op: Op, number: Mapping[str, int], cost: tuple[int, int], provider: str) -> Node:
+def _living_in_inputs(graph: Graph) -> set[str]:
+    """Inputs, weights, and all views of them: nothing may be written over those."""
+    fixed = {*graph.inputs, *graph.weights}
+    for op in graph.ops:
+        fixed.update(op.outputs[out] for out, into in semantics.views(op) if op.inputs[into] in fixed)
+    return fixed
+
+
+def _node(
+    graph: Graph, op: Op, number: Mapping[str, int], cost: tuple[int, int], provider: str, fixed: set[str]
+) -> Node:
     return Node(
         cost=cost[0],
         reads=tuple(number[name] for name in op.reads if name in number),
         writes=tuple(number[name] for name in op.writes),
         workspace=cost[1],
         once=semantics.runs_once(op),
-        views=tuple(_pairs(op, number, semantics.views(op))),
-        overwrites=tuple(
-            (write, read)
-            for write, read in _pairs(op, number, semantics.overwrites(op, provider))
-            if read != RESIDENT and _alike(graph, op)
-        ),
+        views=_pairs(op, number, semantics.views(op)),
+        overwrites=_pairs(op, number, _reusable(graph, op, semantics.overwrites(op, provider), fixed)),
         backward=op.backward,
         kind=semantics.kind(op),
     )
 
 
-def _pairs(op: Op, number: Mapping[str, int], places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _pairs(op: Op, number: Mapping[str, int], places: semantics.Places) -> tuple[tuple[int, int], ...]:
     """(write, read) by number; RESIDENT for a read that is an input or a weight."""
-    for out, into in places:
-        if out < len(op.outputs) and op.outputs[out] and into < len(op.inputs) and op.inputs[into]:
-            yield number[op.outputs[out]], number.get(op.inputs[into], RESIDENT)
+    return tuple(
+        (number[op.outputs[out]], number.get(op.inputs[into], RESIDENT)) for out, into in places if op.outputs[out]
+    )
 
 
-def _alike(graph: Graph, op: Op) -> bool:
-    """Whether result and first input have elements alike, as many of them: only then does a runtime reuse."""
-    result, read = graph.values[op.outputs[0]], graph.values[op.inputs[0]]
-    return (result.dtype, result.bytes) == (read.dtype, read.bytes)
+def _reusable(graph: Graph, op: Op, places: semantics.Places, fixed: set[str]) -> semantics.Places:
+    """The places where the runtime may reuse the read: not fixed, and of the result's shape and element size."""
+    return tuple(
+        (out, into)
+        for out, into in places
+        if op.inputs[into]
+        and op.inputs[into] not in fixed
+        and graph.values[op.outputs[out]].shape == graph.values[op.inputs[into]].shape
+        and graph.values[op.outputs[out]].bytes == graph.values[op.inputs[into]].bytes
+    )

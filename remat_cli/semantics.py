@@ -7,7 +7,7 @@ domain runs once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import onnx
 
@@ -17,15 +17,41 @@ from solvers.problem import Kind
 STANDARD = ""
 MICROSOFT = "com.microsoft"
 
-# The first output is the first input under another shape: no kernel touches the data.
-VIEWS = {"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}
+Places = tuple[tuple[int, int], ...]  # (output, input)
 
-# The first output may take the place of the first input, if that is its last use.
-OVERWRITES = {
-    "cpu": {"LogSoftmax", "Relu", "Softmax", "Tanh"},
-    "cuda": {"LogSoftmax", "Relu", "Softmax", "Tanh"},
+# The output is the input under another shape: no kernel touches the data.
+VIEWS: dict[str, Places] = dict.fromkeys(("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"), ((0, 0),))
+
+# In training mode the running statistics are written over those that were given, even over a graph input's.
+TRAINING_BATCH_NORM: Places = ((1, 3), (2, 4))
+
+# The output may take the place of the input, if that is its last use and both are of one shape and element size.
+ACTIVATIONS = ("Elu", "HardSigmoid", "LeakyRelu", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Tanh")
+OVERWRITES: dict[str, dict[str, Places]] = {
+    "cpu": {
+        **dict.fromkeys((*ACTIVATIONS, "ThresholdedRelu"), ((0, 0),)),
+        **dict.fromkeys(("BitCast", "Cast", "Celu", "Clip", "LogSoftmax", "Shrink", "Softmax"), ((0, 0),)),
+        **dict.fromkeys(("ScatterElements", "TensorScatter", "Trilu"), ((0, 0),)),
+        **dict.fromkeys(("Conv", "FusedConv"), ((0, 3),)),  # the summand that a fused Conv adds
+    },
+    "cuda": dict.fromkeys((*ACTIVATIONS, "ThresholdedRelu", "ScatterND", "Trilu"), ((0, 0),)),
 }
 
+# Standard functions without a kernel in ONNX Runtime, which replaces them by their bodies before it decides on an
+# order: the body's nodes come last in line, and the order of the file is lost.
+EXPANDED = {
+    "CastLike",
+    "CenterCropPad",
+    "GroupNormalization",
+    "HardSwish",
+    "Mish",
+    "NegativeLogLikelihoodLoss",
+    "SoftmaxCrossEntropyLoss",
+    "Swish",
+}
+
+# Each kernel has its own generator, which goes on from run to run: with a `seed`, copies of an op draw the same numbers
+# in every run; without one, never.
 RANDOM = {
     "Bernoulli",
     "BiasDropout",
@@ -61,6 +87,19 @@ EFFECTS = {
 }
 
 PURE_DOMAINS = {STANDARD, MICROSOFT, "ai.onnx.ml", "ai.onnx.preview", "com.microsoft.nchwc", "org.pytorch.aten"}
+
+TRAINING_BUILD = EFFECTS | {
+    "BatchNormInternal",
+    "BitmaskDropout",
+    "BroadcastGradientArgs",
+    "ConcatTraining",
+    "MixedPrecisionScale",
+    "ReduceAllL2",
+    "ReduceSumTraining",
+    "Scale",
+    "SoftmaxCrossEntropyLossInternal",
+    "SplitTraining",
+}
 
 # Outputs that contrib and training ops can do without, by place.
 OPTIONAL = {
@@ -134,16 +173,17 @@ POINTWISE = {
 CONCATS = {"Concat", "ConcatTraining"}
 
 
-def views(op: Op) -> Iterator[tuple[int, int]]:
+def views(op: Op) -> Places:
     """(output, input) places where the output is a view of the input."""
-    if op.op_type in VIEWS and op.domain == STANDARD:
-        yield 0, 0
+    if op.op_type == "BatchNormalization" and _trains(op.node):
+        return tuple(pair for pair in TRAINING_BATCH_NORM if pair[0] < len(op.outputs))
+    return VIEWS.get(op.op_type, ()) if op.domain == STANDARD else ()
 
 
-def overwrites(op: Op, provider: str) -> Iterator[tuple[int, int]]:
+def overwrites(op: Op, provider: str) -> Places:
     """(output, input) places where the output may take the place of the input."""
-    if op.op_type in OVERWRITES.get(provider, ()) and op.domain == STANDARD:
-        yield 0, 0
+    table = OVERWRITES.get(provider, {})
+    return tuple(pair for pair in table.get(op.op_type, ()) if pair[1] < len(op.inputs))
 
 
 def optional_outputs(op: Op, opset: int) -> set[int]:
@@ -170,12 +210,27 @@ def runs_once(op: Op) -> bool:
 
 
 def _is_impure(node: onnx.NodeProto) -> bool:
-    return node.op_type in RANDOM or node.op_type in EFFECTS
+    if node.op_type == "Dropout" and not (len(node.input) > 2 and node.input[2]):
+        return False  # without the input that turns training on, it is the identity
+    if node.op_type in RANDOM:
+        return all(attribute.name != "seed" for attribute in node.attribute)
+    return node.op_type in EFFECTS or _trains(node)
+
+
+def _trains(node: onnx.NodeProto) -> bool:
+    """Whether this is a BatchNormalization in training mode, which overwrites the statistics it is given."""
+    return node.op_type == "BatchNormalization" and any(a.name == "training_mode" and a.i for a in node.attribute)
 
 
 def _has_impure(node: onnx.NodeProto) -> bool:
     graphs = [attribute.g for attribute in node.attribute if attribute.type == onnx.AttributeProto.GRAPH]
     return any(_is_impure(inner) or _has_impure(inner) for graph in graphs for inner in graph.node)
+
+
+def needs_training_build(node: onnx.NodeProto) -> bool:
+    """Whether stock ONNX Runtime has no kernel for the node, and a training build has."""
+    stem = node.op_type.removesuffix("_13").removesuffix("_dX")
+    return node.op_type in TRAINING_BUILD or (stem.endswith("Grad") and node.domain in (STANDARD, MICROSOFT))
 
 
 def kind(op: Op) -> Kind:

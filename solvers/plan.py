@@ -1,7 +1,8 @@
 """Plans, and `lower`: an order of computes made into the one plan it implies.
 
 Invariant: frees are forced. A copy is freed right after its last use before its value is next produced; what the
-runtime shares (views, overwritten reads) and never frees (copies nobody reads) is written into the plan.
+runtime shares (views, overwritten reads) and never frees (copies with memory of their own that nobody reads) is written
+into the plan.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class _Builder:
             if new is None:
                 continue
             self.register[write] = new
-            if write in ends and not self.problem.unread_stay:
+            if write in ends and not (self.problem.unread_stay and self.block[new] == new):
                 self._free(new)
 
     def _allocate(self, node: Node, write: int, old: dict[int, int], ends: set[int], final: bool) -> int:

@@ -47,7 +47,7 @@ class Problem:
     outputs: tuple[int, ...]
     resident: int = 0  # inputs and weights: always there, counted in every peak
     optional: frozenset[int] = frozenset()  # writes a compute may leave out when nobody reads that copy
-    unread_stay: bool = False  # the runtime never frees a copy that nobody reads (unless it was left out)
+    unread_stay: bool = False  # the runtime never frees an own copy that nobody reads (unless it was left out)
 
     def writers(self) -> list[int]:
         """The node that writes each value."""

@@ -57,6 +57,7 @@ class Settings:
     gap: float = 0.0
     seed: int = 0
     nodes: int | None = None  # of the search tree
+    enough: float | None = None  # stop once the bound has come this far
     emphasis: str = ""  # "" or "aggressive" or "fast" or "off": how hard its own heuristics try
     memory_mb: int = 1500
     verbose: bool = False
@@ -197,6 +198,8 @@ def _parameters(settings: Settings) -> dict[str, float | int | bool | str]:
         "parallel/maxnthreads": 1,
         "lp/threads": 1,
     }
+    if settings.enough is not None:
+        found["limits/dual"] = settings.enough
     if settings.nodes is not None:
         found["limits/totalnodes"] = settings.nodes
     return {**found, **settings.parameters}

@@ -104,7 +104,7 @@ def _deallocate(problem: Problem, memory: _Memory, register: int, where: str) ->
         raise IllegalPlan(f"{where}: register {register} is not held")
     if not copy.written:
         raise IllegalPlan(f"{where}: register {register} is freed before anything is written to it")
-    if problem.unread_stay and not copy.read:
+    if problem.unread_stay and not copy.read and copy.block == register:
         raise IllegalPlan(f"{where}: register {register} was never read, and the runtime keeps such copies")
     if memory.latest.get(copy.value) == register:
         del memory.latest[copy.value]

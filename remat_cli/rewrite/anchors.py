@@ -9,8 +9,7 @@ where the anchored value is computed, so that in file order the value itself is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import onnx
@@ -19,15 +18,7 @@ from onnx import helper, numpy_helper
 from remat_cli.graph import Graph
 from remat_cli.rewrite.copies import Names, Step
 
-ZERO = "__zero"
-
-
-@dataclass(frozen=True, slots=True)
-class Anchored:
-    """The steps in file order: `steps[:body]` are the plan's with its tokens, the rest are leaves."""
-
-    steps: tuple[Step, ...]
-    constants: tuple[onnx.TensorProto, ...]
+SLICED = {*range(onnx.TensorProto.FLOAT, onnx.TensorProto.UINT64 + 1), onnx.TensorProto.BFLOAT16}  # kernels exist
 
 
 def breaks(steps: Sequence[Step]) -> list[int]:
@@ -44,38 +35,37 @@ def breaks(steps: Sequence[Step]) -> list[int]:
     return found
 
 
-def anchored(graph: Graph, steps: Sequence[Step], places: Iterable[int], names: Names) -> Anchored:
-    """The steps with an anchor on each of `places`."""
-    zero = numpy_helper.from_array(np.zeros(1, dtype=np.int64), names.copy(ZERO, 1))
-    chosen = set(places)
+def anchored(graph: Graph, steps: Sequence[Step], names: Names) -> tuple[list[Step], list[onnx.TensorProto]]:
+    """The steps with an anchor after every break, in file order, and the constants that they need."""
+    zero = numpy_helper.from_array(np.zeros(1, dtype=np.int64), names.copy("__zero", 1))
+    stray = set(breaks(steps))
     outputs = set(graph.outputs)
     body: list[Step] = []
     leaves: list[Step] = []
     for index, step in enumerate(steps):
         body.append(step)
-        if index not in chosen:
-            continue
-        value = _anchorable(graph, step)
+        value = _anchorable(graph, step) if index in stray else None
         if value is None:
             continue
         tokens = _token(graph, step, value, zero.name, names)
         if value in outputs and len(tokens) == 1:
-            leaves.append(tokens[0])  # held to the end in any case
-            continue
-        body += tokens
-        leaves.append(_leaf(tokens[-1], zero.name, names))
-    return Anchored((*body, *reversed(leaves)), (zero,))
+            leaves += tokens  # the value is held to the end in any case
+        else:
+            body += tokens
+            leaves.append(_leaf(tokens[-1], zero.name, names))
+    return [*body, *reversed(leaves)], [zero] if leaves else []
 
 
 def _anchorable(graph: Graph, step: Step) -> str | None:
     """The step's smallest output that has a type a Slice takes."""
     known = [name for name in step.node.output if name and step.origin.get(name, "") in graph.values]
-    usable = [name for name in known if graph.values[step.origin[name]].dtype != onnx.TensorProto.STRING]
+    usable = [name for name in known if graph.values[step.origin[name]].dtype in SLICED]
     return min(usable, key=lambda name: graph.values[step.origin[name]].bytes, default=None)
 
 
 def _token(graph: Graph, step: Step, value: str, zero: str, names: Names) -> list[Step]:
-    steps, read = [], value
+    steps: list[Step] = []
+    read = value
     if not graph.values[step.origin[value]].shape:
         flat = names.copy(f"{value}__flat", 1)
         steps.append(_step(helper.make_node("Unsqueeze", [read, zero], [flat], name=flat)))

@@ -1,17 +1,20 @@
-"""Reshapes that keep onnxruntime's optimizers from merging a recomputation back into its original.
+"""Reshapes that keep onnxruntime's optimizers off what a plan copies.
 
 Invariant: a guard changes neither bytes nor shape and takes no memory; no two nodes of the result compute the same op
-of the same inputs.
+of the same inputs; and no value is alone with one reader where it was not so in the original.
 
 Common-subexpression elimination, on by default, merges nodes that apply one op to equal inputs; it knows two Reshapes
 apart by their constants. So the first node of every recomputed segment, whose inputs are those of an earlier copy,
 reads one of them through a Reshape to its own shape with a constant that no other guard of that value has.
+
+Fusions take a node whose result has a single reader. Where copies share out the readers of a value among them, ops that
+the original runs one by one could be fused (a Gelu, a layer norm), and give other bits. A guard is in the way there.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -32,7 +35,11 @@ class Guards:
         self.count: Counter[str] = Counter()
 
     def guarded(self, steps: Sequence[Step]) -> list[Step]:
-        """The steps, with a guard before each that repeats an earlier one."""
+        """The steps, with a guard wherever an optimizer would see what is not in the original."""
+        return self._apart(self._unmerged(steps))
+
+    def _unmerged(self, steps: Sequence[Step]) -> list[Step]:
+        """A guard before each step that repeats an earlier one."""
         seen: set[tuple[object, ...]] = set()
         origin: dict[str, str] = {}
         result: list[Step] = []
@@ -42,12 +49,24 @@ class Guards:
             if key in seen and (name := self._guardable(step, origin)):
                 guards, fresh = self._guard(name, origin.get(name, name))
                 result += guards
-                node = onnx.NodeProto()
-                node.CopyFrom(step.node)
-                rename(node, {name: fresh})
-                step = Step(node, step.op, step.origin, tuple(fresh if r == name else r for r in step.reads))
+                step = _reading(step, {name: fresh})
             seen.add(key)
             result.append(step)
+        return result
+
+    def _apart(self, steps: Sequence[Step]) -> list[Step]:
+        """A guard after each copy that has lost some of its value's several readers to other copies."""
+        outputs = set(self.graph.outputs)
+        before = Counter([*(name for op in self.graph.ops for name in op.reads), *outputs])
+        after = Counter([*(name for step in steps for name in step.reads), *outputs])
+        through: dict[str, str] = {}
+        result: list[Step] = []
+        for step in steps:
+            result.append(_reading(step, through))
+            for name, value in step.origin.items() if step.op else ():
+                if 0 < after[name] < before[value] and name not in outputs and value in self.graph.values:
+                    guards, through[name] = self._guard(name, value)
+                    result += guards
         return result
 
     def _guardable(self, step: Step, origin: dict[str, str]) -> str | None:
@@ -74,6 +93,17 @@ class Guards:
             name = self.names.copy("__shape", len(self.constants) + 1)
             self.constants[target] = numpy_helper.from_array(np.array(target, dtype=np.int64), name)
         return self.constants[target].name
+
+
+def _reading(step: Step, through: Mapping[str, str]) -> Step:
+    """The step with the values it reads renamed."""
+    changed = {name: through[name] for name in step.reads if name in through}
+    if not changed:
+        return step
+    node = onnx.NodeProto()
+    node.CopyFrom(step.node)
+    rename(node, changed)
+    return Step(node, step.op, step.origin, tuple(changed.get(name, name) for name in step.reads))
 
 
 def _identity(step: Step) -> tuple[object, ...]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from math import comb
 
+import numpy as np
+
 from solvers.baselines.chen_sqrt import ONLY_CHAINS
 from solvers.baselines.forward import forward_nodes, is_chain
 from solvers.baselines.from_checkpoints import Kept, cheapest_order, nothing_kept
@@ -34,7 +36,21 @@ def _settings(length: int) -> list[int]:
 
 
 def order_of(problem: Problem, snapshots: int) -> list[int]:
-    return cheapest_order(problem, _kept(problem, held_at_reversals(len(forward_nodes(problem)), snapshots)))
+    return cheapest_order(problem, _kept(problem, snapshot_ranges(len(forward_nodes(problem)), snapshots)))
+
+
+def snapshot_ranges(length: int, snapshots: int) -> dict[int, int]:
+    """state -> end: the state is a snapshot while ops `state` to `end` - 1 are reversed, last first."""
+    ranges: dict[int, int] = {}
+    waiting = [(0, length, snapshots)]
+    while waiting:
+        low, high, free = waiting.pop()  # reverse ops low..high - 1; state low is held, `free` snapshots may be added
+        while high - low > 1 and free:
+            middle = low + split(high - low, free)
+            ranges[middle] = high
+            waiting.append((middle, high, free - 1))
+            high = middle
+    return ranges
 
 
 def split(length: int, snapshots: int) -> int:
@@ -54,38 +70,33 @@ def _beta(snapshots: int, repeats: int) -> int:
     return comb(snapshots + repeats, snapshots)
 
 
-def held_at_reversals(length: int, snapshots: int) -> list[frozenset[int]]:
-    """For each op, the states held as snapshots when it is reversed; state 0 is always there and not counted."""
-    held: list[frozenset[int]] = [frozenset()] * length
-    waiting = [(0, length, snapshots, frozenset[int]())]
-    while waiting:
-        low, high, free, states = waiting.pop()
-        while high - low > 1 and free:
-            middle = low + split(high - low, free)
-            waiting.append((middle, high, free - 1, states | {middle}))
-            high = middle
-        held[low:high] = [states] * (high - low)
-    return held
-
-
-def _kept(problem: Problem, held: list[frozenset[int]]) -> Kept:
-    """A backward op takes part in the reversal of the last forward op that it, or one before it, reads.
-
-    A stage begins with the snapshots of the reversal before its own, and with what it shares with the stage before.
-    """
+def _kept(problem: Problem, ranges: dict[int, int]) -> Kept:
+    """A stage begins with the snapshots of the reversal it follows, and with what it shares with the stage before."""
     kept = nothing_kept(problem)
     nodes = forward_nodes(problem)
-    place = {value: at for at, index in enumerate(nodes) for value in problem.nodes[index].writes}
-    op = len(nodes) - 1
+    follows = np.array(_ops_reversed_before(problem, nodes), dtype=np.int64)
+    for state, end in ranges.items():
+        held = (follows >= state) & (follows < end)
+        for value in problem.nodes[nodes[state - 1]].writes:
+            kept[held, value] = True
     at_hand: set[int] = set()
-    results: dict[frozenset[int], list[int]] = {}
     for stage, node in enumerate(problem.nodes):
-        if held[op] not in results:
-            results[held[op]] = [value for state in held[op] for value in problem.nodes[nodes[state - 1]].writes]
-        kept[stage, results[held[op]]] = True
         kept[stage, list(at_hand.intersection(node.reads))] = True
         at_hand = {*node.reads, *node.writes}
         if node.backward:
             kept[stage + 1 :, list(node.writes)] = True
-            op = min(op, max((place[value] for value in node.reads if value in place), default=op))
     return kept
+
+
+def _ops_reversed_before(problem: Problem, nodes: list[int]) -> list[int]:
+    """For each stage, the op in whose reversal the stage before takes part: the last op that it, or an earlier backward
+    stage, reads; before the backward pass, the last op of all.
+    """
+    place = {value: at for at, index in enumerate(nodes) for value in problem.nodes[index].writes}
+    op = len(nodes) - 1
+    found: list[int] = []
+    for node in problem.nodes:
+        found.append(op)
+        if node.backward:
+            op = min(op, max((place[value] for value in node.reads if value in place), default=op))
+    return found

@@ -33,8 +33,12 @@ class Sweep:
         self.arrays = arrays_of(self.problem)
 
     @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.began
+
+    @property
     def over(self) -> bool:
-        return self.limits.stopped() or time.monotonic() - self.began > self.limits.seconds
+        return self.limits.stopped() or self.elapsed > self.limits.seconds
 
     def offer(self, order: Sequence[int]) -> tuple[int, int]:
         """Weigh a schedule, less the computes that nobody needs; says its cost and peak."""
@@ -46,7 +50,7 @@ class Sweep:
             self.leanest = (peak, cost, found)
         if peak <= self.budget and (self.best is None or (cost, peak) < self.best[:2]):
             self.best = (cost, peak, found)
-            self.limits.report(Progress(time.monotonic() - self.began, cost=cost, order=found))
+            self.limits.report(Progress(self.elapsed, cost=cost, order=found))
         return cost, peak
 
     def result(self, bound: float | None = None, notes: tuple[str, ...] = ()) -> Result:

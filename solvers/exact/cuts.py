@@ -16,9 +16,9 @@ always possible, optional writes as if they were left out unless held; values in
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import gcd
 
 from solvers.problem import Problem
@@ -54,7 +54,7 @@ def small_values(problem: Problem, budget: int, share: float) -> frozenset[int]:
 def build(problem: Problem, budget: int, taus: Sequence[int], free: frozenset[int], scale: float) -> Cuts:
     """The relaxation at these boundaries; costs are divided by `scale`."""
     edges = (-1, *sorted(taus), len(problem.nodes) - 1)
-    groups = tuple(range(low + 1, high + 1) for low, high in itertools.pairwise(edges))
+    groups = tuple(range(low + 1, high + 1) for low, high in pairwise(edges))
     cuts = Cuts(
         problem, problem.writers(), edges[1:-1], groups, free, Program(), [{} for _ in groups], [{} for _ in groups]
     )

@@ -166,7 +166,10 @@ def _writes_of(arrays: Arrays, node: int) -> Ints:
 
 @njit(cache=True, nogil=True)
 def _all_live(arrays: Arrays, walk: _Walk, node: int) -> bool:
-    return all(walk.live[value] for value in _reads_of(arrays, node))
+    missing = 0
+    for value in _reads_of(arrays, node):
+        missing += not walk.live[value]
+    return missing == 0
 
 
 @njit(cache=True, nogil=True)

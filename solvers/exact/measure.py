@@ -89,6 +89,7 @@ def memory_of(arrays: Arrays, order: Ints) -> Ints:
         first, last = arrays.reads_at[node], arrays.reads_at[node + 1]
         wrote = at[step] + last - first
         fresh = np.full(arrays.writes_at[node + 1] - arrays.writes_at[node], -1, np.int64)
+        lent = np.zeros(len(fresh), np.bool_)  # in memory that was there before
         for k in range(arrays.writes_at[node], arrays.writes_at[node + 1]):
             place = k - arrays.writes_at[node]
             value = arrays.writes[k]
@@ -112,6 +113,7 @@ def memory_of(arrays: Arrays, order: Ints) -> Ints:
                         if dies:
                             shared, own = block[read], 0
                             break
+            lent[place] = shared >= 0
             if shared < 0:
                 shared = blocks
                 blocks += 1
@@ -128,7 +130,7 @@ def memory_of(arrays: Arrays, order: Ints) -> Ints:
             if fresh[place] < 0:
                 continue
             block[arrays.writes[k]] = fresh[place]
-            if ends[wrote + place] and not arrays.unread_stay:
+            if ends[wrote + place] and (lent[place] or not arrays.unread_stay):
                 used -= _release(fresh[place], held, holders)
     return memory
 

@@ -1,12 +1,12 @@
-"""Checkmate's question, answered with a proof: the cheapest recomputation that fits, for the order of first computes given.
+"""Checkmate's question answered with a proof: the cheapest recomputation that fits, for the given first computes.
 
 One anytime loop. Eviction walks give schedules at once; cuts in time give a bound and say what to hold across each
-boundary, which guides further walks; boundaries are added where the relaxation's answer does not fit, until schedule and
-bound meet. (P. Jain et al., "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020; its
-program stands in `milp_paper`.)
+boundary, which guides further walks; boundaries are added where the relaxation's answer does not fit, until schedule
+and bound meet. (P. Jain et al., "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys
+2020, pose the question.)
 
-Invariant: the bound holds for every schedule that first computes the nodes in the order given, wherever and however often
-it recomputes, and the schedules returned are of that class.
+Invariant: the bound holds for every schedule that first computes the nodes in the order given, wherever and however
+often it recomputes, and the schedules returned are of that class.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Hunt:
         """A cost is the total and some multiple of what all costs have in common."""
         if bound == float("inf"):
             return
-        steps = ceil((bound - self.total) / self.unit - 1e-6 * max(1.0, bound / self.total))
+        steps = ceil((bound - self.total) / self.unit - 1e-6)
         raised = self.total + max(0, steps) * self.unit
         if raised > self.bound:
             self.bound = raised
@@ -127,7 +127,13 @@ class Hunt:
 
     def relax(self, cuts: Cuts, scale: float) -> scip.Answer:
         starts = [] if self.best.order is None else [project(cuts, list(map(int, self.best.order)))]
-        settings = scip.Settings(seconds=self.left(), gap=self.limits.gap / 4, seed=self.limits.seed, parameters={})
+        cost = self.best.cost
+        settings = scip.Settings(
+            seconds=self.left(),
+            gap=self.limits.gap / 4,
+            seed=self.limits.seed,
+            enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / scale,
+        )
         cuts.program.offset = self.total / scale
         answer = scip.solve(cuts.program, settings, starts, stopped=self.limits.stopped)
         return replace(answer, bound=answer.bound - cuts.program.offset)

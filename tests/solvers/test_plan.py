@@ -113,6 +113,18 @@ def test_unread_copies_stay_where_the_runtime_keeps_them() -> None:
     assert evaluate(left_out, (0, 1, 2))[1].memory == (1, 5, 8)
 
 
+def test_unread_copies_in_shared_memory_go_with_it() -> None:
+    """As measured in ONNX Runtime: only a copy with memory of its own stays when nobody reads it."""
+    view = (Node(1, (), (0,)), Node(0, (0,), (1,), views=((1, 0),)), Node(1, (), (2,)))
+    over = (Node(1, (), (0,)), Node(1, (0,), (1,), overwrites=((1, 0),)), Node(1, (), (2,)))
+    own = (Node(1, (), (0,)), Node(1, (0,), (1,)), Node(1, (), (2,)))
+    memory = {
+        name: evaluate(Problem(nodes, (8, 8, 4), (2,), unread_stay=True), (0, 1, 2))[1].memory
+        for name, nodes in {"view": view, "over": over, "own": own}.items()
+    }
+    assert memory == {"view": (8, 8, 4), "over": (8, 8, 4), "own": (8, 16, 12)}
+
+
 ILLEGAL = {
     "reads what is not there": (Allocate(1, 1, 10), Compute(1, (1,))),
     "writes without a place": (Compute(0, (1,)),),

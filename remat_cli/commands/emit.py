@@ -1,0 +1,25 @@
+"""`remat emit`: a plan becomes an ONNX model that runs that way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from remat_cli import options
+
+
+@click.command()
+@click.argument("plan", type=options.FILE)
+@options.output
+@options.as_json
+@options.quiet
+def command(plan: Path, output: Path | None, as_json: bool, quiet: bool) -> None:
+    """Rewrite the model of PLAN: its computes in order, clones for what is computed again.
+
+    One file keeps both promises: the plan exactly in the strict session, whose options are printed, and the plan's
+    order and clones under onnxruntime's default options.
+    """
+    from remat_cli import emitting
+
+    emitting.run(plan, output, as_json, quiet)

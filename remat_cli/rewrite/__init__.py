@@ -1,0 +1,79 @@
+"""A plan becomes an ONNX model: clones for what is computed again, in an order that holds in both session types.
+
+Invariant: inputs, outputs, opsets, initializers and metadata are the original's; results are bit for bit the same. One
+file serves both promises: what keeps the order by default takes no memory where the file's own order is followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from remat_cli.graph import Graph
+from remat_cli.planfile import Promise
+from remat_cli.rewrite.anchors import anchored
+from remat_cli.rewrite.copies import Names, Run, Step, copies, infos
+from remat_cli.rewrite.guards import Guards
+from remat_cli.rewrite.predict import promise
+from solvers.plan import Compute, Plan
+from solvers.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    model: onnx.ModelProto
+    promise: Promise
+    baseline: Promise  # the same of the original, in its file's order
+    clones: int
+    guards: int
+    anchors: int
+
+
+def rewrite(graph: Graph, problem: Problem, plan: Plan) -> Rewritten:
+    """The model that runs `plan`, and what it needs in each session type."""
+    runs = [
+        Run(graph.ops[statement.node], tuple(register is not None for register in statement.registers))
+        for statement in plan.statements
+        if isinstance(statement, Compute)
+    ]
+    names = Names(graph)
+    plain = copies(graph, runs, names)
+    guards = Guards(graph, names)
+    guarded = guards.guarded(plain)
+    steps, zero = anchored(graph, guarded, names)
+    constants = [*guards.constants.values(), *zero]
+    model = _model(graph, steps, constants)
+    return Rewritten(
+        model=model,
+        promise=promise(graph, problem, steps, _size(constants)),
+        baseline=_baseline(graph, problem),
+        clones=len(plain) - len({run.op.name for run in runs}),
+        guards=len(guarded) - len(plain),
+        anchors=len(steps) - len(guarded),
+    )
+
+
+def _baseline(graph: Graph, problem: Problem) -> Promise:
+    runs = [Run(op, (True,) * len(op.writes)) for op in graph.ops]
+    return promise(graph, problem, copies(graph, runs, Names(graph)), 0)
+
+
+def _size(constants: Sequence[onnx.TensorProto]) -> int:
+    return sum(len(constant.raw_data) for constant in constants)
+
+
+def _model(graph: Graph, steps: Sequence[Step], constants: Sequence[onnx.TensorProto]) -> onnx.ModelProto:
+    model = onnx.ModelProto()
+    model.CopyFrom(graph.model)
+    fixed = [node for node in graph.model.graph.node if node.op_type == "Constant"]
+    made = {name for step in steps for name in step.node.output}
+    known = {entry.name for entry in graph.model.graph.value_info}
+    gone = {name for op in graph.ops for name in op.writes if name not in made}
+    kept = [entry for entry in graph.model.graph.value_info if entry.name not in gone]
+    del model.graph.node[:], model.graph.value_info[:]
+    model.graph.node.extend([*fixed, *(step.node for step in steps)])
+    model.graph.value_info.extend([*kept, *infos(graph, steps, known)])
+    model.graph.initializer.extend(constants)
+    return model

@@ -1,0 +1,94 @@
+"""Sessions of onnxruntime in which a rewritten model keeps its promises.
+
+Invariant: `strict` options follow the file's order node by node, keep every clone, free every value after its last
+reader and hold no second copy of a weight; results are those of the original model in the same session, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from remat_cli.errors import Usage
+
+PYTHON = """\
+options = onnxruntime.SessionOptions()
+options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
+options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+options.enable_mem_reuse = options.enable_mem_pattern = False
+options.add_session_config_entry("session.disable_prepacking", "1")  # else constant weights are held twice"""
+
+CPP = """\
+Ort::SessionOptions options;  // the C API cannot choose the order; the model's anchors bring it
+options.SetExecutionMode(ORT_SEQUENTIAL);
+options.SetGraphOptimizationLevel(ORT_DISABLE_ALL);
+options.DisableMemPattern();  // buffers are still reused: the promise is that of default options
+options.AddConfigEntry("session.disable_prepacking", "1");"""
+
+PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+
+
+def strict_options() -> Any:
+    """The options that `PYTHON` spells out."""
+    ort = quiet_runtime()
+    options = ort.SessionOptions()
+    options.execution_order = ort.ExecutionOrder.PRIORITY_BASED
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.enable_mem_reuse = options.enable_mem_pattern = False
+    options.add_session_config_entry("session.disable_prepacking", "1")
+    return options
+
+
+def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider",), budget: int | None = None) -> Any:
+    """A strict session on a rewritten model.
+
+    `budget`: bytes that its arena may not exceed, a hard cap: a run over it fails. Inputs and large weights lie outside
+    of the arena on a CPU. A CPU arena is the process's: the first session made with a budget sets it for all others.
+    """
+    ort = quiet_runtime()
+    options = strict_options()
+    if budget is not None:
+        if budget <= 0:
+            raise Usage(f"an arena of {budget} bytes holds nothing")
+        providers = [_capped(provider, budget) for provider in providers]
+        if any(_name(provider) == PROVIDERS["cpu"] for provider in providers):
+            cap_arena(budget)
+            options.add_session_config_entry("session.use_env_allocators", "1")
+    return ort.InferenceSession(str(path), options, providers=list(providers))
+
+
+def cap_arena(budget: int | None) -> None:
+    """Make the process's CPU arena one region of at most `budget` bytes; None: no cap, and the same bookkeeping.
+
+    `max_dead_bytes_per_chunk` makes the arena split every chunk it hands out, so that a tensor takes what it asked for,
+    rounded up to 256 bytes, and no more.
+    """
+    ort = quiet_runtime()
+    settings = {"arena_extend_strategy": 0, "max_dead_bytes_per_chunk": 1}
+    if budget is not None:
+        settings |= {"max_mem": budget, "initial_chunk_size_bytes": budget}
+    memory = ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
+    ort.create_and_register_allocator(memory, ort.OrtArenaCfg(settings))
+
+
+def quiet_runtime() -> Any:
+    """onnxruntime, sending nothing home and saying nothing of its own."""
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    onnxruntime.set_default_logger_severity(4)
+    return onnxruntime
+
+
+def _name(provider: Any) -> str:
+    return provider if isinstance(provider, str) else provider[0]
+
+
+def _capped(provider: Any, budget: int) -> Any:
+    """A CUDA provider with its arena capped; the arena grows by what is asked for, not by powers of two."""
+    name = _name(provider)
+    if name != PROVIDERS["cuda"]:
+        return provider
+    given = {} if isinstance(provider, str) else dict(provider[1])
+    return name, {"arena_extend_strategy": "kSameAsRequested", **given, "gpu_mem_limit": str(budget)}

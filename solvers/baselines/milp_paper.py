@@ -1,0 +1,61 @@
+"""`milp-paper`: Checkmate's program as printed (arXiv 1910.02653, section 4), to be compared with; slow.
+
+Invariant: bounds and optimality hold for schedules of the paper's form: first computes in the given order, and no op
+more than `splits` times between two of them. Finding none of that form proves nothing about others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+from solvers.baselines import linearized_greedy, recompute_all
+from solvers.baselines.paper_program import PaperProgram
+from solvers.baselines.paper_start import start_of
+from solvers.baselines.sweep import Sweep
+from solvers.problem import Limits, Problem, Result, Status
+from solvers.scip import Settings
+from solvers.scip import solve as solve_program
+
+LARGEST = 40_000_000  # entries of R over all stages that are worth building
+
+
+def solve(problem: Problem, budget: int, limits: Limits, splits: int = 1, no_stages: bool = False) -> Result:
+    """`splits`: into how many parts each stage is cut; `no_stages`: the unpartitioned program."""
+    sweep = Sweep(problem, budget, limits)
+    _offer_heuristics(sweep)
+    if len(problem.nodes) ** 2 * splits > LARGEST or sweep.over:
+        return sweep.result(notes=("the paper's program would be too large to build",))
+    paper = PaperProgram(problem, budget, stages=not no_stages, splits=splits)
+    starts = [start_of(paper, sweep.best[2])] if sweep.best and not no_stages else []
+    left = limits.seconds - sweep.elapsed
+    settings = Settings(left, limits.gap, limits.seed)
+    answer = solve_program(paper.program, settings, starts, stopped=limits.stopped)
+    note = _form(splits, no_stages)
+    if answer.status is Status.INFEASIBLE:
+        return replace(sweep.result(), notes=("no schedule of the paper's form fits; others may", note))
+    if answer.values is not None:
+        sweep.offer(paper.order(answer.values))
+    bound = answer.bound * paper.cost_unit if answer.bound > -inf else None
+    result = sweep.result(bound, (note,))
+    if result.status is Status.FEASIBLE and answer.status is Status.OPTIMAL:
+        return replace(result, status=Status.OPTIMAL)
+    return result
+
+
+def _offer_heuristics(sweep: Sweep) -> None:
+    """Something to start from, so that large graphs get a plan though the program is out of reach."""
+    for method in (linearized_greedy, recompute_all):
+        order = method.solve(sweep.problem, sweep.budget, replace(sweep.limits, seconds=sweep.limits.seconds / 4)).order
+        if order is not None:
+            sweep.offer(order)
+
+
+def _form(splits: int, no_stages: bool) -> str:
+    if no_stages:
+        return "the bound covers schedules that run through all ops in the given order, as often as there are ops"
+    times = "once" if splits == 1 else f"{splits} times"
+    return (
+        "the bound covers schedules of the paper's form: ops first computed in the given order, "
+        f"and none computed again more than {times} between two first computes"
+    )

@@ -1,0 +1,210 @@
+"""The joint graph of a training step, as the fusion-aware minimum cut sees it, and which of its values may be rebuilt.
+
+Yu and He, "Transcending runtime-memory tradeoffs in checkpointing by being fusion aware" (MLSys 2023), section 3, with
+the rules by which PyTorch applies it. Invariant: vertices stand in topological order; classes follow from structure.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+FAR = 10**9  # the distance of what the backward pass never reaches
+LONG_CHAIN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex:
+    """One value, or an op of several values (then no tensor itself). `reads`: vertices; `arguments`: with repeats."""
+
+    bytes: int
+    reads: tuple[int, ...]
+    tensor: bool = True
+    fusible: bool = False
+    concat: bool = False
+    view: bool = False
+    recomputable: bool = False
+    random: bool = False
+    compute: bool = False
+    given: bool = False  # an input of the step: there from the start, never computed
+    free: bool = False  # a parameter, alive throughout: costs nothing to save
+    tangent: bool = False
+    element: bool = False  # picks one value out of an op of several
+    arguments: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Which of PyTorch's five bans are on."""
+
+    used_far_apart: bool = True
+    long_chains: bool = True
+    materialized_backward: bool = True
+    not_listed: bool = True
+    reductions: bool = True
+
+
+DEFAULT = Options()
+AGGRESSIVE = Options(used_far_apart=False, long_chains=False, materialized_backward=False, not_listed=False)
+
+
+class Joint:
+    """Vertices with their users and classes: forward, backward's own, and what follows from the tangents."""
+
+    def __init__(
+        self,
+        vertices: Sequence[Vertex],
+        forward_outputs: Sequence[int],
+        backward_outputs: Sequence[int],
+        outputs: Collection[int] | None = None,
+    ) -> None:
+        """`outputs`: what leaves the step, where that is not all that the two lists name."""
+        self.vertices = tuple(vertices)
+        self.outputs = set(outputs) if outputs is not None else {*forward_outputs, *backward_outputs}
+        self.users: list[list[int]] = [[] for _ in vertices]
+        for index, vertex in enumerate(vertices):
+            for read in dict.fromkeys(vertex.reads):
+                self.users[read].append(index)
+        self.closure = [vertex.tangent for vertex in vertices]  # reached from the tangents
+        for index, vertex in enumerate(vertices):
+            self.closure[index] = self.closure[index] or any(self.closure[read] for read in vertex.reads)
+        self.forward = self._forward(forward_outputs)
+        self.backward = [closed or i in set(backward_outputs) for i, closed in enumerate(self.closure)]
+        self.distance = self._distances()
+        self.rank = [-1] * len(vertices)  # place among the forward vertices
+        for place, index in enumerate(index for index, there in enumerate(self.forward) if there):
+            self.rank[index] = place
+
+    def _forward(self, outputs: Sequence[int]) -> list[bool]:
+        found = [vertex.given and not vertex.tangent for vertex in self.vertices]
+        for index in outputs:
+            found[index] = True
+        for index in range(len(self.vertices) - 1, -1, -1):
+            if found[index]:
+                for read in self.vertices[index].reads:
+                    found[read] = True
+        return found
+
+    def _distances(self) -> list[int]:
+        """How many steps from the backward pass: 0 in it, else one more than the nearest user."""
+        distance = [0] * len(self.vertices)
+        for index in range(len(self.vertices) - 1, -1, -1):
+            if self.forward[index]:
+                distance[index] = min([FAR, *(distance[user] + 1 for user in self.users[index])])
+        return distance
+
+    def fuses(self, first: int, second: int) -> bool:
+        """Whether `second` can run in the kernel that makes `first`: anything can be written into a concatenation."""
+        user = self.vertices[second]
+        return user.concat or (self.vertices[first].fusible and user.fusible)
+
+    def materialized(self, index: int) -> bool:
+        """Whether the value is written to memory even if nobody saves it."""
+        if self.vertices[index].given or index in self.outputs:
+            return True
+        return not all(self.fuses(index, user) for user in self.users[index])
+
+
+def weight(joint: Joint, index: int) -> int | None:
+    """What saving the value costs: bytes, biased towards the backward pass, twice if it is not written anyway."""
+    vertex = joint.vertices[index]
+    if not vertex.tensor:
+        return None
+    if vertex.free:
+        return 0
+    bytes_ = int(vertex.bytes * 1.1 ** max(min(joint.distance[index], 100), 1))
+    return bytes_ if joint.materialized(index) else 2 * bytes_
+
+
+def banned(joint: Joint, options: Options) -> set[int]:
+    """The values that must not be computed again. A view never is: it takes no computing."""
+    found: set[int] = set()
+    for index, vertex in enumerate(joint.vertices):
+        if joint.closure[index] or vertex.view:
+            continue
+        if vertex.given or (joint.forward[index] and _is_banned(joint, index, options)):
+            found.add(index)
+    if options.used_far_apart:
+        _ban_used_far_apart(joint, found)
+    if options.long_chains:
+        _ban_long_chains(joint, found)
+    return found
+
+
+def _is_banned(joint: Joint, index: int, options: Options) -> bool:
+    vertex = joint.vertices[index]
+    if vertex.element:
+        return False
+    if vertex.random or vertex.compute or (options.not_listed and not vertex.recomputable):
+        return True
+    if options.materialized_backward and _materialized_backward(joint, index):
+        return True
+    read = sum(joint.vertices[argument].bytes for argument in vertex.arguments)
+    return options.reductions and vertex.bytes * 4 < read
+
+
+def _materialized_backward(joint: Joint, index: int) -> bool:
+    """Whether the backward pass reads the value, or a view of it, in an op that it cannot fuse with."""
+    look, seen = [index], {index}
+    while look:
+        at = look.pop()
+        if at in joint.outputs:
+            return True
+        for user in joint.users[at]:
+            if not joint.forward[user] and not joint.fuses(at, user):
+                return True
+            if joint.vertices[user].view and user not in seen:
+                seen.add(user)
+                look.append(user)
+    return False
+
+
+def _ban_used_far_apart(joint: Joint, found: set[int]) -> None:
+    """A fusible user beyond the first use that cannot fuse would keep the value waiting: rather save that user."""
+    for index, there in enumerate(joint.forward):
+        users = [user for user in joint.users[index] if joint.forward[user]] if there else []
+        if not users:
+            continue
+        first = _first_unfusible(joint, users, max(joint.rank[user] for user in users))
+        for user in users:
+            if joint.rank[user] > first and joint.fuses(index, user) and not joint.vertices[user].view:
+                found.add(user)
+
+
+def _first_unfusible(joint: Joint, start: Sequence[int], limit: int) -> int:
+    queue = [(joint.rank[index], index, True) for index in start]
+    heapq.heapify(queue)
+    seen = set(queue)
+    while queue:
+        rank, index, fused = heapq.heappop(queue)
+        if not fused:
+            return rank
+        for user in joint.users[index]:
+            if joint.forward[user] and joint.rank[user] <= limit:
+                entry = (joint.rank[user], user, joint.fuses(index, user))
+                if entry not in seen:
+                    seen.add(entry)
+                    heapq.heappush(queue, entry)
+    return limit
+
+
+def _ban_long_chains(joint: Joint, found: set[int]) -> None:
+    """A fusible chain that goes on beyond a hundred ops is cut."""
+    visited: set[int] = set()
+    for start, there in enumerate(joint.forward):
+        if not there:
+            continue
+        queue = [(joint.rank[start], start)]
+        while queue:
+            rank, at = heapq.heappop(queue)
+            if at in visited:
+                continue
+            visited.add(at)
+            if rank > joint.rank[start] + LONG_CHAIN and not queue:
+                if not joint.vertices[at].view:
+                    found.add(at)
+                break
+            for user in joint.users[at]:
+                if joint.forward[user] and joint.fuses(at, user) and user not in found:
+                    heapq.heappush(queue, (joint.rank[user], user))
