@@ -36,7 +36,7 @@ def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str
         sizes=tuple(graph.values[name].bytes for name in values),
         outputs=outputs,
         resident=graph.resident,
-        optional=frozenset(optional.difference(outputs)),
+        optional=frozenset(optional),
         unread_stay=True,
     )
     return Named(problem, tuple(op.name for op in graph.ops), values)

@@ -13,7 +13,6 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from profiles import survey
 from profiles.feeds import draw, index_bound, needs_positive
 from profiles.signature import Signature, Tensor, attributes_of
 from profiles.survey import Ops
@@ -113,8 +112,3 @@ def _uses(name: str, readers: Mapping[str, list[tuple[Op, int]]]) -> Iterator[tu
         yield op, place
         if place == 0 and (op.op_type in semantics.VIEWS or op.op_type == "Cast"):
             yield from _uses(op.outputs[0], readers)
-
-
-def estimated(graph: Graph, where: str = "cpu") -> dict[str, tuple[int, int]]:
-    """Time and workspace of each op from paper, for when nothing was measured."""
-    return {name: (cost.ns, cost.workspace) for name, cost in survey.estimated(ops_of(graph), where).items()}

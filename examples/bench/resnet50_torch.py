@@ -39,7 +39,9 @@ class ResNet50(nn.Module):
             width = 64 << stage
             strides = [2 if stage else 1] + [1] * (blocks - 1)
             inputs = [before] + [4 * width] * (blocks - 1)
-            setattr(self, f"layer{stage + 1}", nn.Sequential(*(Bottleneck(b, width, s) for b, s in zip(inputs, strides))))
+            setattr(
+                self, f"layer{stage + 1}", nn.Sequential(*(Bottleneck(b, width, s) for b, s in zip(inputs, strides)))
+            )
             before = 4 * width
         self.fc = nn.Linear(2048, 1000)
 

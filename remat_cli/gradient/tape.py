@@ -87,6 +87,7 @@ class Tape:
         self.types: dict[str, onnx.TypeProto] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.steps: list[Step] = []
+        self.reshaped: dict[str, Tensor] = {}  # what a Reshape emitted here reads, so that chains of them collapse
         self._memo: dict[tuple, tuple[str, ...]] = {}
         self._pool: dict[tuple, str] = {}
         self._names: Counter[str] = Counter()

@@ -15,6 +15,7 @@ import onnx
 from remat_cli.errors import BadInput
 from remat_cli.graph import Graph, Op
 from remat_cli.ingest.dims import bind, refuse_unused
+from remat_cli.ingest.expand import expand
 from remat_cli.ingest.load import load
 from remat_cli.ingest.names import captures, name_nodes, sort_nodes
 from remat_cli.ingest.phases import backward_ops
@@ -28,8 +29,10 @@ def ingest(path: Path, dims: Mapping[str, int] | None = None) -> Graph:
 
 
 def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping[str, int] | None = None) -> Graph:
-    """The graph of a model in memory, which is changed in place; `path` is what errors and plans call it."""
+    """The graph of a model in memory, which may be changed; `path` is what errors and plans call it."""
     bound = bind(model, dims or {}, path)
+    sort_nodes(model.graph, path)
+    model = expand(model, path)
     proto = model.graph
     sort_nodes(proto, path)
     name_nodes(proto)

@@ -43,6 +43,18 @@ def fold(
         return None
 
 
+def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """What a Constant node holds; None if that is sparse, or text."""
+    kinds = {"value_int": np.int64, "value_ints": np.int64, "value_float": np.float32, "value_floats": np.float32}
+    for attribute in node.attribute:
+        if attribute.name == "value":
+            return attribute.t
+        if attribute.name in kinds:
+            array = np.array(helper.get_attribute_value(attribute), kinds[attribute.name])
+            return onnx.numpy_helper.from_array(array)
+    return None
+
+
 def _divide(_: Attributes, a: Sequence[Array]) -> Array:
     """Integers divide towards zero, as in C."""
     exact: Array = a[0] / a[1]

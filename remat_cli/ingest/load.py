@@ -1,10 +1,7 @@
-"""A model file read and checked as far as possible without knowing its ops; local functions are inlined.
+"""A model file read and checked as far as possible without knowing its ops.
 
-Invariant: what comes back has a graph, opsets we understand, at least one writer and at most one for every name, and
-external tensors (left where they are) that lie whole inside the model's folder.
-
-ONNX Runtime inlines model-local functions before it decides on an order, so a plan can only promise an order for a
-model whose functions are inlined already.
+Invariant: what comes back has a graph, opsets we understand, and external tensors (left where they are) that lie whole
+inside the model's folder.
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import onnx
-import onnx.inliner
 from google.protobuf.message import DecodeError
 
 from remat_cli.errors import BadInput
@@ -37,7 +33,7 @@ def load(path: Path) -> tuple[onnx.ModelProto, str]:
     for tensor in tensors(model):
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             _check_external(tensor, path)
-    return _inline(model, path), hashlib.sha256(content).hexdigest()
+    return model, hashlib.sha256(content).hexdigest()
 
 
 def _check_header(model: onnx.ModelProto, path: Path) -> None:
@@ -55,15 +51,6 @@ def _check_header(model: onnx.ModelProto, path: Path) -> None:
         )
     if version > newest:
         raise BadInput(f"{path} uses opset {version}; the onnx package here knows {newest}: install a newer onnx")
-
-
-def _inline(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
-    if not model.functions:
-        return model
-    try:
-        return onnx.inliner.inline_local_functions(model)
-    except (RuntimeError, ValueError) as error:
-        raise BadInput(f"{path}: its model-local functions cannot be inlined: {_first_line(error)}") from error
 
 
 def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
@@ -112,7 +99,3 @@ def _check_external(tensor: onnx.TensorProto, path: Path) -> None:
         raise BadInput(f"{where} has an offset or length that is not a number") from error
     if not file.is_file() or end > size:
         raise BadInput(f"{where} should end at byte {end} of {location!r}, which has {size}; the file is truncated")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -14,13 +14,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
-from onnx.external_data_helper import load_external_data_for_tensor
 
 from remat_cli.errors import BadInput
 from remat_cli.graph import Value
-from remat_cli.ingest.constants import SMALL, fold
+from remat_cli.ingest.constants import SMALL, constant_tensor, fold
 from remat_cli.ingest.names import captures, subgraphs
-from remat_cli.ingest.rules import ALIASES, RULES, Call, Type
+from remat_cli.ingest.rules import ALIASES, BLOCKED, RULES, Call, Type
 
 INFERENCE_ERRORS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError)
 
@@ -72,8 +71,6 @@ class _Walk:
             self.types[value.name] = _static(value.type) or _scalar(value.type)
         for tensor in model.graph.initializer:
             self._store(tensor.name, tensor)
-        for value in model.graph.input:  # an initializer that is an input too is only a default
-            self.constants.pop(value.name, None)
         for sparse in model.graph.sparse_initializer:
             self.types[sparse.values.name] = (sparse.values.data_type, tuple(sparse.dims))
         declared = ((v.name, v.type) for v in (*model.graph.value_info, *model.graph.output))
@@ -81,16 +78,12 @@ class _Walk:
 
     def _store(self, name: str, tensor: onnx.TensorProto) -> None:
         self.types[name] = (tensor.data_type, tuple(tensor.dims))
-        if prod(tensor.dims) <= SMALL and tensor.data_type != onnx.TensorProto.STRING:
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                copy = onnx.TensorProto()
-                copy.CopyFrom(tensor)
-                load_external_data_for_tensor(copy, str(self.path.parent))
-                tensor = copy
-            try:
-                self.constants[name] = numpy_helper.to_array(tensor)
-            except ValueError as error:
-                raise BadInput(f"{self.path}: tensor {name!r} does not hold what its shape says: {error}") from error
+        if prod(tensor.dims) > SMALL or tensor.data_type == onnx.TensorProto.STRING:
+            return
+        try:
+            self.constants[name] = numpy_helper.to_array(tensor, str(self.path.parent))
+        except (ValueError, OSError, onnx.checker.ValidationError) as error:
+            raise BadInput(f"{self.path}: tensor {name!r} does not hold what its shape says: {error}") from error
 
     def visit(self, node: onnx.NodeProto) -> None:
         """Find the types of the node's outputs, and their content if it is constant and small."""
@@ -108,11 +101,9 @@ class _Walk:
 
     def _types_of(self, node: onnx.NodeProto) -> tuple[dict[int, tuple[int, tuple[int | None, ...]]], str]:
         """For each output a type, unknown dimensions None; and what onnx had against the node."""
-        if node.op_type == "Constant" and not node.domain:
-            constant = next((a.t for a in node.attribute if a.name == "value"), None)
-            if constant is not None:
-                self._store(node.output[0], constant)
-                return {0: self.types[node.output[0]]}, ""
+        if node.op_type == "Constant" and (tensor := constant_tensor(node)) is not None:
+            self._store(node.output[0], tensor)
+            return {0: self.types[node.output[0]]}, ""
         rule = RULES.get(node.op_type)
         if rule is not None:
             call = Call(node, self.types, self.constants, self.makers)
@@ -150,18 +141,18 @@ class _Walk:
         return types
 
     def _schema(self, node: onnx.NodeProto) -> tuple[onnx.defs.OpSchema | None, onnx.NodeProto]:
-        """The node's schema; for one that only adds to a standard op, the standard op."""
+        """The node's schema; for one that only adds to a standard op, the standard op and its schema."""
         domain = "" if node.domain == "ai.onnx" else node.domain
-        if node.op_type in ALIASES:
-            plain = onnx.NodeProto()
-            plain.CopyFrom(node)
-            plain.op_type, inputs, plain.domain = *ALIASES[node.op_type], ""
-            del plain.input[inputs:], plain.attribute[:]
-            schema = _find_schema(plain.op_type, self.opsets.get("", OPSET), "")
-            assert schema is not None, plain.op_type
-            plain.attribute.extend(a for a in node.attribute if a.name in schema.attributes)
-            return schema, plain
-        return _find_schema(node.op_type, self.opsets.get(domain, 1), domain), node
+        if node.op_type not in ALIASES and domain != BLOCKED:
+            return _find_schema(node.op_type, self.opsets.get(domain, 1), domain), node
+        op_type, inputs = ALIASES.get(node.op_type, (node.op_type, 3))
+        schema = _find_schema(op_type, self.opsets.get("", OPSET), "")
+        if schema is None:
+            return None, node
+        attributes = [a for a in node.attribute if a.name in schema.attributes]
+        plain = helper.make_node(op_type, node.input[:inputs], node.output, name=node.name)
+        plain.attribute.extend(attributes)
+        return schema, plain
 
     def _ask_for_subgraphs(self, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
         """A model of this one node, all it reads as inputs or initializers, through onnx's whole-graph inference."""

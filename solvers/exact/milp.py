@@ -127,7 +127,13 @@ class Hunt:
 
     def relax(self, cuts: Cuts, scale: float) -> scip.Answer:
         starts = [] if self.best.order is None else [project(cuts, list(map(int, self.best.order)))]
-        settings = scip.Settings(seconds=self.left(), gap=self.limits.gap / 4, seed=self.limits.seed, parameters={})
+        cost = self.best.cost
+        settings = scip.Settings(
+            seconds=self.left(),
+            gap=self.limits.gap / 4,
+            seed=self.limits.seed,
+            enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / scale,
+        )
         cuts.program.offset = self.total / scale
         answer = scip.solve(cuts.program, settings, starts, stopped=self.limits.stopped)
         return replace(answer, bound=answer.bound - cuts.program.offset)
