@@ -16,14 +16,12 @@ from typing import Any
 from profiles.device import Device
 from profiles.measure import Timing
 
-EDITION = 2  # of what is measured: lines of an older edition mean something else
-
 
 class Cache:
     """Timings by signature key, refusals by signature key, and whole-graph runs by the graph's key."""
 
     def __init__(self, device: Device, folder: Path | None, fresh: bool = False) -> None:
-        self.path = folder / f"{device.kind}-{device.key}-{EDITION}.jsonl" if folder else None
+        self.path = folder / f"{device.kind}-{device.key}.jsonl" if folder else None
         self.timings: dict[str, Timing] = {}
         self.refusals: dict[str, str] = {}
         self.wholes: dict[str, dict[str, Any]] = {}
