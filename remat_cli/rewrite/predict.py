@@ -5,9 +5,9 @@ Invariant: the strict figure is `simulate`'s for the very nodes that were writte
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from remat_cli.graph import Graph
+from remat_cli.graph import Graph, Op
 from remat_cli.planfile import Promise
 from remat_cli.rewrite.copies import Step
 from remat_cli.rewrite.orders import default_order, edges, strict_order
@@ -29,6 +29,7 @@ class Prediction:
         self.names = [name for step in steps for name in step.node.output if name]
         self.number = {name: index for index, name in enumerate(self.names)}
         origin = {name: value for step in steps for name, value in step.origin.items()}
+        self.values = [name for op in graph.ops for name in op.writes]
         tensors = [graph.values[origin[name]] if name in origin else None for name in self.names]
         self.shapes = [(t.shape, t.bytes) if t else None for t in tensors]
         added = {name: step.bytes for step in steps for name in step.node.output}
@@ -53,10 +54,20 @@ class Prediction:
         if asked is None or step.op is None:
             shares = step.node.op_type in ("Reshape", "Unsqueeze")
             return Node(0, reads, writes, views=((writes[0], self.number.get(step.reads[0], RESIDENT)),) * shares)
-        first = self.number.get(step.node.input[0], RESIDENT) if step.node.input else RESIDENT
-        shares = tuple((writes[0], first) for _ in asked.views[:1])
-        over = tuple((writes[0], first) for _ in asked.overwrites[:1] if first != RESIDENT)
+        shares, over = (tuple(self._pairs(step, step.op, pairs)) for pairs in (asked.views, asked.overwrites))
         return Node(0, reads, writes, asked.workspace, views=shares, overwrites=over)
+
+    def _pairs(self, step: Step, op: Op, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """The op's (write, read) pairs in the numbers of this copy; writes that are left out share nothing."""
+        made = {value: self.number[name] for name, value in step.origin.items()}
+        for write, read in pairs:
+            if self.values[write] not in made:
+                continue
+            if read == RESIDENT:
+                yield made[self.values[write]], RESIDENT
+            else:
+                place = op.inputs.index(self.values[read])
+                yield made[self.values[write]], self.number[step.node.input[place]]
 
     def promise(self, hidden: Collection[str] = ()) -> Promise:
         """The peak in each session type; `hidden`: values whose shapes the planner does not see."""
