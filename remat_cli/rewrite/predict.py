@@ -43,6 +43,7 @@ class Prediction:
             unread_stay=True,
         )
         self.outputs = set(self.problem.outputs)
+        self.shown = {self.names[value] for value in _with_bases(nodes)}
         self.reads = edges([step.reads for step in steps], [step.node.output for step in steps])
         self.op_types = [step.node.op_type for step in steps]
         self.strict = lower(self.problem, strict_order(self.reads, self.op_types))
@@ -86,7 +87,7 @@ class Prediction:
         for _ in range(ROUNDS):
             spans, work = self._buffers(hidden)
             _, step = _highest(spans, work)
-            waiting = {name for span in spans for name in span.waited_for(step)}
+            waiting = {name for span in spans for name in span.held_idle(step, self.shown)} - hidden
             if not waiting:
                 break
             hidden |= waiting
@@ -151,10 +152,24 @@ class Span:
         name, first, _ = self.tenants[-1]
         self.tenants[-1] = (name, first, step)
 
-    def waited_for(self, step: int) -> list[str]:
-        """The tensor for which the buffer is held idle at `step`, if it is."""
+    def held_idle(self, step: int, shown: Collection[str]) -> list[str]:
+        """What to hide lest the buffer is held idle at `step`: the tensor that it waits for, or its first."""
         pairs = zip(self.tenants, self.tenants[1:], strict=False)
-        return [after[0] for before, after in pairs if before[2] < step < after[1]]
+        found = [(after[0], self.tenants[0][0]) for before, after in pairs if before[2] < step < after[1]]
+        return [name for names in found for name in [name for name in names if name not in shown][:1]]
+
+
+def _with_bases(nodes: Sequence[Node]) -> set[int]:
+    """Values that are written over others, those others and what they are views of: only if their shapes are known."""
+    base = {write: read for node in nodes for write, read in node.views}
+    found: set[int] = set()
+    stack = [value for node in nodes for pair in node.overwrites for value in pair]
+    while stack:
+        value = stack.pop()
+        if value != RESIDENT and value not in found:
+            found.add(value)
+            stack.append(base.get(value, RESIDENT))
+    return found
 
 
 def _reused(stack: list[Span] | None) -> Span | None:

@@ -101,7 +101,7 @@ def test_clones_and_order_survive_default_options(name: str, data: Path, tmp_pat
     assert ops <= set(ran)
     plain = [place[name] for name in ran if name in place and "__token" not in name and "__leaf" not in name]
     strays = sum(before > after for before, after in zip(plain, plain[1:], strict=False))
-    assert strays <= 0.02 * len(plain)  # fused ops get new places
+    assert strays <= 0.05 * len(plain)  # fused ops get new places
     assert same(by_default(graph.model, tmp_path)[1], after)
     gap = found.prediction.problem.resident - problem.resident
     predicted = (found.promise.default or 0) - problem.resident - gap
