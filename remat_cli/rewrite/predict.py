@@ -53,10 +53,10 @@ class Prediction:
         writes = tuple(self.number[name] for name in step.node.output if name)
         reads = tuple(dict.fromkeys(self.number[name] for name in step.reads if name in self.number))
         if asked is None or step.op is None:
-            shares = step.node.op_type in ("Reshape", "Unsqueeze")
-            return Node(0, reads, writes, views=((writes[0], self.number.get(step.reads[0], RESIDENT)),) * shares)
-        shares, over = (tuple(self._pairs(step, step.op, pairs)) for pairs in (asked.views, asked.overwrites))
-        return Node(0, reads, writes, asked.workspace, views=shares, overwrites=over)
+            base = ((writes[0], self.number.get(step.reads[0], RESIDENT)),)
+            return Node(0, reads, writes, views=base if step.node.op_type in ("Reshape", "Unsqueeze") else ())
+        views, overwrites = (tuple(self._pairs(step, step.op, pairs)) for pairs in (asked.views, asked.overwrites))
+        return Node(0, reads, writes, asked.workspace, views=views, overwrites=overwrites)
 
     def _pairs(self, step: Step, op: Op, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """The op's (write, read) pairs in the numbers of this copy; writes that are left out share nothing."""
@@ -107,17 +107,16 @@ class Prediction:
         for statement in statements:
             match statement:
                 case Allocate(value, register, size, shares):
-                    if shares is not None:
-                        found = buffer[shares]
-                    else:
+                    if shares is None:
                         shape = self._shape(value, hidden) if register in freed else None
-                        found = _reused(waiting.get(shape)) if size and shape else None
-                        if found is None:
-                            found = Span(size, shape)
-                            spans.append(found)
-                        found.begin(self.names[value], len(work))
-                    buffer[register] = found
-                    found.holders += 1
+                        old = _reused(waiting.get(shape)) if size and shape else None
+                        if old is None:
+                            spans.append(Span(size, shape))
+                        buffer[register] = old or spans[-1]
+                        buffer[register].begin(self.names[value], len(work))
+                    else:
+                        buffer[register] = buffer[shares]
+                    buffer[register].holders += 1
                 case Compute(node):
                     work.append(self.problem.nodes[node].workspace)
                 case Deallocate(register):

@@ -89,7 +89,10 @@ def test_what_is_not_the_plans_is_refused(unet: Path, remat: Command) -> None:
     ran = remat("verify", unet)
     assert ran.code == 3
     assert "run 'remat emit" in ran.err
-    _rewrite(unet.parent / "unet.onnx", lambda model: model.graph.node[0].output.reverse() or setattr(model, "doc_string", "x"))
+    _rewrite(
+        unet.parent / "unet.onnx",
+        lambda model: model.graph.node[0].output.reverse() or setattr(model, "doc_string", "x"),
+    )
     ran = remat("emit", unet)
     assert ran.code == 3
     assert "has changed" in ran.err
@@ -111,7 +114,7 @@ def test_external_data_goes_along_unread(data: Path, tmp_path: Path, remat: Comm
     model = tmp_path / "in" / "m.onnx"
     model.parent.mkdir()
     proto = onnx.load(data / "torch_cnn.onnx")
-    onnx.save(proto, model, save_as_external_data=True, location="m.data", size_threshold=64)
+    onnx.save(proto, model, save_as_external_data=True, location="m.data", size_threshold=1024)
     assert remat("solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
     (tmp_path / "out").mkdir()
     target = tmp_path / "out" / "r.onnx"

@@ -16,7 +16,9 @@ from remat_cli.program import renamed
 from solvers.problem import Node, Problem
 from solvers.schedule import evaluate
 
-PROBLEM = Problem((Node(1, (), (0,)), Node(2, (0,), (1,)), Node(1, (0, 1), (2, 3))), (8, 4, 2, 2), (2,), 1, frozenset({3}))
+PROBLEM = Problem(
+    (Node(1, (), (0,)), Node(2, (0,), (1,)), Node(1, (0, 1), (2, 3))), (8, 4, 2, 2), (2,), 1, frozenset({3})
+)
 NODES, VALUES = ("a", "b", "ä/c"), ("x", "y", "z", "w")
 
 

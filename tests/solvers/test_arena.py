@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 
@@ -21,7 +22,7 @@ def naive(problem: Problem, plan: Plan, room: int) -> int | None:
 
     def place(size: int) -> int | None:
         edges = [(0, 0), *sorted(taken.values()), (room, room)]
-        gaps = [(b[0] - a[1], a[1]) for a, b in zip(edges, edges[1:], strict=False)]
+        gaps = [(b[0] - a[1], a[1]) for a, b in pairwise(edges)]
         good = [gap for gap in gaps if gap[0] >= size]
         return min(good)[1] if good else None
 

@@ -37,7 +37,10 @@ def captured() -> onnx.ModelProto:
     branches = []
     for kind in ("Neg", "Exp"):
         out = helper.make_tensor_value_info("inner", TensorProto.FLOAT, [4, 6])
-        nodes = [helper.make_node(kind, ["a"], [f"deep_{kind}"]), helper.make_node("Add", [f"deep_{kind}", "b"], ["inner"])]
+        nodes = [
+            helper.make_node(kind, ["a"], [f"deep_{kind}"]),
+            helper.make_node("Add", [f"deep_{kind}", "b"], ["inner"]),
+        ]
         branches.append(helper.make_graph(nodes, kind, [], [out]))
     flag = helper.make_tensor_value_info("flag", TensorProto.BOOL, [])
     nodes = [

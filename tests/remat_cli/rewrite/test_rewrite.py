@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,9 @@ def test_captures_and_outputs_left_out(tmp_path: Path) -> None:
     onnx.checker.check_model(found.model)
     nodes = {node.name: node for node in found.model.graph.node}
     assert list(nodes["pool"].output) == ["pooled"]
-    inner = {name for attribute in nodes["choice__remat_1"].attribute for node in attribute.g.node for name in node.input}
+    inner = {
+        name for attribute in nodes["choice__remat_1"].attribute for node in attribute.g.node for name in node.input
+    }
     assert "b" not in inner
     assert "b" in {name for attribute in nodes["choice"].attribute for node in attribute.g.node for name in node.input}
     assert found.clones == 3
@@ -100,7 +103,7 @@ def test_clones_and_order_survive_default_options(name: str, data: Path, tmp_pat
     assert ops
     assert ops <= set(ran)
     plain = [place[name] for name in ran if name in place and "__token" not in name and "__leaf" not in name]
-    strays = sum(before > after for before, after in zip(plain, plain[1:], strict=False))
+    strays = sum(before > after for before, after in pairwise(plain))
     assert strays <= 0.05 * len(plain)  # fused ops get new places
     assert same(by_default(graph.model, tmp_path)[1], after)
     gap = found.prediction.problem.resident - problem.resident
