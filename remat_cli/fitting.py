@@ -16,6 +16,7 @@ from remat_cli.subject import Subject
 from solvers.problem import Limits, Solver, Status
 
 ROUNDS = 6
+DEAR = 0.1  # of the step's time: a plan that costs this much more does not stand in
 STEP = 0.005  # of the budget: the least by which the next try asks for less
 
 
@@ -33,7 +34,7 @@ def fitted(
         found = replace(found, promise=model.promise)
         over = max(0, (model.promise.strict or 0) - budget)
         if not over and model.prediction.fits(budget):
-            return found if not number else _stands_in(first, found, started)
+            return _stands_in(first, found, started) if number else found
         best = best or (None if over else found)
         missing = max(over, (model.promise.arena or budget) - budget)
         assert found.schedule.outcome is not None
@@ -44,9 +45,14 @@ def fitted(
         asked = replace(limits, seconds=max(left, limits.seconds / ROUNDS))
         again = bool(reorder) or REORDERED in first.schedule.result.notes
         found = answer(subject, target, method, solver, replace(asked, report=Limits().report), again)
-        if not found.found:
+        if not found.found or _cost(found) - _cost(first) > DEAR * first.baseline.cost:
             break
     return _does_not_fit(best or first)
+
+
+def _cost(found: Answer) -> int:
+    assert found.schedule.outcome is not None
+    return found.schedule.outcome.cost
 
 
 def _rewritten(found: Answer) -> Rewritten:

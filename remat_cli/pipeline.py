@@ -18,7 +18,7 @@ from remat_cli.subject import Subject
 from solvers.contract import Contraction, after, contract
 from solvers.problem import Limits, Problem, Progress, Solver, Status
 from solvers.registry import METHODS
-from solvers.schedule import Schedule, baseline, schedule
+from solvers.schedule import Schedule, schedule
 from solvers.simulate import Outcome
 
 
@@ -94,7 +94,7 @@ def answer(
     model's own order leads to no plan, for which it may take half of the time.
     """
     started = time.perf_counter()
-    _, plain = baseline(subject.problem)
+    plain = subject.before()
 
     def ask(limits: Limits, reorder: bool) -> Answer:
         if reorder:

@@ -28,7 +28,7 @@ from remat_cli.units import Budget
 from solvers.contract import contract
 from solvers.problem import Limits, Progress, Result, Solver, Status
 from solvers.registry import METHODS
-from solvers.schedule import Schedule, baseline, evaluate
+from solvers.schedule import Schedule, evaluate
 from solvers.simulate import Outcome
 
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
@@ -68,7 +68,7 @@ def run(model: Path | None, settings: Settings) -> None:
     elif settings.max_overhead is not None and settings.max_overhead < 0:
         raise Usage("--max-overhead must not be negative")
     subject = load_subject(model, settings.costs, dict(settings.dims))
-    _, plain = baseline(subject.problem)
+    plain = subject.before()
     budget = settings.budget.bytes(plain.peak) if settings.budget else plain.peak
     if settings.lp_bound:
         _print_relaxation(subject, budget, settings)
