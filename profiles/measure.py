@@ -70,7 +70,7 @@ def sample(once: Callable[[], None], seconds: float, least: int = LEAST_RUNS) ->
 
 
 def undisturbed(runs: Sequence[tuple[int, int]]) -> list[int]:
-    """Times of the runs that nobody interrupted; if those are few, of the fastest quarter.
+    """Times of the runs that nobody interrupted; if those are few, of the few fastest.
 
     A busy machine takes processors away in the middle of a run, and the op's other threads wait for that one: such a
     run can take five times as long and says nothing of the op.
@@ -78,7 +78,7 @@ def undisturbed(runs: Sequence[tuple[int, int]]) -> list[int]:
     clean = [took for interrupted, took in runs if not interrupted]
     if len(clean) >= LEAST_RUNS:
         return clean
-    return sorted(took for _, took in runs)[: max(LEAST_RUNS, len(runs) // 4)]
+    return sorted(took for _, took in runs)[:LEAST_RUNS]
 
 
 def interruptions() -> int:
