@@ -33,7 +33,7 @@ COVERED = 0.9  # a calibration serves another graph whose time lies this far in 
 
 @dataclass(frozen=True, slots=True)
 class Ops:
-    """A graph's ops by name; `free` names those that run no kernel: views of their input."""
+    """A graph's ops by name; `free` names those that do no work: views of their input, ops without results."""
 
     signatures: Mapping[str, Signature]
     free: frozenset[str] = frozenset()
