@@ -66,14 +66,15 @@ def bench(name: str, options: list[str], folder: Path, threads: str) -> dict[str
 
 
 def rewritten(folder: Path, name: str, threads: str) -> dict[str, Any]:
-    """The plan's time beside the rewritten graph's, each run right after the original, so that noise falls on both."""
+    """The plan's time beside the rewritten graph's, or why there is none."""
     model, plan = str(folder / f"{name}.onnx"), str(folder / f"{name}.plan.json")
     cache = folder / "1"
-    answer = remat(
-        "solve", model, "--budget", "80%", "--method", "evict", "--time-limit", "20s", "-o", plan, cache=cache
-    )
-    if "failed" in answer or "failed" in remat("emit", plan, cache=cache):
-        return {"failed": "no plan at 80%"}
+    for budget in BUDGETS:
+        answer = remat("solve", model, "--budget", budget, "--method", "evict", "-o", plan, cache=cache)
+        if "failed" not in answer and "failed" not in remat("emit", plan, cache=cache):
+            break
+    else:
+        return {"failed": f"no plan at {', '.join(BUDGETS)} of the peak"}
     again = remat("profile", str(folder / f"{name}.remat.onnx"), "--threads", threads, "--compare", cache=cache)
     return {
         "budget": budget,
