@@ -6,9 +6,17 @@ measurements in docs/gradients.md.
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from remat_cli.gradient.tape import Step
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.window import Window, window
+
+LARGE = 400  # places of an image from which a flipped convolution beats a transposed one
+COLUMNS = 3  # im2col may take this many of the largest forward value,
+SMALL = 1 << 24  # or this many elements
 
 
 def _conv(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
@@ -69,14 +77,74 @@ def _options(place: Window, groups: int) -> dict[str, object]:
 
 def _by_input(dy: Tensor, w: Tensor, place: Window, groups: int) -> Tensor:
     extra = place.left_over(dy.shape[2:])
+    flippable = groups == 1 and set(place.strides) == {1} and not any(extra)
+    if flippable and (set(place.kernel) == {1} or math.prod(dy.shape[2:]) >= LARGE):
+        return _by_flipped(dy, w, place)
     options = _options(place, groups)
     return dy.tape.op("ConvTranspose", dy, w, output_padding=extra if any(extra) else None, **options)
 
 
+def _by_flipped(dy: Tensor, w: Tensor, place: Window) -> Tensor:
+    """With stride 1, a convolution of dy by the weight turned around."""
+    turned = w.swap(0, 1)
+    axes = [2 + axis for axis, size in enumerate(place.kernel) if size > 1]
+    if axes:
+        bounds = ([-1] * len(axes), [-(2**31)] * len(axes), axes, [-1] * len(axes))
+        turned = w.tape.op("Slice", turned, *map(w.tape.integers, bounds))
+    before = tuple(reach - pad for reach, pad in zip(place.reach, place.before))
+    after = tuple(reach - pad for reach, pad in zip(place.reach, place.after))
+    if min(before + after) < 0:
+        return dy.tape.op("ConvTranspose", dy, w, **_options(place, 1))
+    sliding = Window(dy.shape[2:], place.kernel, place.strides, place.dilations, before, after)
+    return dy.tape.op("Conv", dy, turned, **_options(sliding, 1))
+
+
 def _by_weight(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor:
-    if place.pointwise and groups == 1:
-        return _product(_strided(x, place), dy).reshape(dy.shape[1], x.shape[1], *place.kernel)
-    return _by_convolution(x, dy, place, groups)
+    shape = (dy.shape[1], x.shape[1] // groups, *place.kernel)
+    if groups > 1:
+        return _by_convolution(x, dy, place, groups)
+    if place.pointwise:
+        return _product(_strided(x, place), dy).reshape(*shape)
+    if place.untouched() and place.kernel == place.strides and set(place.dilations) == {1}:
+        return _by_patches(x, dy, place).reshape(*shape)
+    elements = x.shape[0] * x.shape[1] * math.prod(place.kernel) * math.prod(dy.shape[2:])
+    if elements <= max(COLUMNS * _largest(x), SMALL):
+        return _product(_columns(x, place, 0, place.kernel[0]), dy).reshape(*shape)
+    return _by_rows(x, dy, place)
+
+
+def _largest(x: Tensor) -> int:
+    """Elements of the largest value that the forward pass makes, the least that any schedule holds several of."""
+    return max(step.y.size for step in x.tape.steps if step.outputs and step.outputs[0])
+
+
+def _columns(x: Tensor, place: Window, first: int, last: int) -> Tensor:
+    """The windows' elements of some kernel rows as channels (im2col), by a convolution with unit kernels."""
+    size = math.prod(place.kernel)
+    row = size // place.kernel[0]
+    units = np.eye(size)[first * row : last * row].reshape(-1, 1, *place.kernel)
+    repeated = np.tile(units, (x.shape[1], *[1] * (x.rank - 1)))
+    return x.tape.op("Conv", x, x.tape.constant(repeated, x.dtype), **_options(place, x.shape[1]))
+
+
+def _by_rows(x: Tensor, dy: Tensor, place: Window) -> Tensor:
+    """One product for each row of the kernel, for less memory at a time."""
+    parts = []
+    for row in range(place.kernel[0]):
+        found = _product(_columns(x, place, row, row + 1), dy)
+        parts.append(found.reshape(dy.shape[1], x.shape[1], 1, *place.kernel[1:]))
+    return x.tape.op("Concat", *parts, axis=2)
+
+
+def _by_patches(x: Tensor, dy: Tensor, place: Window) -> Tensor:
+    """Windows side by side: a matter of reshaping."""
+    for axis, (size, stride) in enumerate(zip(dy.shape[2:], place.strides)):
+        x = x.slice(2 + axis, 0, size * stride)
+    sizes = [part for pair in zip(dy.shape[2:], place.kernel) for part in pair]
+    outer, inner = "uvw"[: len(place.kernel)], "xyz"[: len(place.kernel)]
+    mixed = "".join(a + b for a, b in zip(outer, inner))
+    equation = f"nk{outer},nc{mixed}->kc{inner}"
+    return x.tape.op("Einsum", dy, x.reshape(*x.shape[:2], *sizes), equation=equation)
 
 
 def _strided(x: Tensor, place: Window) -> Tensor:
@@ -93,6 +161,8 @@ def _product(x: Tensor, dy: Tensor) -> Tensor:
     rows, columns = dy.reshape(images, filters, -1), x.reshape(images, channels, -1)
     if images == 1:
         return dy.tape.op("Gemm", rows.reshape(filters, -1), columns.reshape(channels, -1), transB=1)
+    if filters * channels > (filters + channels) * rows.shape[2]:  # one product for each image would be the larger
+        return dy.tape.op("Einsum", rows, columns, equation="nkp,ncp->kc")
     return (rows @ columns.transposed).sum([0], keep=False)
 
 

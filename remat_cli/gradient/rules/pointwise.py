@@ -83,7 +83,7 @@ def _cast(op: Step, dy: Tensor) -> Tensor | None:
 
 
 def _relu(op: Step, dy: Tensor) -> Tensor:
-    return dy * op.y.apply("Sign")
+    return dy * (op.y > 0.0).cast(dy.dtype)  # on CPU a third of the time of Where or Sign
 
 
 def _leaky(op: Step, dy: Tensor) -> Tensor:
