@@ -81,11 +81,9 @@ def test_a_budget_of_nothing_is_never_met(method: str) -> None:
     assert found.result.status in (Status.UNKNOWN, Status.INFEASIBLE)
 
 
-@pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if not method.general])
+@pytest.mark.parametrize("graph", ["residual", "diamond", "u-net", "dense", "transformer"])
+@pytest.mark.parametrize("method", ["chen-sqrt", "chen-greedy", "griewank"])
 def test_chain_methods_say_so_elsewhere(method: str, graph: str) -> None:
-    if "chain" in graph or graph == "everything":
-        return
     found, _ = solved(method, GRAPHS[graph], baseline(GRAPHS[graph])[1].peak - 1)
     assert found.result.status is Status.UNKNOWN
     assert any("chain" in note for note in found.result.notes)
