@@ -58,7 +58,12 @@ def test_table_2_of_the_paper(data: Path) -> None:
 @pytest.mark.parametrize("n", [4, 5, 7, 10, 16])
 def test_figure_4_of_the_paper(n: int) -> None:
     family = chain(
-        [n - 2, 2] + [0] * n, [0] * (n + 3), [0, 1] + [3] * n + [4], [0, 1] + [3] * n + [4], [0] * (n + 2), [0] * (n + 3)
+        [n - 2, 2] + [0] * n,
+        [0] * (n + 3),
+        [0, 1] + [3] * n + [4],
+        [0, 1] + [3] * n + [4],
+        [0] * (n + 2),
+        [0] * (n + 3),
     )
     kept, floated = rotor(family, 15), floating(family, 15)
     assert kept is not None
