@@ -94,7 +94,9 @@ class Tracer:
         for name, given in zip(body.input, here.input):
             if given:
                 inner.known[name] = Tensor(self.tape, given)
-        attributes = {a.name: a for a in [*body.attribute_proto, *here.attribute]}
+        formal = defs.get_schema(here.op_type, self.tape.opset, here.domain).attributes
+        attributes = {name: given.default_value for name, given in formal.items() if given.default_value.type}
+        attributes |= {a.name: a for a in [*body.attribute_proto, *here.attribute]}
         opset = next(entry.version for entry in body.opset_import if not entry.domain)
         for index, node in enumerate(body.node):
             part = _specialized(node, attributes)
