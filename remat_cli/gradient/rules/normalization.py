@@ -136,7 +136,7 @@ def _lp_norm(op: Step, dy: Tensor) -> Tensor:
     return (dy - slope * (dy * op.y).sum([axis])) / norm
 
 
-RULES = {
+RULES: dict[str, Any] = {
     "InstanceNormalization": _instance_norm,
     "RMSNormalization": _rms_norm,
     "LpNormalization": _lp_norm,

@@ -166,7 +166,7 @@ def _root(op: Step, sign: float) -> Tensor:
     return (square + 1.0 if sign > 0 else 1.0 - square).apply("Sqrt")
 
 
-RULES = {
+RULES: dict[str, Any] = {
     "Add": lambda op, dy: (dy, dy),
     "Sub": lambda op, dy: (dy, -dy if op.needs[1] else None),
     "Mul": lambda op, dy: (

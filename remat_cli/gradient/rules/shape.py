@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -131,7 +132,7 @@ def _reverse(axes: Sequence[int], rank: int) -> list[int]:
     return [axis % rank for axis in axes]
 
 
-RULES = {
+RULES: dict[str, Any] = {
     "Identity": lambda op, dy: dy,
     "Reshape": _back,
     "Flatten": _back,
