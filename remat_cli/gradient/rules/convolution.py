@@ -7,8 +7,10 @@ measurements in docs/gradients.md.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+import onnx
 
 from remat_cli.gradient.tape import Step
 from remat_cli.gradient.tensor import Tensor
@@ -105,12 +107,17 @@ def _by_weight(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor:
         return _by_convolution(x, dy, place, groups)
     if place.pointwise:
         return _product(_strided(x, place), dy).reshape(*shape)
-    if place.untouched() and place.kernel == place.strides and set(place.dilations) == {1}:
+    if _einsum(x) and place.untouched() and place.kernel == place.strides and set(place.dilations) == {1}:
         return _by_patches(x, dy, place).reshape(*shape)
     elements = x.shape[0] * x.shape[1] * math.prod(place.kernel) * math.prod(dy.shape[2:])
     if elements <= max(COLUMNS * _largest(x), SMALL):
         return _product(_columns(x, place, 0, place.kernel[0]), dy).reshape(*shape)
     return _by_rows(x, dy, place)
+
+
+def _einsum(x: Tensor) -> bool:
+    """Einsum is not defined on bfloat16."""
+    return x.dtype != onnx.TensorProto.BFLOAT16
 
 
 def _largest(x: Tensor) -> int:
@@ -161,7 +168,9 @@ def _product(x: Tensor, dy: Tensor) -> Tensor:
     rows, columns = dy.reshape(images, filters, -1), x.reshape(images, channels, -1)
     if images == 1:
         return dy.tape.op("Gemm", rows.reshape(filters, -1), columns.reshape(channels, -1), transB=1)
-    if filters * channels > (filters + channels) * rows.shape[2]:  # one product for each image would be the larger
+    if (
+        _einsum(x) and filters * channels > (filters + channels) * rows.shape[2]
+    ):  # one product for each image would be the larger
         return dy.tape.op("Einsum", rows, columns, equation="nkp,ncp->kc")
     return (rows @ columns.transposed).sum([0], keep=False)
 
@@ -183,4 +192,4 @@ def _by_convolution(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor
     return found.transpose(*swapped)
 
 
-RULES = {"Conv": _conv, "ConvTranspose": _conv_transpose}
+RULES: dict[str, Any] = {"Conv": _conv, "ConvTranspose": _conv_transpose}
