@@ -13,6 +13,7 @@ import onnx
 from onnx import helper
 
 from remat_cli.errors import BadInput
+from remat_cli.gradient import recurrent
 from remat_cli.gradient.losses import cross_entropy
 from remat_cli.gradient.tape import Step
 from remat_cli.gradient.tensor import Tensor
@@ -86,28 +87,22 @@ def _cross_entropy(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
 
 def _group_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
     """Groups stand as channels of an InstanceNormalization; few providers have a kernel for the op."""
-    x, scale, bias = (step.input(i) for i in range(3))
-    tape, groups, channels = step.tape, step.get("num_groups"), x.shape[1]
     if not active:
         return None
+    x, scale, bias = (step.input(i) for i in range(3))
+    groups, channels = step.get("num_groups"), x.shape[1]
     wide = (channels, *[1] * (x.rank - 2))
+    ones, zeros = (step.tape.constant([number] * groups, x.dtype) for number in (1.0, 0.0))
 
     def per_channel(tensor: Tensor) -> Tensor:
-        if tensor.size == groups != channels:  # opset 18's form
-            (tensor,) = tape.record(
-                "Expand", _record_reshape(tensor, groups, 1), tape.integers([groups, channels // groups])
-            )
-        return _record_reshape(tensor, *wide)
+        if tensor.shape[0] != channels:  # opset 18's form: one number for each group
+            tensor = tensor.reshape(groups, 1).expand(groups, channels // groups)
+        return tensor.reshape(*wide)
 
-    ones, zeros = (tape.constant([number] * groups, x.dtype) for number in (1.0, 0.0))
-    grouped = _record_reshape(x, x.shape[0], groups, -1)
-    (normal,) = tape.record("InstanceNormalization", grouped, ones, zeros, epsilon=step.get("epsilon", 1e-5))
-    (scaled,) = tape.record("Mul", _record_reshape(normal, *x.shape), per_channel(scale))
-    return tape.record("Add", scaled, per_channel(bias))
-
-
-def _record_reshape(tensor: Tensor, *shape: int) -> Tensor:
-    return tensor.tape.record("Reshape", tensor, tensor.tape.integers(shape))[0]
+    with step.tape.recording():
+        grouped = x.reshape(x.shape[0], groups, -1)
+        normal = step.tape.op("InstanceNormalization", grouped, ones, zeros, epsilon=step.get("epsilon", 1e-5))
+        return [normal.reshape(*x.shape) * per_channel(scale) + per_channel(bias)]
 
 
 LOWERED: dict[str, Callable[[Tracer, Step, bool], Outputs | None]] = {
@@ -115,5 +110,8 @@ LOWERED: dict[str, Callable[[Tracer, Step, bool], Outputs | None]] = {
     "Dropout": _dropout,
     "BatchNormalization": _batch_norm,
     "GroupNormalization": _group_norm,
+    "LSTM": recurrent.lstm,
+    "GRU": recurrent.gru,
+    "RNN": recurrent.rnn,
     "SoftmaxCrossEntropyLoss": _cross_entropy,
 }

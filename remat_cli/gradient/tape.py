@@ -93,6 +93,7 @@ class Tape:
         self._names: Counter[str] = Counter()
         self._node_names: set[str] = set()
         self._recorded: set[str] = set()
+        self._recording = False
         self._scope = "training"
 
     # -- values ---------------------------------------------------------------------------------------------------
@@ -163,15 +164,23 @@ class Tape:
             node = helper.make_node(kind, reads, writes, name=self.fresh_node(name), **given)
             self.append(node)
             self._memo[key] = tuple(writes)
-        return tuple(Tensor(self, name) for name in self._memo[key])
-
-    def record(self, kind: str, *inputs: Tensor | None, outputs: int = 1, **attributes: Any) -> tuple[Tensor, ...]:
-        """Emit a node that can be differentiated."""
-        found = self.ops(kind, *inputs, outputs=outputs, **attributes)
-        if found[0].name not in self._recorded:
-            self._recorded.add(found[0].name)
-            self.step(kind, inputs, found, attributes)
+        found = tuple(Tensor(self, name) for name in self._memo[key])
+        if self._recording and not self.recorded(found[0].name):
+            self.step(kind, inputs, found, given)
         return found
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """What is emitted inside can be differentiated, op by op."""
+        self._recording = True
+        yield
+        self._recording = False
+
+    def recorded(self, name: str) -> bool:
+        """Whether a value has a step already; from now on it has."""
+        known = name in self._recorded
+        self._recorded.add(name)
+        return known
 
     def step(
         self,
