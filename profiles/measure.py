@@ -17,7 +17,6 @@ from profiles.device import Device
 from profiles.feeds import operands
 from profiles.running import CannotRun, bind, failures, refusal, run, session, single
 from profiles.signature import Signature
-from profiles.workspace import workspace
 
 ENOUGH = 0.02  # a median known to 2% is known well enough
 LEAST_RUNS, MOST_RUNS = 5, 1000
@@ -34,7 +33,7 @@ class Timing:
 
 
 def measure(signature: Signature, device: Device, seconds: float = 0.2) -> Timing:
-    """Time one signature within about so many seconds. Raises CannotRun."""
+    """Time one signature within about so many seconds; its workspace is `Bench`'s to find. Raises CannotRun."""
     if signature.opaque:
         raise CannotRun("it holds a subgraph, which reads values around it")
     try:
@@ -46,12 +45,14 @@ def measure(signature: Signature, device: Device, seconds: float = 0.2) -> Timin
         raise CannotRun("the host has too little memory for its operands", memory=True) from error
     except failures() as error:
         raise refusal(error) from error
-    return Timing(ns, spread, runs, workspace(signature, device))
+    return Timing(ns, spread, runs)
 
 
 def sample(once: Callable[[], None], seconds: float, least: int = LEAST_RUNS) -> tuple[int, float, int]:
     """The median time in ns, its spread, and the runs it took: until it is known to 2%, or the time is up."""
+    begin = time.perf_counter()
     once()
+    few = 2 if time.perf_counter() - begin > seconds else 3  # where the warm-up alone took all the time there was
     runs: list[tuple[int, int]] = []  # how often the run was interrupted, and its ns
     end = time.perf_counter() + seconds
     while len(runs) < MOST_RUNS:
@@ -60,7 +61,7 @@ def sample(once: Callable[[], None], seconds: float, least: int = LEAST_RUNS) ->
         took = time.perf_counter_ns() - start
         runs.append((interruptions() - before, took))
         if time.perf_counter() > end:
-            if len(runs) >= min(least, 3):
+            if len(runs) >= few:
                 break
         elif len(runs) >= least and len(runs) % 8 == 0 and spread_of(undisturbed(runs)) <= ENOUGH:
             break
@@ -69,14 +70,14 @@ def sample(once: Callable[[], None], seconds: float, least: int = LEAST_RUNS) ->
 
 
 def undisturbed(runs: Sequence[tuple[int, int]]) -> list[int]:
-    """Times of the runs that nobody interrupted; if they are few, of the half least interrupted.
+    """Times of the runs that nobody interrupted; if they are few, of the quarter least interrupted.
 
     A busy machine takes processors away in the middle of a run, and the op's other threads wait for that one: such a
     run can take five times as long and says nothing of the op.
     """
     ordered = sorted(runs)
     clean = sum(1 for interrupted, _ in ordered if not interrupted)
-    enough = clean if clean >= LEAST_RUNS else max(LEAST_RUNS, len(ordered) // 2)
+    enough = clean if clean >= LEAST_RUNS else max(LEAST_RUNS, len(ordered) // 4)
     return [took for _, took in ordered[:enough]]
 
 

@@ -71,9 +71,9 @@ def session(
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.enable_mem_reuse = False
     options.enable_mem_pattern = False
+    options.add_session_config_entry("session.disable_prepacking", "1")
     options.intra_op_num_threads = device.threads
     options.log_severity_level = 4
-    options.add_session_config_entry("session.disable_prepacking", "1")
     if shared_arena:
         options.add_session_config_entry("session.use_env_allocators", "1")
     if folder is not None:

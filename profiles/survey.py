@@ -6,6 +6,7 @@ Invariant: a signature is measured at most once per cache; no op is left without
 from __future__ import annotations
 
 import hashlib
+import itertools
 import statistics
 import time
 from collections import Counter
@@ -21,6 +22,7 @@ from profiles.measure import LEAST_RUNS, Timing, measure
 from profiles.running import CannotRun
 from profiles.signature import Signature
 from profiles.whole import WHOLE_SECONDS, Calibration, Whole, calibrate
+from profiles.workspace import Bench
 
 PER_SIGNATURE = (0.03, 0.4)  # seconds: no signature gets less or more
 ROUNDS = 3
@@ -90,31 +92,47 @@ def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, hear
     Short ops are measured in several rounds, and the fastest round counts: a neighbour that slows the machine for a
     second or two then makes some rounds slower, not some ops.
     """
-    wanted = sorted(missing(ops, cache).items(), key=lambda item: str(item[1]))
+    wanted = sorted(missing(ops, cache).items(), key=lambda item: (_written(item[1]), item[0]))
     each = share(len(wanted), seconds)
-    started = time.perf_counter()
-    for turn in range(ROUNDS):
-        for place, (key, signature) in enumerate(wanted):
-            done = turn * len(wanted) + place
+    total, started = ROUNDS * len(wanted), time.perf_counter()
+    with Bench(device) as bench:
+        for done, (turn, (key, signature)) in enumerate(itertools.product(range(ROUNDS), wanted)):
             spent = time.perf_counter() - started
-            left = spent / done * (ROUNDS * len(wanted) - done) if done else len(wanted) * (each + OVERHEAD)
-            heard(Step(done, ROUNDS * len(wanted), str(signature), left))
-            if turn == 0 or (key in cache.timings and cache.timings[key].ns < LONG_NS):
-                _measure(key, signature, device, cache, each / ROUNDS)
+            left = spent / done * (total - done) if done else total * (each / ROUNDS + OVERHEAD)
+            heard(Step(done, total, str(signature), left))
+            if turn == 0:
+                _measure_first(key, signature, device, cache, each / ROUNDS, bench)
+            elif key in cache.timings and cache.timings[key].ns < LONG_NS:
+                _measure_again(key, signature, device, cache, each / ROUNDS)
 
 
-def _measure(key: str, signature: Signature, device: Device, cache: Cache, seconds: float) -> None:
-    date = time.strftime("%Y-%m-%d", time.gmtime())
-    before = cache.timings.get(key)
+def _measure_first(key: str, signature: Signature, device: Device, cache: Cache, seconds: float, bench: Bench) -> None:
     try:
         timing = measure(signature, device, seconds)
+        timing = replace(timing, workspace=bench.workspace(signature))
     except CannotRun as refused:
-        if before is None:
-            words = f"out of memory: {refused}" if refused.memory else str(refused)
-            cache.keep_refusal(key, words, str(signature), date)
+        words = f"out of memory: {refused}" if refused.memory else str(refused)
+        cache.keep_refusal(key, words, str(signature), _today())
+    else:
+        cache.keep_timing(key, timing, str(signature), _today())
+
+
+def _measure_again(key: str, signature: Signature, device: Device, cache: Cache, seconds: float) -> None:
+    before = cache.timings[key]
+    try:
+        timing = measure(signature, device, seconds)
+    except CannotRun:  # it ran once: what was measured then stands
         return
-    if before is None or timing.ns < before.ns:
-        cache.keep_timing(key, timing, str(signature), date)
+    if timing.ns < before.ns:
+        cache.keep_timing(key, replace(timing, workspace=before.workspace), str(signature), _today())
+
+
+def _written(signature: Signature) -> int:
+    return sum(tensor.bytes for tensor in signature.made)
+
+
+def _today() -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime())
 
 
 def refused(ops: Ops, cache: Cache) -> dict[str, str]:
@@ -179,7 +197,7 @@ def keep(ops: Ops, cache: Cache, calibration: Calibration, whole: Whole) -> None
     record = {**asdict(calibration), "spread": round(whole.spread, 4), "runs": whole.runs}
     record["signatures"] = sorted(ops.distinct())
     record["inside"] = inside_of(ops, cache, whole)
-    cache.keep_whole(ops.key, record, time.strftime("%Y-%m-%d", time.gmtime()))
+    cache.keep_whole(ops.key, record, _today())
 
 
 def inside_of(ops: Ops, cache: Cache, whole: Whole) -> dict[str, int]:

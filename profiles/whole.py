@@ -18,7 +18,7 @@ from profiles.device import Device
 from profiles.measure import sample
 from profiles.running import bind, run, session, traced
 
-WHOLE_SECONDS = 12.0  # for the runs of one graph; three runs are the least, however long they take
+WHOLE_SECONDS = 12.0  # for the runs of one graph; a few runs are made however long they take
 DOUBT = 0.005  # of all ops' time
 ROUNDS = 3  # of timing the whole graph: the fastest counts, the others had neighbours
 SUFFIX = "_kernel_time"
@@ -65,9 +65,8 @@ def run_whole(
 ) -> Whole:
     """Time the graph plainly, then once more with onnxruntime's trace on. Raises CannotRun."""
     ns, spread, runs = _plainly(content, feeds, device, folder, seconds / 2)
-    rounds = max(2, min(40, int(seconds / 2 * 1e9 / max(1, ns))))
-    events = traced(content, feeds, device, rounds + 1, folder)
-    inside, elsewhere = _shares(events, set(names), rounds)
+    traces = max(1, min(40, int(seconds / 2 * 1e9 / max(1, ns)) - 1))
+    inside, elsewhere = _shares(traced(content, feeds, device, traces + 1, folder), set(names))
     return Whole(ns, spread, runs, inside, elsewhere)
 
 
@@ -77,13 +76,13 @@ def _plainly(
     """Its session ends with it: two side by side would need twice the memory."""
     running = session(content, device, folder=folder)
     binding = bind(running, feeds, device)
-    rounds = [sample(lambda: run(running, binding), seconds / ROUNDS, least=3)]
+    rounds = [sample(lambda: run(running, binding), seconds / ROUNDS)]
     while len(rounds) < ROUNDS and rounds[0][0] * 4e-9 < seconds / ROUNDS:
-        rounds.append(sample(lambda: run(running, binding), seconds / ROUNDS, least=3))
+        rounds.append(sample(lambda: run(running, binding), seconds / ROUNDS))
     return min(rounds)
 
 
-def _shares(events: Sequence[Any], names: set[str], rounds: int) -> tuple[dict[str, int], int]:
+def _shares(events: Sequence[Any], names: set[str]) -> tuple[dict[str, int], int]:
     """Median time of each op over the traced runs, the first left out; and the mean of what bears no op's name."""
     times: dict[str, list[int]] = defaultdict(list)
     for event in sorted(events, key=lambda event: int(event["ts"])):

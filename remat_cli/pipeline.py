@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from remat_cli.errors import Usage
+from remat_cli.planfile import Promise
 from remat_cli.subject import Subject
 from solvers.problem import Limits, Solver, Status
 from solvers.registry import METHODS
@@ -31,6 +32,7 @@ class Answer:
     schedule: Schedule
     seconds: float
     limits: Limits
+    promise: Promise | None = None  # what the rewritten model needs, where there is one
 
     @property
     def status(self) -> Status:

@@ -80,7 +80,9 @@ def run(model: Path, settings: Settings) -> None:
     costs = _keep_pins(replace(costs, model=_path_from(destination, model)), destination)
     write_whole(destination, dump(costs))
     last = replace(last, costs=costs)
-    difference = whole_graph.compare(last.graph, last.ops, costs, device) if settings.compare else None
+    difference = (
+        whole_graph.compare(last.graph, last.ops, costs, device, settings.time_limit) if settings.compare else None
+    )
     _tell(last, destination, settings, difference)
 
 
@@ -144,7 +146,7 @@ def _in_the_whole(
     record = survey.recall(ops, cache, alone)
     if record is None and not settings.no_whole:
         try:
-            whole = whole_graph.run(graph, ops, alone, device)
+            whole = whole_graph.run(graph, ops, alone, device, settings.time_limit)
         except CannotRun as refused:
             said["whole_graph"] = f"not run: {refused}"
         else:

@@ -182,7 +182,7 @@ def views(op: Op) -> Places:
 
 def overwrites(op: Op, provider: str) -> Places:
     """(output, input) places where the output may take the place of the input."""
-    table = OVERWRITES.get(provider, {})
+    table = OVERWRITES.get(provider, {}) if op.domain in PURE_DOMAINS else {}
     return tuple(pair for pair in table.get(op.op_type, ()) if pair[1] < len(op.inputs))
 
 
@@ -190,7 +190,7 @@ def optional_outputs(op: Op, opset: int) -> set[int]:
     """Places of outputs that the op can be run without; never all of them."""
     written = {place for place, name in enumerate(op.outputs) if name}
     found = written & _optional_places(op, opset)
-    return found - {min(written)} if found == written else found
+    return found - {min(written)} if found and found == written else found
 
 
 def _optional_places(op: Op, opset: int) -> set[int]:

@@ -18,6 +18,7 @@ import click
 
 from remat_cli import record, report
 from remat_cli.errors import BadInput, Infeasible, NoPlan, Usage
+from remat_cli.fitting import fitted
 from remat_cli.interrupts import Interrupts, listening
 from remat_cli.loading import load_subject
 from remat_cli.options import known_budget
@@ -125,7 +126,7 @@ def _search(
             written[0] = time.monotonic()
 
     try:
-        return answer(subject, budget, settings.method, solver, replace(limits, report=hear))
+        return fitted(subject, budget, settings.method, solver, replace(limits, report=hear))
     finally:
         if show:
             show.end()

@@ -18,7 +18,8 @@ from remat_cli.errors import BadInput
 
 def captures(node: onnx.NodeProto) -> tuple[str, ...]:
     """Outer values that the node's subgraphs read."""
-    return tuple(dict.fromkeys(name for graph in subgraphs(node) for name in _free_names(graph)))
+    graphs = list(subgraphs(node))
+    return tuple(dict.fromkeys(name for graph in graphs for name in _free_names(graph))) if graphs else ()
 
 
 def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
 
@@ -25,9 +26,11 @@ from solvers.problem import Limits, Problem, Result, Status
 
 ALLOWANCES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 THRESHOLDS = tuple(step / 20 for step in range(1, 20))
-GUIDING = (0.1, 0.3, 0.5, 0.7, 0.9)  # thresholds whose S guides eviction walks
+GUIDING = tuple(product((0.1, 0.5, 0.9), (1e4, 30.0, 3.0)))  # thresholds whose S guides eviction walks, and how much
+WALKS = 6  # for each of those
 WORTH_FILLING = 4
 CLASS = "the bound is a linear relaxation's and covers every schedule that first computes the ops in the model's order"
+PAPER_CLASS = f"{CLASS}, none more than once between two first computes"
 
 
 def solve(
@@ -47,7 +50,7 @@ def solve(
         return sweep.result()
     rounder = _Rounder(sweep, rounding == "randomized", samples)
     bound = float(sum(node.cost for node in problem.nodes))
-    notes = [CLASS]
+    notes = [PAPER_CLASS if lp == "paper" else CLASS]
     rounds_that_fit = 0
     for allowance in ALLOWANCES:
         relaxed = _relax(sweep, lp, allowance)
@@ -115,13 +118,14 @@ class _Rounder:
             yield random.random(len(relaxed.fractions)) < relaxed.fractions
 
     def _walks(self, relaxed: Relaxed) -> Iterator[tuple[int, ...]]:
-        for threshold in GUIDING:
+        for threshold, strength in GUIDING:
             hints = relaxed.hints_of(relaxed.fractions > threshold)
-            for taste in TASTES[:9]:
+            for taste in TASTES[:WALKS]:
                 if self.sweep.over:
                     return
-                order = self.evictor.run(self.sweep.budget, taste, self.sweep.limits.seed, hints)
-                if len(order):
+                guided = replace(taste, hint=strength)
+                order = self.evictor.run(self.sweep.budget, guided, self.sweep.limits.seed, hints)
+                if self.sweep.can_run(order):
                     yield tuple(order.tolist())
 
     def _weighed(self, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]] | None:

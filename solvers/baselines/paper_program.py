@@ -156,9 +156,10 @@ class PaperProgram:
 
 
 def _never_freed(problem: Problem) -> frozenset[int]:
-    """What stays to the end once it is computed, because nobody reads it and the runtime frees nothing unread."""
-    read = {value for node in problem.nodes for value in node.reads}
-    unread = (value for value in range(len(problem.sizes)) if value not in read and value not in problem.optional)
+    """What stays to the end once it is computed: the runtime frees nothing unread that has memory of its own."""
+    freed = {value for node in problem.nodes for value in node.reads} | problem.optional
+    freed.update(write for node in problem.nodes for write, _ in (*node.views, *node.overwrites))
+    unread = (value for value in range(len(problem.sizes)) if value not in freed)
     return frozenset(unread) if problem.unread_stay else frozenset()
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from solvers.scip import Answer, Program, Settings, solve
 
 Whole = NDArray[np.bool_]  # one for each of the fractions
 LARGEST = 12_000  # variables of the improved relaxation, about: what is solved in a few seconds
+LARGEST_PAPER = 100_000  # entries of R in the paper's, that it may fit into memory
 FEWEST = 10  # boundaries of it, however large the graph
 
 
@@ -39,14 +41,22 @@ class Relaxed:
 
 
 def relaxation_bound(problem: Problem, budget: int, limits: Limits, no_stages: bool = False) -> float | None:
-    """What no schedule that the paper's program can express costs less than; None if not even fractions fit."""
+    """What no schedule that the paper's program can express costs less than; None if not even fractions fit.
+
+    Where the program is not solved in time, that is only the cost of every op once.
+    """
     paper = PaperProgram(problem, budget, stages=not no_stages)
     answer = _solve(paper.program, limits, limits.seconds)
-    return None if answer.status is Status.INFEASIBLE else max(0.0, answer.bound * paper.cost_unit)
+    if answer.status is Status.INFEASIBLE:
+        return None
+    solved = answer.bound > -inf
+    return answer.bound * paper.cost_unit if solved else float(sum(node.cost for node in problem.nodes))
 
 
 def relax_paper(problem: Problem, budget: int, limits: Limits, seconds: float) -> Relaxed | None:
-    """None if there is no solution, or none in time."""
+    """None if there is no solution, or none in time, or the program is too large to build."""
+    if len(problem.nodes) ** 2 > LARGEST_PAPER:
+        return None
     paper = PaperProgram(problem, budget)
     answer = _solve(paper.program, limits, seconds)
     if answer.values is None:

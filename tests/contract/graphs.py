@@ -9,7 +9,7 @@ from solvers.problem import Node, Problem
 
 
 def training_step(reads: Sequence[Sequence[int]], sizes: Sequence[int], costs: Sequence[int]) -> Problem:
-    """Forward op i reads the results of `reads[i]`. Its gradient reads those of its readers, its own result and reads."""
+    """Forward op i reads the results of `reads[i]`; its gradient its readers' gradients, its result and its reads."""
     count = len(reads)
     users = [[j for j in range(count) if i in reads[j]] for i in range(count)]
     nodes = [Node(costs[i], tuple(reads[i]), (i,)) for i in range(count)]

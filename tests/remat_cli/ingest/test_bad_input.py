@@ -12,6 +12,8 @@ from onnx import TensorProto, helper
 
 from remat_cli.errors import RematError
 from remat_cli.ingest import ingest
+from remat_cli.problem_of import problem_of
+from solvers.problem import faults
 from tests.remat_cli.ingest.models import model, node, save, value
 
 X = value("x", 2, 3)
@@ -116,7 +118,7 @@ CASES: dict[str, tuple[int, tuple[str, ...], onnx.ModelProto | Callable[[Path], 
     ),
     "a sequence inside": (
         3,
-        ("'s'", "SequenceConstruct"),
+        ("'s'", "SequenceConstruct", "sequence", "tensors only"),
         model(
             [node("SequenceConstruct", ["x"], ["s"]), node("SequenceAt", ["s", "i"], ["y"])],
             [X, value("i", dtype=7)],
@@ -207,3 +209,23 @@ def test_a_file_cut_anywhere_is_refused(cut: float, data: Path, tmp_path: Path) 
     path.write_bytes(whole[: int(cut * len(whole))])
     with pytest.raises(RematError):
         ingest(path)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_a_damaged_file_is_read_or_refused_but_nothing_else(seed: int, data: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    damaged = bytearray((data / "ort_mlp.onnx").read_bytes())
+    for place in rng.integers(0, len(damaged), rng.choice([1, 2, 5])):
+        damaged[place] = rng.integers(0, 256)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(damaged)
+    assert outcome(path) in ("refused in one line", "read, and fit to be scheduled")
+
+
+def outcome(path: Path) -> str:
+    try:
+        graph = ingest(path)
+    except RematError as error:
+        return "refused in one line" if "\n" not in str(error) else str(error)
+    found = list(faults(problem_of(graph, {op.name: (1, 0) for op in graph.ops}).problem))
+    return found[0] if found else "read, and fit to be scheduled"

@@ -199,6 +199,12 @@ def test_optional_operands_and_results_that_are_left_out() -> None:
     assert graph.values["spread"].shape == (2, 1)
 
 
+def test_an_op_of_onnx_s_own_is_not_taken_for_a_contrib_op_of_that_name() -> None:
+    heads = [value(name, 2, 3, 5, 4) for name in "qkv"]
+    made = model([node("Attention", ["q", "k", "v"], ["y"])], heads, ["y"], opset=23)
+    assert graph_of(made, HERE).values["y"].shape == (2, 3, 5, 4)
+
+
 SIZES = {
     TensorProto.FLOAT16: 14,
     TensorProto.BFLOAT16: 14,
