@@ -83,6 +83,7 @@ EFFECTS = {
     "SGDOptimizer",
     "SGDOptimizerV2",
     "WaitEvent",
+    "YieldOp",
     "ZeroGradient",
 }
 

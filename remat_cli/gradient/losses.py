@@ -95,7 +95,7 @@ def _flat(places: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _factor(op: Step, dy: Tensor) -> Tensor:
-    share = op.saved["share"]
+    share: Tensor | float = op.saved["share"]
     one = op.tape.constants.get(dy.name)
     if one is not None and one.size == 1 and float(one.reshape(())) == 1.0:
         return share if isinstance(share, Tensor) else dy.like(share)
@@ -111,7 +111,8 @@ def mean_square(output: Tensor, target: Tensor) -> Tensor:
 
 
 def _mean_square_back(op: Step, dy: Tensor) -> Tensor:
-    return op.saved["difference"] * (dy * (2 / op.x.size))
+    difference: Tensor = op.saved["difference"]
+    return difference * (dy * (2 / op.x.size))
 
 
 def labelled(output: Tensor, loss: str, axis: int = -1) -> tuple[Tensor, Tensor]:

@@ -22,6 +22,8 @@ from remat_cli.gradient.tensor import Tensor
 KNOWN_TO_INFERENCE = 4096  # elements: larger constants are never shapes, axes or sizes
 FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 
+Key = tuple[Any, ...]  # what makes two computations or two constants the same
+
 
 @dataclass(slots=True)
 class Step:
@@ -88,8 +90,8 @@ class Tape:
         self.constants: dict[str, np.ndarray] = {}
         self.steps: list[Step] = []
         self.reshaped: dict[str, Tensor] = {}  # what a Reshape emitted here reads, so that chains of them collapse
-        self._memo: dict[tuple, tuple[str, ...]] = {}
-        self._pool: dict[tuple, str] = {}
+        self._memo: dict[Key, tuple[str, ...]] = {}
+        self._pool: dict[Key, str] = {}
         self._names: Counter[str] = Counter()
         self._node_names: set[str] = set()
         self._recorded: set[str] = set()
@@ -187,7 +189,7 @@ class Tape:
         kind: str,
         inputs: Sequence[Tensor | None],
         outputs: Sequence[Tensor | None],
-        attributes: dict,
+        attributes: dict[str, Any],
         **saved: Any,
     ) -> None:
         """Note that the nodes just emitted stand for one op with a rule of its own."""
@@ -238,7 +240,7 @@ class Tape:
         return tuple(dim.dim_value for dim in self.types[name].tensor_type.shape.dim)
 
     def dtype(self, name: str) -> int:
-        return self.types[name].tensor_type.elem_type
+        return int(self.types[name].tensor_type.elem_type)
 
 
 def is_static(kind: onnx.TypeProto) -> bool:
@@ -264,7 +266,7 @@ def _schema(kind: str, opset: int, domain: str) -> Any:
     return _schemas[key]
 
 
-def _hashable(attributes: dict[str, Any]) -> tuple:
+def _hashable(attributes: dict[str, Any]) -> Key:
     return tuple(
         (key, tuple(value) if isinstance(value, (list, tuple)) else _plain(value))
         for key, value in sorted(attributes.items())

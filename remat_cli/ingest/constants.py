@@ -37,8 +37,9 @@ def fold(
     if compute is None:
         return None
     try:
-        result: Array = compute(attributes, [constants[name] for name in node.input])
-        return np.asarray(result, helper.tensor_dtype_to_np_dtype(dtype)).reshape(shape)
+        with np.errstate(all="ignore"):
+            result: Array = compute(attributes, [constants[name] for name in node.input])
+            return np.asarray(result, helper.tensor_dtype_to_np_dtype(dtype)).reshape(shape)
     except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):
         return None
 
@@ -57,9 +58,10 @@ def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
 
 def _divide(_: Attributes, a: Sequence[Array]) -> Array:
     """Integers divide towards zero, as in C."""
-    exact: Array = a[0] / a[1]
-    whole: Array = np.sign(a[0]) * np.sign(a[1]) * (np.abs(a[0]) // np.abs(a[1]))
-    return whole if a[0].dtype.kind in "iu" else exact
+    quotient: Array = a[0] / a[1]
+    if a[0].dtype.kind in "iu":
+        quotient = np.sign(a[0]) * np.sign(a[1]) * (np.abs(a[0]) // np.abs(a[1]))
+    return quotient
 
 
 def _slice(_: Attributes, a: Sequence[Array]) -> Array:

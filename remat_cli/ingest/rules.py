@@ -216,6 +216,12 @@ def _mixed_precision_scale(call: Call) -> Types:
     return [(to, shape) for shape in shapes]
 
 
+def _yield(call: Call) -> Types:
+    """Outputs of the forward pass go out to the caller, who hands in their gradients."""
+    without = call.attribute("non_differentiable_outputs", [])
+    return [call.like(place) for place in range(len(call.node.input)) if place not in without]
+
+
 def _reorder_input(call: Call) -> Types:
     """Channels are filled up to a whole block: 16 with AVX-512, on other machines 8 or 16."""
     shape = call.shape(0)
@@ -317,5 +323,6 @@ RULES: dict[str, Rule] = {
     "SplitTraining": _split_training,
     "TanhGrad": like(0),
     "TransposeMatMul": _fused_matmul,
+    "YieldOp": _yield,
     "ZeroGradient": like(0),
 }

@@ -7,6 +7,7 @@ measurements in docs/gradients.md.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -192,4 +193,4 @@ def _by_convolution(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor
     return found.transpose(*swapped)
 
 
-RULES = {"Conv": _conv, "ConvTranspose": _conv_transpose}
+RULES: dict[str, Any] = {"Conv": _conv, "ConvTranspose": _conv_transpose}

@@ -79,7 +79,7 @@ def _trilu(op: Step, dy: Tensor) -> Tensor:
     return op.tape.op("Trilu", dy, op.optional(1), upper=op.get("upper", 1))
 
 
-RULES = {
+RULES: dict[str, Any] = {
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,

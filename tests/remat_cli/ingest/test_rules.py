@@ -149,6 +149,7 @@ ROWS: dict[str, list[list[Any]]] = {
     "SplitTraining": [[[(2, 8), [3, 5]], [(F, (2, 3)), (F, (2, 5))], {"axis": -1}]],
     "TanhGrad": [like_first()],
     "TransposeMatMul": [[[(4, 5), (7, 5)], [(F, (4, 7))], {"transB": 1}]],
+    "YieldOp": [[[(4, 6), (2,), (3,)], [(F, (4, 6)), (F, (3,))], {"non_differentiable_outputs": [1]}]],
     "ZeroGradient": [like_first(1, (1,))],
     # aliases of standard ops
     "FusedConv": [[[X, (16, 3, 3, 3), (16,)], [(F, (2, 16, 3, 3))], {"strides": [2, 2], "activation": "Relu"}]],
