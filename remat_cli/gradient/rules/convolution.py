@@ -118,14 +118,9 @@ def _by_weight(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor:
     if place.untouched() and place.kernel == place.strides and set(place.dilations) == {1}:
         return _by_patches(x, dy, place).reshape(*shape)
     elements = x.shape[0] * x.shape[1] * math.prod(place.kernel) * math.prod(dy.shape[2:])
-    if elements <= max(COLUMNS * _largest(x), SMALL):
+    if elements <= max(COLUMNS * x.tape.largest(), SMALL):
         return _product(_columns(x, place, 0, place.kernel[0]), dy).reshape(*shape)
     return _by_rows(x, dy, place)
-
-
-def _largest(x: Tensor) -> int:
-    """Elements of the largest value that the forward pass makes, the least that any schedule holds several of."""
-    return max(step.y.size for step in x.tape.steps if step.outputs and step.outputs[0])
 
 
 def _columns(x: Tensor, place: Window, first: int, last: int) -> Tensor:
