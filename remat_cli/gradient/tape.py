@@ -89,6 +89,7 @@ class Tape:
         self.types: dict[str, onnx.TypeProto] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.steps: list[Step] = []
+        self._largest, self._measured = 0, 0
         self.reshaped: dict[str, Tensor] = {}  # what a Reshape emitted here reads, so that chains of them collapse
         self._memo: dict[Key, tuple[str, ...]] = {}
         self._pool: dict[Key, str] = {}
@@ -228,6 +229,14 @@ class Tape:
                     "bind the inputs' dimensions with --batch or --shape"
                 )
         return {name: kind for name, kind in found.items() if name}
+
+    def largest(self) -> int:
+        """Elements of the largest value that the forward pass makes: any schedule holds it."""
+        for step in self.steps[self._measured :]:
+            if step.outputs and step.outputs[0]:
+                self._largest = max(self._largest, step.outputs[0].size)
+        self._measured = len(self.steps)
+        return self._largest
 
     def add_output(self, node: onnx.NodeProto, index: int) -> Tensor:
         while len(node.output) <= index:
