@@ -55,6 +55,7 @@ class Settings:
     as_json: bool
     quiet: bool
     verbose: int
+    reorder: bool | None
     own: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -126,7 +127,10 @@ def _search(
             written[0] = time.monotonic()
 
     try:
-        return fitted(subject, budget, settings.method, solver, replace(limits, report=hear))
+        reorder = settings.reorder
+        if reorder is None and (settings.method != "milp" or settings.minimize == "peak"):
+            reorder = False
+        return fitted(subject, budget, settings.method, solver, replace(limits, report=hear), reorder)
     finally:
         if show:
             show.end()
