@@ -2,8 +2,8 @@
 Heterogeneous Chains" (Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova).
 
 An activation a^{s-1} may be kept for a while, to start forwards from, and given up before its own backward. So a state
-has three stages: C(s, t, l, M) is the least time to differentiate stages t..l from a^{s-1}, s <= t, when δ^l is held and
-M is the memory left, a^{s-1} counted in it. It is the least of
+has three stages: C(s, t, l, M) is the least time to differentiate stages t..l from a^{s-1}, s <= t, when δ^l is held
+and M is the memory left, a^{s-1} counted in it. It is the least of
 
     F_all^s, then (s+1, s+1, l), then B^s                                                        if s = t
     F_0^s: give a^{s-1} up and go on from a^s, (s+1, t, l)                                       if s < t
@@ -26,7 +26,7 @@ from solvers.chains.program import Floats, Ints, first_at_most, lower_to
 from solvers.chains.slots import in_slots
 
 SLOTS = 500
-MOST_BYTES = 10**9
+MOST_BYTES = 3 * 10**8  # where stages can be joined instead
 
 
 def floating(chain: Chain, limit: float, slots: int = SLOTS) -> tuple[Step, ...] | None:
@@ -34,8 +34,8 @@ def floating(chain: Chain, limit: float, slots: int = SLOTS) -> tuple[Step, ...]
     small, unit = in_slots(chain, limit, slots)
     if unit.count < small.a[0]:
         return None
-    program = _Program(small, unit.count)
-    return program.trace() if np.isfinite(program.excess[_row(1, 1, small.length), -1]) else None
+    program = Program(small, unit.count)
+    return program.trace(unit.count) if np.isfinite(program.whole()[-1]) else None
 
 
 def bytes_needed(stages: int, slots: int) -> int:
@@ -43,10 +43,12 @@ def bytes_needed(stages: int, slots: int) -> int:
     return 8 * _row(stages, stages, stages) * (slots + 2)
 
 
-class _Program:
+class Program:
+    """The filled table of a chain whose sizes are in slots."""
+
     def __init__(self, chain: Chain, memory: int) -> None:
         stages = chain.length
-        self.stages, self.memory = stages, memory
+        self.stages = stages
         self.forward = np.array(chain.forward, np.float64)
         self.a, self.abar, self.delta, self.o_f, o_b = (
             np.array(sizes, np.int64) for sizes in (chain.a, chain.abar, chain.delta, chain.o_f, chain.o_b)
@@ -65,9 +67,14 @@ class _Program:
             self.backward_memory,
         )
 
-    def trace(self) -> tuple[Step, ...]:
+    def whole(self) -> Floats:
+        """The excess of the whole chain for each memory."""
+        return self.excess[_row(1, 1, self.stages)]
+
+    def trace(self, memory: int) -> tuple[Step, ...]:
+        """The sequence behind the whole chain's entry for `memory`."""
         steps: list[Step] = []
-        todo: list[tuple[int, int, int, int] | Step] = [(1, 1, self.stages, self.memory)]
+        todo: list[tuple[int, int, int, int] | Step] = [(1, 1, self.stages, memory)]
         while todo:
             item = todo.pop()
             if isinstance(item, Step):

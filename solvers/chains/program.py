@@ -6,15 +6,19 @@ C_BP(s, t, m) of the paper (Theorem 3, Algorithm 3): the least time to different
     F_all^s, then (s+1, t) in m - ā^s, then B^s                                  (one such line for each way to run s)
     F_ck^s F_0^{s+1} .. F_0^{s'-1}, then (s', t) in m - a^{s'-1}, then (s, s'-1) in m,  for s' in s+1..t
 
-The table holds the excess over running each stage once in its quickest way. A cut at s' adds at least the forward time
-of s..s'-1, so for each s' only those m need a look at which the best excess so far is larger: the table is exact all the
-same, and most of it is never touched.
+In a graph a^s need not be part of ā^s: B^s and B^{s+1} may both do without it. So there is a second table, where
+a^{s-1} is held by nobody else and counted in m: it may go once F_all^s has run, if B^s does not read it.
+
+The tables hold the excess over running each stage once in its quickest way. A cut at s' adds at least the forward time
+of s..s'-1, so for each s' only those m need a look at which the best excess so far is larger: the table is exact all
+the same, and most of it is never touched.
 
 Invariant: rows never increase with m, and an entry is finite exactly where a sequence was found.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +29,10 @@ from solvers.chains.chain import Op, Step
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_PIECE = 64
+_COLUMNS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,9 @@ class Ways:
 
     start: Ints  # stage -> its first way; one entry more than stages
     time: Floats  # what a way costs beyond the quickest
-    keep: Ints  # ā: what it holds from its forward to its backward, its output included
+    keep: Ints  # ā: what it holds from its forward to its backward
+    holds: Bools  # whether its output is part of that
+    loose: Bools  # whether its backward does without its input
     forward: Ints  # memory beyond the input and δ^t while its forward runs
     backward: Ints  # memory beyond the input while its backward runs, δ^s and δ^{s-1} included
 
@@ -47,20 +57,15 @@ class Segments:
     a: Ints
     delta: Ints
     ways: Ways  # followed by later stages
-    last: Ways  # for the last stage of a segment: F_all and B one after the other
+    at_once: Ints  # for the last stage of a segment: memory beyond the input while F_all and B run one after the other
     spared: Floats  # what the last stage of a segment saves, as its output is not wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     segments: Segments
-    excess: Floats  # row(s, t) x memory
-    memory: int
-
-    def least_memory(self) -> int | None:
-        """The least memory in which the whole chain can be differentiated."""
-        finite = np.flatnonzero(np.isfinite(self.excess[row(1, len(self.segments.a) - 1)]))
-        return int(finite[0]) if finite.size else None
+    excess: Floats  # row(s, t) x memory beyond a^{s-1}
+    loose: Floats  # row(s, t) x memory, a^{s-1} in it and free to go
 
     def whole(self) -> Floats:
         """The excess of the whole chain for each memory."""
@@ -74,10 +79,12 @@ def row(first: int, last: int) -> int:
 
 def solve_segments(segments: Segments, memory: int) -> Table:
     count = len(segments.a) - 1
+    ways = segments.ways
     excess = np.full((count * (count + 1) // 2, memory + 1), np.inf)
-    ways, last = segments.ways, segments.last
+    loose = np.full_like(excess if not ways.holds.all() else excess[:0], np.inf)
     _fill(
         excess,
+        loose,
         np.cumsum(segments.walk),
         segments.walk_memory,
         segments.a,
@@ -86,19 +93,19 @@ def solve_segments(segments: Segments, memory: int) -> Table:
         ways.start,
         ways.time,
         ways.keep,
+        ways.holds,
+        ways.loose,
         ways.forward,
         ways.backward,
-        last.start,
-        last.time,
-        last.forward,
-        last.backward,
+        segments.at_once,
     )
-    return Table(segments, excess, memory)
+    return Table(segments, excess, loose)
 
 
 @njit(cache=True)
 def _fill(
     excess: Floats,
+    loose: Floats,
     walked: Floats,
     walk_memory: Ints,
     a: Ints,
@@ -107,50 +114,73 @@ def _fill(
     start: Ints,
     time: Floats,
     keep: Ints,
+    holds: Bools,
+    lets_go: Bools,
     forward: Ints,
     backward: Ints,
-    last_start: Ints,
-    last_time: Floats,
-    last_forward: Ints,
-    last_backward: Ints,
+    at_once: Ints,
 ) -> None:
+    """Column by column, a few columns side by side so that each row of what comes before a cut is read once for all."""
     stages = len(a) - 1
     top = excess.shape[1]
     nothing = np.zeros(top)
-    for t in range(1, stages + 1):
-        for way in range(last_start[t], last_start[t + 1]):
-            need = max(delta[t] + last_forward[way], last_backward[way], 0)
-            best = excess[row(t, t)]
-            for m in range(need, top):
-                best[m] = min(best[m], last_time[way])
-        inner = 0  # memory of the F_0 after s, beyond a^{s-1}
-        for s in range(t - 1, 0, -1):
-            if s + 1 < t:
-                inner = max(inner, a[s] + walk_memory[s + 1])
-            best = excess[row(s, t)]
-            after = excess[row(s + 1, t)]
-            for way in range(start[s], start[s + 1]):
-                need = max(delta[t] + forward[way], backward[way], keep[way])
-                if need < top:
-                    lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
-            empty = delta[t] + max(walk_memory[s], inner)
-            for cut in range(s + 1, t + 1):
+    inner = np.zeros(stages + 1, np.int64)  # memory of the F_0 after s, beyond a^{s-1}
+    for left in range(1, stages + 1, _COLUMNS):
+        right = min(left + _COLUMNS, stages + 1)
+        for s in range(right - 1, 0, -1):
+            for t in range(max(s, left), right):
+                best = excess[row(s, t)]
+                if s == t:
+                    best[max(at_once[t], 0) :] = 0.0
+                    continue
+                if s + 1 < t:
+                    inner[t] = max(inner[t], a[s] + walk_memory[s + 1])
+                for way in range(start[s], start[s + 1]):
+                    after = excess[row(s + 1, t)] if holds[way] else loose[row(s + 1, t)]
+                    need = max(delta[t] + forward[way], backward[way], keep[way])
+                    if need < top:
+                        lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
+            for cut in range(s + 1, right):
                 price = walked[cut - 1] - walked[s - 1] - spared[cut - 1]
                 held = a[cut - 1]
-                end = first_at_most(best, price)
-                after_cut = excess[row(cut, t)]
                 before_cut = excess[row(s, cut - 1)]
-                first = max(empty, held)
-                if first < end:
-                    lower_to(best[first:end], price, after_cut[first - held : end - held], before_cut[first:end])
+                for t in range(max(cut, left), right):
+                    best = excess[row(s, t)]
+                    first = max(delta[t] + max(walk_memory[s], inner[t]), held)
+                    end = first_at_most(best, price)
+                    if first < end:
+                        after_cut = excess[row(cut, t)]
+                        lower_to(best[first:end], price, after_cut[first - held : end - held], before_cut[first:end])
+            for t in range(max(s, left), right) if len(loose) else range(0):
+                best = loose[row(s, t)]
+                _shift(best, excess[row(s, t)], a[s - 1])
+                for way in range(start[s], start[s + 1]):
+                    if s < t and lets_go[way]:
+                        after = excess[row(s + 1, t)] if holds[way] else loose[row(s + 1, t)]
+                        need = max(a[s - 1] + delta[t] + forward[way], backward[way], keep[way])
+                        if need < top:
+                            lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
+
+
+@njit(cache=True)
+def _shift(target: Floats, source: Floats, by: int) -> None:
+    for place in range(by, len(target)):
+        target[place] = source[place - by]
 
 
 @njit(cache=True)
 def lower_to(best: Floats, price: float, one: Floats, other: Floats) -> None:
-    """best = min(best, price + one + other), over the length of best; written so that it compiles to vectors."""
-    for place in range(len(best)):
-        value = price + one[place] + other[place]
-        best[place] = value if value < best[place] else best[place]
+    """best = min(best, price + one + other), over the length of best.
+
+    All fall along their length, so a piece in which even the least sum is no less than the largest best is passed over.
+    """
+    for start in range(0, len(best), _PIECE):
+        end = min(start + _PIECE, len(best))
+        if price + one[end - 1] + other[end - 1] >= best[start]:
+            continue
+        for place in range(start, end):
+            value = price + one[place] + other[place]
+            best[place] = value if value < best[place] else best[place]
 
 
 @njit(cache=True)
@@ -165,38 +195,66 @@ def first_at_most(falling: Floats, value: float) -> int:
     return low
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    """An entry of a table: stages first..last in `memory`; `loose`: the input is part of it and may go."""
+
+    first: int
+    last: int
+    memory: int
+    loose: bool
+
+
 def trace(table: Table, memory: int) -> tuple[Step, ...]:
     """The sequence behind the whole chain's entry for `memory`."""
+    walked = np.cumsum(table.segments.walk)
     steps: list[Step] = []
-    todo: list[tuple[int, int, int] | Step] = [(1, len(table.segments.a) - 1, memory)]
+    todo: list[_State | Step] = [_State(1, len(table.segments.a) - 1, memory, False)]
     while todo:
         item = todo.pop()
         if isinstance(item, Step):
             steps.append(item)
-            continue
-        todo += reversed(_expand(table, *item))
+        else:
+            todo += reversed(_expand(table, walked, item))
     return tuple(steps)
 
 
-def _expand(table: Table, s: int, t: int, m: int) -> list[tuple[int, int, int] | Step]:
+def _value(table: Table, state: _State) -> float:
+    if state.memory < 0:
+        return float("inf")
+    return float((table.loose if state.loose else table.excess)[row(state.first, state.last), state.memory])
+
+
+def _expand(table: Table, walked: Floats, state: _State) -> Sequence[_State | Step]:
     """One step of the recurrence, the entry's own: found again by its value, which costs less than to store it."""
-    segments, wanted = table.segments, table.excess[row(s, t), m]
+    segments, s, t, m = table.segments, state.first, state.last, state.memory
+    wanted = _value(table, state)
     if not np.isfinite(wanted):
         raise ValueError(f"stages {s}..{t} do not fit in {m} slots")
-    ways = segments.last if s == t else segments.ways
-    for place in range(ways.start[s], ways.start[s + 1]):
-        way, left = int(place - ways.start[s]), m - int(ways.keep[place])
-        if m < max(segments.delta[t] + ways.forward[place], ways.backward[place], ways.keep[place]):
-            continue
-        if s == t and ways.time[place] == wanted:
-            return [Step(Op.ALL, t, way), Step(Op.BACK, t, way)]
-        if s < t and ways.time[place] + table.excess[row(s + 1, t), left] == wanted:
-            return [Step(Op.ALL, s, way), (s + 1, t, left), Step(Op.BACK, s, way)]
-    walked = np.cumsum(segments.walk)
+    for way in range(segments.ways.start[s], segments.ways.start[s + 1]) if s < t else ():
+        after = _after(segments, state, way)
+        if after is not None and segments.ways.time[way] + _value(table, after) == wanted:
+            number = int(way - segments.ways.start[s])
+            return [Step(Op.ALL, s, number), after, Step(Op.BACK, s, number)]
+    if state.loose:
+        return [_State(s, t, m - int(segments.a[s - 1]), False)]
+    if s == t:
+        return [Step(Op.ALL, t), Step(Op.BACK, t)]
     for cut in range(s + 1, t + 1):
-        left = m - int(segments.a[cut - 1])
+        later, earlier = _State(cut, t, m - int(segments.a[cut - 1]), False), _State(s, cut - 1, m, False)
         price = walked[cut - 1] - walked[s - 1] - segments.spared[cut - 1]
-        if left >= 0 and price + table.excess[row(cut, t), left] + table.excess[row(s, cut - 1), m] == wanted:
+        if price + _value(table, later) + _value(table, earlier) == wanted:
             forwards = [Step(Op.CHECK, s), *(Step(Op.EMPTY, k) for k in range(s + 1, cut))]
-            return [*forwards, (cut, t, left), (s, cut - 1, m)]
+            return [*forwards, later, earlier]
     raise AssertionError("an entry of the table that nothing explains")
+
+
+def _after(segments: Segments, state: _State, way: int) -> _State | None:
+    """What remains to be differentiated after F_all in this way, if it fits."""
+    ways, s, m = segments.ways, state.first, state.memory
+    if state.loose and not ways.loose[way]:
+        return None
+    there = int(segments.a[s - 1]) if state.loose else 0
+    if m < max(there + segments.delta[state.last] + ways.forward[way], ways.backward[way], ways.keep[way]):
+        return None
+    return _State(s + 1, state.last, m - int(ways.keep[way]), not ways.holds[way])

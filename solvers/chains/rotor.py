@@ -43,6 +43,8 @@ def segments(chain: Chain) -> Segments:
         start=np.arange(stages + 1),
         time=np.zeros(stages),
         keep=abar,
+        holds=np.ones(stages, np.bool_),
+        loose=np.zeros(stages, np.bool_),
         forward=abar + o_f,
         backward=abar + delta + before + o_b,
     )
@@ -52,14 +54,13 @@ def segments(chain: Chain) -> Segments:
         a=a,
         delta=delta,
         ways=ways,
-        last=ways,
+        at_once=np.maximum(delta + ways.forward, ways.backward),
         spared=np.zeros(stages),
     )
 
 
 def without_ways(segments: Segments) -> Segments:
     """No stage may keep its ā while another runs."""
-    none = np.zeros(0)
-    nothing = none.astype(np.int64)
-    ways = Ways(np.zeros_like(segments.ways.start), none, nothing, nothing, nothing)
+    none, no, nothing = np.zeros(0), np.zeros(0, np.bool_), np.zeros(0, np.int64)
+    ways = Ways(np.zeros_like(segments.ways.start), none, nothing, no, no, nothing, nothing)
     return replace(segments, ways=ways)

@@ -41,11 +41,14 @@ def in_slots(chain: Chain, limit: float, wanted: int) -> tuple[Chain, Slots]:
     """The chain with its sizes in slots; its times stay as they are."""
     sizes = (chain.a, chain.abar[1:], chain.o_f, chain.o_b, chain.delta)
     unit = slots(limit, wanted, (size for group in sizes for size in group))
+    return counted(chain, unit), unit
 
+
+def counted(chain: Chain, unit: Slots) -> Chain:
     def rounded(group: tuple[float, ...]) -> tuple[int, ...]:
         return tuple(unit.ceil(size) for size in group)
 
-    smaller = replace(
+    return replace(
         chain,
         a=rounded(chain.a),
         abar=rounded(chain.abar),
@@ -53,4 +56,3 @@ def in_slots(chain: Chain, limit: float, wanted: int) -> tuple[Chain, Slots]:
         o_b=rounded(chain.o_b),
         delta=rounded(chain.delta),
     )
-    return smaller, unit

@@ -1,0 +1,229 @@
+"""From a training graph to a chain of stages: cut where only one forward value crosses, or few together.
+
+A stage is an arbitrary sub-graph with its forward nodes and those backward nodes that need what it computes. Several
+values that cross a cut become one composite. Values that must not be computed twice, forward outputs, and small values
+that cross many cuts (a mask that every layer reads) are pinned: held from their compute to their last use, whatever
+the sequence.
+
+Invariant: a stage's forward nodes read only the stage itself, what crosses into it, and pinned values; so do its
+backward nodes, besides gradients that later stages wrote. Running the stages' forwards in order and their backwards in
+reverse is legal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from solvers.problem import Problem
+
+_SMALL = 0.001  # of all forward bytes: a value that may be pinned if it crosses many cuts
+_MANY = 0.1  # of all cuts
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    forward: tuple[int, ...]  # nodes
+    backward: tuple[int, ...]
+    input: frozenset[int]  # the values that cross into it: the last stage's output
+    output: frozenset[int]
+    gradient_in: frozenset[int]  # held when its backward starts: δ^l
+    gradient_out: frozenset[int]  # and when it ends: δ^{l-1}
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """`stages[l - 1]` is the paper's stage l."""
+
+    problem: Problem
+    stages: tuple[Stage, ...]
+    pinned: frozenset[int]
+    derived: bool  # the problem did not say which nodes are backward
+
+    def pinned_bytes(self) -> int:
+        return sum(self.problem.sizes[value] for value in self.pinned)
+
+
+def cut(problem: Problem, most: int = 1, coarse: int = 1) -> Stages:
+    """Cut the graph wherever at most `most` values cross, pinned ones aside; then join each `coarse` stages."""
+    return _Cutter(problem, most).stages(coarse)
+
+
+def turn(problem: Problem) -> int:
+    """Where a problem that does not say turns from forward to backward: where most is held in the order given."""
+    last = {value: index for index, node in enumerate(problem.nodes) for value in (*node.writes, *node.reads)}
+    ending: list[list[int]] = [[] for _ in problem.nodes]
+    for value, index in last.items():
+        ending[index].append(value)
+    held, most, place = 0, -1, 0
+    for index, node in enumerate(problem.nodes):
+        held += sum(problem.sizes[value] for value in node.writes)
+        if held > most:
+            most, place = held, index + 1
+        held -= sum(problem.sizes[value] for value in ending[index])
+    return place
+
+
+class _Cutter:
+    def __init__(self, problem: Problem, most: int) -> None:
+        self.problem = problem
+        self.most = most
+        self.writer, self.readers = problem.writers(), problem.readers()
+        self.derived = not any(node.backward for node in problem.nodes)
+        split = turn(problem) if self.derived else 0
+        backward: list[bool] = []
+        for index, node in enumerate(problem.nodes):
+            after = any(backward[self.writer[value]] for value in node.reads)
+            backward.append(after or (index >= split if self.derived else node.backward))
+        self.forward = [index for index in range(len(problem.nodes)) if not backward[index]]
+        self.backward = [index for index in range(len(problem.nodes)) if backward[index]]
+        self.is_backward = backward
+        self.place = {index: place for place, index in enumerate(self.forward)}
+        self.span = self._spans()
+        self.pinned = self._pinned()
+
+    def stages(self, coarse: int) -> Stages:
+        of_forward, of_backward = self._settled(self._cut_forward())
+        if coarse > 1:
+            joined = {index: (stage + coarse - 1) // coarse for index, stage in of_forward.items()}
+            of_forward, of_backward = self._settled(joined)
+        return Stages(self.problem, self._built(of_forward, of_backward), frozenset(self.pinned), self.derived)
+
+    def _settled(self, of: dict[int, int]) -> tuple[dict[int, int], dict[int, int]]:
+        """Forward and backward nodes' stages, after joining stages that the backward needs at the same time."""
+        while True:
+            of_backward, conflicts = self._place_backward(of)
+            if not conflicts:
+                return of, of_backward
+            of = _merge(of, conflicts)
+
+    def _spans(self) -> dict[int, tuple[int, int]]:
+        """Each forward value's first and last place among the forward nodes."""
+        spans = {}
+        for place, index in enumerate(self.forward):
+            for value in self.problem.nodes[index].writes:
+                later = [self.place[reader] for reader in self.readers[value] if not self.is_backward[reader]]
+                spans[value] = (place, max(later, default=place))
+        return spans
+
+    def _pinned(self) -> set[int]:
+        nodes, sizes = self.problem.nodes, self.problem.sizes
+        outputs = set(self.problem.outputs)
+        pinned = {value for value in self.span if value in outputs or nodes[self.writer[value]].once}
+        small = _SMALL * sum(sizes[value] for value in self.span)
+        crossed = _crossed(self.span[value] for value in self.span if value not in pinned and sizes[value] > small)
+        cuts = [0]
+        for place in range(len(self.forward)):
+            cuts.append(cuts[-1] + (crossed.get(place, 0) <= self.most))
+        for value, (first, last) in self.span.items():
+            if sizes[value] <= small and cuts[last] - cuts[first] > max(2, _MANY * cuts[-1]):
+                pinned.add(value)
+        return pinned
+
+    def _cut_forward(self) -> dict[int, int]:
+        """The stage of each forward node: cut where few values cross, and not the same as at the cut before."""
+        starts: dict[int, list[int]] = {}
+        ends: dict[int, list[int]] = {}
+        for value, (first, last) in self.span.items():
+            if value not in self.pinned and last > first:
+                starts.setdefault(first, []).append(value)
+                ends.setdefault(last, []).append(value)
+        crossing: set[int] = set()
+        before: set[int] | None = None
+        stage, of = 1, {}
+        for place, index in enumerate(self.forward):
+            of[index] = stage
+            crossing.difference_update(ends.get(place, ()))
+            crossing.update(starts.get(place, ()))
+            if place + 1 < len(self.forward) and len(crossing) <= self.most and crossing != before:
+                before = set(crossing)
+                stage += 1
+        return of
+
+    def _place_backward(self, of: dict[int, int]) -> tuple[dict[int, int], list[tuple[int, int]]]:
+        """Each backward node in the last stage that has what it reads; where none has, the stages to merge."""
+        reach = self._reach(of)
+        top = max(of.values(), default=1)
+        placed: dict[int, int] = {}
+        conflicts = []
+        for index in self.backward:
+            low, high = 1, top
+            for value in self.problem.nodes[index].reads:
+                writer = self.writer[value]
+                if self.is_backward[writer]:
+                    high = min(high, placed[writer])
+                elif value not in self.pinned:
+                    low, high = max(low, of[writer]), min(high, reach[value])
+            if low > high:
+                conflicts.append((high, low))
+            placed[index] = high
+        return placed, conflicts
+
+    def _reach(self, of: dict[int, int]) -> dict[int, int]:
+        """The last stage in which a value is there: as its own, or as what crosses into it."""
+        return {value: of[self.forward[last]] for value, (_, last) in self.span.items()}
+
+    def _built(self, of: dict[int, int], of_backward: dict[int, int]) -> tuple[Stage, ...]:
+        count = max(of.values(), default=1)
+        forward: list[list[int]] = [[] for _ in range(count + 1)]
+        backward: list[list[int]] = [[] for _ in range(count + 1)]
+        for index, stage in of.items():
+            forward[stage].append(index)
+        for index, stage in of_backward.items():
+            backward[stage].append(index)
+        reach = self._reach(of)
+        crossing: list[set[int]] = [set() for _ in range(count + 1)]
+        for value, (first, _) in self.span.items():
+            if value not in self.pinned:
+                for stage in range(of[self.forward[first]], reach[value]):
+                    crossing[stage].add(value)
+        gradients = self._gradients(of_backward, count)
+        return tuple(
+            Stage(
+                tuple(forward[stage]),
+                tuple(backward[stage]),
+                frozenset(crossing[stage - 1]),
+                frozenset(crossing[stage]),
+                frozenset(gradients[stage]),
+                frozenset(gradients[stage - 1]),
+            )
+            for stage in range(1, count + 1)
+        )
+
+    def _gradients(self, of_backward: dict[int, int], count: int) -> list[set[int]]:
+        """For each l, what is held between the backwards of l + 1 and l: gradients still to be read, and outputs."""
+        held: list[set[int]] = [set() for _ in range(count + 1)]
+        outputs = set(self.problem.outputs)
+        for index, stage in of_backward.items():
+            for value in self.problem.nodes[index].writes:
+                until = min((of_backward[reader] for reader in self.readers[value]), default=stage)
+                for later in range(0 if value in outputs else until, stage):
+                    held[later].add(value)
+        return held
+
+
+def _crossed(spans: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """After each place, how many of the spans cross."""
+    change: dict[int, int] = {}
+    for first, last in spans:
+        change[first] = change.get(first, 0) + 1
+        change[last] = change.get(last, 0) - 1
+    crossed, now = {}, 0
+    for place in range(max(change, default=-1) + 1):
+        now += change.get(place, 0)
+        crossed[place] = now
+    return crossed
+
+
+def _merge(of: dict[int, int], conflicts: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Stages low..high of each conflict become one; numbers stay consecutive."""
+    count = max(of.values())
+    joined = [False] * (count + 1)  # stage is one with the stage before
+    for low, high in conflicts:
+        for stage in range(low + 1, high + 1):
+            joined[stage] = True
+    number, renamed = 0, {}
+    for stage in range(1, count + 1):
+        number += not joined[stage]
+        renamed[stage] = number
+    return {index: renamed[stage] for index, stage in of.items()}

@@ -1,0 +1,178 @@
+"""The registered methods over chains: `rotor`, `rotor-floating`, `revolve` and `rotor+`.
+
+Each cuts the graph into stages in several manners, solves each chain, and takes the best order of all.
+
+Invariant: a FEASIBLE order was measured to fit; nothing here proves that none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from time import monotonic
+
+import numpy as np
+
+from solvers.chains import floating
+from solvers.chains.chain import written
+from solvers.chains.from_graph import Stages, cut
+from solvers.chains.polish import polish
+from solvers.chains.program import solve_segments, trace
+from solvers.chains.rotor import SLOTS, without_ways
+from solvers.chains.slots import counted
+from solvers.chains.stage import Runner
+from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, search, segments
+from solvers.chains.ways import all_ways
+from solvers.exact.arrays import Arrays, arrays_of
+from solvers.exact.measure import measure
+from solvers.problem import Limits, Problem, Progress, Result, Status
+
+Pair = tuple[Found | None, Found | None]  # the cheapest that fits, and that of least peak
+
+# how many values may cross a cut, and how many stages to join into one
+_PLAIN = ((1, (1,)), (2, (1,)), (4, (1,)))
+_JOINED = ((1, (1, 2, 3, 4, 6, 9)), (2, (1, 2, 4, 8)), (4, (1,)))
+_LARGEST = 40  # forward nodes of a joined stage
+_SPELLED = 40  # stages: a longer chain's sequence is not written out
+
+
+def rotor(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
+    """Algorithm 3 on the stages, each keeping all that its backward reads."""
+    best = _Best(problem, budget, limits)
+    for stages in _cuts(best, _PLAIN):
+        best.take(stages, _persistent(_plain(stages, best.arrays), budget, slots))
+    return best.result()
+
+
+def revolve(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
+    """Only inputs of stages are kept; each backward comes right after its forward."""
+    best = _Best(problem, budget, limits)
+    for stages in _cuts(best, _PLAIN):
+        best.take(stages, _persistent(_plain(stages, best.arrays), budget, slots, inputs_only=True))
+    return best.result()
+
+
+def rotor_floating(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
+    """Algorithm 1 on the stages, and Algorithm 3, whose sequences are of its class.
+
+    Cuts that make more stages than the larger table can have are left to Algorithm 3.
+    """
+    best = _Best(problem, budget, limits)
+    for stages in _cuts(best, _JOINED):
+        best.take(stages, _persistent(_plain(stages, best.arrays), budget, slots))
+        if floating.bytes_needed(len(stages.stages), int(slots * BEYOND)) <= floating.MOST_BYTES:
+            best.take(stages, _floating(_plain(stages, best.arrays), budget, slots))
+    return best.result()
+
+
+def rotor_plus(problem: Problem, budget: int, limits: Limits, *, slots: int = 0) -> Result:
+    """The chain program chooses among several ways to run each stage; what memory is left is spent at the end.
+
+    `slots`: 0 for as many as a table of moderate size allows.
+    """
+    best = _Best(problem, budget, limits)
+    for stages in _cuts(best, _JOINED):
+        plain = _plain(stages, best.arrays)
+        best.take(stages, _persistent(plain, budget, SLOTS))
+        several = Staged(stages, plain.runners, all_ways(plain.runners), best.arrays)
+        best.take(stages, _persistent(several, budget, slots or fine_slots(len(stages.stages))))
+        best.polish()
+    return best.result()
+
+
+class _Best:
+    """What is known so far: the cheapest order that fits, the order of least peak, and where they came from."""
+
+    def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
+        self.problem, self.budget, self.limits = problem, budget, limits
+        self.begun = monotonic()
+        self.arrays: Arrays = arrays_of(problem)
+        self.bound = sum(node.cost for node in problem.nodes)
+        self.stages: Stages | None = None
+        self.fitting: Found | None = None
+        self.polished = False
+        self.least: Found | None = None
+        whole = np.arange(len(problem.nodes))
+        as_given = Found(whole, *measure(self.arrays, whole), ())
+        self.consider((as_given if as_given.peak <= budget else None, as_given))
+
+    def done(self) -> bool:
+        solved = self.fitting is not None and self.fitting.cost == self.bound
+        return solved or self.limits.stopped() or monotonic() - self.begun > self.limits.seconds
+
+    def take(self, stages: Stages, pair: Pair) -> None:
+        if self.consider(pair):
+            self.stages = stages
+
+    def consider(self, pair: Pair) -> bool:
+        """Keep what is better; says whether the cheapest that fits is new."""
+        fitting, least = pair
+        if least is not None and (self.least is None or least.peak < self.least.peak):
+            self.least = least
+        if fitting is None or (
+            self.fitting is not None and (self.fitting.cost, self.fitting.peak) <= (fitting.cost, fitting.peak)
+        ):
+            return False
+        self.fitting, self.polished = fitting, False
+        order = tuple(map(int, fitting.order))
+        self.limits.report(Progress(monotonic() - self.begun, fitting.cost, self.bound, order))
+        return True
+
+    def polish(self) -> None:
+        if self.fitting is not None and not self.polished and not self.done():
+            order = polish(self.arrays, self.fitting.order, self.budget, self.done)
+            self.consider((Found(order, *measure(self.arrays, order), self.fitting.sequence), None))
+            self.polished = True
+
+    def result(self) -> Result:
+        found = self.fitting or self.least
+        assert found is not None, "the order as given is always there"
+        status = Status.UNKNOWN
+        if self.fitting is not None:
+            status = Status.OPTIMAL if self.fitting.cost == self.bound else Status.FEASIBLE
+        return Result(status, tuple(map(int, found.order)), float(self.bound), self.notes(found))
+
+    def notes(self, found: Found) -> tuple[str, ...]:
+        if self.stages is None:
+            return ()
+        count = len(self.stages.stages)
+        said = [f"a chain of {count} stages"]
+        if count <= _SPELLED and found.sequence:
+            said.append(written(found.sequence))
+        if self.stages.derived:
+            said.append("the model does not say which ops are backward: taken from where most memory is held")
+        return tuple(said)
+
+
+def _cuts(best: _Best, manners: Iterable[tuple[int, tuple[int, ...]]]) -> Iterator[Stages]:
+    """The graph cut in each manner that makes a chain, and each chain once."""
+    seen: set[tuple[tuple[int, ...], ...]] = set()
+    for most, joined in manners:
+        for coarse in joined:
+            if best.done():
+                return
+            stages = cut(best.problem, most, coarse)
+            chain = tuple(stage.forward for stage in stages.stages)
+            if coarse > 1 and max(map(len, chain)) > _LARGEST:
+                break
+            if len(chain) > 1 and chain not in seen:
+                seen.add(chain)
+                yield stages
+
+
+def _plain(stages: Stages, arrays: Arrays) -> Staged:
+    """Each stage keeps all that its backward reads."""
+    runners = tuple(Runner(stages, number) for number in range(1, len(stages.stages) + 1))
+    return Staged(stages, runners, tuple((runner.way(runner.wanted()),) for runner in runners), arrays)
+
+
+def _persistent(staged: Staged, budget: int, wanted: int, inputs_only: bool = False) -> Pair:
+    unit = staged.slots(budget, wanted)
+    chain = segments(staged, unit)
+    table = solve_segments(without_ways(chain) if inputs_only else chain, int(unit.count * BEYOND))
+    return search(staged, budget, table.whole(), lambda memory: trace(table, memory))
+
+
+def _floating(staged: Staged, budget: int, wanted: int) -> Pair:
+    unit = staged.slots(budget, wanted)
+    program = floating.Program(counted(as_chain(staged), unit), int(unit.count * BEYOND))
+    return search(staged, budget, program.whole(), program.trace)
