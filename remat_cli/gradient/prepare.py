@@ -231,7 +231,7 @@ def _size(name: str, axis: int, dim: onnx.TensorShapeProto.Dimension, size: int 
                 f"input '{name}' has the fixed size {dim.dim_value} in dimension {axis}, not {size}; "
                 "export the model with that dimension dynamic"
             )
-        return dim.dim_value
+        return int(dim.dim_value)
     if size is None:
         size = dims.get(dim.dim_param) if dim.dim_param else None
     if size is None:
