@@ -7,6 +7,7 @@ equal costs give equal bytes. An entry marked `pinned: true` was set by hand and
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any
 import yaml
 
 SCHEMA = "remat-costs/1"
+RESERVED = {"yes", "no", "on", "off", "true", "false", "null"}
+LONGEST_KEY = 1000  # YAML reads no longer one before a colon
 ABSURD_NS = 10**15  # eleven days for one op
 ABSURD_BYTES = 2**50
 HOW = ("measured", "estimated", "view", "inside", "set by hand")
@@ -113,7 +116,9 @@ def dump(costs: Costs) -> str:
     }
     lines = [yaml.dump(head, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1000).rstrip(), "ops:"]
     for name, cost in sorted(costs.ops.items()):
-        lines.append(f"  {_flow(name)}: {_flow(_plain(cost))}")
+        key = _key(name)
+        start = f"  {key}:" if len(key) < LONGEST_KEY else f"  ? {key}\n  :"
+        lines.append(f"{start} {_flow(_plain(cost))}")
     if not costs.ops:
         lines[-1] = "ops: {}"
     return "\n".join(lines) + "\n"
@@ -262,6 +267,14 @@ def _plain(cost: OpCost) -> dict[str, Any]:
             "workspace": list(cost.fit.workspace),
         }
     return plain
+
+
+def _key(name: str) -> str:
+    """A name as it stands where no reader of YAML could take it for something else; else quoted."""
+    if re.fullmatch(r"[A-Za-z_/][\w./:-]*\w", name, re.ASCII) and name.lower() not in RESERVED:
+        return name
+    plain = (c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in name)
+    return f'"{"".join(plain)}"'
 
 
 def _flow(value: Any) -> str:

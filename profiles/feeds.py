@@ -14,6 +14,7 @@ from onnx import helper
 from profiles.signature import Signature, Tensor
 
 BLOCK = 65_521  # a prime, so that rows differ
+ALIGNMENT = 64
 POSITIVE = frozenset({"Sqrt", "Log", "Reciprocal", "Pow", "Div", "RMSNormalization", "LRN"})  # else nan or inf
 VARIANCES = {  # inputs that are variances or their like, by position
     "BatchNormalization": (3, 4),
@@ -35,14 +36,28 @@ def operands(signature: Signature, seed: int = 0) -> list[np.ndarray | None]:
 def _operand(signature: Signature, place: int, tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
     known = tensor.value()
     if known is not None:
-        return known
+        whole = aligned(tensor)
+        whole[...] = known
+        return whole
     return draw(tensor, rng, index_bound(signature, place) or 2, needs_positive(signature, place))
 
 
 def draw(tensor: Tensor, rng: np.random.Generator, bound: int = 2, positive: bool = False) -> np.ndarray:
     """An array of one tensor's type and shape; whole numbers lie in [0, bound)."""
-    block = np.resize(_block(tensor, rng, bound, positive), tensor.shape)  # big tensors repeat a block: drawing is slow
-    return np.ascontiguousarray(block)
+    whole = aligned(tensor)
+    whole.reshape(-1)[:] = np.resize(_block(tensor, rng, bound, positive), tensor.count)  # drawing much is slow
+    return whole
+
+
+def aligned(tensor: Tensor) -> np.ndarray:
+    """Room for a tensor at an address such as onnxruntime's own buffers have: kernels are slower at others."""
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.dtype))
+    if dtype.kind == "O":
+        return np.empty(tensor.shape, dtype)
+    room = np.empty(tensor.count * dtype.itemsize + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    whole: np.ndarray = room[start : start + tensor.count * dtype.itemsize].view(dtype).reshape(tensor.shape)
+    return whole
 
 
 def _block(tensor: Tensor, rng: np.random.Generator, bound: int, positive: bool) -> np.ndarray:

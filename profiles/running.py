@@ -17,6 +17,8 @@ from onnx import helper
 from profiles.device import Device
 from profiles.signature import Signature, Tensor
 
+NO_KERNEL = "onnxruntime has no kernel for it"
+
 
 class CannotRun(Exception):
     """onnxruntime has no kernel for the op, or the kernel failed. `memory`: for want of device memory."""
@@ -44,13 +46,24 @@ def failures() -> tuple[type[Exception], ...]:
 
 def refusal(error: Exception) -> CannotRun:
     """onnxruntime's words, cut to one line."""
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split()).rpartition("Fatal error: ")[2]
+    if "is not a registered function/op" in text or "NOT_IMPLEMENTED" in text:
+        return CannotRun(NO_KERNEL)
     short_of_memory = any(word in text.lower() for word in ("allocate memory", "out of memory", "available memory of"))
     return CannotRun(text[:200], short_of_memory)
 
 
-def session(content: bytes, device: Device, profile: Path | None = None, folder: Path | None = None) -> Any:
-    """A strict session on a model's bytes; with `profile`, it writes a trace whose name begins with that path."""
+def session(
+    content: bytes,
+    device: Device,
+    profile: Path | None = None,
+    folder: Path | None = None,
+    shared_arena: bool = False,
+) -> Any:
+    """A strict session on a model's bytes; with `profile`, it writes a trace whose name begins with that path.
+
+    `shared_arena`: with the arena that was registered for the whole process.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -58,8 +71,11 @@ def session(content: bytes, device: Device, profile: Path | None = None, folder:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.enable_mem_reuse = False
     options.enable_mem_pattern = False
+    options.add_session_config_entry("session.disable_prepacking", "1")
     options.intra_op_num_threads = device.threads
     options.log_severity_level = 4
+    if shared_arena:
+        options.add_session_config_entry("session.use_env_allocators", "1")
     if folder is not None:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     if profile is not None:
@@ -118,10 +134,17 @@ def single(signature: Signature, arrays: Sequence[Any]) -> tuple[bytes, dict[str
     return model.SerializeToString(), feeds
 
 
-def traced(content: bytes, feeds: dict[str, Any], device: Device, runs: int, folder: Path | None = None) -> list[Any]:
+def traced(
+    content: bytes,
+    feeds: dict[str, Any],
+    device: Device,
+    runs: int,
+    folder: Path | None = None,
+    shared_arena: bool = False,
+) -> list[Any]:
     """The events of onnxruntime's own profile over some runs of a model."""
     with tempfile.TemporaryDirectory(prefix="remat-") as scratch:
-        running = session(content, device, Path(scratch) / "trace", folder)
+        running = session(content, device, Path(scratch) / "trace", folder, shared_arena)
         binding = bind(running, feeds, device)
         for _ in range(runs):
             run(running, binding)

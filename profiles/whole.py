@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from profiles.device import Device
-from profiles.measure import sample
+from profiles.measure import LEAST_RUNS, sample
 from profiles.running import bind, run, session, traced
 
-WHOLE_SECONDS = 12.0  # for the runs of one graph; three runs are the least, however long they take
+WHOLE_SECONDS = 12.0  # for the runs of one graph; a few runs are made however long they take
+DOUBT = 0.005  # of all ops' time
+ROUNDS = 3  # of timing the whole graph: the fastest counts, the others had neighbours
 SUFFIX = "_kernel_time"
 DISPATCH_NS = 5000  # at most so much between two kernels; what is beyond that slowed the kernels too
 
@@ -63,9 +65,8 @@ def run_whole(
 ) -> Whole:
     """Time the graph plainly, then once more with onnxruntime's trace on. Raises CannotRun."""
     ns, spread, runs = _plainly(content, feeds, device, folder, seconds / 2)
-    rounds = max(2, min(20, int(seconds / 2 * 1e9 / max(1, ns))))
-    events = traced(content, feeds, device, rounds + 1, folder)
-    inside, elsewhere = _shares(events, set(names), rounds)
+    traces = max(1, min(40, int(seconds / 2 * 1e9 / max(1, ns)) - 1))
+    inside, elsewhere = _shares(traced(content, feeds, device, traces + 1, folder), set(names))
     return Whole(ns, spread, runs, inside, elsewhere)
 
 
@@ -75,20 +76,27 @@ def _plainly(
     """Its session ends with it: two side by side would need twice the memory."""
     running = session(content, device, folder=folder)
     binding = bind(running, feeds, device)
-    return sample(lambda: run(running, binding), seconds, least=3)
+    rounds = [sample(lambda: run(running, binding), seconds / ROUNDS)]
+    while len(rounds) < ROUNDS and rounds[0][0] * 4e-9 < seconds / ROUNDS:
+        rounds.append(sample(lambda: run(running, binding), seconds / ROUNDS))
+    return min(rounds)
 
 
-def _shares(events: Sequence[Any], names: set[str], rounds: int) -> tuple[dict[str, int], int]:
-    """Median time of each op over the traced runs, the first left out; and the mean of what bears no op's name."""
+def _shares(events: Sequence[Any], names: set[str]) -> tuple[dict[str, int], int]:
+    """What each op took in the traced runs, the first left out; and the sum of what bears no op's name."""
     times: dict[str, list[int]] = defaultdict(list)
     for event in sorted(events, key=lambda event: int(event["ts"])):
         if event.get("cat") == "Node" and event["name"].endswith(SUFFIX):
             times[event["name"].removesuffix(SUFFIX)].append(int(event["dur"]) * 1000)
-    inside = {name: int(statistics.median(found[1:])) for name, found in times.items() if name in names and found[1:]}
-    elsewhere = sum(
-        int(statistics.median(found[1:])) for name, found in times.items() if name not in names and found[1:]
-    )
+    middles = {name: _middle(found[1:]) for name, found in times.items() if found[1:]}
+    inside = {name: ns for name, ns in middles.items() if name in names}
+    elsewhere = sum(ns for name, ns in middles.items() if name not in names)
     return inside, elsewhere
+
+
+def _middle(times: Sequence[int]) -> int:
+    """The median of the few fastest: in a long trace on a busy machine nearly every op was interrupted now and then."""
+    return int(statistics.median(sorted(times)[:LEAST_RUNS]))
 
 
 def calibrate(whole: Whole, alone: Mapping[str, float], kinds: Mapping[str, str]) -> Calibration:
@@ -103,7 +111,9 @@ def calibrate(whole: Whole, alone: Mapping[str, float], kinds: Mapping[str, str]
             inside[kinds[name]] += whole.inside[name]
         elif unnamed_alone:
             inside[kinds[name]] += whole.elsewhere * ns / unnamed_alone
-    factors = {kind: inside[kind] / summed[kind] for kind in summed if summed[kind] > 0 and inside[kind] > 0}
+    common = sum(inside.values()) / max(1.0, sum(summed.values()))
+    doubt = DOUBT * sum(summed.values())  # a class of a few microseconds tells little: it leans on the others
+    factors = {kind: (inside[kind] + doubt * common) / (summed[kind] + doubt) for kind in summed if doubt}
     total = sum(alone[name] * factors.get(kinds[name], 1.0) for name in alone)
     rest = whole.ns - total  # less than nothing when the traced runs were the slower ones
     each = min(max(0.0, rest / max(1, len(alone))), DISPATCH_NS)

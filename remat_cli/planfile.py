@@ -42,10 +42,15 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """The predicted peak in each session type; None where it was not worked out (no ONNX model, say)."""
+    """The predicted peak in each session type; None where it was not worked out (no ONNX model, say).
+
+    `arena`: a budget under which the strict session runs even if its arena is capped there, a hard cap: more than the
+    peak, since free memory in pieces is not as good as in one.
+    """
 
     strict: int | None
     default: int | None = None
+    arena: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,8 +129,6 @@ class _Reader:
         for value in (*problem.outputs, *sorted(problem.optional)):
             if value not in written:
                 raise self._bad(f"{self._called(value)!r} is an output or optional, but no node writes it")
-        for value in sorted(problem.optional.intersection(problem.outputs)):
-            raise self._bad(f"{self._called(value)!r} is both an output and optional")
         return Named(problem, tuple(names), tuple(self.number))
 
     def _value(self, entry: Any, place: int) -> int:

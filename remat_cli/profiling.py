@@ -80,7 +80,9 @@ def run(model: Path, settings: Settings) -> None:
     costs = _keep_pins(replace(costs, model=_path_from(destination, model)), destination)
     write_whole(destination, dump(costs))
     last = replace(last, costs=costs)
-    difference = whole_graph.compare(last.graph, last.ops, costs, device) if settings.compare else None
+    difference = (
+        whole_graph.compare(last.graph, last.ops, costs, device, settings.time_limit) if settings.compare else None
+    )
     _tell(last, destination, settings, difference)
 
 
@@ -110,6 +112,8 @@ def _profile(graph: Graph, device: Device, cache: Cache, settings: Settings, gra
         return _from_paper(graph, ops, settings.estimate)
     with _Bar(settings) as bar:
         wanted = len(survey.missing(ops, cache))
+        if wanted:
+            _warn_if_busy(device, settings)
         survey.measure_missing(ops, device, cache, settings.time_limit / graphs, bar)
         refused = survey.refused(ops, cache)
         if refused and settings.strict:
@@ -136,6 +140,13 @@ def _costs(
     return Costs(graph.path.name, graph.sha256, graph.dims, device, ops, whole, date)
 
 
+def _warn_if_busy(device: Device, settings: Settings) -> None:
+    """Other people's work on this machine ends up in the times."""
+    load = os.getloadavg()[0]
+    if load > 0.5 * device.threads and not settings.quiet:
+        click.echo(f"remat: this machine is busy (load {load:.1f}); what is measured now may read high", err=True)
+
+
 def _in_the_whole(
     graph: Graph, ops: Ops, alone: Mapping[str, OpCost], device: Device, cache: Cache, settings: Settings
 ) -> tuple[dict[str, OpCost], dict[str, Any]]:
@@ -144,7 +155,7 @@ def _in_the_whole(
     record = survey.recall(ops, cache, alone)
     if record is None and not settings.no_whole:
         try:
-            whole = whole_graph.run(graph, ops, alone, device)
+            whole = whole_graph.run(graph, ops, alone, device, settings.time_limit)
         except CannotRun as refused:
             said["whole_graph"] = f"not run: {refused}"
         else:

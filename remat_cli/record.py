@@ -37,7 +37,7 @@ def plan_file(answer: Answer) -> PlanFile:
         baseline_peak=answer.baseline.peak,
         baseline_cost=answer.baseline.cost,
         resident=subject.problem.resident,
-        promises=Promise(strict=outcome.peak),
+        promises=answer.promise or Promise(strict=outcome.peak),
         program=renamed(plan, subject.nodes, subject.values),
         notes=(*subject.notes, *answer.schedule.result.notes),
     )

@@ -32,7 +32,7 @@ OVERWRITES: dict[str, dict[str, Places]] = {
         **dict.fromkeys((*ACTIVATIONS, "ThresholdedRelu"), ((0, 0),)),
         **dict.fromkeys(("BitCast", "Cast", "Celu", "Clip", "LogSoftmax", "Shrink", "Softmax"), ((0, 0),)),
         **dict.fromkeys(("ScatterElements", "TensorScatter", "Trilu"), ((0, 0),)),
-        "FusedConv": ((0, 3),),
+        **dict.fromkeys(("Conv", "FusedConv"), ((0, 3),)),  # the summand that a fused Conv adds
     },
     "cuda": dict.fromkeys((*ACTIVATIONS, "ThresholdedRelu", "ScatterND", "Trilu"), ((0, 0),)),
 }
@@ -50,6 +50,8 @@ EXPANDED = {
     "Swish",
 }
 
+# Each kernel has its own generator, which goes on from run to run: with a `seed`, copies of an op draw the same numbers
+# in every run; without one, never.
 RANDOM = {
     "Bernoulli",
     "BiasDropout",
@@ -81,10 +83,24 @@ EFFECTS = {
     "SGDOptimizer",
     "SGDOptimizerV2",
     "WaitEvent",
+    "YieldOp",
     "ZeroGradient",
 }
 
 PURE_DOMAINS = {STANDARD, MICROSOFT, "ai.onnx.ml", "ai.onnx.preview", "com.microsoft.nchwc", "org.pytorch.aten"}
+
+TRAINING_BUILD = EFFECTS | {
+    "BatchNormInternal",
+    "BitmaskDropout",
+    "BroadcastGradientArgs",
+    "ConcatTraining",
+    "MixedPrecisionScale",
+    "ReduceAllL2",
+    "ReduceSumTraining",
+    "Scale",
+    "SoftmaxCrossEntropyLossInternal",
+    "SplitTraining",
+}
 
 # Outputs that contrib and training ops can do without, by place.
 OPTIONAL = {
@@ -167,7 +183,7 @@ def views(op: Op) -> Places:
 
 def overwrites(op: Op, provider: str) -> Places:
     """(output, input) places where the output may take the place of the input."""
-    table = OVERWRITES.get(provider, {})
+    table = OVERWRITES.get(provider, {}) if op.domain in PURE_DOMAINS else {}
     return tuple(pair for pair in table.get(op.op_type, ()) if pair[1] < len(op.inputs))
 
 
@@ -175,7 +191,7 @@ def optional_outputs(op: Op, opset: int) -> set[int]:
     """Places of outputs that the op can be run without; never all of them."""
     written = {place for place, name in enumerate(op.outputs) if name}
     found = written & _optional_places(op, opset)
-    return found - {min(written)} if found == written else found
+    return found - {min(written)} if found and found == written else found
 
 
 def _optional_places(op: Op, opset: int) -> set[int]:
@@ -195,9 +211,11 @@ def runs_once(op: Op) -> bool:
 
 
 def _is_impure(node: onnx.NodeProto) -> bool:
-    if node.op_type == "Dropout":  # without the input that turns training on, it is the identity
-        return len(node.input) > 2 and bool(node.input[2])
-    return node.op_type in RANDOM or node.op_type in EFFECTS or _trains(node)
+    if node.op_type == "Dropout" and not (len(node.input) > 2 and node.input[2]):
+        return False  # without the input that turns training on, it is the identity
+    if node.op_type in RANDOM:
+        return all(attribute.name != "seed" for attribute in node.attribute)
+    return node.op_type in EFFECTS or _trains(node)
 
 
 def _trains(node: onnx.NodeProto) -> bool:
@@ -208,6 +226,12 @@ def _trains(node: onnx.NodeProto) -> bool:
 def _has_impure(node: onnx.NodeProto) -> bool:
     graphs = [attribute.g for attribute in node.attribute if attribute.type == onnx.AttributeProto.GRAPH]
     return any(_is_impure(inner) or _has_impure(inner) for graph in graphs for inner in graph.node)
+
+
+def needs_training_build(node: onnx.NodeProto) -> bool:
+    """Whether stock ONNX Runtime has no kernel for the node, and a training build has."""
+    stem = node.op_type.removesuffix("_13").removesuffix("_dX")
+    return node.op_type in TRAINING_BUILD or (stem.endswith("Grad") and node.domain in (STANDARD, MICROSOFT))
 
 
 def kind(op: Op) -> Kind:

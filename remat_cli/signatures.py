@@ -13,7 +13,6 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from profiles import survey
 from profiles.feeds import draw, index_bound, needs_positive
 from profiles.signature import Signature, Tensor, attributes_of
 from profiles.survey import Ops
@@ -31,12 +30,17 @@ def ops_of(graph: Graph) -> Ops:
     outputs = set(graph.outputs)
     return Ops(
         {op.name: _signature(graph, op, constants, held) for op in graph.ops},
-        frozenset(op.name for op in graph.ops if _is_free(op, outputs)),
+        frozenset(op.name for op in graph.ops if _is_free(graph, op, outputs)),
     )
 
 
-def _is_free(op: Op, outputs: set[str]) -> bool:
-    """A view runs no kernel, except that one which is an output of the graph is copied there."""
+def _is_free(graph: Graph, op: Op, outputs: set[str]) -> bool:
+    """A view runs no kernel, except that one which is an output of the graph is copied there.
+
+    Nor does an op whose results are all empty, such as the anchors of a rewritten graph.
+    """
+    if not any(graph.values[name].bytes for name in op.writes):
+        return True
     return any(True for _ in semantics.views(op)) and not outputs.intersection(op.outputs)
 
 
@@ -113,8 +117,3 @@ def _uses(name: str, readers: Mapping[str, list[tuple[Op, int]]]) -> Iterator[tu
         yield op, place
         if place == 0 and (op.op_type in semantics.VIEWS or op.op_type == "Cast"):
             yield from _uses(op.outputs[0], readers)
-
-
-def estimated(graph: Graph, where: str = "cpu") -> dict[str, tuple[int, int]]:
-    """Time and workspace of each op from paper, for when nothing was measured."""
-    return {name: (cost.ns, cost.workspace) for name, cost in survey.estimated(ops_of(graph), where).items()}

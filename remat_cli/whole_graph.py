@@ -18,7 +18,7 @@ from profiles.costs import Costs, OpCost
 from profiles.device import Device, free_memory
 from profiles.running import CannotRun
 from profiles.survey import Ops
-from profiles.whole import Whole, run_whole
+from profiles.whole import WHOLE_SECONDS, Whole, run_whole
 from remat_cli.errors import BadInput, Usage
 from remat_cli.graph import Graph
 from remat_cli.problem_of import problem_of
@@ -61,7 +61,7 @@ def _row(name: str, predicted: int, measured: int) -> tuple[str, str, str, str]:
     return name, show_time(predicted), show_time(measured), off
 
 
-def run(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device) -> Whole:
+def run(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float) -> Whole:
     """Time the whole graph. Raises CannotRun, also where it would not fit."""
     named = problem_of(graph, {name: (cost.ns, cost.workspace) for name, cost in costs.items()}, device.kind)
     _, outcome = baseline(named.problem)
@@ -71,13 +71,14 @@ def run(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device) -> 
         raise CannotRun(words, memory=True)
     names = [op.name for op in graph.ops]
     folder = graph.path.parent.resolve()
-    return run_whole(graph.model.SerializeToString(), names, feeds_of(graph, ops), device, folder)
+    limit = min(seconds, WHOLE_SECONDS)
+    return run_whole(graph.model.SerializeToString(), names, feeds_of(graph, ops), device, folder, limit)
 
 
-def compare(graph: Graph, ops: Ops, costs: Costs, device: Device) -> Difference:
+def compare(graph: Graph, ops: Ops, costs: Costs, device: Device, seconds: float) -> Difference:
     """Run the whole graph now and hold it against the costs. Time between kernels is shared out among them."""
     try:
-        whole = run(graph, ops, costs.ops, device)
+        whole = run(graph, ops, costs.ops, device, seconds)
     except CannotRun as refused:
         raise BadInput(
             f"{graph.path}: the whole graph cannot be run, so there is nothing to compare: {refused}"

@@ -29,7 +29,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write the scheduling problem of MODEL.onnx: what each op costs, reads and writes, and how large the values are."""
+    """Write the scheduling problem of MODEL.onnx: what each op costs, reads and writes, and the sizes of values."""
     from remat_cli import problemfile
     from remat_cli.loading import load_subject
     from remat_cli.problem_of import Named
@@ -47,9 +47,7 @@ def command(
 
 
 def _figures(subject: Subject) -> dict[str, Any]:
-    from solvers.schedule import baseline
-
-    _, outcome = baseline(subject.problem)
+    outcome = subject.before()
     return {
         "nodes": len(subject.nodes),
         "values": len(subject.values),

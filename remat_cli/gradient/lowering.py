@@ -13,7 +13,8 @@ import onnx
 from onnx import helper
 
 from remat_cli.errors import BadInput
-from remat_cli.gradient.losses import cross_entropy
+from remat_cli.gradient import recurrent
+from remat_cli.gradient.losses import cross_entropy, negative_log_likelihood
 from remat_cli.gradient.tape import Step
 from remat_cli.gradient.tensor import Tensor
 
@@ -71,22 +72,52 @@ def _batch_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
 
 def _cross_entropy(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
     """Its kernels, where they exist, keep the one-hot labels' worth of memory; this form does not."""
-    reduction = step.get("reduction", b"mean")
     if not active:
         return None
-    return cross_entropy(
-        step.x,
-        step.input(1),
-        axis=1,
-        weights=step.optional(2),
-        ignored=step.get("ignore_index"),
-        reduction=reduction.decode() if isinstance(reduction, bytes) else reduction,
-    )
+    labels, weights, ignored = step.input(1), step.optional(2), step.get("ignore_index")
+    return cross_entropy(step.x, labels, axis=1, weights=weights, ignored=ignored, reduction=_reduction(step))
+
+
+def _likelihood(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+    if not active:
+        return None
+    labels, weights, ignored = step.input(1), step.optional(2), step.get("ignore_index")
+    return [negative_log_likelihood(step.x, labels, weights, ignored, _reduction(step))]
+
+
+def _reduction(step: Step) -> str:
+    given = step.get("reduction", b"mean")
+    return given.decode() if isinstance(given, bytes) else given
+
+
+def _group_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+    """Groups stand as channels of an InstanceNormalization; few providers have a kernel for the op."""
+    if not active:
+        return None
+    x, scale, bias = (step.input(i) for i in range(3))
+    groups, channels = step.get("num_groups"), x.shape[1]
+    wide = (channels, *[1] * (x.rank - 2))
+    ones, zeros = (step.tape.constant([number] * groups, x.dtype) for number in (1.0, 0.0))
+
+    def per_channel(tensor: Tensor) -> Tensor:
+        if tensor.shape[0] != channels:  # opset 18's form: one number for each group
+            tensor = tensor.reshape(groups, 1).expand(groups, channels // groups)
+        return tensor.reshape(*wide)
+
+    with step.tape.recording():
+        grouped = x.reshape(x.shape[0], groups, -1)
+        normal = step.tape.op("InstanceNormalization", grouped, ones, zeros, epsilon=step.get("epsilon", 1e-5))
+        return [normal.reshape(*x.shape) * per_channel(scale) + per_channel(bias)]
 
 
 LOWERED: dict[str, Callable[[Tracer, Step, bool], Outputs | None]] = {
     "Identity": _identity,
     "Dropout": _dropout,
     "BatchNormalization": _batch_norm,
+    "GroupNormalization": _group_norm,
+    "LSTM": recurrent.lstm,
+    "GRU": recurrent.gru,
+    "RNN": recurrent.rnn,
+    "NegativeLogLikelihoodLoss": _likelihood,
     "SoftmaxCrossEntropyLoss": _cross_entropy,
 }

@@ -30,7 +30,7 @@ SETTINGS = {  # inputs that say how an op works; what only stands there is no pa
     "OneHot": (2,),
     "Range": (0, 1, 2),
 }
-STATISTICS = {"BatchNormalization": (3, 4)}
+EXPORTED_AS = "pkg.torch.export.graph_signature.InputSpec.kind"  # metadata of PyTorch's exporter: PARAMETER, BUFFER ...
 
 
 @dataclass(slots=True)
@@ -132,7 +132,24 @@ def _parameters(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], wrt: Se
     weights = {name for node in nodes if node.op_type in ("Conv", "Gemm", "MatMul") for name in node.input[1:2]}
     if not fills & weights:  # else the model is a light one, whose weights were replaced by fills to save space
         fills = set()
-    return (floats | fills | set(named)) & used
+    return (floats - _lifted(graph) | fills | set(named)) & used
+
+
+def _lifted(graph: onnx.GraphProto) -> set[str]:
+    """Initializers that PyTorch's exporter made of a model's numbers and buffers, where it says what are parameters.
+
+    Weights that it transposed or folded are not marked either, so of what is unmarked only scalars are left out.
+    """
+    kinds = {
+        value.name: entry.value
+        for value in graph.value_info
+        for entry in value.metadata_props
+        if entry.key == EXPORTED_AS
+    }
+    if "PARAMETER" not in kinds.values():
+        return set()
+    scalars = {i.name for i in graph.initializer if not i.dims and i.name not in kinds}
+    return scalars | {name for name, kind in kinds.items() if kind != "PARAMETER"}
 
 
 def _check_wanted(name: str, graph: onnx.GraphProto, inputs: Mapping[str, int], known: set[str]) -> None:
@@ -214,7 +231,7 @@ def _size(name: str, axis: int, dim: onnx.TensorShapeProto.Dimension, size: int 
                 f"input '{name}' has the fixed size {dim.dim_value} in dimension {axis}, not {size}; "
                 "export the model with that dimension dynamic"
             )
-        return dim.dim_value
+        return int(dim.dim_value)
     if size is None:
         size = dims.get(dim.dim_param) if dim.dim_param else None
     if size is None:

@@ -22,6 +22,8 @@ from remat_cli.gradient.tensor import Tensor
 KNOWN_TO_INFERENCE = 4096  # elements: larger constants are never shapes, axes or sizes
 FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 
+Key = tuple[Any, ...]  # what makes two computations or two constants the same
+
 
 @dataclass(slots=True)
 class Step:
@@ -87,11 +89,14 @@ class Tape:
         self.types: dict[str, onnx.TypeProto] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.steps: list[Step] = []
-        self._memo: dict[tuple, tuple[str, ...]] = {}
-        self._pool: dict[tuple, str] = {}
+        self._largest, self._measured = 0, 0
+        self.reshaped: dict[str, Tensor] = {}  # what a Reshape emitted here reads, so that chains of them collapse
+        self._memo: dict[Key, tuple[str, ...]] = {}
+        self._pool: dict[Key, str] = {}
         self._names: Counter[str] = Counter()
         self._node_names: set[str] = set()
         self._recorded: set[str] = set()
+        self._recording = False
         self._scope = "training"
 
     # -- values ---------------------------------------------------------------------------------------------------
@@ -162,22 +167,30 @@ class Tape:
             node = helper.make_node(kind, reads, writes, name=self.fresh_node(name), **given)
             self.append(node)
             self._memo[key] = tuple(writes)
-        return tuple(Tensor(self, name) for name in self._memo[key])
-
-    def record(self, kind: str, *inputs: Tensor | None, outputs: int = 1, **attributes: Any) -> tuple[Tensor, ...]:
-        """Emit a node that can be differentiated."""
-        found = self.ops(kind, *inputs, outputs=outputs, **attributes)
-        if found[0].name not in self._recorded:
-            self._recorded.add(found[0].name)
-            self.step(kind, inputs, found, attributes)
+        found = tuple(Tensor(self, name) for name in self._memo[key])
+        if self._recording and not self.recorded(found[0].name):
+            self.step(kind, inputs, found, given)
         return found
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """What is emitted inside can be differentiated, op by op."""
+        self._recording = True
+        yield
+        self._recording = False
+
+    def recorded(self, name: str) -> bool:
+        """Whether a value has a step already; from now on it has."""
+        known = name in self._recorded
+        self._recorded.add(name)
+        return known
 
     def step(
         self,
         kind: str,
         inputs: Sequence[Tensor | None],
         outputs: Sequence[Tensor | None],
-        attributes: dict,
+        attributes: dict[str, Any],
         **saved: Any,
     ) -> None:
         """Note that the nodes just emitted stand for one op with a rule of its own."""
@@ -217,6 +230,14 @@ class Tape:
                 )
         return {name: kind for name, kind in found.items() if name}
 
+    def largest(self) -> int:
+        """Elements of the largest value that the forward pass makes: any schedule holds it."""
+        for step in self.steps[self._measured :]:
+            if step.outputs and step.outputs[0]:
+                self._largest = max(self._largest, step.outputs[0].size)
+        self._measured = len(self.steps)
+        return self._largest
+
     def add_output(self, node: onnx.NodeProto, index: int) -> Tensor:
         while len(node.output) <= index:
             node.output.append("")
@@ -228,7 +249,7 @@ class Tape:
         return tuple(dim.dim_value for dim in self.types[name].tensor_type.shape.dim)
 
     def dtype(self, name: str) -> int:
-        return self.types[name].tensor_type.elem_type
+        return int(self.types[name].tensor_type.elem_type)
 
 
 def is_static(kind: onnx.TypeProto) -> bool:
@@ -254,7 +275,7 @@ def _schema(kind: str, opset: int, domain: str) -> Any:
     return _schemas[key]
 
 
-def _hashable(attributes: dict[str, Any]) -> tuple:
+def _hashable(attributes: dict[str, Any]) -> Key:
     return tuple(
         (key, tuple(value) if isinstance(value, (list, tuple)) else _plain(value))
         for key, value in sorted(attributes.items())

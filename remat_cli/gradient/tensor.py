@@ -99,7 +99,12 @@ class Tensor:
         if -1 in shape:
             rest = -math.prod(shape)
             shape = tuple(self.size // rest if size == -1 and rest else size for size in shape)
-        return self if shape == self.shape else self.tape.op("Reshape", self, self.tape.integers(shape))
+        source = self.tape.reshaped.get(self.name, self)
+        if shape in (self.shape, source.shape):
+            return self if shape == self.shape else source
+        found = self.tape.op("Reshape", source, self.tape.integers(shape))
+        self.tape.reshaped[found.name] = source
+        return found
 
     def transpose(self, *order: int) -> Tensor:
         return self if order == tuple(range(self.rank)) else self.tape.op("Transpose", self, perm=list(order))
@@ -135,10 +140,7 @@ class Tensor:
             return self
         lead = self.rank - len(shape)
         inner = [lead + axis for axis, size in enumerate(shape) if size == 1 and self.shape[lead + axis] != 1]
-        axes = [*range(lead), *inner]
-        if not inner:
-            return self.sum(axes, keep=False)
-        return self.sum(axes).reshape(*shape)
+        return self.sum([*range(lead), *inner], keep=False).reshape(*shape)
 
     def slice(self, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
         if (start, stop, step) == (0, self.shape[axis], 1):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
+from onnx import numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.assemble import assemble
@@ -47,7 +48,7 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     _reserve(forward)
     loss = _loss(forward, options)
     gradients = differentiate(forward.tape, loss, forward.parameters.values(), RULES)
-    _check_reached(forward, gradients, options.wrt)
+    _check_reached(forward, model, gradients, options.wrt)
     outputs = {"loss": loss}
     if options.optimizer == "none":
         outputs |= {f"{name}_grad": gradients[tensor.name] for name, tensor in forward.parameters.items()}
@@ -81,12 +82,17 @@ def _loss(forward: Forward, options: Options) -> Tensor:
     return loss
 
 
-def _check_reached(forward: Forward, gradients: dict[str, Tensor], wrt: Sequence[str]) -> None:
-    """What got no gradient is a constant after all, unless it was asked for."""
+def _check_reached(forward: Forward, model: onnx.ModelProto, gradients: dict[str, Tensor], wrt: Sequence[str]) -> None:
+    """What got no gradient is a constant after all, or plain data, unless it was asked for."""
+    stored = {initializer.name: initializer for initializer in model.graph.initializer}
     for name in [name for name, tensor in forward.parameters.items() if tensor.name not in gradients]:
         if name in wrt:
             raise BadInput(f"--wrt {name}: the loss does not depend on it in a way that has a gradient")
-        del forward.parameters[name]
+        tensor = forward.parameters.pop(name)
+        if name in stored:
+            forward.tape.constants[tensor.name] = numpy_helper.to_array(stored[name])
+        else:
+            forward.inputs[name] = tensor
     if not forward.parameters:
         raise BadInput("nothing to train: no float initializer leads to the loss; name parameters with --wrt")
 

@@ -15,6 +15,7 @@ import onnx
 from remat_cli.errors import BadInput
 from remat_cli.graph import Graph, Op
 from remat_cli.ingest.dims import bind, refuse_unused
+from remat_cli.ingest.expand import expand
 from remat_cli.ingest.load import load
 from remat_cli.ingest.names import captures, name_nodes, sort_nodes
 from remat_cli.ingest.phases import backward_ops
@@ -28,17 +29,23 @@ def ingest(path: Path, dims: Mapping[str, int] | None = None) -> Graph:
 
 
 def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping[str, int] | None = None) -> Graph:
-    """The graph of a model in memory, which is changed in place; `path` is what errors and plans call it."""
+    """The graph of a model in memory, which may be changed; `path` is what errors and plans call it."""
     bound = bind(model, dims or {}, path)
+    sort_nodes(model.graph, path)
+    expanded = expand(model, path)
+    if expanded is not model:
+        model = expanded
+        sort_nodes(model.graph, path)
     proto = model.graph
-    sort_nodes(proto, path)
     name_nodes(proto)
     values, needed = infer(model, path, dims or {})
     refuse_unused(model, dims or {}, {*bound, *needed}, path)
-    weights = (
-        *(tensor.name for tensor in proto.initializer),
-        *(sparse.values.name for sparse in proto.sparse_initializer),
-        *(node.output[0] for node in proto.node if node.op_type == "Constant"),
+    weights = dict.fromkeys(
+        (
+            *(tensor.name for tensor in proto.initializer),
+            *(sparse.values.name for sparse in proto.sparse_initializer),
+            *(node.output[0] for node in proto.node if node.op_type == "Constant"),
+        )
     )
     ops = tuple(_op(node) for node in proto.node if node.op_type != "Constant")
     outputs = tuple(dict.fromkeys(value.name for value in proto.output))
@@ -51,8 +58,8 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         model=model,
         ops=tuple(replace(op, backward=op.name in late) for op in ops),
         values=values,
-        inputs=tuple(value.name for value in proto.input if value.name not in set(weights)),
-        weights=weights,
+        inputs=tuple(value.name for value in proto.input if value.name not in weights),
+        weights=tuple(weights),
         outputs=outputs,
         dims=dict(dims or {}),
         opsets={entry.domain: entry.version for entry in model.opset_import},

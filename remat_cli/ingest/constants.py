@@ -37,17 +37,31 @@ def fold(
     if compute is None:
         return None
     try:
-        result: Array = compute(attributes, [constants[name] for name in node.input])
-        return np.asarray(result, helper.tensor_dtype_to_np_dtype(dtype)).reshape(shape)
+        with np.errstate(all="ignore"):
+            result: Array = compute(attributes, [constants[name] for name in node.input])
+            return np.asarray(result, helper.tensor_dtype_to_np_dtype(dtype)).reshape(shape)
     except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):
         return None
 
 
+def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """What a Constant node holds; None if that is sparse, or text."""
+    kinds = {"value_int": np.int64, "value_ints": np.int64, "value_float": np.float32, "value_floats": np.float32}
+    for attribute in node.attribute:
+        if attribute.name == "value":
+            return attribute.t
+        if attribute.name in kinds:
+            array = np.array(helper.get_attribute_value(attribute), kinds[attribute.name])
+            return onnx.numpy_helper.from_array(array)
+    return None
+
+
 def _divide(_: Attributes, a: Sequence[Array]) -> Array:
     """Integers divide towards zero, as in C."""
-    exact: Array = a[0] / a[1]
-    whole: Array = np.sign(a[0]) * np.sign(a[1]) * (np.abs(a[0]) // np.abs(a[1]))
-    return whole if a[0].dtype.kind in "iu" else exact
+    quotient: Array = a[0] / a[1]
+    if a[0].dtype.kind in "iu":
+        quotient = np.sign(a[0]) * np.sign(a[1]) * (np.abs(a[0]) // np.abs(a[1]))
+    return quotient
 
 
 def _slice(_: Attributes, a: Sequence[Array]) -> Array:

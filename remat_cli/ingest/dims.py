@@ -12,6 +12,7 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import BadInput, Usage
+from remat_cli.ingest.load import TYPES
 
 
 def bind(model: onnx.ModelProto, dims: Mapping[str, int], path: Path) -> dict[str, int]:
@@ -38,6 +39,8 @@ def _require_tensor(value: onnx.ValueInfoProto, path: Path) -> None:
     if not value.type.HasField("tensor_type"):
         kind = value.type.WhichOneof("value") or "value without a type"
         raise BadInput(f"{path}: input {value.name!r} is a {kind.removesuffix('_type')}; remat schedules tensors only")
+    if value.type.tensor_type.elem_type not in TYPES:
+        raise BadInput(f"{path} is damaged: input {value.name!r} has an element type that there is not")
     if not value.type.tensor_type.HasField("shape"):
         raise BadInput(f"{path}: input {value.name!r} has no shape; export the model with static input shapes")
 

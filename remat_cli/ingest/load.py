@@ -1,25 +1,24 @@
-"""A model file read and checked as far as possible without knowing its ops; local functions are inlined.
+"""A model file read and checked as far as possible without knowing its ops.
 
-Invariant: what comes back has a graph, opsets we understand, at least one writer and at most one for every name, and
-external tensors (left where they are) that lie whole inside the model's folder.
-
-ONNX Runtime inlines model-local functions before it decides on an order, so a plan can only promise an order for a
-model whose functions are inlined already.
+Invariant: what comes back has a graph, opsets we understand, and external tensors (left where they are) that lie whole
+inside the model's folder.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import onnx
-import onnx.inliner
 from google.protobuf.message import DecodeError
 
 from remat_cli.errors import BadInput
 
 OLDEST_OPSET = 13
+TYPES = set(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
+GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+LARGEST = 2**31  # bytes: the limit of the encoding
 
 
 def load(path: Path) -> tuple[onnx.ModelProto, str]:
@@ -28,16 +27,22 @@ def load(path: Path) -> tuple[onnx.ModelProto, str]:
         content = path.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    if len(content) >= LARGEST:
+        raise BadInput(f"{path} is larger than an ONNX file can be (2 GiB); save its weights as external data")
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)
     except DecodeError as error:
         raise BadInput(f"{path} is not an ONNX model, or it is truncated; export it again") from error
     _check_header(model, path)
+    if any(not isinstance(text, str) for text in _texts(model)):
+        raise BadInput(f"{path} is damaged: it holds names that are not text; export it again")
     for tensor in tensors(model):
+        if tensor.data_type not in TYPES or min(tensor.dims, default=0) < 0:
+            raise BadInput(f"{path} is damaged: tensor {tensor.name!r} has a type or shape that there is not")
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             _check_external(tensor, path)
-    return _inline(model, path), hashlib.sha256(content).hexdigest()
+    return model, hashlib.sha256(content).hexdigest()
 
 
 def _check_header(model: onnx.ModelProto, path: Path) -> None:
@@ -57,13 +62,31 @@ def _check_header(model: onnx.ModelProto, path: Path) -> None:
         raise BadInput(f"{path} uses opset {version}; the onnx package here knows {newest}: install a newer onnx")
 
 
-def _inline(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
-    if not model.functions:
-        return model
-    try:
-        return onnx.inliner.inline_local_functions(model)
-    except (RuntimeError, ValueError) as error:
-        raise BadInput(f"{path}: its model-local functions cannot be inlined: {_first_line(error)}") from error
+def _texts(model: onnx.ModelProto) -> Iterator[object]:
+    """Every name in the model; the decoder leaves what is not UTF-8 as bytes."""
+    for entry in model.opset_import:
+        yield entry.domain
+    yield from _texts_of_graph(model.graph)
+    for function in model.functions:
+        yield from (function.name, function.domain, *function.input, *function.output)
+        yield from _texts_of_nodes(function.node)
+
+
+def _texts_of_graph(graph: onnx.GraphProto) -> Iterator[object]:
+    for named in (graph.input, graph.output, graph.value_info, graph.initializer):
+        yield from (entry.name for entry in named)
+    for value in graph.input:
+        yield from (dim.dim_param for dim in value.type.tensor_type.shape.dim)
+    yield from _texts_of_nodes(graph.node)
+
+
+def _texts_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[object]:
+    for node in nodes:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield attribute.name
+            for graph in (attribute.g, *attribute.graphs) if attribute.type in GRAPHS else ():
+                yield from _texts_of_graph(graph)
 
 
 def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
@@ -80,15 +103,13 @@ def _of_graph(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
     yield from _of_nodes(graph.node)
 
 
-def _of_nodes(nodes: list[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
+def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
     for node in nodes:
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.TENSOR:
                 yield attribute.t
             yield from attribute.tensors
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from _of_graph(attribute.g)
-            for graph in attribute.graphs:
+            for graph in (attribute.g, *attribute.graphs) if attribute.type in GRAPHS else ():
                 yield from _of_graph(graph)
 
 
@@ -112,7 +133,3 @@ def _check_external(tensor: onnx.TensorProto, path: Path) -> None:
         raise BadInput(f"{where} has an offset or length that is not a number") from error
     if not file.is_file() or end > size:
         raise BadInput(f"{where} should end at byte {end} of {location!r}, which has {size}; the file is truncated")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

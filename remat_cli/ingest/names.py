@@ -18,7 +18,8 @@ from remat_cli.errors import BadInput
 
 def captures(node: onnx.NodeProto) -> tuple[str, ...]:
     """Outer values that the node's subgraphs read."""
-    return tuple(dict.fromkeys(name for graph in subgraphs(node) for name in _free_names(graph)))
+    graphs = list(subgraphs(node))
+    return tuple(dict.fromkeys(name for graph in graphs for name in _free_names(graph))) if graphs else ()
 
 
 def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
@@ -111,16 +112,19 @@ def _needs(node: onnx.NodeProto, writer: dict[str, int], path: Path) -> set[int]
 
 
 def _stable_order(nodes: list[onnx.NodeProto], needs: list[set[int]], path: Path) -> list[int]:
-    """Constants first, then always the earliest node that can run: a sorted graph stays as it is."""
+    """Constants first, then always the earliest node that can run, Shape and Size before all others.
+
+    ONNX Runtime's priority-based order is the same, so that a sorted graph stays as it is or becomes what would run.
+    """
     waiting = [len(need) for need in needs]
     users: list[list[int]] = [[] for _ in nodes]
     for index, need in enumerate(needs):
         for other in need:
             users[other].append(index)
-    ready: list[tuple[bool, int]] = []
+    ready: list[tuple[int, int]] = []
     for index, node in enumerate(nodes):
         if not waiting[index]:
-            heappush(ready, (node.op_type != "Constant", index))
+            heappush(ready, (_rank(node), index))
     order: list[int] = []
     while ready:
         _, index = heappop(ready)
@@ -128,10 +132,14 @@ def _stable_order(nodes: list[onnx.NodeProto], needs: list[set[int]], path: Path
         for user in users[index]:
             waiting[user] -= 1
             if not waiting[user]:
-                heappush(ready, (True, user))
+                heappush(ready, (_rank(nodes[user]), user))
     if len(order) < len(nodes):
         raise BadInput(f"{path}: the graph has a cycle: {_cycle(nodes, needs, set(order))}")
     return order
+
+
+def _rank(node: onnx.NodeProto) -> int:
+    return {"Constant": 0, "Shape": 1, "Size": 1}.get(node.op_type, 2)
 
 
 def _cycle(nodes: list[onnx.NodeProto], needs: list[set[int]], sorted_ones: set[int]) -> str:

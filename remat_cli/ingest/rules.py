@@ -216,7 +216,31 @@ def _mixed_precision_scale(call: Call) -> Types:
     return [(to, shape) for shape in shapes]
 
 
+def _yield(call: Call) -> Types:
+    """Outputs of the forward pass go out to the caller, who hands in their gradients."""
+    without = call.attribute("non_differentiable_outputs", [])
+    return [call.like(place) for place in range(len(call.node.input)) if place not in without]
+
+
+def _reorder_input(call: Call) -> Types:
+    """Channels are filled up to a whole block: 16 with AVX-512, on other machines 8 or 16."""
+    shape = call.shape(0)
+    batch, channels, *image = (shape[0], shape[-1], *shape[1:-1]) if call.attribute("channels_last", 0) else shape
+    return [(call.dtype(0), (batch, -(-channels // 16) * 16, *image))]
+
+
+def _reorder_output(call: Call) -> Types:
+    """From blocks of channels, filled up, back to as many channels as there are."""
+    batch, _, *image = call.shape(0)
+    channels = call.attribute("channels", 0)
+    last = call.attribute("channels_last", 0)
+    return [(call.dtype(0), (batch, *image, channels) if last else (batch, channels, *image))]
+
+
 FLAG: Type = (BOOL, (1,))
+
+# Ops of this domain have blocked channels; their shapes follow the standard op of the same name.
+BLOCKED = "com.microsoft.nchwc"
 
 # Ops that add to a standard op without changing its result's shape: the standard op, and how many of its inputs.
 ALIASES: dict[str, tuple[str, int]] = {
@@ -255,6 +279,7 @@ RULES: dict[str, Rule] = {
     "GatherElementsGrad": _shaped_by(1, 0),
     "GatherGrad": _shaped_by(0, 2),
     "GatherNDGrad": _shaped_by(0, 2),
+    "Gelu": like(0),
     "GeluGrad": like(0),
     "Group": lambda _: [(BOOL, ())],
     "InPlaceAccumulator": like(0),
@@ -273,6 +298,8 @@ RULES: dict[str, Rule] = {
     "QuickGeluGrad": like(0),
     "ReduceAllL2": lambda _: [(FLOAT, ())],
     "ReluGrad": like(0),
+    "ReorderInput": _reorder_input,
+    "ReorderOutput": _reorder_output,
     "ReshapeGrad": like(0),
     "ResizeGrad": like(1),
     "Scale": like(0),
@@ -296,5 +323,6 @@ RULES: dict[str, Rule] = {
     "SplitTraining": _split_training,
     "TanhGrad": like(0),
     "TransposeMatMul": _fused_matmul,
+    "YieldOp": _yield,
     "ZeroGradient": like(0),
 }

@@ -1,28 +1,29 @@
 """The type and shape of every value: one walk over the nodes, in order.
 
-Invariant: each node is asked once, when all that it reads is known: first our own rule, then onnx with the constants
-known so far, then what the model itself declares, then what the user says of the value (`--dim value:axis=N`).
+Invariant: each node is asked once, when all that it reads is known: onnx, with the constants known so far, or our own
+rule where onnx has no such op; then what the model itself declares; then what the user says (`--dim value:axis=N`).
 Constants of a few thousand elements are folded along the way, for they are what Reshape and Expand read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
-from onnx.external_data_helper import load_external_data_for_tensor
 
 from remat_cli.errors import BadInput
 from remat_cli.graph import Value
-from remat_cli.ingest.constants import SMALL, fold
+from remat_cli.ingest.constants import SMALL, constant_tensor, fold
+from remat_cli.ingest.load import TYPES
 from remat_cli.ingest.names import captures, subgraphs
-from remat_cli.ingest.rules import ALIASES, RULES, Call, Type
+from remat_cli.ingest.rules import ALIASES, BLOCKED, RULES, Call, Type
 
-INFERENCE_ERRORS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError)
+Partial = tuple[int, tuple[int | None, ...]]  # a type with dimensions that are not known yet
+INFERENCE_ERRORS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError)
 
 
 def infer(model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> tuple[dict[str, Value], set[str]]:
@@ -33,12 +34,10 @@ def infer(model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> tupl
     walk = _Walk(model, path, stated)
     for node in model.graph.node:
         walk.visit(node)
-    inside = {name for node in model.graph.node for name in node.output if name}
     ends = {value.name for value in model.graph.output}
+    inside = [name for node in model.graph.node for name in node.output if name and name not in ends]
     del model.graph.value_info[:]
-    model.graph.value_info.extend(
-        helper.make_tensor_value_info(name, *walk.types[name]) for name in walk.types if name in inside - ends
-    )
+    model.graph.value_info.extend(helper.make_tensor_value_info(name, *walk.types[name]) for name in inside)
     for output in model.graph.output:
         output.type.CopyFrom(helper.make_tensor_type_proto(*walk.types[output.name]))
     values = {name: Value(name, dtype, shape, size_of(dtype, shape)) for name, (dtype, shape) in walk.types.items()}
@@ -64,16 +63,16 @@ class _Walk:
     def __init__(self, model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> None:
         self.path, self.stated, self.used = path, stated, set[str]()
         self.opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
+        self.imports = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
         self.ir_version = model.ir_version
         self.types: dict[str, Type] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.makers: dict[str, onnx.NodeProto] = {}
         for value in model.graph.input:
-            self.types[value.name] = _static(value.type) or _scalar(value.type)
+            if (known := _static(value.type)) is not None:
+                self.types[value.name] = known
         for tensor in model.graph.initializer:
             self._store(tensor.name, tensor)
-        for value in model.graph.input:  # an initializer that is an input too is only a default
-            self.constants.pop(value.name, None)
         for sparse in model.graph.sparse_initializer:
             self.types[sparse.values.name] = (sparse.values.data_type, tuple(sparse.dims))
         declared = ((v.name, v.type) for v in (*model.graph.value_info, *model.graph.output))
@@ -81,16 +80,12 @@ class _Walk:
 
     def _store(self, name: str, tensor: onnx.TensorProto) -> None:
         self.types[name] = (tensor.data_type, tuple(tensor.dims))
-        if prod(tensor.dims) <= SMALL and tensor.data_type != onnx.TensorProto.STRING:
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                copy = onnx.TensorProto()
-                copy.CopyFrom(tensor)
-                load_external_data_for_tensor(copy, str(self.path.parent))
-                tensor = copy
-            try:
-                self.constants[name] = numpy_helper.to_array(tensor)
-            except ValueError as error:
-                raise BadInput(f"{self.path}: tensor {name!r} does not hold what its shape says: {error}") from error
+        if prod(tensor.dims) > SMALL or tensor.data_type == onnx.TensorProto.STRING:
+            return
+        try:
+            self.constants[name] = numpy_helper.to_array(tensor, str(self.path.parent))
+        except (ValueError, OSError, onnx.checker.ValidationError) as error:
+            raise BadInput(f"{self.path}: tensor {name!r} does not hold what its shape says: {error}") from error
 
     def visit(self, node: onnx.NodeProto) -> None:
         """Find the types of the node's outputs, and their content if it is constant and small."""
@@ -106,64 +101,56 @@ class _Walk:
             if array is not None:
                 self.constants[node.output[0]] = array
 
-    def _types_of(self, node: onnx.NodeProto) -> tuple[dict[int, tuple[int, tuple[int | None, ...]]], str]:
+    def _types_of(self, node: onnx.NodeProto) -> tuple[dict[int, Partial], str]:
         """For each output a type, unknown dimensions None; and what onnx had against the node."""
-        if node.op_type == "Constant" and not node.domain:
-            constant = next((a.t for a in node.attribute if a.name == "value"), None)
-            if constant is not None:
-                self._store(node.output[0], constant)
-                return {0: self.types[node.output[0]]}, ""
-        rule = RULES.get(node.op_type)
-        if rule is not None:
+        if node.op_type == "Constant" and (tensor := constant_tensor(node)) is not None:
+            self._store(node.output[0], tensor)
+            return {0: self.types[node.output[0]]}, ""
+        schema, standard = self._schema(node)
+        if schema is None and node.op_type in RULES:
             call = Call(node, self.types, self.constants, self.makers)
             try:
-                return {place: kind for place, kind in enumerate(rule(call)) if kind is not None}, ""
-            except (IndexError, ValueError) as error:
+                return {place: kind for place, kind in enumerate(RULES[node.op_type](call)) if kind is not None}, ""
+            except (ArithmeticError, IndexError, TypeError, ValueError) as error:
                 return {}, f"{node.op_type} does not have the inputs it should have ({error})"
+        if schema is None:
+            return {}, ""
+        ask = self._ask_for_node if next(subgraphs(node), None) is None else self._ask_for_subgraphs
         try:
-            return dict(self._ask_onnx(node)), ""
+            types = ask(schema, standard)
         except INFERENCE_ERRORS as error:
             return {}, " ".join(str(error).split())[:200]
+        kinds = {kind.WhichOneof("value") for kind in types.values()} - {"tensor_type", None}
+        found = ((place, _partial(types[name])) for place, name in enumerate(node.output) if name in types)
+        return {place: kind for place, kind in found if kind is not None}, NO_TENSOR if kinds else ""
 
-    def _ask_onnx(self, node: onnx.NodeProto) -> Iterator[tuple[int, tuple[int, tuple[int | None, ...]]]]:
-        ask = self._ask_for_node if next(subgraphs(node), None) is None else self._ask_for_subgraphs
-        types = ask(node)
-        for place, name in enumerate(node.output):
-            tensor = types[name].tensor_type if name in types else None
-            if tensor is not None and tensor.HasField("shape") and tensor.elem_type:
-                sizes = tuple(d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim)
-                yield place, (tensor.elem_type, sizes)
-
-    def _ask_for_node(self, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
-        schema, node = self._schema(node)
-        if schema is None:
-            return {}
+    def _ask_for_node(self, schema: onnx.defs.OpSchema, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
         reads = [name for name in node.input if name]
         types: dict[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
             schema,
             node,
             {name: helper.make_tensor_type_proto(*self.types[name]) for name in reads},
             {name: numpy_helper.from_array(self.constants[name]) for name in reads if name in self.constants},
-            opset_imports=[helper.make_opsetid(domain, version) for domain, version in self.opsets.items()],
+            opset_imports=self.imports,
             ir_version=self.ir_version,
         )
         return types
 
     def _schema(self, node: onnx.NodeProto) -> tuple[onnx.defs.OpSchema | None, onnx.NodeProto]:
-        """The node's schema; for one that only adds to a standard op, the standard op."""
+        """The node's schema; for one that only adds to a standard op, the standard op and its schema."""
         domain = "" if node.domain == "ai.onnx" else node.domain
-        if node.op_type in ALIASES:
-            plain = onnx.NodeProto()
-            plain.CopyFrom(node)
-            plain.op_type, inputs, plain.domain = *ALIASES[node.op_type], ""
-            del plain.input[inputs:], plain.attribute[:]
-            schema = _find_schema(plain.op_type, self.opsets.get("", OPSET), "")
-            assert schema is not None, plain.op_type
-            plain.attribute.extend(a for a in node.attribute if a.name in schema.attributes)
-            return schema, plain
-        return _find_schema(node.op_type, self.opsets.get(domain, 1), domain), node
+        if node.op_type not in ALIASES and domain != BLOCKED:
+            return _find_schema(node.op_type, self.opsets.get(domain, 1), domain), node
+        op_type, inputs = ALIASES.get(node.op_type, (node.op_type, 3))
+        schema = _find_schema(op_type, self.opsets.get("", OPSET), "")
+        if schema is None:
+            return None, node
+        attributes = [a for a in node.attribute if a.name in schema.attributes]
+        plain = helper.make_node(op_type, node.input[:inputs], node.output, name=node.name)
+        plain.attribute.extend(attributes)
+        return schema, plain
 
-    def _ask_for_subgraphs(self, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
+    def _ask_for_subgraphs(self, _: onnx.defs.OpSchema, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
         """A model of this one node, all it reads as inputs or initializers, through onnx's whole-graph inference."""
         reads = dict.fromkeys(name for name in (*node.input, *captures(node)) if name)
         graph = helper.make_graph(
@@ -173,14 +160,11 @@ class _Walk:
             [onnx.ValueInfoProto(name=name) for name in node.output if name],
             [numpy_helper.from_array(self.constants[name], name) for name in reads if name in self.constants],
         )
-        opsets = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=self.ir_version)
+        model = helper.make_model(graph, opset_imports=self.imports, ir_version=self.ir_version)
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
         return {value.name: value.type for value in inferred.graph.output}
 
-    def _settle(
-        self, node: onnx.NodeProto, name: str, found: tuple[int, tuple[int | None, ...]] | None, trouble: str
-    ) -> Type:
+    def _settle(self, node: onnx.NodeProto, name: str, found: Partial | None, trouble: str) -> Type:
         """Fill what is still unknown from the model's own words, then from the user's; refuse what remains."""
         declared = self.declared.get(name)
         if found is None:
@@ -188,6 +172,8 @@ class _Walk:
         if found is None:
             raise BadInput(self._unknown(node, name, trouble or NO_RULE, None))
         dtype, sizes = found
+        if dtype not in TYPES:
+            raise BadInput(self._unknown(node, name, f"there is no type {dtype}", None))
         if declared and len(declared[1]) == len(sizes):
             sizes = tuple(d if s is None else s for s, d in zip(sizes, declared[1]))
         shape = []
@@ -210,6 +196,7 @@ class _Walk:
         )
 
 
+NO_TENSOR = "it is a sequence or optional, and remat schedules tensors only"
 NO_RULE = "neither onnx nor remat has a shape rule for this op"
 OPSET = onnx.defs.onnx_opset_version()
 
@@ -227,5 +214,8 @@ def _static(kind: onnx.TypeProto) -> Type | None:
     return tensor.elem_type, tuple(dim.dim_value for dim in tensor.shape.dim)
 
 
-def _scalar(kind: onnx.TypeProto) -> Type:
-    return kind.tensor_type.elem_type, ()
+def _partial(kind: onnx.TypeProto) -> Partial | None:
+    tensor = kind.tensor_type
+    if not tensor.elem_type or not tensor.HasField("shape"):
+        return None
+    return tensor.elem_type, tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)

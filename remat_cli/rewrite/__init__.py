@@ -16,7 +16,8 @@ from remat_cli.planfile import Promise
 from remat_cli.rewrite.anchors import anchored
 from remat_cli.rewrite.copies import Names, Run, Step, copies, infos
 from remat_cli.rewrite.guards import Guards
-from remat_cli.rewrite.predict import promise
+from remat_cli.rewrite.predict import Prediction
+from remat_cli.rewrite.veils import Veils
 from solvers.plan import Compute, Plan
 from solvers.problem import Problem
 
@@ -25,10 +26,12 @@ from solvers.problem import Problem
 class Rewritten:
     model: onnx.ModelProto
     promise: Promise
+    prediction: Prediction
     baseline: Promise  # the same of the original, in its file's order
     clones: int
     guards: int
     anchors: int
+    veils: int
 
 
 def rewrite(graph: Graph, problem: Problem, plan: Plan) -> Rewritten:
@@ -43,37 +46,47 @@ def rewrite(graph: Graph, problem: Problem, plan: Plan) -> Rewritten:
     guards = Guards(graph, names)
     guarded = guards.guarded(plain)
     steps, zero = anchored(graph, guarded, names)
-    constants = [*guards.constants.values(), *zero]
-    model = _model(graph, steps, constants)
+    hidden = Prediction(graph, problem, steps, 0).idle()
+    veils = Veils(graph, names)
+    if hidden:
+        veiled = veils.veiled(guarded, hidden)
+        steps, zero = anchored(graph, veiled, names)
+    constants = [*guards.constants.values(), *veils.constants, *zero]
+    model = _model(graph, steps, constants, hidden | veils.made)
+    prediction = Prediction(graph, problem, steps, _size(constants))
     return Rewritten(
         model=model,
-        promise=promise(graph, problem, steps, _size(constants)),
+        promise=prediction.promise(hidden),
+        prediction=prediction,
         baseline=_baseline(graph, problem),
         clones=len(plain) - len({run.op.name for run in runs}),
         guards=len(guarded) - len(plain),
-        anchors=len(steps) - len(guarded),
+        anchors=sum(step.op is None for step in steps) - (len(guarded) - len(plain)) - len(veils.before),
+        veils=len(hidden),
     )
 
 
 def _baseline(graph: Graph, problem: Problem) -> Promise:
     runs = [Run(op, (True,) * len(op.writes)) for op in graph.ops]
-    return promise(graph, problem, copies(graph, runs, Names(graph)), 0)
+    return Prediction(graph, problem, copies(graph, runs, Names(graph)), 0).promise()
 
 
 def _size(constants: Sequence[onnx.TensorProto]) -> int:
     return sum(len(constant.raw_data) for constant in constants)
 
 
-def _model(graph: Graph, steps: Sequence[Step], constants: Sequence[onnx.TensorProto]) -> onnx.ModelProto:
+def _model(
+    graph: Graph, steps: Sequence[Step], constants: Sequence[onnx.TensorProto], hidden: set[str]
+) -> onnx.ModelProto:
     model = onnx.ModelProto()
     model.CopyFrom(graph.model)
     fixed = [node for node in graph.model.graph.node if node.op_type == "Constant"]
     made = {name for step in steps for name in step.node.output}
     known = {entry.name for entry in graph.model.graph.value_info}
     gone = {name for op in graph.ops for name in op.writes if name not in made}
-    kept = [entry for entry in graph.model.graph.value_info if entry.name not in gone]
+    kept = [entry for entry in graph.model.graph.value_info if entry.name not in gone | hidden]
     del model.graph.node[:], model.graph.value_info[:]
     model.graph.node.extend([*fixed, *(step.node for step in steps)])
-    model.graph.value_info.extend([*kept, *infos(graph, steps, known)])
+    model.graph.value_info.extend([*kept, *(info for info in infos(graph, steps, known) if info.name not in hidden)])
     model.graph.initializer.extend(constants)
     return model

@@ -31,6 +31,7 @@ class Step:
     op: Op | None
     origin: Mapping[str, str]  # its outputs -> the values of the model that they are copies of
     reads: tuple[str, ...]  # captures included
+    bytes: int = 0  # of the outputs that are copies of nothing
 
 
 class Names:

@@ -49,7 +49,7 @@ class Guards:
             if key in seen and (name := self._guardable(step, origin)):
                 guards, fresh = self._guard(name, origin.get(name, name))
                 result += guards
-                step = _reading(step, {name: fresh})
+                step = reading(step, {name: fresh})
             seen.add(key)
             result.append(step)
         return result
@@ -62,7 +62,7 @@ class Guards:
         through: dict[str, str] = {}
         result: list[Step] = []
         for step in steps:
-            result.append(_reading(step, through))
+            result.append(reading(step, through))
             for name, value in step.origin.items() if step.op else ():
                 if 0 < after[name] < before[value] and name not in outputs and value in self.graph.values:
                     guards, through[name] = self._guard(name, value)
@@ -95,7 +95,7 @@ class Guards:
         return self.constants[target].name
 
 
-def _reading(step: Step, through: Mapping[str, str]) -> Step:
+def reading(step: Step, through: Mapping[str, str]) -> Step:
     """The step with the values it reads renamed."""
     changed = {name: through[name] for name in step.reads if name in through}
     if not changed:

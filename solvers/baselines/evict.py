@@ -7,22 +7,22 @@ and staleness, which looks back, is the distance to the next use, which looks ah
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from solvers.baselines.sweep import cheapest_of
+from solvers.baselines.sweep import Sweep
 from solvers.exact.evict import Evictor
 from solvers.exact.milp import TASTES
 from solvers.problem import Limits, Problem, Result
 
+FEWEST, NODES_WALKED = 9, 40_000  # settings tried at least, and as keep a sweep within a second or so
+
 
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
-    return cheapest_of(problem, budget, limits, _orders(problem, budget, limits.seed))
-
-
-def _orders(problem: Problem, budget: int, seed: int) -> Iterator[list[int]]:
-    yield list(range(len(problem.nodes)))
+    sweep = Sweep(problem, budget, limits)
+    sweep.offer(range(len(problem.nodes)))
     evictor = Evictor(problem)
-    for taste in TASTES:
-        order = evictor.run(budget, taste, seed)
-        if len(order):  # it went round in circles otherwise
-            yield order.tolist()
+    for taste in TASTES[: max(FEWEST, NODES_WALKED // len(problem.nodes))]:
+        if sweep.over:
+            break
+        order = evictor.run(budget, taste, limits.seed)
+        if sweep.can_run(order):  # a walk may get stuck
+            sweep.offer(order.tolist())
+    return sweep.result()

@@ -10,7 +10,7 @@ may run only once does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,17 +26,20 @@ def nothing_kept(problem: Problem) -> Kept:
 
 def cheapest_order(problem: Problem, kept: Kept) -> list[int]:
     """The computes of each stage in the problem's order, one stage after the other."""
+    return [op for computes in stages(problem, kept) for op in computes]
+
+
+def stages(problem: Problem, kept: Kept) -> Iterator[list[int]]:
+    """What each stage computes: its row of R."""
     reads = [node.reads for node in problem.nodes]
     writer = problem.writers()
     kept = _with_promises(problem, writer, kept)
-    order: list[int] = []
     for stage in range(len(problem.nodes)):
         wanted = {stage}
         if stage + 1 < len(problem.nodes):
             fresh = np.flatnonzero(kept[stage + 1] > kept[stage])
             wanted.update(writer[value] for value in fresh.tolist() if writer[value] <= stage)
-        order += sorted(_closure(reads, writer, kept[stage], wanted))
-    return order
+        yield sorted(_closure(reads, writer, kept[stage], wanted))
 
 
 def _with_promises(problem: Problem, writer: list[int], kept: Kept) -> Kept:

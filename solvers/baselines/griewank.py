@@ -1,9 +1,10 @@
 """`griewank`: binomial checkpointing of a chain, optimal for unit costs and unit sizes. Griewank and Walther, Algorithm
 799: Revolve (ACM TOMS 26, 2000); the log n strategy of Griewank (1992) is this with log n snapshots.
 
-Symbols: c snapshots may be held at once; beta(c, r) = binomial(c + r, c) is the longest chain that they can reverse
-with each op run at most r times before its own reversal. Op i turns state i into state i + 1, and state 0 is the input,
-which is always there; a snapshot of state i + 1 is the result of op i. c is swept.
+Symbols: op i turns state i into state i + 1, its result, and is reversed from state i. State 0 is the input, which is
+always there, and counts as the first of c snapshots. The last op is the turn, whose reversal begins the backward pass.
+beta(c, r) = binomial(c + r, c) is the longest chain that c snapshots can reverse with each op run at most r times
+before its own reversal. c is swept.
 """
 
 from __future__ import annotations
@@ -20,32 +21,32 @@ from solvers.problem import Limits, Problem, Result
 
 
 def solve(problem: Problem, budget: int, limits: Limits, snapshots: int | None = None) -> Result:
-    """`snapshots`: c, to have it fixed."""
+    """`snapshots`: c, the input among them, to have it fixed."""
     if not is_chain(problem):
         return cannot(problem, ONLY_CHAINS)
-    if snapshots is not None and snapshots < 0:
-        raise ValueError(f"snapshots cannot be negative: {snapshots}")
-    length = len(forward_nodes(problem))
+    if snapshots is not None and snapshots < 1:
+        raise ValueError(f"snapshots must be at least 1, not {snapshots}")
+    length = len(forward_nodes(problem)) + 1
     knobs = _settings(length) if snapshots is None else [min(snapshots, length)]
     return over_knob(problem, budget, limits, knobs, lambda count: order_of(problem, count))
 
 
 def _settings(length: int) -> list[int]:
-    """All c of at least log2 n / 2: with fewer, a deep chain's schedule would be quadratically long."""
-    return list(range(min(length, length.bit_length() // 2), length + 1))
+    """All c of at least log2 n / 2: with fewer, a deep chain's schedule would be nearly quadratically long."""
+    return list(range(max(1, length.bit_length() // 2), length + 1))
 
 
 def order_of(problem: Problem, snapshots: int) -> list[int]:
-    return cheapest_order(problem, _kept(problem, snapshot_ranges(len(forward_nodes(problem)), snapshots)))
+    return cheapest_order(problem, _kept(problem, snapshot_ranges(len(forward_nodes(problem)) + 1, snapshots)))
 
 
 def snapshot_ranges(length: int, snapshots: int) -> dict[int, int]:
-    """state -> end: the state is a snapshot while ops `state` to `end` - 1 are reversed, last first."""
+    """state -> end: the state, not 0, is a snapshot while ops `state` to `end` - 1 are reversed, last first."""
     ranges: dict[int, int] = {}
     waiting = [(0, length, snapshots)]
     while waiting:
-        low, high, free = waiting.pop()  # reverse ops low..high - 1; state low is held, `free` snapshots may be added
-        while high - low > 1 and free:
+        low, high, free = waiting.pop()  # reverse ops low..high - 1; state low is the first of `free` snapshots
+        while high - low > 1 and free > 1:
             middle = low + split(high - low, free)
             ranges[middle] = high
             waiting.append((middle, high, free - 1))
@@ -54,7 +55,7 @@ def snapshot_ranges(length: int, snapshots: int) -> dict[int, int]:
 
 
 def split(length: int, snapshots: int) -> int:
-    """How far to advance before the next snapshot in a chain of `length` ops.
+    """How far to advance before the next snapshot in a chain of `length` ops whose first state is one of c snapshots.
 
     With r the least that reverses the chain, any point does that has beta(c, r - 2) <= split <= beta(c, r - 1) and
     beta(c - 1, r - 1) <= length - split <= beta(c - 1, r).
@@ -89,14 +90,15 @@ def _kept(problem: Problem, ranges: dict[int, int]) -> Kept:
 
 
 def _ops_reversed_before(problem: Problem, nodes: list[int]) -> list[int]:
-    """For each stage, the op in whose reversal the stage before takes part: the last op that it, or an earlier backward
-    stage, reads; before the backward pass, the last op of all.
+    """For each stage, the op in whose reversal the stage before takes part.
+
+    It is that of the last state which that stage, or a backward stage before it, reads; at first, the turn.
     """
-    place = {value: at for at, index in enumerate(nodes) for value in problem.nodes[index].writes}
-    op = len(nodes) - 1
+    state = {value: at + 1 for at, index in enumerate(nodes) for value in problem.nodes[index].writes}
+    op = len(nodes)
     found: list[int] = []
     for node in problem.nodes:
         found.append(op)
         if node.backward:
-            op = min(op, max((place[value] for value in node.reads if value in place), default=op))
+            op = min(op, max((state[value] for value in node.reads if value in state), default=op))
     return found

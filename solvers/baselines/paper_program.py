@@ -25,6 +25,15 @@ from solvers.scip import Program
 Key = tuple[int, int]
 
 
+LARGEST = 250_000  # variables that fit into 1.5 GB together with what SCIP makes of them
+
+
+def too_large(problem: Problem, stages: bool = True, splits: int = 1) -> bool:
+    """Whether the program would not fit into memory: R, S and U for each op, FREE for each value it touches."""
+    each_stage = sum(3 + len(node.reads) + len(node.writes) for node in problem.nodes)
+    return len(problem.nodes) * splits * each_stage // (2 if stages else 1) > LARGEST
+
+
 @dataclass(slots=True)
 class PaperProgram:
     """The program and where its variables are; costs and sizes are divided by their greatest common divisors."""
@@ -156,9 +165,10 @@ class PaperProgram:
 
 
 def _never_freed(problem: Problem) -> frozenset[int]:
-    """What stays to the end once it is computed, because nobody reads it and the runtime frees nothing unread."""
-    read = {value for node in problem.nodes for value in node.reads}
-    unread = (value for value in range(len(problem.sizes)) if value not in read and value not in problem.optional)
+    """What stays to the end once it is computed: the runtime frees nothing unread that has memory of its own."""
+    freed = {value for node in problem.nodes for value in node.reads} | problem.optional
+    freed.update(write for node in problem.nodes for write, _ in (*node.views, *node.overwrites))
+    unread = (value for value in range(len(problem.sizes)) if value not in freed)
     return frozenset(unread) if problem.unread_stay else frozenset()
 
 

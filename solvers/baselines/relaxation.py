@@ -1,16 +1,129 @@
-"""The bound that the linear relaxation of the paper's program proves: Checkmate (arXiv 1910.02653), appendix A."""
+"""Linear relaxations of Checkmate's program, and how their S is made whole: the paper's own and the improved one.
+
+The paper's is equations (1) to (8) (arXiv 1910.02653, appendix A). The improved one is that of the cuts in time, with a
+boundary at as many stages as can be afforded: no FREE and no U, and a bound for more schedules that is nearer to them.
+
+Invariant: `bound` is proved, for schedules that first compute the ops in the given order.
+"""
 
 from __future__ import annotations
 
-from solvers.baselines.paper_program import PaperProgram
-from solvers.problem import Limits, Problem, Status
-from solvers.scip import Settings, solve
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.baselines.from_checkpoints import cheapest_order, nothing_kept
+from solvers.baselines.paper_program import PaperProgram, too_large
+from solvers.exact.arrays import arrays_of
+from solvers.exact.cuts import Cuts, build, expand
+from solvers.exact.evict import Hints
+from solvers.exact.measure import memory_of
+from solvers.problem import Limits, Node, Problem, Status
+from solvers.scip import Answer, Program, Settings, solve
+
+Whole = NDArray[np.bool_]  # one for each of the fractions
+LARGEST = 12_000  # variables of the improved relaxation, about: what is solved in a few seconds
+FEWEST = 10  # boundaries of it, however large the graph
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """A solved relaxation: its S in one row, and what any choice of whole S means."""
+
+    bound: float
+    fractions: NDArray[np.float64]
+    order_of: Callable[[Whole], list[int]]  # the cheapest recomputation for that S
+    hints_of: Callable[[Whole], Hints]  # the same for an eviction walk
 
 
 def relaxation_bound(problem: Problem, budget: int, limits: Limits, no_stages: bool = False) -> float | None:
-    """What no schedule that the program can express costs less than; None if not even fractions fit the budget."""
+    """What no schedule that the paper's program can express costs less than; None if not even fractions fit.
+
+    Where the program is not solved in time or is too large to build, that is only the cost of every op once.
+    """
+    total = float(sum(node.cost for node in problem.nodes))
+    if too_large(problem, not no_stages):
+        return total
     paper = PaperProgram(problem, budget, stages=not no_stages)
-    answer = solve(paper.program, Settings(limits.seconds, 0.0, limits.seed), relaxed=True, stopped=limits.stopped)
+    answer = _solve(paper.program, limits, limits.seconds)
     if answer.status is Status.INFEASIBLE:
         return None
-    return max(0.0, answer.bound * paper.cost_unit)
+    return answer.bound * paper.cost_unit if answer.bound > -inf else total
+
+
+def relax_paper(problem: Problem, budget: int, limits: Limits, seconds: float) -> Relaxed | None:
+    """None if there is no solution, or none in time, or the program is too large to build."""
+    if too_large(problem):
+        return None
+    paper = PaperProgram(problem, budget)
+    answer = _solve(paper.program, limits, seconds)
+    if answer.values is None:
+        return None
+    stages, values = np.array(list(paper.S), dtype=np.int64).reshape(-1, 2).T
+    last = len(problem.nodes) - 1
+
+    def kept(whole: Whole) -> Whole:
+        rows = nothing_kept(problem)
+        rows[stages, values] = whole
+        return rows
+
+    return Relaxed(
+        bound=answer.bound * paper.cost_unit,
+        fractions=np.array([answer.values[column] for column in paper.S.values()]),
+        order_of=lambda whole: cheapest_order(problem, kept(whole)),
+        hints_of=lambda whole: Hints(
+            np.minimum(np.arange(last + 2), last), np.vstack([kept(whole)[1:], kept(whole)[-1:]])
+        ),
+    )
+
+
+def relax_improved(problem: Problem, budget: int, limits: Limits, seconds: float, full: int) -> Relaxed | None:
+    """None if there is no solution, or none in time. `full` is the budget whose excess places the boundaries."""
+    ended = replace(problem, nodes=(*problem.nodes, Node(0, tuple(sorted(set(problem.outputs))), ())))
+    scale = max(node.cost for node in problem.nodes) / 1000 or 1.0
+    cuts = build(ended, budget, _boundaries(problem, full), frozenset(), scale)
+    answer = _solve(cuts.program, limits, seconds)
+    if answer.values is None:
+        return None
+    columns = [column for keep in cuts.keep for column in keep.values()]
+    return Relaxed(
+        bound=sum(node.cost for node in problem.nodes) + answer.bound * scale,
+        fractions=np.array([answer.values[column] for column in columns]),
+        order_of=lambda whole: expand(cuts, _solution(cuts, columns, whole)),
+        hints_of=lambda whole: _hints(cuts, whole),
+    )
+
+
+def _solve(program: Program, limits: Limits, seconds: float) -> Answer:
+    return solve(program, Settings(seconds, 0.0, limits.seed), relaxed=True, stopped=limits.stopped)
+
+
+def _boundaries(problem: Problem, budget: int) -> list[int]:
+    """Evenly among the stages that are over the budget without recomputation."""
+    memory = memory_of(arrays_of(problem), np.arange(len(problem.nodes)))
+    over = np.flatnonzero(memory > budget)
+    count = min(len(over), max(FEWEST, LARGEST // len(problem.nodes)))
+    return sorted({int(over[round(place)]) for place in np.linspace(0, len(over) - 1, count)}) if count else []
+
+
+def _solution(cuts: Cuts, columns: list[int], whole: Whole) -> list[float]:
+    solution = np.zeros(len(cuts.program.costs))
+    solution[columns] = whole
+    return solution.tolist()
+
+
+def _hints(cuts: Cuts, whole: Whole) -> Hints:
+    """What S holds across the boundary at the end of each group."""
+    group = np.zeros(len(cuts.problem.nodes), np.int64)
+    keep = np.zeros((len(cuts.groups), len(cuts.problem.sizes)), np.bool_)
+    at = 0
+    for g, stages in enumerate(cuts.groups):
+        group[stages.start : stages.stop] = g
+        held = list(cuts.keep[g])
+        if g and held:
+            keep[g - 1, held] = whole[at : at + len(held)]
+        at += len(held)
+    return Hints(group, keep)

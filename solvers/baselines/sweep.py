@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from solvers.exact.arrays import Arrays, arrays_of
+from solvers.exact.arrays import Arrays, Ints, arrays_of
 from solvers.exact.measure import ILLEGAL, measure, trim
 from solvers.problem import Limits, Problem, Progress, Result, Status
 
@@ -39,6 +39,9 @@ class Sweep:
     @property
     def over(self) -> bool:
         return self.limits.stopped() or self.elapsed > self.limits.seconds
+
+    def can_run(self, order: Ints) -> bool:
+        return len(order) > 0 and measure(self.arrays, order)[1] != ILLEGAL
 
     def offer(self, order: Sequence[int]) -> tuple[int, int]:
         """Weigh a schedule, less the computes that nobody needs; says its cost and peak."""

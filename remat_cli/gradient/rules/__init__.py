@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from remat_cli.gradient import losses
 from remat_cli.gradient.differentiate import Rule
-from remat_cli.gradient.rules import convolution, normalization, pointwise, pooling, products, reduction, shape
+from remat_cli.gradient.rules import (
+    convolution,
+    indexing,
+    normalization,
+    pointwise,
+    pooling,
+    products,
+    reduction,
+    resize,
+    shape,
+)
 
 RULES: dict[str, Rule] = {
     **pointwise.RULES,
@@ -18,5 +28,7 @@ RULES: dict[str, Rule] = {
     **normalization.RULES,
     **reduction.RULES,
     **shape.RULES,
+    **indexing.RULES,
+    **resize.RULES,
     **losses.RULES,
 }

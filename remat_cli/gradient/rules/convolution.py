@@ -6,9 +6,19 @@ measurements in docs/gradients.md.
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
+import onnx
+
 from remat_cli.gradient.tape import Step
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.window import Window, window
+
+LARGE = 400  # places of an image from which a flipped convolution beats a transposed one
+COLUMNS = 3  # im2col may take this many of the largest forward value,
+SMALL = 1 << 24  # or this many elements
 
 
 def _conv(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
@@ -35,18 +45,27 @@ def _conv_transpose(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None,
 
 def _transposed_window(op: Step, dy: Tensor, x: Tensor, w: Tensor) -> Window:
     """The window of the convolution that leads from the output's size back to the input's."""
-    rank = dy.rank - 2
-    auto = op.get("auto_pad", b"NOTSET")
-    if (auto.decode() if isinstance(auto, bytes) else auto) not in ("NOTSET", "VALID") or op.get("output_shape"):
-        raise op.refuse("auto_pad and output_shape are not handled; export it with explicit pads")
     place = window(op, dy.shape[2:], w.shape[2:])
-    extra = place.left_over(x.shape[2:])
-    given = list(op.get("output_padding") or [0] * rank)
-    if extra != given:
+    extra = list(op.get("output_padding") or [0] * len(place.kernel))
+    auto = op.get("auto_pad", b"NOTSET")
+    if op.get("output_shape") or (auto.decode() if isinstance(auto, bytes) else auto).startswith("SAME"):
+        place = _padded_to_size(op, place, x.shape[2:], extra)
+    if place.left_over(x.shape[2:]) != extra:
         raise op.refuse(f"its output has the size {list(dy.shape[2:])}, which its attributes do not explain")
     # Rows added at the far end see no window when they fit in a stride; otherwise the pad on that side shrinks.
     after = tuple(pad - max(0, more - s + 1) for pad, more, s in zip(place.after, extra, place.strides))
     return Window(place.size, place.kernel, place.strides, place.dilations, place.before, after)
+
+
+def _padded_to_size(op: Step, place: Window, source: tuple[int, ...], extra: list[int]) -> Window:
+    """Pads that give the output the size it has, the odd one at the end for SAME_UPPER and else at the start."""
+    spans = zip(source, place.strides, place.reach, extra, place.size)
+    total = [(x - 1) * s + reach + 1 + more - y for x, s, reach, more, y in spans]
+    if min(total) < 0:
+        raise op.refuse("its output is larger than its input explains; export it with explicit pads")
+    smaller, larger = tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
+    before, after = (smaller, larger) if op.get("auto_pad", b"") in (b"SAME_UPPER", "SAME_UPPER") else (larger, smaller)
+    return Window(place.size, place.kernel, place.strides, place.dilations, before, after)
 
 
 def _by_bias(op: Step, dy: Tensor) -> Tensor | None:
@@ -69,14 +88,74 @@ def _options(place: Window, groups: int) -> dict[str, object]:
 
 def _by_input(dy: Tensor, w: Tensor, place: Window, groups: int) -> Tensor:
     extra = place.left_over(dy.shape[2:])
+    flippable = groups == 1 and set(place.strides) == {1} and not any(extra)
+    if flippable and (set(place.kernel) == {1} or math.prod(dy.shape[2:]) >= LARGE):
+        return _by_flipped(dy, w, place)
     options = _options(place, groups)
     return dy.tape.op("ConvTranspose", dy, w, output_padding=extra if any(extra) else None, **options)
 
 
+def _by_flipped(dy: Tensor, w: Tensor, place: Window) -> Tensor:
+    """With stride 1, a convolution of dy by the weight turned around."""
+    turned = w.swap(0, 1)
+    axes = [2 + axis for axis, size in enumerate(place.kernel) if size > 1]
+    if axes:
+        bounds = ([-1] * len(axes), [-(2**31)] * len(axes), axes, [-1] * len(axes))
+        turned = w.tape.op("Slice", turned, *map(w.tape.integers, bounds))
+    before = tuple(reach - pad for reach, pad in zip(place.reach, place.before))
+    after = tuple(reach - pad for reach, pad in zip(place.reach, place.after))
+    if min(before + after) < 0:
+        return dy.tape.op("ConvTranspose", dy, w, **_options(place, 1))
+    sliding = Window(dy.shape[2:], place.kernel, place.strides, place.dilations, before, after)
+    return dy.tape.op("Conv", dy, turned, **_options(sliding, 1))
+
+
 def _by_weight(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor:
-    if place.pointwise and groups == 1:
-        return _product(_strided(x, place), dy).reshape(dy.shape[1], x.shape[1], *place.kernel)
-    return _by_convolution(x, dy, place, groups)
+    shape = (dy.shape[1], x.shape[1] // groups, *place.kernel)
+    if groups > 1:
+        return _by_convolution(x, dy, place, groups)
+    if place.pointwise:
+        return _product(_strided(x, place), dy).reshape(*shape)
+    if _einsum(x) and place.untouched() and place.kernel == place.strides and set(place.dilations) == {1}:
+        return _by_patches(x, dy, place).reshape(*shape)
+    elements = x.shape[0] * x.shape[1] * math.prod(place.kernel) * math.prod(dy.shape[2:])
+    if elements <= max(COLUMNS * x.tape.largest(), SMALL):
+        return _product(_columns(x, place, 0, place.kernel[0]), dy).reshape(*shape)
+    return _by_rows(x, dy, place)
+
+
+def _einsum(x: Tensor) -> bool:
+    """Einsum is not defined on bfloat16."""
+    return x.dtype != onnx.TensorProto.BFLOAT16
+
+
+def _columns(x: Tensor, place: Window, first: int, last: int) -> Tensor:
+    """The windows' elements of some kernel rows as channels (im2col), by a convolution with unit kernels."""
+    size = math.prod(place.kernel)
+    row = size // place.kernel[0]
+    units = np.eye(size)[first * row : last * row].reshape(-1, 1, *place.kernel)
+    repeated = np.tile(units, (x.shape[1], *[1] * (x.rank - 1)))
+    return x.tape.op("Conv", x, x.tape.constant(repeated, x.dtype), **_options(place, x.shape[1]))
+
+
+def _by_rows(x: Tensor, dy: Tensor, place: Window) -> Tensor:
+    """One product for each row of the kernel, for less memory at a time."""
+    parts = []
+    for row in range(place.kernel[0]):
+        found = _product(_columns(x, place, row, row + 1), dy)
+        parts.append(found.reshape(dy.shape[1], x.shape[1], 1, *place.kernel[1:]))
+    return x.tape.op("Concat", *parts, axis=2)
+
+
+def _by_patches(x: Tensor, dy: Tensor, place: Window) -> Tensor:
+    """Windows side by side: a matter of reshaping."""
+    for axis, (size, stride) in enumerate(zip(dy.shape[2:], place.strides)):
+        x = x.slice(2 + axis, 0, size * stride)
+    sizes = [part for pair in zip(dy.shape[2:], place.kernel) for part in pair]
+    outer, inner = "uvw"[: len(place.kernel)], "xyz"[: len(place.kernel)]
+    mixed = "".join(a + b for a, b in zip(outer, inner))
+    equation = f"nk{outer},nc{mixed}->kc{inner}"
+    return x.tape.op("Einsum", dy, x.reshape(*x.shape[:2], *sizes), equation=equation)
 
 
 def _strided(x: Tensor, place: Window) -> Tensor:
@@ -93,6 +172,10 @@ def _product(x: Tensor, dy: Tensor) -> Tensor:
     rows, columns = dy.reshape(images, filters, -1), x.reshape(images, channels, -1)
     if images == 1:
         return dy.tape.op("Gemm", rows.reshape(filters, -1), columns.reshape(channels, -1), transB=1)
+    if (
+        _einsum(x) and filters * channels > (filters + channels) * rows.shape[2]
+    ):  # one product for each image would be the larger
+        return dy.tape.op("Einsum", rows, columns, equation="nkp,ncp->kc")
     return (rows @ columns.transposed).sum([0], keep=False)
 
 
@@ -113,4 +196,4 @@ def _by_convolution(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor
     return found.transpose(*swapped)
 
 
-RULES = {"Conv": _conv, "ConvTranspose": _conv_transpose}
+RULES: dict[str, Any] = {"Conv": _conv, "ConvTranspose": _conv_transpose}

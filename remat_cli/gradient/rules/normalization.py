@@ -43,16 +43,19 @@ def _layer_norm(op: Step, dy: Tensor | None, *_: Any) -> list[Tensor | None] | N
 
 
 def _frozen_batch_norm(op: Step, dy: Tensor, *_: Any) -> list[Tensor | None]:
-    """y = (x - mean) * scale / sqrt(variance + epsilon) + bias, statistics given."""
-    shape = (-1, *[1] * (op.x.rank - 2))
-    _, scale, bias, mean, variance = (op.input(i) for i in range(5))
-    inverse = 1 / (variance + op.get("epsilon", 1e-5)).apply("Sqrt")
-    others = [0, *range(2, op.x.rank)]
-    by_x = dy * (scale * inverse).reshape(*shape) if op.needs[0] else None
+    """y = (x - mean) * scale / sqrt(variance + epsilon) + bias, statistics given: the op itself scales dy and x."""
+    x, scale, _bias, mean, variance = (op.input(i) for i in range(5))
+    others, epsilon = [0, *range(2, x.rank)], op.get("epsilon", 1e-5)
+    zeros, ones = (op.tape.constant([number] * x.shape[1], scale.dtype) for number in (0.0, 1.0))
+
+    def normalize(tensor: Tensor, factor: Tensor, center: Tensor) -> Tensor:
+        return op.tape.op("BatchNormalization", tensor, factor, zeros, center, variance, epsilon=epsilon)
+
+    by_x = normalize(dy, scale, zeros.cast(mean.dtype)) if op.needs[0] else None
     by_scale = None
     if op.needs[1]:
-        by_scale = (dy * (op.x - mean.reshape(*shape))).sum(others, keep=False) * inverse
-    return [by_x, by_scale, dy.sum(others, keep=False).reshape(*bias.shape) if op.needs[2] else None]
+        by_scale = (dy * normalize(x, ones, mean)).sum(others, keep=False).cast(scale.dtype)
+    return [by_x, by_scale, dy.sum(others, keep=False).cast(scale.dtype) if op.needs[2] else None]
 
 
 def _batch_norm(op: Step, dy: Tensor, *_: Any) -> list[Tensor | None]:
@@ -81,7 +84,8 @@ def _batch_norm(op: Step, dy: Tensor, *_: Any) -> list[Tensor | None]:
 
 def _dropout(op: Step, dy: Tensor, *_: Any) -> Tensor:
     """By the mask that the forward pass drew, kept as bool."""
-    return dy * op.output(1).cast(dy.dtype) * (1 / (1 - op.attributes["ratio"]))
+    ratio: float = op.attributes["ratio"]
+    return dy * op.output(1).cast(dy.dtype) * (1 / (1 - ratio))
 
 
 def _local_response(op: Step, dy: Tensor) -> Tensor:
@@ -96,7 +100,47 @@ def _local_response(op: Step, dy: Tensor) -> Tensor:
     return dy * op.tape.op("Pow", s, s.like(-beta)) - op.x * shared
 
 
-RULES = {
+def _instance_norm(op: Step, dy: Tensor) -> list[Tensor | None]:
+    x, scale = op.x, op.input(1)
+    axes = list(range(2, x.rank))
+    shape = (-1, *[1] * (x.rank - 2))
+    inverse, centered = _deviation(x, axes, op.get("epsilon", 1e-5))
+    normal = centered * inverse
+    by_x = standardized(normal, inverse, dy * scale.reshape(*shape), axes) if op.needs[0] else None
+    by_scale = (dy * normal).sum([0, *axes], keep=False) if op.needs[1] else None
+    return [by_x, by_scale, dy.sum([0, *axes], keep=False) if op.needs[2] else None]
+
+
+def _deviation(x: Tensor, axes: list[int], epsilon: float) -> tuple[Tensor, Tensor]:
+    """1 / the standard deviation, and x less its mean."""
+    centered = x - x.mean(axes)
+    variance = (centered * centered).mean(axes)
+    return 1 / (variance + epsilon).apply("Sqrt"), centered
+
+
+def _rms_norm(op: Step, dy: Tensor) -> list[Tensor | None]:
+    """y = scale * x / sqrt(mean(x * x) + epsilon)"""
+    x, scale = op.x, op.input(1)
+    axes = list(range(op.get("axis", -1) % x.rank, x.rank))
+    inverse = 1 / ((x * x).mean(axes) + op.get("epsilon", 1e-5)).apply("Sqrt")
+    normal = x * inverse
+    g = dy * scale
+    by_x = (g - normal * (g * normal).mean(axes)) * inverse if op.needs[0] else None
+    return [by_x, dy * normal if op.needs[1] else None]
+
+
+def _lp_norm(op: Step, dy: Tensor) -> Tensor:
+    """y = x / norm; the norm's slope is y (p = 2) or the sign (p = 1)."""
+    axis, p = op.get("axis", -1) % op.x.rank, op.get("p", 2)
+    norm = op.x.reduce(f"ReduceL{p}", [axis])
+    slope = op.y if p == 2 else op.x.apply("Sign")
+    return (dy - slope * (dy * op.y).sum([axis])) / norm
+
+
+RULES: dict[str, Any] = {
+    "InstanceNormalization": _instance_norm,
+    "RMSNormalization": _rms_norm,
+    "LpNormalization": _lp_norm,
     "Dropout": _dropout,
     "LRN": _local_response,
     "Softmax": _softmax,

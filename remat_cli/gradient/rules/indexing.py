@@ -1,0 +1,90 @@
+"""Gradients of ops that pick elements by index or put them there.
+
+Invariant: an element picked several times gets the sum; indices themselves have no gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+
+from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tensor import Tensor
+
+
+def _gather(op: Step, dy: Tensor) -> Tensor:
+    axis = op.get("axis", 0) % op.x.rank
+    indices = op.input(1)
+    if indices.rank == 0 and (known := op.tape.constants.get(indices.name)) is not None:
+        return _single(op.x, dy, axis, int(known) % op.x.shape[axis])
+    rest = [*op.x.shape[:axis], *op.x.shape[axis + 1 :]]
+    flat = dy.reshape(*op.x.shape[:axis], indices.size, *op.x.shape[axis + 1 :])
+    rows = flat.transpose(axis, *range(axis), *range(axis + 1, flat.rank))
+    zeros = op.x.zeros(op.x.shape[axis], *rest)
+    places = indices.cast(onnx.TensorProto.INT64).reshape(indices.size, 1)
+    summed = op.tape.op("ScatterND", zeros, places, rows, reduction="add")
+    return summed.transpose(*range(1, axis + 1), 0, *range(axis + 1, summed.rank))
+
+
+def _single(x: Tensor, dy: Tensor, axis: int, place: int) -> Tensor:
+    """One known slice: zeros around it."""
+    before, after = [0] * x.rank, [0] * x.rank
+    before[axis], after[axis] = place, x.shape[axis] - place - 1
+    return dy.reshape(*x.shape[:axis], 1, *x.shape[axis + 1 :]).pad(before, after)
+
+
+def _gather_elements(op: Step, dy: Tensor) -> Tensor:
+    return _put(op.x, op.input(1), dy, op.get("axis", 0))
+
+
+def _put(x: Tensor, indices: Tensor, dy: Tensor, axis: int) -> Tensor:
+    return x.tape.op("ScatterElements", x.zeros(*x.shape), indices, dy, axis=axis, reduction="add")
+
+
+def _gather_nd(op: Step, dy: Tensor) -> Tensor:
+    if op.get("batch_dims", 0):
+        raise op.refuse("batch_dims is not handled")
+    return op.tape.op("ScatterND", op.x.zeros(*op.x.shape), op.input(1), dy, reduction="add")
+
+
+def _scatter_elements(op: Step, dy: Tensor) -> tuple[Tensor, None, Tensor]:
+    axis = op.get("axis", 0)
+    indices, updates = op.input(1), op.input(2)
+    kept = dy
+    if not _adds(op):
+        kept = op.tape.op("ScatterElements", dy, indices, updates.zeros(*updates.shape), axis=axis)
+    return kept, None, op.tape.op("GatherElements", dy, indices, axis=axis)
+
+
+def _scatter_nd(op: Step, dy: Tensor) -> tuple[Tensor, None, Tensor]:
+    indices, updates = op.input(1), op.input(2)
+    kept = dy if _adds(op) else op.tape.op("ScatterND", dy, indices, updates.zeros(*updates.shape))
+    return kept, None, op.tape.op("GatherND", dy, indices)
+
+
+def _adds(op: Step) -> bool:
+    kind = op.get("reduction", b"none")
+    kind = kind.decode() if isinstance(kind, bytes) else kind
+    if kind not in ("none", "add"):
+        raise op.refuse(f"its reduction '{kind}' is not handled")
+    return kind == "add"
+
+
+def _top_k(op: Step, dy: Tensor | None, *_: Any) -> Tensor | None:
+    return _put(op.x, op.output(1), dy, op.get("axis", -1)) if dy else None
+
+
+def _trilu(op: Step, dy: Tensor) -> Tensor:
+    return op.tape.op("Trilu", dy, op.optional(1), upper=op.get("upper", 1))
+
+
+RULES: dict[str, Any] = {
+    "Gather": _gather,
+    "GatherElements": _gather_elements,
+    "GatherND": _gather_nd,
+    "ScatterElements": _scatter_elements,
+    "ScatterND": _scatter_nd,
+    "TopK": _top_k,
+    "Trilu": _trilu,
+}

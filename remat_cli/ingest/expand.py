@@ -1,0 +1,59 @@
+"""Functions replaced by their bodies, where the runtime would do so before it decides on an order.
+
+Invariant: afterwards the nodes of the main graph are the kernels that run, so that a plan can promise their order.
+Model-local functions go first; then standard functions that ONNX Runtime has no kernel for. A graph with ops that only
+a training build can run keeps the latter: training builds have those kernels.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.inliner
+
+from remat_cli.errors import BadInput
+from remat_cli.semantics import EXPANDED, needs_training_build
+
+
+def expand(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+    """The model with its functions replaced; the same object where there is nothing to replace."""
+    if model.functions:
+        model = _inline_local(model, path)
+    if any(needs_training_build(node) for node in model.graph.node):
+        return model
+    while found := {(node.domain, node.op_type) for node in model.graph.node if _is_expanded(node)}:
+        calls = _count(model)
+        model = onnx.inliner.inline_selected_functions(model, sorted(found), inline_schema_functions=True)
+        if _count(model) >= calls and found == {(n.domain, n.op_type) for n in model.graph.node if _is_expanded(n)}:
+            break  # this onnx has no body for them either: each stays one op
+    return model
+
+
+def _is_expanded(node: onnx.NodeProto) -> bool:
+    return node.domain in ("", "ai.onnx") and node.op_type in EXPANDED
+
+
+def _count(model: onnx.ModelProto) -> int:
+    return sum(1 for node in model.graph.node if _is_expanded(node))
+
+
+def _inline_local(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+    """Functions written against other opset versions are converted as they are inlined."""
+    try:
+        inlined = onnx.inliner.inline_local_functions(model)
+        if _calls(inlined):
+            inlined = onnx.inliner.inline_local_functions(model, convert_version=True)
+    except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
+        raise BadInput(
+            f"{path}: its model-local functions cannot be inlined: {' '.join(str(error).split())}"
+        ) from error
+    if left := _calls(inlined):
+        raise BadInput(f"{path}: function {left[0]!r} cannot be inlined; export the model without it")
+    del inlined.functions[:]
+    return inlined
+
+
+def _calls(model: onnx.ModelProto) -> list[str]:
+    functions = {(function.domain, function.name) for function in model.functions}
+    return [node.op_type for node in model.graph.node if (node.domain, node.op_type) in functions]

@@ -1,0 +1,140 @@
+"""The proof on the real runtime: both models run, their bytes compared, their peaks measured, the budget enforced.
+
+Invariant: nothing here believes the plan; every figure in a Report was measured in a process of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from remat_cli.errors import BadInput
+from remat_cli.graph import Graph
+from remat_cli.verify.child import Reply
+from remat_cli.verify.compare import Difference, differences
+from remat_cli.verify.processes import Bench
+
+IN_ARENA = 127  # bytes: larger weights stay outside of the arena, as the model file's loader left them
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Peaks in bytes, inputs and weights included. `second`: that of the second run, where memory patterns are in use.
+
+    None: the runtime gave no figures.
+    """
+
+    first: int | None
+    second: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One session type: what the original and the rewritten model need, and how their results differ."""
+
+    before: Measured
+    after: Measured
+    differs: tuple[Difference, ...] = ()
+    failed: str | None = None  # why one of them did not run
+
+
+@dataclass(frozen=True, slots=True)
+class Capped:
+    """Runs under a hard cap on the arena; None: it ran."""
+
+    budget: int
+    arena: int  # what the cap was: the budget without what lies outside of the arena
+    rewritten: str | None
+    original: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    strict: Mode
+    default: Mode
+    capped: Capped | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def verify(graph: Graph, rewritten: Path, feeds: Mapping[str, Any], budget: int | None, bench: Bench) -> Report:
+    """Run the model of `graph` and its rewriting side by side; `budget` None leaves the capped runs out."""
+    outside = _outside(graph)
+    strict = _compare(graph, rewritten, bench, "strict", 1, outside)
+    default = _compare(graph, rewritten, bench, "default", 2, outside)
+    capped = None
+    if budget is not None:
+        arena = max(budget - outside, 1)
+        after = _short(bench.run(rewritten, "strict", cap=arena))
+        before = _short(bench.run(graph.path, "strict", cap=arena))
+        capped = Capped(budget, arena, after, before)
+    return Report(strict, default, capped, _versions())
+
+
+def _compare(graph: Graph, rewritten: Path, bench: Bench, session: str, runs: int, outside: int) -> Mode:
+    old = bench.run(graph.path, session, runs, outputs="before.npz")
+    if old.refused:
+        raise BadInput(f"onnxruntime cannot run {graph.path}: {_culprit(graph, old.refused)}")
+    new = bench.run(rewritten, session, runs, outputs="after.npz")
+    before, after = _measured(old, outside), _measured(new, outside)
+    for name, reply in (("the original", old), ("the rewritten model", new)):
+        if reply.refused or reply.failed:
+            return Mode(before, after, failed=f"{name} failed: {_line(reply.refused or reply.failed or '')}")
+    wrong = differences(graph.outputs, bench.results("before.npz"), bench.results("after.npz"))
+    return Mode(before, after, tuple(wrong))
+
+
+def _measured(reply: Reply, outside: int) -> Measured:
+    peaks = [outside + peak if peak else None for peak in reply.arena]
+    return Measured(*peaks[:2]) if peaks else Measured(None)
+
+
+def _outside(graph: Graph) -> int:
+    """Bytes that the budget counts and a CPU arena does not: inputs, and all but the smallest weights."""
+    small = sum(graph.values[name].bytes for name in graph.weights if graph.values[name].bytes <= IN_ARENA)
+    return graph.resident - small
+
+
+def _short(reply: Reply) -> str | None:
+    text = reply.refused or reply.failed
+    return _line(text) if text else None
+
+
+def _line(text: str) -> str:
+    """onnxruntime's words, without the places in its source."""
+    words = " ".join(text.split())
+    found = re.search(r"Available memory of \d+ is smaller than requested bytes of \d+", words)
+    return found.group() if found else words[-300:]
+
+
+def _culprit(graph: Graph, text: str) -> str:
+    """The op that onnxruntime has no kernel for, if that is what it complains of."""
+    named = next(_unrunnable(graph, text), None)
+    if named is None:
+        return _line(text)
+    return f"it has no kernel for {named}, so the plan cannot be verified here; the rewritten model itself is complete"
+
+
+def _unrunnable(graph: Graph, text: str) -> Iterator[str]:
+    patterns = (r"implementation for (\w+)\(", r"(\w+)\(-?\d+\) is not a registered", r"No [Oo]p registered for (\w+)")
+    for pattern in patterns:
+        for kind in re.findall(pattern, text):
+            op = next((op for op in graph.ops if op.op_type == kind), None)
+            yield f"op {op.name} ({op.domain or 'ai.onnx'} {kind})" if op else kind
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"onnx": onnx.__version__}
+    for name in ("onnxruntime-gpu", "onnxruntime"):
+        try:
+            found["onnxruntime"] = version(name)
+            break
+        except PackageNotFoundError:
+            continue
+    return found

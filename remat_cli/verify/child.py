@@ -1,0 +1,123 @@
+"""One model, one session, in a process of its own: `python -m remat_cli.verify.child REQUEST.json`.
+
+Invariant: whatever happens to the model happens to this process alone; the answer is whole in the reply file, or there
+is none. Peaks are read from onnxruntime's own profile of its arena, kernel by kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from remat_cli.files import write_whole
+from remat_cli.runtime import PROVIDERS, cap_arena, quiet_runtime, strict_options
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`cap`: bytes that the arena may not exceed; `outputs`: where to leave the results of the first run, if asked."""
+
+    model: str
+    feeds: str
+    reply: str
+    session: str = "strict"  # or "default"
+    provider: str = "cpu"
+    runs: int = 1
+    cap: int | None = None
+    outputs: str | None = None
+    trace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """`arena`: the most that the arena held during each run, as requested of it (None where there is no profile)."""
+
+    refused: str | None = None  # why the session could not be made
+    failed: str | None = None  # why a run broke off
+    arena: tuple[int, ...] = ()
+
+
+def main(path: str) -> None:
+    request = Request(**json.loads(Path(path).read_text()))
+    write_whole(Path(request.reply), json.dumps(asdict(_carry_out(request))))
+
+
+def _carry_out(request: Request) -> Reply:
+    from onnxruntime.capi.onnxruntime_pybind11_state import (
+        EPFail,
+        Fail,
+        InvalidArgument,
+        InvalidGraph,
+        InvalidProtobuf,
+        NotImplemented,
+        RuntimeException,
+    )
+
+    failures = (EPFail, Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented, RuntimeException)
+    try:
+        session = _session(request)
+    except failures as error:
+        return Reply(refused=str(error))
+    try:
+        for number in range(request.runs):
+            _run(session, request, keep=number == 0)
+    except failures as error:
+        return Reply(failed=str(error))
+    return Reply(arena=_peaks(Path(session.end_profiling()), request.runs) if request.trace else ())
+
+
+def _session(request: Request) -> Any:
+    ort = quiet_runtime()
+    options = strict_options() if request.session == "strict" else ort.SessionOptions()
+    options.log_severity_level = 4
+    provider: Any = PROVIDERS[request.provider]
+    if request.provider == "cpu":
+        cap_arena(request.cap)
+        options.add_session_config_entry("session.use_env_allocators", "1")
+    elif request.cap is not None:
+        provider = (provider, {"gpu_mem_limit": str(request.cap), "arena_extend_strategy": "kSameAsRequested"})
+    if request.trace:
+        options.enable_profiling = True
+        options.profile_file_prefix = request.trace
+    return ort.InferenceSession(request.model, options, providers=[provider])
+
+
+def _run(session: Any, request: Request, keep: bool) -> None:
+    import numpy as np
+
+    with np.load(request.feeds) as stored:
+        feeds = {name: stored[name] for name in stored.files}
+    names = [output.name for output in session.get_outputs()]
+    results = session.run(names, feeds)
+    if keep and request.outputs:
+        with open(request.outputs, "wb") as file:
+            np.savez(file, **{f"output_{place}": result for place, result in enumerate(results)})
+
+
+def _peaks(trace: Path, runs: int) -> tuple[int, ...]:
+    """The most that was requested of the arena at once, for each run.
+
+    At the end of a kernel the profile gives the bytes requested and the bytes in use, which are rounded up; in between,
+    where a kernel works in memory of its own, only the highest number in use so far. What rounding adds is taken off.
+    """
+    events = [event["args"] for event in json.loads(trace.read_text()) if event.get("cat") == "Node"]
+    kernels = [args for args in events if "mem_in_use_peak" in args]
+    peaks = []
+    highest = 0
+    for number in range(runs):
+        peak = 0
+        for args in kernels[number * len(kernels) // runs : (number + 1) * len(kernels) // runs]:
+            requested, used = int(args["mem_bytes_requested_in_use"]), int(args["mem_bytes_in_use"])
+            peak = max(peak, requested)
+            if int(args["mem_in_use_peak"]) > highest:
+                highest = int(args["mem_in_use_peak"])
+                peak = max(peak, highest - (used - requested))
+        peaks.append(peak)
+    return tuple(peaks)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,43 @@
+"""What the models are fed: seeded random inputs valid for the ops that read them, or the user's own.
+
+Invariant: one array for each input of the graph, of its type and shape.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from onnx import helper
+
+from remat_cli.errors import BadInput
+from remat_cli.graph import Graph
+
+
+def seeded(graph: Graph, seed: int) -> dict[str, Any]:
+    from remat_cli.signatures import feeds_of, ops_of
+
+    return feeds_of(graph, ops_of(graph), seed)
+
+
+def given(graph: Graph, path: Path) -> dict[str, Any]:
+    """The arrays in an .npz file, held to the graph's inputs."""
+    try:
+        with np.load(path) as stored:
+            found = {name: stored[name] for name in stored.files}
+    except OSError as error:
+        raise BadInput(f"cannot read the feeds {path}: {error.strerror or error}") from error
+    except (ValueError, BadZipFile) as error:
+        raise BadInput(f"{path} is not an .npz file of plain arrays: {error}") from error
+    missing = sorted(set(graph.inputs) - set(found))
+    if missing:
+        raise BadInput(f"{path} has no array for input '{missing[0]}'")
+    for name in graph.inputs:
+        value = graph.values[name]
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(value.dtype))
+        if found[name].shape != value.shape or found[name].dtype != dtype:
+            wanted = f"{dtype}{list(value.shape)}"
+            raise BadInput(f"{path}: input '{name}' is {found[name].dtype}{list(found[name].shape)}, not {wanted}")
+    return {name: found[name] for name in graph.inputs}

@@ -1,0 +1,83 @@
+"""Runs of a model in processes of their own, and what is left of them.
+
+Invariant: a child that is killed, hangs or crashes is a Reply that says so; nothing it leaves behind outlives `Bench`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from remat_cli.verify.child import Reply, Request
+
+
+class Bench:
+    """A scratch folder with the feeds in it; `run` tries a model there."""
+
+    def __init__(self, feeds: Mapping[str, Any], provider: str, timeout: float) -> None:
+        self.provider = provider
+        self.timeout = timeout
+        self.scratch = tempfile.TemporaryDirectory(prefix="remat-verify-")
+        self.folder = Path(self.scratch.name)
+        self.count = 0
+        with (self.folder / "feeds.npz").open("wb") as file:
+            np.savez(file, **feeds)
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.scratch.cleanup()
+
+    def run(
+        self, model: Path, session: str, runs: int = 1, cap: int | None = None, outputs: str | None = None
+    ) -> Reply:
+        """One session on `model`; `outputs` names a file in the folder to keep the results in."""
+        self.count += 1
+        stem = self.folder / f"run{self.count}"
+        request = Request(
+            model=str(model.resolve()),
+            feeds=str(self.folder / "feeds.npz"),
+            reply=f"{stem}.reply.json",
+            session=session,
+            provider=self.provider,
+            runs=runs,
+            cap=cap,
+            outputs=str(self.folder / outputs) if outputs else None,
+            trace=None if cap is not None else f"{stem}.trace",
+        )
+        asked = stem.with_suffix(".request.json")
+        asked.write_text(json.dumps(asdict(request)))
+        return _carry_out(asked, Path(request.reply), self.timeout)
+
+    def results(self, outputs: str) -> list[np.ndarray]:
+        with np.load(self.folder / outputs, allow_pickle=True) as stored:
+            return [stored[f"output_{place}"] for place in range(len(stored.files))]
+
+
+def _carry_out(request: Path, reply: Path, timeout: float) -> Reply:
+    command = [sys.executable, "-m", "remat_cli.verify.child", str(request)]
+    root = str(Path(__file__).parents[2])
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment, check=False)
+    except subprocess.TimeoutExpired:
+        return Reply(failed=f"it did not end within {timeout:g} s")
+    if reply.is_file():
+        answer = json.loads(reply.read_text())
+        return Reply(**{**answer, "arena": tuple(answer["arena"])})
+    if done.returncode < 0:
+        return Reply(failed=f"its process was killed by signal {-done.returncode}, perhaps for want of memory")
+    last = done.stderr.strip().splitlines()
+    return Reply(failed=last[-1] if last else f"its process ended with code {done.returncode}")

@@ -1,0 +1,194 @@
+"""`remat profile` by its contract: files, exit codes, figures, and no kernel touched twice."""
+
+from __future__ import annotations
+
+import shutil
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from profiles import device as devices
+from profiles import survey
+from profiles.costs import load
+from profiles.signature import VIEWS
+from remat_cli.ingest import ingest
+
+QUICK = ("--device", "cpu", "--threads", "1", "--time-limit", "1s")
+
+
+@pytest.fixture
+def mlp(remat, data, tmp_path, monkeypatch):
+    """A small training graph in the working directory, and a cache of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    shutil.copy(data / "torch_mlp.onnx", tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"
+
+
+def test_every_op_gets_a_cost_that_was_measured(remat, mlp):
+    assert remat("profile", "m.onnx", *QUICK).code == 0
+    costs = load(mlp.with_name("m.costs.yaml"))
+    graph = ingest(mlp)
+    assert set(costs.ops) == {op.name for op in graph.ops}
+    assert (costs.model, costs.sha256) == ("m.onnx", graph.sha256)
+    for op in graph.ops:
+        aliases = op.op_type in VIEWS and op.outputs[0] not in graph.outputs  # an output is a copy
+        assert costs.ops[op.name].how == ("view" if aliases else "measured")
+        assert (costs.ops[op.name].ns == 0) == aliases
+    assert costs.total == pytest.approx(costs.whole["whole_graph"], rel=0.01)
+
+
+def test_a_second_run_touches_no_kernel_and_writes_the_same_bytes(remat, mlp, monkeypatch):
+    first = remat("profile", "m.onnx", "--json", *QUICK).object
+    assert first["measured_now"] == first["signatures"]
+    before = mlp.with_name("m.costs.yaml").read_bytes()
+
+    def touch(*_: object, **__: object) -> None:
+        raise AssertionError("a kernel was touched")
+
+    monkeypatch.setattr("profiles.running.session", touch)
+    monkeypatch.setattr("profiles.measure.session", touch)
+    monkeypatch.setattr("profiles.whole.session", touch)
+    assert remat("profile", "m.onnx", "--json", *QUICK).object["measured_now"] == 0
+    assert mlp.with_name("m.costs.yaml").read_bytes() == before
+
+
+def test_a_kill_loses_nothing_measured(remat, mlp, monkeypatch):
+    measure, seen = survey.measure, []
+
+    def killed(signature, device, seconds):
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+        seen.append(signature.key)
+        return measure(signature, device, seconds)
+
+    monkeypatch.setattr(survey, "measure", killed)
+    assert remat("profile", "m.onnx", *QUICK).code == 130
+    assert not mlp.with_name("m.costs.yaml").exists()
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(mlp.parent / "cache"))
+    plan = remat("profile", str(mlp), "--dry-run", "--json", *QUICK).object
+    assert plan["cached"] == 5
+
+
+def test_clones_cost_what_their_originals_do(remat, mlp):
+    """A graph made from a profiled one, with ops under other names, needs no new measurement."""
+    remat("profile", "m.onnx", *QUICK)
+    model = onnx.load(mlp)
+    for node in model.graph.node:
+        node.name += "__remat_1"
+    clone = onnx.NodeProto()
+    clone.CopyFrom(next(node for node in model.graph.node if node.op_type == "MatMul"))
+    clone.name, clone.output[0] = "again", "again"
+    model.graph.node.append(clone)
+    onnx.save(model, mlp.with_name("m.remat.onnx"))
+    assert remat("profile", "m.remat.onnx", "--json", *QUICK).object["measured_now"] == 0
+    before, after = load(mlp.with_name("m.costs.yaml")), load(mlp.with_name("m.remat.costs.yaml"))
+    assert all(after.ops[f"{name}__remat_1"].ns == cost.ns for name, cost in before.ops.items())
+    assert after.total > before.total
+
+
+def test_pinned_entries_stay(remat, mlp):
+    remat("profile", "m.onnx", "--estimate", "cpu")
+    path = mlp.with_name("m.costs.yaml")
+    name = next(iter(load(path).ops))
+    lines = [
+        f"  {name}: {{ns: 77, pinned: true}}" if f"  {name}:" in line else line
+        for line in path.read_text().splitlines()
+    ]
+    path.write_text("\n".join(lines))
+    remat("profile", "m.onnx", *QUICK)
+    assert load(path).table()[name] == (77, 0)
+    assert load(path).ops[name].pinned
+
+
+def test_a_pinned_file_with_nonsense_is_refused_and_kept(remat, mlp):
+    path = mlp.with_name("m.costs.yaml")
+    remat("profile", "m.onnx", "--estimate", "cpu")
+    broken = path.read_text().replace("ns: ", "ns: -", 1)
+    path.write_text(broken)
+    ran = remat("profile", "m.onnx", "--estimate", "cpu")
+    assert ran.code == 3
+    assert "negative" in ran.err
+    assert path.read_text() == broken
+
+
+@pytest.mark.parametrize("device", ["v100", "a100", "h100", "h200", "cpu", "flops"])
+def test_estimates_need_no_kernel(remat, mlp, monkeypatch, device):
+    monkeypatch.setattr("profiles.running.session", None)
+    assert remat("profile", "m.onnx", "--estimate", device).code == 0
+    costs = load(mlp.with_name("m.costs.yaml"))
+    assert costs.total > 0
+    assert {cost.how for cost in costs.ops.values()} == {"estimated", "view"}
+    assert costs.unit == ("flops" if device == "flops" else "ns")
+
+
+def test_training_ops_are_estimated_and_marked(remat, mlp, data):
+    shutil.copy(data / "ort_mlp.onnx", mlp)
+    ran = remat("profile", "m.onnx", *QUICK)
+    assert ran.code == 0
+    assert "ReluGrad" in ran.err
+    costs = load(mlp.with_name("m.costs.yaml"))
+    marked = {op.op_type for op in ingest(mlp).ops if costs.ops[op.name].how == "estimated"}
+    assert marked == {"SoftmaxCrossEntropyLossGrad", "ReluGrad", "InPlaceAccumulatorV2"}
+    assert all(cost.note for cost in costs.ops.values() if cost.how == "estimated")
+    strict = remat("profile", "m.onnx", "--strict", *QUICK)
+    assert strict.code == 3
+    assert "ReluGrad" in strict.err
+
+
+def test_compare_prints_prediction_beside_measurement(remat, mlp):
+    shown = remat("profile", "m.onnx", "--compare", "--json", *QUICK).object["compare"]
+    assert shown["predicted"] > 0
+    assert shown["measured"] > 0
+    assert "MatMul" in shown["classes"]
+    assert len(shown["worst"]) == 10
+    assert "most off" in remat("profile", "m.onnx", "--compare", *QUICK).out
+
+
+def test_dry_run_only_says(remat, mlp):
+    ran = remat("profile", "m.onnx", "--dry-run", *QUICK)
+    assert ran.code == 0
+    assert "signatures" in ran.out
+    assert not mlp.with_name("m.costs.yaml").exists()
+
+
+def test_batches_are_fitted(remat, mlp):
+    size = TensorProto.FLOAT
+    product = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
+    inputs = [helper.make_tensor_value_info("x", size, ["n", 64]), helper.make_tensor_value_info("w", size, [64, 32])]
+    graph = helper.make_graph([product], "g", inputs, [helper.make_tensor_value_info("y", size, ["n", 32])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), mlp)
+    assert remat("profile", "m.onnx", "--batch", "1,8,4", "--estimate", "flops").code == 0
+    costs = load(mlp.with_name("m.costs.yaml"))
+    assert costs.dims == {"n": 8}
+    assert costs.for_dims({"n": 100}).table() == {"product": (2 * 100 * 64 * 32, 0)}
+    measured = remat("profile", "m.onnx", "--batch", "1,8", *QUICK)
+    assert measured.code == 0
+    assert set(load(mlp.with_name("m.costs.yaml")).ops["product"].fit.points) == {1, 8}
+
+
+@pytest.mark.parametrize(
+    "arguments, code, words",
+    [
+        (("m.onnx", "--estimate", "v900"), 2, "h100"),
+        (("m.onnx", "--batch", "1,zero"), 2, "--batch 1,8,32"),
+        (("m.onnx", "--batch", "1,8"), 2, "fixed"),
+        (("m.onnx", "--dim", "n=4"), 2, "n"),
+        (("none.onnx",), 3, "none.onnx"),
+        (("m.onnx", "--estimate", "cpu", "-o", "no/such/m.yaml"), 3, "no/such"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(remat, mlp, arguments, code, words):
+    ran = remat("profile", *arguments)
+    assert ran.code == code
+    assert words in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.skipif(not devices.missing_for_cuda(), reason="CUDA can be used here")
+def test_cuda_asked_for_in_vain_says_what_is_missing(remat, mlp):
+    ran = remat("profile", "m.onnx", "--device", "cuda")
+    assert ran.code == 2
+    assert "driver" in ran.err
+    assert "pip install" in ran.err

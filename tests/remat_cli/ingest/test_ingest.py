@@ -1,0 +1,274 @@
+"""Whole models through ingest: real ones, large ones, and each thing a model can contain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from remat_cli.ingest import graph_of, ingest
+from remat_cli.ingest.dims import refuse_unused
+from remat_cli.problem_of import problem_of
+from solvers.problem import faults
+from solvers.schedule import baseline
+from tests.remat_cli.ingest.models import model, node, save, value
+from tests.remat_cli.strict_session import feeds, session
+
+HERE = Path("m.onnx")
+LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+COUNTS = {
+    "ort_gpt2_eager": (177, 69),
+    "ort_light_resnet50": (548, 176),
+    "ort_mlp": (44, 10),
+    "torch_cnn": (126, 49),
+    "torch_gpt2_eager": (366, 109),
+    "torch_mlp": (64, 22),
+    "torch_unet_convt": (451, 171),
+}
+
+
+@pytest.mark.parametrize("name, counts", COUNTS.items())
+def test_real_training_graphs(name: str, counts: tuple[int, int], data: Path) -> None:
+    graph = ingest(data / f"{name}.onnx")
+    assert (len(graph.ops), sum(not op.backward for op in graph.ops)) == counts
+    assert len({op.name for op in graph.ops}) == len(graph.ops)
+    problem = problem_of(graph, {op.name: (1, 0) for op in graph.ops}).problem
+    assert not list(faults(problem))
+    assert baseline(problem)[1].peak > problem.resident
+
+
+@pytest.mark.parametrize("name", ["inception_v1", "resnet50", "shufflenet", "squeezenet"])
+def test_all_sizes_of_forward_models_agree_with_whole_graph_inference(name: str) -> None:
+    made = onnx.version_converter.convert_version(onnx.load(LIGHT / f"light_{name}.onnx"), 17)
+    del made.graph.value_info[:]
+    inferred = onnx.shape_inference.infer_shapes(made, strict_mode=True, data_prop=True)
+    expected = {
+        found.name: tuple(dim.dim_value for dim in found.type.tensor_type.shape.dim)
+        for found in inferred.graph.value_info
+    }
+    values = graph_of(made, HERE).values
+    assert len(expected) > 60
+    assert {name: values[name].shape for name in expected} == expected
+
+
+def ran(graph_model: onnx.ModelProto, values: Any) -> None:
+    """What a run gives has the sizes that were found."""
+    outputs = [entry.name for entry in graph_model.graph.output]
+    for name, array in zip(outputs, session(graph_model).run(None, feeds(graph_model)), strict=True):
+        assert (values[name].shape, values[name].bytes) == (array.shape, array.nbytes)
+
+
+def test_shapes_computed_inside_the_graph() -> None:
+    """Shape, Gather, Concat and arithmetic up to Reshape, Expand, ConstantOfShape, Range, Tile and Slice."""
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Gather", ["s", "zero"], ["n"]),
+        node("Slice", ["s", "one", "three"], ["rest"]),
+        node("ReduceProd", ["rest"], ["flat"], keepdims=1),
+        node("Unsqueeze", ["n", "axes"], ["n1"]),
+        node("Concat", ["n1", "flat"], ["target"], axis=0),
+        node("Reshape", ["x", "target"], ["a"]),
+        node("ConstantOfShape", ["target"], ["b"]),
+        node("Mul", ["n", "two"], ["n2"]),
+        node("Cast", ["n2"], ["n2i"], to=TensorProto.INT32),
+        node("Range", ["start", "n2i", "delta"], ["c"]),
+        node("Div", ["target", "two"], ["half"]),
+        node("Tile", ["a", "half"], ["d"]),
+        node("Shape", ["x"], ["tail"], start=1),
+        node("Expand", ["w", "tail"], ["e"]),
+        node("Size", ["x"], ["size"]),
+        node("Sub", ["size", "n"], ["less"]),
+        node("Unsqueeze", ["less", "axes"], ["less1"]),
+        node("ConstantOfShape", ["less1"], ["f"]),
+    ]
+    weights = {
+        **{"zero": np.array(0), "one": np.array([1]), "three": np.array([3]), "axes": np.array([0])},
+        **{"two": np.array(2), "start": np.array(0, np.int32), "delta": np.array(1, np.int32)},
+        "w": np.ones((1, 4), np.float32),
+    }
+    made = model(nodes, [value("x", 2, 3, 4)], ["a", "b", "c", "d", "e", "f"], weights)
+    graph = graph_of(made, HERE)
+    assert graph.values["f"].shape == (22,)
+    ran(graph.model, graph.values)
+
+
+def test_symbols_are_bound_everywhere(tmp_path: Path) -> None:
+    nodes = [
+        node("MatMul", ["x", "w"], ["h"]),
+        node("Shape", ["h"], ["s"]),
+        node("ConstantOfShape", ["s"], ["z"]),
+        node("Concat", ["h", "z"], ["y"], axis=0),
+    ]
+    made = model(nodes, [value("x", "batch", 3), value("w", 3, 5)], ["y"])
+    made.graph.value_info.extend([value("h", "batch", 5), value("z", "anything", 5)])
+    path = save(made, tmp_path)
+    graph = ingest(path, {"batch": 7})
+    assert graph.values["y"].shape == (14, 5)
+    assert graph.dims == {"batch": 7}
+    assert ingest(path, {"x:0": 2}).values["y"].shape == (4, 5)
+    recorded = {
+        entry.name: [d.dim_value for d in entry.type.tensor_type.shape.dim] for entry in graph.model.graph.value_info
+    }
+    assert recorded == {"h": [7, 5], "s": [2], "z": [7, 5]}
+    ran(graph.model, graph.values)
+
+
+def test_a_size_that_depends_on_data_can_be_stated() -> None:
+    nodes = [node("NonZero", ["x"], ["where"]), node("Cast", ["where"], ["y"], to=TensorProto.FLOAT)]
+    assert graph_of(model(nodes, [value("x", 3)], ["y"]), HERE, dims={"where:1": 2}).values["y"].bytes == 8
+
+
+def test_loops_and_branches_are_one_op_each(tmp_path: Path) -> None:
+    then = helper.make_graph([node("Relu", ["a"], ["r"])], "then", [], [value("r", 4, 8)])
+    other = helper.make_graph([node("Mul", ["a", "w"], ["q"])], "else", [], [value("q", 4, 8)])
+    body = helper.make_graph(
+        [node("Add", ["state", "row"], ["next"]), node("Mul", ["next", "w8"], ["out"])],
+        "body",
+        [value("state", 8), value("row", 8)],
+        [value("next", 8), value("out", 8)],
+    )
+    nodes = [
+        node("Exp", ["x"], ["a"]),
+        node("If", ["choice"], ["b"], then_branch=then, else_branch=other),
+        node("Scan", ["first", "b"], ["last", "rows"], body=body, num_scan_inputs=1),
+    ]
+    weights = {"w": np.ones((4, 8), np.float32), "w8": np.ones(8, np.float32)}
+    inputs = [value("x", 4, 8), value("choice", dtype=TensorProto.BOOL), value("first", 8)]
+    graph = graph_of(model(nodes, inputs, ["last", "rows"], weights), HERE)
+    _, branch, scan = graph.ops
+    assert branch.captures == ("a", "w")
+    assert branch.reads == ("choice", "a", "w")
+    assert scan.captures == ("w8",)
+    assert graph.values["rows"].shape == (4, 8)
+    ran(graph.model, graph.values)
+
+
+def test_constants_are_weights() -> None:
+    nodes = [
+        node("Relu", ["x"], ["a"]),
+        node("Constant", [], ["c"], value=onnx.numpy_helper.from_array(np.ones((2, 3), np.float32))),
+        node("Constant", [], ["axes"], value_ints=[0]),
+        node("Add", ["a", "c"], ["b"]),
+        node("Unsqueeze", ["b", "axes"], ["y"]),
+    ]
+    graph = graph_of(model(nodes, [value("x", 2, 3)], ["y"]), HERE)
+    assert graph.weights == ("c", "axes")
+    assert [op.op_type for op in graph.ops] == ["Relu", "Add", "Unsqueeze"]
+    assert [entry.op_type for entry in graph.model.graph.node][:2] == ["Constant", "Constant"]
+    assert graph.resident == 24 + 24 + 8
+    ran(graph.model, graph.values)
+
+
+def test_names_are_made_unique_and_order_is_kept() -> None:
+    nodes = [
+        node("Relu", ["x"], ["a"], name="same"),
+        node("Exp", ["a"], ["b"]),
+        node("Neg", ["b"], ["c"], name="same"),
+        node("Neg", ["c"], ["y"], name="Exp_1"),
+    ]
+    made = model(nodes, [value("x", 2)], ["y"])
+    names = [op.name for op in graph_of(made, HERE).ops]
+    assert names == ["same", "Exp_1_1", "same_1", "Exp_1"]
+    assert [op.op_type for op in graph_of(made, HERE).ops] == ["Relu", "Exp", "Neg", "Neg"]
+
+
+def test_nodes_out_of_order_are_sorted_and_shapes_come_early() -> None:
+    nodes = [
+        node("Exp", ["b"], ["y"], name="last"),
+        node("Relu", ["x"], ["a"], name="first"),
+        node("Neg", ["a"], ["b"], name="second"),
+        node("Shape", ["a"], ["s"], name="shape"),
+    ]
+    graph = graph_of(model(nodes, [value("x", 2)], ["y", "s"]), HERE)
+    assert [op.name for op in graph.ops] == ["first", "shape", "second", "last"]
+    onnx.checker.check_model(graph.model)
+
+
+def test_optional_operands_and_results_that_are_left_out() -> None:
+    nodes = [
+        node("Clip", ["x", "", "top"], ["a"]),
+        node("LayerNormalization", ["a", "scale"], ["y", "", "spread"]),
+    ]
+    graph = graph_of(model(nodes, [value("x", 2, 4), value("top"), value("scale", 4)], ["y"]), HERE)
+    assert graph.ops[0].reads == ("x", "top")
+    assert graph.ops[1].writes == ("y", "spread")
+    assert graph.values["spread"].shape == (2, 1)
+
+
+def test_an_op_of_onnx_s_own_is_not_taken_for_a_contrib_op_of_that_name() -> None:
+    heads = [value(name, 2, 3, 5, 4) for name in "qkv"]
+    made = model([node("Attention", ["q", "k", "v"], ["y"])], heads, ["y"], opset=23)
+    assert graph_of(made, HERE).values["y"].shape == (2, 3, 5, 4)
+
+
+SIZES = {
+    TensorProto.FLOAT16: 14,
+    TensorProto.BFLOAT16: 14,
+    TensorProto.DOUBLE: 56,
+    TensorProto.BOOL: 7,
+    TensorProto.INT4: 4,
+    TensorProto.FLOAT8E4M3FN: 7,
+    TensorProto.COMPLEX64: 56,
+}
+
+
+@pytest.mark.parametrize("dtype, size", SIZES.items())
+def test_sizes_of_types(dtype: int, size: int) -> None:
+    made = model([node("Identity", ["x"], ["y"])], [value("x", 7, dtype=dtype)], ["y"], opset=21)
+    assert graph_of(made, HERE).values["y"].bytes == size
+
+
+def test_weights_of_more_than_2_gb_are_never_read(tmp_path: Path) -> None:
+    """The file is sparse: it takes no space, and reading it would take memory that is not there."""
+    size = 3 * 2**30
+    with (tmp_path / "weights.bin").open("wb") as file:
+        file.truncate(size)
+    made = model([node("Gather", ["table", "ids"], ["y"])], [value("ids", 5, dtype=TensorProto.INT64)], ["y"])
+    table = made.graph.initializer.add(name="table", data_type=TensorProto.FLOAT, dims=[size // 4096, 1024])
+    table.data_location = TensorProto.EXTERNAL
+    for key, content in (("location", "weights.bin"), ("offset", "0"), ("length", str(size))):
+        table.external_data.add(key=key, value=content)
+    graph = ingest(save(made, tmp_path))
+    assert graph.resident == size + 40
+    assert graph.values["y"].shape == (5, 1024)
+    assert graph.model.graph.initializer[0].external_data[0].value == "weights.bin"
+
+
+def test_small_external_constants_are_followed(tmp_path: Path) -> None:
+    made = model([node("Reshape", ["x", "target"], ["y"])], [value("x", 2, 6)], ["y"], {"target": np.array([3, -1])})
+    path = tmp_path / "m.onnx"
+    (tmp_path / "d").mkdir()
+    onnx.save_model(made, path, save_as_external_data=True, location="d/w.bin", size_threshold=0)
+    assert ingest(path).values["y"].shape == (3, 4)
+
+
+def test_a_large_chain_takes_no_time_to_speak_of() -> None:
+    """Ten thousand ops, deep enough to break anything recursive."""
+    nodes = [node("Relu" if k % 2 else "Neg", [f"v{k}"], [f"v{k + 1}"]) for k in range(10_000)]
+    nodes.append(node("ReduceSum", ["v10000"], ["loss"], keepdims=0))
+    nodes.append(node("Mul", ["loss", "v77"], ["grad"]))
+    graph = graph_of(model(nodes, [value("v0", 2, 3)], ["loss", "grad"]), HERE)
+    assert [op.backward for op in graph.ops[-3:]] == [False, False, True]
+    assert not list(faults(problem_of(graph, {op.name: (1, 0) for op in graph.ops}).problem))
+
+
+def test_the_loss_is_told_from_other_scalars() -> None:
+    nodes = [
+        node("ReduceMax", ["x"], ["other"], keepdims=0),
+        node("ReduceMean", ["x"], ["my_loss"], keepdims=0),
+        node("Mul", ["my_loss", "x"], ["grad"]),
+    ]
+    graph = graph_of(model(nodes, [value("x", 4)], ["other", "my_loss", "grad"]), HERE)
+    assert [op.backward for op in graph.ops] == [True, False, True]
+    nothing = graph_of(model([node("Exp", ["x"], ["y"])], [value("x", 4)], ["y"]), HERE)
+    assert not any(op.backward for op in nothing.ops)
+
+
+def test_refusing_says_what_could_have_been_bound() -> None:
+    made = model([node("Exp", ["x"], ["y"])], [value("x", "batch", "time")], ["y"])
+    with pytest.raises(Exception, match="batch, time"):
+        refuse_unused(made, {"bath": 3}, set(), HERE)
