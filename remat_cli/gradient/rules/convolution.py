@@ -17,7 +17,7 @@ from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.window import Window, window
 
 LARGE = 400  # places of an image from which a flipped convolution beats a transposed one
-COLUMNS = 3  # im2col may take this many of the largest forward value,
+COLUMNS = 3  # im2col may take this many of the largest forward value (any schedule holds a few of those),
 SMALL = 1 << 24  # or this many elements
 
 
@@ -110,7 +110,7 @@ def _by_weight(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor:
     if _einsum(x) and place.untouched() and place.kernel == place.strides and set(place.dilations) == {1}:
         return _by_patches(x, dy, place).reshape(*shape)
     elements = x.shape[0] * x.shape[1] * math.prod(place.kernel) * math.prod(dy.shape[2:])
-    if elements <= max(COLUMNS * _largest(x), SMALL):
+    if elements <= max(COLUMNS * x.tape.largest, SMALL):
         return _product(_columns(x, place, 0, place.kernel[0]), dy).reshape(*shape)
     return _by_rows(x, dy, place)
 
@@ -118,11 +118,6 @@ def _by_weight(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor:
 def _einsum(x: Tensor) -> bool:
     """Einsum is not defined on bfloat16."""
     return x.dtype != onnx.TensorProto.BFLOAT16
-
-
-def _largest(x: Tensor) -> int:
-    """Elements of the largest value that the forward pass makes, the least that any schedule holds several of."""
-    return max(step.y.size for step in x.tape.steps if step.outputs and step.outputs[0])
 
 
 def _columns(x: Tensor, place: Window, first: int, last: int) -> Tensor:
