@@ -27,6 +27,11 @@ def cross_entropy(
     """The loss and the logarithms of the softmax; class ids stand for the given axis."""
     tape = logits.tape
     axis %= logits.rank
+    if labels.shape != (*logits.shape[:axis], *logits.shape[axis + 1 :]):
+        raise BadInput(
+            f"labels of shape {list(labels.shape)} do not fit logits of shape {list(logits.shape)}, "
+            f"whose axis {axis} holds the classes"
+        )
     places = (*logits.shape[:axis], 1, *logits.shape[axis + 1 :])
     labels = labels.cast(onnx.TensorProto.INT64)
     absent = labels.equals(ignored) if ignored is not None else None

@@ -104,7 +104,7 @@ def _leading_to(graph: onnx.GraphProto, target: str) -> list[onnx.NodeProto]:
             needed.update(_captured(node))
     if target not in {name for node in nodes for name in node.output}:
         outputs = ", ".join(value.name for value in graph.output)
-        raise BadInput(f"the model computes no '{target}'; its outputs are: {outputs}")
+        raise BadInput(f"the model computes no '{target}'; its outputs are: {outputs}; losses: cross-entropy, mse")
     return nodes[::-1]
 
 
