@@ -49,7 +49,8 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     loss = _loss(forward, options)
     gradients = differentiate(forward.tape, loss, forward.parameters.values(), RULES)
     _check_reached(forward, model, gradients, options.wrt)
-    outputs, state = {"loss": loss}, {}
+    outputs = {"loss": loss}
+    state: dict[str, Tensor] = {}
     if options.optimizer == "none":
         outputs |= {f"{name}_grad": gradients[tensor.name] for name, tensor in forward.parameters.items()}
     else:
