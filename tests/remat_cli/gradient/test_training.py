@@ -241,7 +241,7 @@ def test_bad_input_is_refused_in_one_line() -> None:
     odd = perceptron()
     odd.graph.node[1].op_type = "Det"
     ragged = [
-        (perceptron(), Options(loss="hinge"), "computes no 'hinge'; its outputs are: y"),
+        (perceptron(), Options(loss="hinge"), "computes no .hinge.; its outputs are: y; losses"),
         (perceptron(), Options(loss="y"), "not a scalar"),
         (perceptron(), Options(wrt=["nothing"]), "--wrt nothing"),
         (perceptron(), Options(class_axis=3), "cross-entropy needs logits"),
