@@ -13,7 +13,6 @@ from remat_cli.commands.zoo import command
 from remat_cli.errors import Usage
 from remat_cli.zoo.names import ZOO
 
-
 EXAMPLE = Path(__file__).parents[2] / "examples" / "zoo"
 
 
