@@ -31,7 +31,7 @@ def load_subject(model: Path | None, costs: Path | None, dims: Mapping[str, int]
 def _model(model: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
     from profiles.survey import estimated
     from remat_cli.ingest import ingest
-    from remat_cli.problem_of import problem_of
+    from remat_cli.problem_of import problem_of, rewritten
     from remat_cli.signatures import ops_of
 
     costs = costs or _beside(model)
@@ -53,7 +53,16 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
     named = problem_of(graph, table)
     digest = sha256(costs) if costs else None
     return Subject(
-        model, graph.sha256, named.problem, named.nodes, named.values, graph, graph.dims, costs, digest, notes
+        model,
+        graph.sha256,
+        rewritten(named.problem),
+        named.nodes,
+        named.values,
+        graph,
+        graph.dims,
+        costs,
+        digest,
+        notes,
     )
 
 

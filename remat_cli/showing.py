@@ -18,14 +18,13 @@ from remat_cli.report import before_and_after, table
 from remat_cli.subject import Subject
 from remat_cli.units import show_bytes, show_time
 from solvers.plan import Plan
-from solvers.schedule import baseline
 from solvers.simulate import Outcome
 
 
 def run(path: Path, statements: bool, plot: Path | None, as_json: bool) -> None:
     recorded, subject = load_planned(path)
     plan, after = replay(recorded, subject.problem, subject.nodes, subject.values)
-    _, before = baseline(subject.problem)
+    before = subject.before()
     if plot:
         from remat_cli.plotting import draw_memory
 

@@ -30,12 +30,17 @@ def ops_of(graph: Graph) -> Ops:
     outputs = set(graph.outputs)
     return Ops(
         {op.name: _signature(graph, op, constants, held) for op in graph.ops},
-        frozenset(op.name for op in graph.ops if _is_free(op, outputs)),
+        frozenset(op.name for op in graph.ops if _is_free(graph, op, outputs)),
     )
 
 
-def _is_free(op: Op, outputs: set[str]) -> bool:
-    """A view runs no kernel, except that one which is an output of the graph is copied there."""
+def _is_free(graph: Graph, op: Op, outputs: set[str]) -> bool:
+    """A view runs no kernel, except that one which is an output of the graph is copied there.
+
+    Nor does an op whose results are all empty, such as the anchors of a rewritten graph.
+    """
+    if not any(graph.values[name].bytes for name in op.writes):
+        return True
     return any(True for _ in semantics.views(op)) and not outputs.intersection(op.outputs)
 
 

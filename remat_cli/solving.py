@@ -28,7 +28,7 @@ from remat_cli.units import Budget
 from solvers.contract import contract
 from solvers.problem import Limits, Progress, Result, Solver, Status
 from solvers.registry import METHODS
-from solvers.schedule import Schedule, baseline, evaluate
+from solvers.schedule import Schedule, evaluate
 from solvers.simulate import Outcome
 
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
@@ -55,6 +55,7 @@ class Settings:
     as_json: bool
     quiet: bool
     verbose: int
+    reorder: bool | None
     own: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -67,7 +68,7 @@ def run(model: Path | None, settings: Settings) -> None:
     elif settings.max_overhead is not None and settings.max_overhead < 0:
         raise Usage("--max-overhead must not be negative")
     subject = load_subject(model, settings.costs, dict(settings.dims))
-    _, plain = baseline(subject.problem)
+    plain = subject.before()
     budget = settings.budget.bytes(plain.peak) if settings.budget else plain.peak
     if settings.lp_bound:
         _print_relaxation(subject, budget, settings)
@@ -126,7 +127,10 @@ def _search(
             written[0] = time.monotonic()
 
     try:
-        return fitted(subject, budget, settings.method, solver, replace(limits, report=hear))
+        reorder = settings.reorder
+        if reorder is None and (settings.method != "milp" or settings.minimize == "peak"):
+            reorder = False
+        return fitted(subject, budget, settings.method, solver, replace(limits, report=hear), reorder)
     finally:
         if show:
             show.end()

@@ -31,6 +31,11 @@ METHOD_OPTIONS = (
 @click.option("--max-overhead", type=options.SHARE, help="With --minimize peak: at most this much extra time.")
 @click.option("--lp", "lp_bound", is_flag=True, help="Print the bound of the linear relaxation and the gap to it.")
 @click.option("--from", "known", type=options.FILE, multiple=True, help="A known plan, as a candidate to beat.")
+@click.option(
+    "--reorder/--no-reorder",
+    default=None,
+    help="First compute the ops in another order; by default only if the model's own leads to no plan.",
+)
 @click.option("--list", "list_methods", is_flag=True, help="List the methods and what they can do.")
 @click.option("--csv", "as_csv", is_flag=True, help="With --method all: comma-separated values on stdout.")
 @click.option("--splits", type=click.IntRange(1), help="milp-paper: solve in parts (section 4.10).")

@@ -97,8 +97,7 @@ class Tracer:
         self.tape.append(here)
         self.tape.remember(here, step.attributes)
         step.outputs = tuple(Tensor(self.tape, name) if name else None for name in here.output)
-        self.tape.steps.append(step)
-        self.tape.recorded(next(name for name in here.output if name))
+        self.tape.note(step)
         return list(step.outputs)
 
     def _inline(self, here: onnx.NodeProto, body: onnx.FunctionProto) -> list[Tensor | None]:

@@ -28,15 +28,17 @@ from solvers.problem import Limits, Problem, Progress, Result, Status
 
 Pair = tuple[Found | None, Found | None]  # the cheapest that fits, and that of least peak
 
-_CROSSING = (1, 2, 4)  # how many values may cross a cut
-_JOINED = ((1, (1, 2, 3, 4, 6, 9)), (2, (1, 2, 4, 8)))  # the same, and how many stages to join into one
+# how many values may cross a cut, and how many stages to join into one
+_PLAIN = ((1, (1,)), (2, (1,)), (4, (1,)))
+_JOINED = ((1, (1, 2, 3, 4, 6, 9)), (2, (1, 2, 4, 8)), (4, (1,)))
+_LARGEST = 40  # forward nodes of a joined stage
 _SPELLED = 40  # stages: a longer chain's sequence is not written out
 
 
 def rotor(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
     """Algorithm 3 on the stages, each keeping all that its backward reads."""
     best = _Best(problem, budget, limits)
-    for stages in _cuts(best, ((most, (1,)) for most in _CROSSING)):
+    for stages in _cuts(best, _PLAIN):
         best.take(stages, _persistent(_plain(stages, best.arrays), budget, slots))
     return best.result()
 
@@ -44,7 +46,7 @@ def rotor(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) 
 def revolve(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
     """Only inputs of stages are kept; each backward comes right after its forward."""
     best = _Best(problem, budget, limits)
-    for stages in _cuts(best, ((most, (1,)) for most in _CROSSING)):
+    for stages in _cuts(best, _PLAIN):
         best.take(stages, _persistent(_plain(stages, best.arrays), budget, slots, inputs_only=True))
     return best.result()
 
@@ -87,6 +89,7 @@ class _Best:
         self.bound = sum(node.cost for node in problem.nodes)
         self.stages: Stages | None = None
         self.fitting: Found | None = None
+        self.polished = False
         self.least: Found | None = None
         whole = np.arange(len(problem.nodes))
         as_given = Found(whole, *measure(self.arrays, whole), ())
@@ -109,15 +112,16 @@ class _Best:
             self.fitting is not None and (self.fitting.cost, self.fitting.peak) <= (fitting.cost, fitting.peak)
         ):
             return False
-        self.fitting = fitting
+        self.fitting, self.polished = fitting, False
         order = tuple(map(int, fitting.order))
         self.limits.report(Progress(monotonic() - self.begun, fitting.cost, self.bound, order))
         return True
 
     def polish(self) -> None:
-        if self.fitting is not None and not self.done():
+        if self.fitting is not None and not self.polished and not self.done():
             order = polish(self.arrays, self.fitting.order, self.budget, self.done)
             self.consider((Found(order, *measure(self.arrays, order), self.fitting.sequence), None))
+            self.polished = True
 
     def result(self) -> Result:
         found = self.fitting or self.least
@@ -148,6 +152,8 @@ def _cuts(best: _Best, manners: Iterable[tuple[int, tuple[int, ...]]]) -> Iterat
                 return
             stages = cut(best.problem, most, coarse)
             chain = tuple(stage.forward for stage in stages.stages)
+            if coarse > 1 and max(map(len, chain)) > _LARGEST:
+                break
             if len(chain) > 1 and chain not in seen:
                 seen.add(chain)
                 yield stages

@@ -34,6 +34,7 @@ class Runner:
         self.stage: Stage = stages.stages[number - 1]
         self.pinned = stages.pinned
         self.given = stages.pinned | self.stage.input
+        self.output = self.stage.output - self.given  # what it writes itself, of what it hands on
         self.writer = {value: index for index in self.stage.forward for value in self.problem.nodes[index].writes}
 
     def wanted(self) -> frozenset[int]:
@@ -75,7 +76,7 @@ class Runner:
 
     def way(self, keep: Set[int]) -> Way:
         """The way that keeps these, and the output just if they have it or the backward reads it all the same."""
-        output = self.stage.output
+        output = self.output
         kept = frozenset(keep)
         back = self.backward(kept | output)
         reads = {value for index in back for value in self.problem.nodes[index].reads}
@@ -85,9 +86,9 @@ class Runner:
         return Way(
             keep=kept,
             time=self.time(there) + self.time(back),
-            kept=self.bytes(kept - self.pinned),
+            kept=self.bytes(kept),
             holds=not output or bool(kept & output),
-            loose=not reads & self.stage.input,
+            loose=not (reads | self.stage.output) & self.stage.input,
             forward=self.peak(there, frozenset(), kept | output),
             backward=self.peak(back, kept | self.stage.gradient_in, self.stage.gradient_out),
         )

@@ -140,7 +140,7 @@ def as_chain(staged: Staged) -> Chain:
     walks = [runner.walk() for runner in runners]
     running = [runner.peak(walk, frozenset(), runner.stage.output) for runner, walk in zip(runners, walks, strict=True)]
     times = [runner.time(walk) for runner, walk in zip(runners, walks, strict=True)]
-    abar = [way.kept + (0 if way.holds else output) for way, output in zip(ways, outputs, strict=True)]
+    abar = [way.kept + r.bytes(r.stage.output - way.keep) for way, r in zip(ways, runners, strict=True)]
     delta = _gradients(staged)
     rows = range(len(runners))
     return Chain(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from math import ceil, gcd
+from math import ceil, gcd, isfinite
 from time import monotonic
 
 import numpy as np
@@ -87,7 +87,7 @@ class Hunt:
 
     def raise_bound(self, bound: float) -> None:
         """A cost is the total and some multiple of what all costs have in common."""
-        if bound == float("inf"):
+        if not isfinite(bound):
             return
         steps = ceil((bound - self.total) / self.unit - 1e-6)
         raised = self.total + max(0, steps) * self.unit

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import onnx
+from onnx import helper, numpy_helper
 
 random = np.random.default_rng(7)
 
@@ -408,3 +410,39 @@ ROWS = [
     *RECURRENT,
     *ATTENTION,
 ]
+
+
+def is_float(x: np.ndarray | None) -> bool:
+    return x is not None and x.dtype.kind == "f"
+
+
+def as_model(row: Row, kind: type) -> onnx.ModelProto:
+    """The op, its outputs weighted and added up to a scalar."""
+    dtype = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    names = [f"in{k}" if x is not None else "" for k, x in enumerate(row.inputs)]
+    inputs, stored = [], []
+    for k, x in enumerate(row.inputs):
+        if is_float(x) and k not in row.fixed:
+            inputs.append(helper.make_tensor_value_info(names[k], dtype, x.shape))
+        elif x is not None:
+            keep = not is_float(x) or x.dtype == np.float32
+            stored.append(numpy_helper.from_array(x if keep else x.astype(kind), names[k]))
+    outputs = [f"out{k}" for k in range(row.outputs)]
+    attributes = {**row.attributes, **({"to": dtype} if row.op == "Cast" else {})}
+    nodes = [helper.make_node(row.op, names, outputs, name="op", **attributes)]
+    nodes += _weighted_sum(outputs, dtype, _ignored(row))
+    graph = helper.make_graph(nodes, "row", inputs, [helper.make_tensor_value_info("loss", dtype, [])], stored)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", row.opset)], ir_version=10)
+
+
+def _ignored(row: Row) -> Sequence[str]:
+    """Outputs that are no function of the input to differentiate: indices and running statistics."""
+    return {"TopK": ["out1"], "BatchNormalization": ["out1", "out2"]}.get(row.op, [])
+
+
+def _weighted_sum(outputs: Sequence[str], dtype: int, ignored: Sequence[str]) -> list[onnx.NodeProto]:
+    """sum(sin(y)) for each output: no two elements weigh the same."""
+    used = [name for name in outputs if name not in ignored]
+    nodes = [helper.make_node("Sin", [name], [f"{name}_sin"]) for name in used]
+    nodes += [helper.make_node("ReduceSum", [f"{name}_sin"], [f"{name}_sum"], keepdims=0) for name in used]
+    return [*nodes, helper.make_node("Sum", [f"{name}_sum" for name in used], ["loss"])]

@@ -8,14 +8,13 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.rules.pointwise import STOPS
 from remat_cli.gradient.training import Options, training_graph
-from tests.remat_cli.gradient.rows import ROWS, Row
+from tests.remat_cli.gradient.rows import ROWS, Row, as_model, is_float
 
 onnxruntime.set_default_logger_severity(3)
 STEP = 1e-5
@@ -28,8 +27,8 @@ def test_every_rule_has_a_row() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_gradient_agrees_with_central_differences(row: Row) -> None:
-    trained = [f"in{k}" for k, x in enumerate(row.inputs) if _is_float(x) and k not in row.fixed]
-    found = _gradients(_model(row, np.float32), trained, row)
+    trained = [f"in{k}" for k, x in enumerate(row.inputs) if is_float(x) and k not in row.fixed]
+    found = _gradients(as_model(row, np.float32), trained, row)
     loss = _forward(row)
     values = {f"in{k}": np.asarray(x) for k, x in enumerate(row.inputs) if f"in{k}" in trained}
     directions = np.random.default_rng(3)
@@ -46,44 +45,8 @@ def _forward(row: Row) -> Callable[[dict[str, np.ndarray]], float]:
     """The loss in float64."""
     if row.forward is not None:
         return lambda values: np.sin(row.forward(*values.values())).sum()
-    evaluator = ReferenceEvaluator(_model(row, np.float64))
+    evaluator = ReferenceEvaluator(as_model(row, np.float64))
     return lambda values: evaluator.run(None, values)[0]
-
-
-def _is_float(x: np.ndarray | None) -> bool:
-    return x is not None and x.dtype.kind == "f"
-
-
-def _model(row: Row, kind: type) -> onnx.ModelProto:
-    """The op, its outputs weighted and added up to a scalar."""
-    dtype = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
-    names = [f"in{k}" if x is not None else "" for k, x in enumerate(row.inputs)]
-    inputs, stored = [], []
-    for k, x in enumerate(row.inputs):
-        if _is_float(x) and k not in row.fixed:
-            inputs.append(helper.make_tensor_value_info(names[k], dtype, x.shape))
-        elif x is not None:
-            keep = not _is_float(x) or x.dtype == np.float32
-            stored.append(numpy_helper.from_array(x if keep else x.astype(kind), names[k]))
-    outputs = [f"out{k}" for k in range(row.outputs)]
-    attributes = {**row.attributes, **({"to": dtype} if row.op == "Cast" else {})}
-    nodes = [helper.make_node(row.op, names, outputs, name="op", **attributes)]
-    nodes += _weighted_sum(outputs, dtype, _ignored(row))
-    graph = helper.make_graph(nodes, "row", inputs, [helper.make_tensor_value_info("loss", dtype, [])], stored)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", row.opset)], ir_version=10)
-
-
-def _ignored(row: Row) -> Sequence[str]:
-    """Outputs that are no function of the input to differentiate: indices and running statistics."""
-    return {"TopK": ["out1"], "BatchNormalization": ["out1", "out2"]}.get(row.op, [])
-
-
-def _weighted_sum(outputs: Sequence[str], dtype: int, ignored: Sequence[str]) -> list[onnx.NodeProto]:
-    """sum(sin(y)) for each output: no two elements weigh the same."""
-    used = [name for name in outputs if name not in ignored]
-    nodes = [helper.make_node("Sin", [name], [f"{name}_sin"]) for name in used]
-    nodes += [helper.make_node("ReduceSum", [f"{name}_sin"], [f"{name}_sum"], keepdims=0) for name in used]
-    return [*nodes, helper.make_node("Sum", [f"{name}_sum" for name in used], ["loss"])]
 
 
 def _gradients(model: onnx.ModelProto, trained: Sequence[str], row: Row) -> dict[str, np.ndarray]:

@@ -13,6 +13,7 @@ from remat_cli.gradient.optimizers import Hyper
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options, training_graph
 from tests.remat_cli.gradient.nets import model, normalized, perceptron, run, stored, weight
+from tests.remat_cli.gradient.rows import ROWS, as_model
 
 DATA = np.random.default_rng(5).standard_normal((4, 3)).astype(np.float32)
 LABELS = np.array([0, 3, 1, 1])
@@ -193,6 +194,38 @@ def test_half_types_keep_their_type(dtype: int) -> None:
     assert {value.type.tensor_type.elem_type for value in training.graph.output} == {dtype}
 
 
+@pytest.mark.parametrize("dtype", [TensorProto.FLOAT16, TensorProto.BFLOAT16])
+def test_every_rule_keeps_half_types(dtype: int) -> None:
+    """No constant or cast of another type creeps in: the checker refuses mixed types."""
+    for row in ROWS:
+        forward = as_model(row, helper.tensor_dtype_to_np_dtype(dtype))
+        if not _is_valid(forward):
+            continue  # the op is not defined on this type
+        trained = _names(forward.graph.input)
+        training = training_graph(forward, Options(loss="loss", wrt=trained, freeze_bn=True))
+        onnx.checker.check_model(training, full_check=True)
+
+
+def _is_valid(forward: onnx.ModelProto) -> bool:
+    try:
+        onnx.checker.check_model(forward, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+        return False
+    return True
+
+
+def test_half_gradients_have_the_values_of_full_ones() -> None:
+    half = {name: value.astype(np.float16) for name, value in stored(perceptron()).items()}
+    forward = model(perceptron().graph.node, {"x": [4, 3]}, "y", half, dtype=TensorProto.FLOAT16)
+    training = training_graph(forward, Options())
+    feed = {**half, "x": DATA.astype(np.float16), "labels": LABELS}
+    found = dict(zip(_names(training.graph.output), ReferenceEvaluator(training).run(None, feed)))
+    expected = run(training_graph(perceptron(), Options()), FEED)
+    for name, value in expected.items():
+        assert found[name].dtype == np.float16
+        np.testing.assert_allclose(found[name], value, atol=5e-3)
+
+
 def test_symbolic_dimensions_are_bound_or_refused() -> None:
     training = training_graph(perceptron("batch"), Options(binding=Binding(batch=2)))
     assert [d.dim_value for d in training.graph.input[1].type.tensor_type.shape.dim] == [2]
@@ -208,7 +241,7 @@ def test_bad_input_is_refused_in_one_line() -> None:
     odd = perceptron()
     odd.graph.node[1].op_type = "Det"
     ragged = [
-        (perceptron(), Options(loss="hinge"), "computes no 'hinge'; its outputs are: y"),
+        (perceptron(), Options(loss="hinge"), "computes no .hinge.; its outputs are: y; losses"),
         (perceptron(), Options(loss="y"), "not a scalar"),
         (perceptron(), Options(wrt=["nothing"]), "--wrt nothing"),
         (perceptron(), Options(class_axis=3), "cross-entropy needs logits"),
