@@ -28,12 +28,12 @@ def paper_cut(problem: Problem, options: Options = DEFAULT) -> Saved:
     return frozenset(value_of[vertex] for vertex in cut(joint, options).saved if vertex in value_of)
 
 
-def cuts(problem: Problem, arrays: Arrays) -> Iterator[Saved]:
+def cuts(problem: Problem, arrays: Arrays, hulls: int = MOST) -> Iterator[Saved]:
     """The paper's first; then the lower hulls of bytes and time, for several notions of which bytes count."""
     yield paper_cut(problem)
     yield paper_cut(problem, AGGRESSIVE)
     memory = memory_of(arrays, np.arange(len(problem.nodes)))
-    parts = max(FEWEST, min(MOST, NODES_CUT // len(problem.nodes)))
+    parts = max(FEWEST, min(hulls, NODES_CUT // len(problem.nodes)))
     yield from Tradeoff(problem).hull()
     for part in range(1, parts):
         yield from Tradeoff(problem, _waiting_above(problem, memory.tolist(), part / parts)).hull()

@@ -9,33 +9,49 @@ from __future__ import annotations
 
 from solvers.exact.arrays import arrays_of
 from solvers.mincut.cuts import cuts, paper_cut
-from solvers.mincut.rebuild import Rebuilding
+from solvers.mincut.rebuild import FOREVER, Rebuilding
 from solvers.mincut.search import Search
+from solvers.mincut.traffic import traffic_of
 from solvers.problem import Limits, Problem, Result, Status
 
 
-def solve(problem: Problem, budget: int, limits: Limits, paper: bool = False) -> Result:
-    """`paper`: nothing but the paper's cut."""
+def solve(
+    problem: Problem,
+    budget: int,
+    limits: Limits,
+    paper: bool = False,
+    objective: str = "time",
+    between_groups: bool = False,
+    fusion: str = "ideal",
+) -> Result:
+    """`paper`: nothing but the paper's cut. `objective`: time or traffic. `between_groups`: section 3.7 as well."""
     plain = range(len(problem.nodes))
     if not any(node.backward for node in problem.nodes):
         note = "no op is marked as backward, so there is nothing to cut between"
         return Result(Status.UNKNOWN, tuple(plain), notes=(note,))
-    search = Search(problem, arrays_of(problem), budget, limits)
+    by_time = objective == "time" and not between_groups
+    priced = None if by_time else lambda order: traffic_of(problem, order, fusion).total
+    search = Search(problem, arrays_of(problem), budget, limits, priced)
     if paper:
         search.offer(Rebuilding.of(problem).order(paper_cut(problem)))
-        return _result(search)
-    search.offer(plain)
-    if search.best is None:
+    else:
+        search.offer(plain)
+    if not paper and by_time and search.best is None:
         search.rebuild(cuts(problem, search.arrays))
         search.polish()
-    return _result(search)
+    if not paper and not by_time:
+        search.rebuild(cuts(problem, search.arrays, hulls=2), (FOREVER, 4))  # counting traffic takes time
+        search.polish()
+    if between_groups:
+        search.extend(fusion)
+    return _result(search, by_time)
 
 
-def _result(search: Search) -> Result:
+def _result(search: Search, by_time: bool) -> Result:
     best, total = search.best, sum(node.cost for node in search.problem.nodes)
     if best is None:
         note = f"the smallest of {len(search.found)} schedules needs {search.leanest.peak} bytes"
         return Result(Status.UNKNOWN, search.leanest.order, notes=(note,))
-    if best.cost == total:
+    if by_time and best.cost == total:
         return Result(Status.OPTIMAL, best.order, total)
     return Result(Status.FEASIBLE, best.order)

@@ -8,13 +8,14 @@ comes of it, does not depend on the budget: a budget only says up to which level
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from solvers.exact.arrays import Arrays, Ints
 from solvers.exact.measure import measure, trim
+from solvers.mincut.between import between_groups
 from solvers.mincut.cuts import Saved
 from solvers.mincut.rebuild import FOREVER, Rebuilding
 from solvers.polish import polish
@@ -71,30 +72,44 @@ class Search:
         if peak <= self.budget and (before is None or cost < before.cost):
             self.limits.report(Progress(time.monotonic() - self.began, cost=cost, order=key))
 
-    def rebuild(self, sets: Iterable[Saved]) -> None:
+    def rebuild(self, sets: Iterable[Saved], reaches: Sequence[int] = REACHES) -> None:
         """Offer the orders of every set."""
         rebuilding = Rebuilding.of(self.problem)
         done: set[Saved] = set()
         for saved in sets:
             if saved not in done:
                 done.add(saved)
-                for reach in REACHES:
+                for reach in reaches:
                     self.offer(rebuilding.order(saved, reach))
             if self.over:
                 return
 
     def polish(self) -> None:
         """At each level up to the budget, drop computes whose copies can be kept after all."""
-        least = self.leanest.peak
-        top = max(least, measure(self.arrays, np.arange(len(self.problem.nodes)))[1])
-        given = sorted(self.found.values(), key=lambda one: (one.cost, one.peak, one.order))
-        for step in range(LEVELS, -1, -1):
-            level = least + (top - least) * step // LEVELS
-            if level > self.budget or self.over:
-                continue
-            start = next(one for one in given if one.peak <= level)
+        for level, start in self._cheapest(lambda one: one.cost):
             most = POLISHED // (LEVELS * len(start.order))
             self.offer(self._polished(np.array(start.order, np.int64), level, most))
+            if self.over:
+                return
+
+    def extend(self, fusion: str) -> None:
+        """At each level up to the budget, recompute between fusion groups too, in what moves the fewest bytes."""
+        for order in dict.fromkeys(start.order for _, start in self._cheapest(lambda one: one.price)):
+            self.offer(between_groups(self.problem, order, fusion))
+            if self.over:
+                return
+
+    def _cheapest(self, price: Callable[[Found], int]) -> list[tuple[int, Found]]:
+        """The best of what was found that fits each level, from the highest level that is within the budget."""
+        least = self.leanest.peak
+        top = max(least, measure(self.arrays, np.arange(len(self.problem.nodes)))[1])
+        given = sorted(self.found.values(), key=lambda one: (price(one), one.cost, one.peak, one.order))
+        levels = [least + (top - least) * step // LEVELS for step in range(LEVELS, -1, -1)]
+        return [
+            (level, next(one for one in given if one.peak <= level))
+            for level in dict.fromkeys(levels)
+            if level <= self.budget
+        ]
 
     def _polished(self, order: Ints, level: int, most: int) -> Iterable[int]:
         tried = 0

@@ -7,9 +7,8 @@ as the problem's nodes say.
 from __future__ import annotations
 
 from solvers.mincut.joint import Joint, Vertex
+from solvers.mincut.traffic import FUSIBLE
 from solvers.problem import Kind, Node, Problem
-
-FUSIBLE = {Kind.POINTWISE, Kind.REDUCTION, Kind.VIEW}
 
 
 def joint_of(problem: Problem) -> tuple[Joint, list[int]]:
