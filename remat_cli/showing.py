@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from remat_cli.planfile import PlanFile, replay
 from remat_cli.report import before_and_after, table
 from remat_cli.subject import Subject
 from remat_cli.units import show_bytes, show_time
+from solvers.mincut.traffic import Traffic, traffic_of
 from solvers.plan import Plan
 from solvers.schedule import baseline
 from solvers.simulate import Outcome
@@ -66,6 +68,10 @@ def _object(
         "recomputed": [{"node": name, "times": times, "cost": cost} for name, times, cost in again(subject, plan)],
         "notes": list(recorded.notes),
     }
+    if subject.graph is not None:
+        found["traffic"] = {
+            name: {"before": asdict(old), "after": asdict(new)} for name, old, new in _traffic(subject, plan)
+        }
     if statements:
         found["program"] = list(recorded.program)
     return found
@@ -83,7 +89,22 @@ def _summary(recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, 
         words += ["", table(lines)]
     if len(repeated) > 10:
         words.append(f"and {len(repeated) - 10} more")
+    if subject.graph is not None:
+        rows = [["bytes read and written", "before", "after", "change"]]
+        for name, old, new in _traffic(subject, plan):
+            change = f"{new.total / max(old.total, 1) - 1:+.2%}"
+            rows.append([f"  {name}", show_bytes(old.total), show_bytes(new.total), change])
+        words += ["", table(rows)]
     return "\n".join(words)
+
+
+def _traffic(subject: Subject, plan: Plan) -> list[tuple[str, Traffic, Traffic]]:
+    """Bytes moved, before and after: with a kernel for each op, and with all neighbours fused that can be."""
+    every, order = range(len(subject.problem.nodes)), plan.order()
+    return [
+        (name, traffic_of(subject.problem, every, fusion), traffic_of(subject.problem, order, fusion))
+        for name, fusion in (("unfused", "none"), ("fused", "ideal"))
+    ]
 
 
 def _spell(entry: dict[str, Any]) -> str:
