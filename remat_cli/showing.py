@@ -24,8 +24,12 @@ from solvers.schedule import baseline
 from solvers.simulate import Outcome
 
 
-def run(path: Path, statements: bool, plot: Path | None, as_json: bool) -> None:
+def run(path: Path, statements: bool, plot: Path | None, as_json: bool, fusion: str = "ideal") -> None:
     recorded, subject = load_planned(path)
+    if fusion == "runtime":
+        from remat_cli.fusing import as_fused
+
+        subject = as_fused(subject)
     plan, after = replay(recorded, subject.problem, subject.nodes, subject.values)
     _, before = baseline(subject.problem)
     if plot:
@@ -33,11 +37,11 @@ def run(path: Path, statements: bool, plot: Path | None, as_json: bool) -> None:
 
         draw_memory(plot, before, after, recorded.budget)
     if as_json:
-        click.echo(json.dumps(_object(recorded, subject, plan, before, after, statements)))
+        click.echo(json.dumps(_object(recorded, subject, plan, before, after, statements, fusion)))
     elif statements:
         click.echo("\n".join(_spell(entry) for entry in recorded.program))
     else:
-        click.echo(_summary(recorded, subject, plan, before, after))
+        click.echo(_summary(recorded, subject, plan, before, after, fusion))
     if plot and not as_json:
         click.echo(f"wrote {plot}")
 
@@ -51,7 +55,7 @@ def again(subject: Subject, plan: Plan) -> list[tuple[str, int, int]]:
 
 
 def _object(
-    recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, after: Outcome, statements: bool
+    recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, after: Outcome, statements: bool, fusion: str
 ) -> dict[str, Any]:
     found: dict[str, Any] = {
         "model": str(recorded.model.path),
@@ -70,14 +74,14 @@ def _object(
     }
     if subject.graph is not None:
         found["traffic"] = {
-            name: {"before": asdict(old), "after": asdict(new)} for name, old, new in _traffic(subject, plan)
+            name: {"before": asdict(old), "after": asdict(new)} for name, old, new in _traffic(subject, plan, fusion)
         }
     if statements:
         found["program"] = list(recorded.program)
     return found
 
 
-def _summary(recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, after: Outcome) -> str:
+def _summary(recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, after: Outcome, fusion: str) -> str:
     repeated = again(subject, plan)
     times = sum(times for _, times, _ in repeated)
     words = [f"{recorded.model.path.name}: {recorded.method}, {recorded.status}, budget {show_bytes(recorded.budget)}"]
@@ -91,19 +95,19 @@ def _summary(recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, 
         words.append(f"and {len(repeated) - 10} more")
     if subject.graph is not None:
         rows = [["bytes read and written", "before", "after", "change"]]
-        for name, old, new in _traffic(subject, plan):
+        for name, old, new in _traffic(subject, plan, fusion):
             change = f"{new.total / max(old.total, 1) - 1:+.2%}"
             rows.append([f"  {name}", show_bytes(old.total), show_bytes(new.total), change])
         words += ["", table(rows)]
     return "\n".join(words)
 
 
-def _traffic(subject: Subject, plan: Plan) -> list[tuple[str, Traffic, Traffic]]:
-    """Bytes moved, before and after: with a kernel for each op, and with all neighbours fused that can be."""
+def _traffic(subject: Subject, plan: Plan, fusion: str) -> list[tuple[str, Traffic, Traffic]]:
+    """Bytes moved, before and after: with a kernel for each op, and with ops fused."""
     every, order = range(len(subject.problem.nodes)), plan.order()
     return [
-        (name, traffic_of(subject.problem, every, fusion), traffic_of(subject.problem, order, fusion))
-        for name, fusion in (("unfused", "none"), ("fused", "ideal"))
+        (name, traffic_of(subject.problem, every, kernels), traffic_of(subject.problem, order, kernels))
+        for name, kernels in (("unfused", "none"), ("fused", fusion))
     ]
 
 

@@ -68,6 +68,10 @@ def run(model: Path | None, settings: Settings) -> None:
     elif settings.max_overhead is not None and settings.max_overhead < 0:
         raise Usage("--max-overhead must not be negative")
     subject = load_subject(model, settings.costs, dict(settings.dims))
+    if settings.own.get("fusion") == "runtime":
+        from remat_cli.fusing import as_fused
+
+        subject = as_fused(subject)
     _, plain = baseline(subject.problem)
     budget = _budget(subject, plain, settings)
     if settings.lp_bound:
