@@ -395,6 +395,10 @@ RECURRENT = [Row(r.op, r.inputs, r.attributes, r.outputs, r.fixed, 20, "Gemm") f
 ATTENTION = [
     Row("Attention", [f(2, 3, 4, 5), f(2, 3, 6, 5), f(2, 3, 6, 2)], {}, opset=23, rule="Softmax"),
     Row("Attention", [f(2, 3, 4, 5), f(2, 3, 4, 5), f(2, 3, 4, 5)], {"is_causal": 1}, opset=23, rule="Softmax"),
+    Row("Attention", [f(2, 4, 3, 5), f(2, 2, 3, 5), f(2, 2, 3, 5), f(3, 3)], {"scale": 0.3}, opset=23, rule="Softmax"),
+    Row("Attention", [f(2, 3, 8), f(2, 3, 8), f(2, 3, 8)], {"q_num_heads": 2, "kv_num_heads": 2}, opset=23, rule="Add"),
+    Row("RotaryEmbedding", [f(2, 3, 4, 6), f(2, 4, 3), f(2, 4, 3)], {}, fixed=(1, 2), opset=23, rule="Mul"),
+    Row("Shrink", [f(3, 4)], {"lambd": 0.4, "bias": 0.2}, rule="Where"),
 ]
 
 ROWS = [

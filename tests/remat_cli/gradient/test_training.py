@@ -162,6 +162,13 @@ def test_optimizers_step_as_their_formulas_do(optimizer: str) -> None:
     np.testing.assert_allclose(state["w"], _expected(optimizer, weight(1, 3), x, Hyper()), rtol=1e-5)
 
 
+def test_a_gradient_is_used_up_as_soon_as_it_is_there() -> None:
+    training = training_graph(perceptron(), Options(optimizer="adamw"))
+    places = {node.name: place for place, node in enumerate(training.graph.node)}
+    last_of_head = max(place for name, place in places.items() if name.startswith("w2/update/"))
+    assert last_of_head < min(place for name, place in places.items() if name.startswith("first/grad/"))
+
+
 def test_dropout_keeps_its_mask() -> None:
     nodes = [
         helper.make_node("Mul", ["x", "w"], ["h"], name="mul"),
@@ -260,6 +267,10 @@ def test_an_op_without_a_rule_is_named_unless_off_the_path() -> None:
         helper.make_node("ReduceSum", ["h"], ["s"], keepdims=0, name="sum"),
     ]
     forward = model(nodes, {"x": [3, 3]}, "d", {"w": weight(1, 3, 3)})
+    forward.graph.node[1].domain = "com.example"
+    with pytest.raises(BadInput, match=r"no gradient rule for com.example.Det .node 'volume'.; rules exist for: Abs"):
+        training_graph(forward, Options(loss="d"))
+    forward.graph.node[1].domain = ""
     with pytest.raises(BadInput, match=r"no gradient rule for Det .node 'volume'.; rules exist for: Abs"):
         training_graph(forward, Options(loss="d"))
     assert training_graph(forward, Options(loss="s")).graph.output[1].name == "w_grad"
