@@ -69,6 +69,16 @@ METHODS: dict[str, Method] = {
         False,
         "1 s",
     ),
+    "min-cut": Method(
+        "solvers.mincut.min_cut:solve",
+        "the fusion-aware minimum cut between forward and backward; needs no budget, keeps to one if there is one",
+        True,
+        True,
+        True,
+        False,
+        "10 s",
+        ("paper", "objective", "between_groups", "fusion"),
+    ),
     "ap-greedy": Method(
         "solvers.baselines.ap_greedy:solve",
         "checkpoints at articulation points, placed by size",

@@ -19,6 +19,7 @@ METHOD_OPTIONS = (
     "segments",
     "objective",
     "between_groups",
+    "fusion",
 )
 
 
@@ -47,6 +48,7 @@ METHOD_OPTIONS = (
 @click.option("--segments", type=click.IntRange(1), help="periodic: how many.")
 @click.option("--objective", type=click.Choice(["time", "traffic"]), help="min-cut: what to make least.")
 @click.option("--between-groups", is_flag=True, default=None, help="min-cut: extend cuts between fusion groups.")
+@click.option("--fusion", type=options.FUSION, help="min-cut: which ops share a kernel, where traffic is counted.")
 @options.dims
 @options.time_limit
 @options.gap

@@ -15,7 +15,6 @@ import numpy as np
 from solvers.chains import floating
 from solvers.chains.chain import written
 from solvers.chains.from_graph import Stages, cut
-from solvers.chains.polish import polish
 from solvers.chains.program import solve_segments, trace
 from solvers.chains.rotor import SLOTS, without_ways
 from solvers.chains.slots import counted
@@ -24,6 +23,7 @@ from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, s
 from solvers.chains.ways import all_ways
 from solvers.exact.arrays import Arrays, arrays_of
 from solvers.exact.measure import measure
+from solvers.polish import polish
 from solvers.problem import Limits, Problem, Progress, Result, Status
 
 Pair = tuple[Found | None, Found | None]  # the cheapest that fits, and that of least peak

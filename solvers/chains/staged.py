@@ -23,7 +23,7 @@ from solvers.exact.arrays import Arrays
 from solvers.exact.measure import ILLEGAL, measure, trim
 
 BEYOND = 1.25  # how far past the budget a table goes
-_TABLE = 20_000_000  # entries, at most
+_TABLE = 10_000_000  # entries, at most
 _FEWEST, _FINEST = 500, 4000
 _MORE_TRIES = 12
 
@@ -52,7 +52,7 @@ class Staged:
         return slots(budget - problem.resident - self.stages.pinned_bytes(), wanted, sizes)
 
     def found(self, sequence: tuple[Step, ...]) -> Found:
-        order = to_order(self.stages, self.runners, lambda s, way: self.ways[s - 1][way].keep, sequence)
+        order = to_order(self.runners, lambda s, way: self.ways[s - 1][way].keep, sequence)
         trimmed = trim(self.arrays, np.array(order, np.int64))
         cost, peak = measure(self.arrays, trimmed)
         assert peak != ILLEGAL, "a sequence of stages made an order that cannot run"
