@@ -97,7 +97,7 @@ def _model(
     graph = helper.make_graph(
         nodes,
         "training",
-        [info[name] for name in [*inputs, *defaults]],
+        [info[name] for name in dict.fromkeys([*inputs, *defaults])],
         [info[name] for name in outputs],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
         value_info=[info[name] for name in inner],

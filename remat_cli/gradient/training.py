@@ -57,7 +57,7 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
         f"{name}_new": update.outputs[name] for name in [*forward.parameters, *update.inputs] if name in update.outputs
     }
     outputs |= {f"{name}_new": tensor for name, tensor in forward.updated.items()}
-    defaults = {name: forward.tape.constants[name] for name in forward.updated}
+    defaults = {name: forward.tape.constants[name] for name in forward.updated} | _scalars(model, forward)
     if options.optimizer != "none":
         defaults[RATE] = np.array(options.hyper.rate, np.float32)
     names = [*forward.inputs, *forward.parameters, *update.inputs]
@@ -97,6 +97,12 @@ def _check_reached(forward: Forward, model: onnx.ModelProto, gradients: dict[str
             forward.inputs[name] = tensor
     if not forward.parameters:
         raise BadInput("nothing to train: no float initializer leads to the loss; name parameters with --wrt")
+
+
+def _scalars(model: onnx.ModelProto, forward: Forward) -> dict[str, np.ndarray]:
+    """Parameters of rank 0 keep their value as a default: most are an exporter's constants, which nobody feeds."""
+    stored = {tensor.name: tensor for tensor in model.graph.initializer if not tensor.dims}
+    return {name: numpy_helper.to_array(stored[name]) for name in forward.parameters if name in stored}
 
 
 def _updates(forward: Forward, options: Options) -> tuple[Update, Finished | None]:

@@ -13,7 +13,8 @@ from remat_cli.gradient.optimizers import Hyper
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options, training_graph
 from tests.remat_cli.gradient.nets import model, normalized, perceptron, run, stored, weight
-from tests.remat_cli.gradient.rows import ROWS, as_model
+from tests.remat_cli.gradient.row import as_model
+from tests.remat_cli.gradient.rows import ROWS
 
 DATA = np.random.default_rng(5).standard_normal((4, 3)).astype(np.float32)
 LABELS = np.array([0, 3, 1, 1])
@@ -160,6 +161,17 @@ def test_optimizers_step_as_their_formulas_do(optimizer: str) -> None:
         outputs = run(training, state)
         state |= {name.removesuffix("_new"): value for name, value in outputs.items() if name.endswith("_new")}
     np.testing.assert_allclose(state["w"], _expected(optimizer, weight(1, 3), x, Hyper()), rtol=1e-5)
+
+
+def test_scalar_constants_need_not_be_fed() -> None:
+    forward = perceptron()
+    forward.graph.node.append(helper.make_node("Mul", ["y", "half"], ["z"], name="halve"))
+    forward.graph.initializer.append(onnx.numpy_helper.from_array(np.array(0.5, np.float32), "half"))
+    training = training_graph(forward, Options(logits="z"))
+    assert "half" in _names(training.graph.input)
+    found = run(training, FEED)
+    said, measured = _slope(_with_outputs(forward, ["z"]), FEED | stored(forward), "w1", found["w1_grad"])
+    assert said == pytest.approx(measured, abs=1e-5)
 
 
 def test_a_gradient_is_used_up_as_soon_as_it_is_there() -> None:
