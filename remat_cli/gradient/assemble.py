@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper
 
+from remat_cli.errors import BadInput
 from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 
@@ -35,6 +36,8 @@ def _names(
 ) -> dict[str, str]:
     """New names: each output's first, then those of other values that stood in their way."""
     fixed = {*inputs, *defaults, *tape.constants}
+    if taken := fixed.intersection(outputs):
+        raise BadInput(f"the model has an input called '{min(taken)}', which the training graph has as an output")
     renamed: dict[str, str] = {}
     for name, tensor in outputs.items():
         if tensor.name not in fixed:

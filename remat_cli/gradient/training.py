@@ -75,9 +75,6 @@ def _loss(forward: Forward, options: Options) -> Tensor:
         if output.size != 1 or output.dtype not in FLOATS:
             raise BadInput(f"'{options.loss}' cannot be the loss: its shape is {list(output.shape)}, not a scalar's")
         return output
-    for name in ("labels", "target"):
-        if name in forward.inputs:
-            raise BadInput(f"the model has an input called '{name}' already; rename it, or use its own loss")
     with forward.tape.scope("loss"):
         given, loss = labelled(output, options.loss, options.class_axis)
     forward.inputs[given.name] = given

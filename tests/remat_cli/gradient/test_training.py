@@ -272,6 +272,27 @@ def test_bad_input_is_refused_in_one_line() -> None:
         assert "\n" not in str(caught.value)
 
 
+def test_names_that_the_training_graph_needs_are_refused() -> None:
+    forward = perceptron()
+    forward.graph.node[1].output[0] = forward.graph.node[2].input[0] = "labels"
+    with pytest.raises(BadInput, match="a value called 'labels' already"):
+        training_graph(forward, Options())
+    forward = perceptron()
+    forward.graph.node[0].input[2] = forward.graph.initializer[1].name = "w1_grad"
+    with pytest.raises(BadInput, match="an input called 'w1_grad'"):
+        training_graph(forward, Options())
+
+
+def test_statistics_of_normalizations_pass_no_gradient_silently() -> None:
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["h"], name="mul"),
+        helper.make_node("LayerNormalization", ["h", "w"], ["n", "mean"], name="ln"),
+        helper.make_node("ReduceSum", ["mean"], ["l"], keepdims=0, name="sum"),
+    ]
+    with pytest.raises(BadInput, match="LayerNormalization node 'ln': the loss depends on an output besides the first"):
+        training_graph(model(nodes, {"x": [2, 3]}, "l", {"w": weight(1, 3)}), Options(loss="l"))
+
+
 def test_an_op_without_a_rule_is_named_unless_off_the_path() -> None:
     nodes = [
         helper.make_node("Mul", ["x", "w"], ["h"], name="mul"),
