@@ -230,4 +230,4 @@ def list_methods() -> str:
     for name, method in METHODS.items():
         marks = (method.general, method.cost_aware, method.memory_aware, method.proof)
         rows.append([name, *("yes" if mark else "-" for mark in marks), method.typical, method.says])
-    return report.table(rows)
+    return report.table(rows, left=(0, 6))

@@ -24,6 +24,7 @@ from solvers.exact.measure import ILLEGAL, measure, trim
 
 BEYOND = 1.25  # how far past the budget a table goes
 _TABLE = 10_000_000  # entries, at most
+_LARGEST_TABLE, _COARSEST = 40_000_000, 40
 _FEWEST, _FINEST = 500, 4000
 _MORE_TRIES = 12
 
@@ -92,6 +93,11 @@ def fine_slots(stages: int) -> int:
     """As many slots as a table of moderate size allows: the finer, the less is lost to rounding."""
     rows = stages * (stages + 1) // 2
     return max(_FEWEST, min(_FINEST, int(_TABLE / BEYOND / rows)))
+
+
+def most_slots(stages: int) -> int:
+    """Beyond this many slots the table of a very long chain would not fit in memory."""
+    return max(_COARSEST, int(_LARGEST_TABLE / BEYOND / (stages * (stages + 1) // 2)))
 
 
 def segments(staged: Staged, unit: Slots) -> Segments:
