@@ -70,15 +70,15 @@ def sample(once: Callable[[], None], seconds: float, least: int = LEAST_RUNS) ->
 
 
 def undisturbed(runs: Sequence[tuple[int, int]]) -> list[int]:
-    """Times of the runs that nobody interrupted; if they are few, of the quarter least interrupted.
+    """Times of the runs that nobody interrupted; if those are few, of the few fastest.
 
     A busy machine takes processors away in the middle of a run, and the op's other threads wait for that one: such a
     run can take five times as long and says nothing of the op.
     """
-    ordered = sorted(runs)
-    clean = sum(1 for interrupted, _ in ordered if not interrupted)
-    enough = clean if clean >= LEAST_RUNS else max(LEAST_RUNS, len(ordered) // 4)
-    return [took for _, took in ordered[:enough]]
+    clean = [took for interrupted, took in runs if not interrupted]
+    if len(clean) >= LEAST_RUNS:
+        return clean
+    return sorted(took for _, took in runs)[:LEAST_RUNS]
 
 
 def interruptions() -> int:

@@ -18,6 +18,7 @@ from profiles import roofline
 from profiles.cache import Cache
 from profiles.costs import OpCost, rounded
 from profiles.device import Device
+from profiles.kernels import scratch
 from profiles.measure import LEAST_RUNS, Timing, measure
 from profiles.running import CannotRun
 from profiles.signature import Signature
@@ -33,7 +34,7 @@ COVERED = 0.9  # a calibration serves another graph whose time lies this far in 
 
 @dataclass(frozen=True, slots=True)
 class Ops:
-    """A graph's ops by name; `free` names those that run no kernel: views of their input."""
+    """A graph's ops by name; `free` names those that do no work to speak of, such as views of their input."""
 
     signatures: Mapping[str, Signature]
     free: frozenset[str] = frozenset()
@@ -157,7 +158,8 @@ def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
         else:
             ns = round(paper.time(signature) * corrections[signature.op_type in roofline.PRODUCTS])
             reason = cache.refusals.get(signature.key, "not measured")
-            found[name] = OpCost(ns, 0, "estimated", ns, note=f"roofline of {paper.name}, fitted; {reason[:120]}")
+            held = scratch(signature) if device.kind == "cpu" else 0
+            found[name] = OpCost(ns, held, "estimated", ns, note=f"roofline of {paper.name}, fitted; {reason[:120]}")
     return found
 
 

@@ -120,8 +120,7 @@ def run(path: Path, output: Path | None, as_json: bool, quiet: bool, functions: 
     click.echo(table(rows))
     for note in notes(emitted):
         click.echo(f"note: {note}")
-    click.echo(
-        f"wrote {emitted.path}: {found.clones} clones, {found.guards} guards, {found.anchors} anchors, {found.veils} veils"
-    )
+    added = f"{found.clones} clones, {found.guards} guards, {found.anchors} anchors, {found.veils} veils"
+    click.echo(f"wrote {emitted.path}: {added}")
     click.echo(f"\nThe strict session, in Python (or remat_cli.runtime.session(path)):\n\n{PYTHON}\n")
     click.echo(f"In C++, where the strict session's order and reuse have no setters:\n\n{CPP}")

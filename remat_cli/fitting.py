@@ -10,19 +10,22 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from remat_cli.pipeline import Answer, answer
+from remat_cli.pipeline import REORDERED, Answer, answer
 from remat_cli.rewrite import Rewritten, rewrite
 from remat_cli.subject import Subject
 from solvers.problem import Limits, Solver, Status
 
 ROUNDS = 6
+DEAR = 0.1  # of the step's time: a plan that costs this much more does not stand in
 STEP = 0.005  # of the budget: the least by which the next try asks for less
 
 
-def fitted(subject: Subject, budget: int, method: str, solver: Solver, limits: Limits) -> Answer:
+def fitted(
+    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None = False
+) -> Answer:
     """Ask for a schedule within `budget` bytes that also runs under a hard cap there."""
     started = time.perf_counter()
-    first = answer(subject, budget, method, solver, limits)
+    first = answer(subject, budget, method, solver, limits, reorder)
     if subject.graph is None or not first.found:
         return first
     found, best, target = first, None, budget
@@ -31,7 +34,7 @@ def fitted(subject: Subject, budget: int, method: str, solver: Solver, limits: L
         found = replace(found, promise=model.promise)
         over = max(0, (model.promise.strict or 0) - budget)
         if not over and model.prediction.fits(budget):
-            return found if not number else _stands_in(first, found, started)
+            return _stands_in(first, found, started) if number else found
         best = best or (None if over else found)
         missing = max(over, (model.promise.arena or budget) - budget)
         assert found.schedule.outcome is not None
@@ -40,10 +43,16 @@ def fitted(subject: Subject, budget: int, method: str, solver: Solver, limits: L
         if limits.stopped() or target <= subject.problem.resident:
             break
         asked = replace(limits, seconds=max(left, limits.seconds / ROUNDS))
-        found = answer(subject, target, method, solver, replace(asked, report=Limits().report))
-        if not found.found:
+        again = bool(reorder) or REORDERED in first.schedule.result.notes
+        found = answer(subject, target, method, solver, replace(asked, report=Limits().report), again)
+        if not found.found or _cost(found) - _cost(first) > DEAR * first.baseline.cost:
             break
     return _does_not_fit(best or first)
+
+
+def _cost(found: Answer) -> int:
+    assert found.schedule.outcome is not None
+    return found.schedule.outcome.cost
 
 
 def _rewritten(found: Answer) -> Rewritten:

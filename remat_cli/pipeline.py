@@ -8,16 +8,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from remat_cli.errors import Usage
 from remat_cli.planfile import Promise
 from remat_cli.subject import Subject
-from solvers.problem import Limits, Solver, Status
+from solvers.contract import Contraction, after, contract
+from solvers.problem import Limits, Problem, Progress, Solver, Status
 from solvers.registry import METHODS
-from solvers.schedule import Schedule, baseline, schedule
+from solvers.schedule import Schedule, schedule
 from solvers.simulate import Outcome
 
 
@@ -84,9 +85,64 @@ def find_solver(method: str, options: Mapping[str, Any]) -> Solver:
     return partial(METHODS[method].load(), **options) if options else METHODS[method].load()
 
 
-def answer(subject: Subject, budget: int, method: str, solver: Solver, limits: Limits) -> Answer:
-    """Ask for a schedule within `budget` bytes."""
+def answer(
+    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None = False
+) -> Answer:
+    """Ask for a schedule within `budget` bytes.
+
+    `reorder`: whether to first compute the ops in an order that needs less memory than the model's; None: only if the
+    model's own order leads to no plan, for which it may take half of the time.
+    """
     started = time.perf_counter()
-    _, plain = baseline(subject.problem)
-    found = schedule(subject.problem, budget, solver, limits)
-    return Answer(subject, method, budget, plain, found, time.perf_counter() - started, limits)
+    plain = subject.before()
+
+    def ask(limits: Limits, reorder: bool) -> Answer:
+        if reorder:
+            found = schedule(subject.problem, budget, solver, limits, partial(_reordered, budget, limits.seed))
+            found = replace(found, result=replace(found.result, notes=(*found.result.notes, REORDERED)))
+        else:
+            found = schedule(subject.problem, budget, solver, limits)
+        return Answer(subject, method, budget, plain, found, time.perf_counter() - started, limits)
+
+    if reorder is not None:
+        return ask(limits, reorder)
+    first = ask(_half(limits), False)
+    left = limits.seconds - first.seconds
+    hopeless = (first.schedule.result.peak_bound or 0) > budget  # in any order of first computes
+    if first.found or limits.stopped() or left < 1 or hopeless:
+        return replace(first, limits=limits)
+    second = ask(replace(limits, seconds=left), True)
+    return replace(second if second.found else _smaller(first, second), limits=limits)
+
+
+REORDERED = "the ops are first computed in another order than the model's, one that needs less memory"
+
+
+def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:
+    from solvers.reorder import reorder
+
+    return after(contract(problem), lambda smaller: reorder(smaller, budget, seed))
+
+
+def _half(limits: Limits) -> Limits:
+    """The same limits, but with an end at half the time unless a plan is known by then."""
+    known = [False]
+    begun = time.perf_counter()
+
+    def report(progress: Progress) -> None:
+        known[0] = known[0] or progress.cost is not None
+        limits.report(progress)
+
+    def stopped() -> bool:
+        return limits.stopped() or (not known[0] and time.perf_counter() - begun > limits.seconds / 2)
+
+    return replace(limits, report=report, stopped=stopped)
+
+
+def _smaller(first: Answer, second: Answer) -> Answer:
+    """Of two answers without a plan, the first, with the least peak that either found."""
+    one, two = first.schedule, second.schedule
+    if one.outcome and two.outcome and two.outcome.peak < one.outcome.peak:
+        found = replace(two, result=replace(one.result, order=two.result.order))
+        return replace(first, schedule=found, seconds=second.seconds)
+    return replace(first, seconds=second.seconds)

@@ -112,6 +112,8 @@ def _profile(graph: Graph, device: Device, cache: Cache, settings: Settings, gra
         return _from_paper(graph, ops, settings.estimate)
     with _Bar(settings) as bar:
         wanted = len(survey.missing(ops, cache))
+        if wanted:
+            _warn_if_busy(device, settings)
         survey.measure_missing(ops, device, cache, settings.time_limit / graphs, bar)
         refused = survey.refused(ops, cache)
         if refused and settings.strict:
@@ -136,6 +138,13 @@ def _costs(
     graph: Graph, device: Mapping[str, Any], ops: Mapping[str, OpCost], whole: Mapping[str, Any], date: str
 ) -> Costs:
     return Costs(graph.path.name, graph.sha256, graph.dims, device, ops, whole, date)
+
+
+def _warn_if_busy(device: Device, settings: Settings) -> None:
+    """Other people's work on this machine ends up in the times."""
+    load = os.getloadavg()[0]
+    if load > 0.5 * device.threads and not settings.quiet:
+        click.echo(f"remat: this machine is busy (load {load:.1f}); what is measured now may read high", err=True)
 
 
 def _in_the_whole(

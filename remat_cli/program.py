@@ -60,8 +60,12 @@ def fault(entry: object) -> str | None:
         case {"op": "allocate", "value": str(), "register": int() as register, "bytes": int() as size}:
             if register < 0 or size < 0:
                 return "an allocate has a negative register or size"
-            shares = entry.get("shares", 0)
-            return None if isinstance(shares, int) and shares >= 0 else "'shares' is not a register"
+            match entry:
+                case {"shares": int() as shares} if shares >= 0:
+                    return None
+                case {"shares": _}:
+                    return "'shares' is not a register"
+            return None
         case {"op": "compute", "node": str(), "register": list(registers)}:
             if all(r is None or (isinstance(r, int) and r >= 0) for r in registers):
                 return None

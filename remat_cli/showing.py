@@ -20,7 +20,6 @@ from remat_cli.subject import Subject
 from remat_cli.units import show_bytes, show_time
 from solvers.mincut.traffic import Traffic, traffic_of
 from solvers.plan import Plan
-from solvers.schedule import baseline
 from solvers.simulate import Outcome
 
 
@@ -31,7 +30,7 @@ def run(path: Path, statements: bool, plot: Path | None, as_json: bool, fusion: 
 
         subject = as_fused(subject)
     plan, after = replay(recorded, subject.problem, subject.nodes, subject.values)
-    _, before = baseline(subject.problem)
+    before = subject.before()
     if plot:
         from remat_cli.plotting import draw_memory
 

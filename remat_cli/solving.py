@@ -28,7 +28,7 @@ from remat_cli.units import Budget
 from solvers.contract import contract
 from solvers.problem import Limits, Progress, Result, Solver, Status
 from solvers.registry import METHODS
-from solvers.schedule import Schedule, baseline, evaluate
+from solvers.schedule import Schedule, evaluate
 from solvers.simulate import Outcome
 
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
@@ -56,6 +56,7 @@ class Settings:
     as_json: bool
     quiet: bool
     verbose: int
+    reorder: bool | None
     own: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -72,7 +73,7 @@ def run(model: Path | None, settings: Settings) -> None:
         from remat_cli.fusing import as_fused
 
         subject = as_fused(subject)
-    _, plain = baseline(subject.problem)
+    plain = subject.before()
     budget = _budget(subject, plain, settings)
     if settings.lp_bound:
         _print_relaxation(subject, budget, settings)
@@ -152,7 +153,10 @@ def _search(
             written[0] = time.monotonic()
 
     try:
-        return fitted(subject, budget, settings.method, solver, replace(limits, report=hear))
+        reorder = settings.reorder
+        if reorder is None and (settings.method != "milp" or settings.minimize == "peak"):
+            reorder = False
+        return fitted(subject, budget, settings.method, solver, replace(limits, report=hear), reorder)
     finally:
         if show:
             show.end()
@@ -226,4 +230,4 @@ def list_methods() -> str:
     for name, method in METHODS.items():
         marks = (method.general, method.cost_aware, method.memory_aware, method.proof)
         rows.append([name, *("yes" if mark else "-" for mark in marks), method.typical, method.says])
-    return report.table(rows)
+    return report.table(rows, left=(0, 6))

@@ -6,11 +6,13 @@ Invariant: `nodes[i]` names `problem.nodes[i]`, `values[j]` the value of size `p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from remat_cli.graph import Graph
 from solvers.problem import Problem
+from solvers.schedule import baseline
+from solvers.simulate import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,12 @@ class Subject:
     costs_path: Path | None = None
     costs_sha256: str | None = None
     notes: tuple[str, ...] = ()  # what the user should know of where the costs came from
+
+    def before(self) -> Outcome:
+        """What the file needs and costs as it stands: a model leaves nothing out, and keeps what nobody reads."""
+        if self.graph is None:
+            return baseline(self.problem)[1]
+        return baseline(replace(self.problem, unread_stay=True, optional=frozenset()))[1]
 
     @property
     def stem(self) -> str:

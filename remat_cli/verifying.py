@@ -52,7 +52,7 @@ def run(path: Path, settings: Settings) -> None:
     _check_provider(settings.provider)
     feeds = given(subject.graph, settings.feeds) if settings.feeds else seeded(subject.graph, settings.seed)
     with Bench(feeds, settings.provider, settings.timeout) as bench:
-        report = verify(subject.graph, rewritten, feeds, plan.budget if settings.cap else None, bench)
+        report = verify(subject.graph, rewritten, feeds, _cap(plan) if settings.cap else None, bench)
     faults = _faults(report, plan.budget)
     found = _object(report, plan, promise, rewritten, faults)
     if settings.output:
@@ -77,6 +77,11 @@ def _promise(rewritten: Path, plan: Path) -> Promise:
     return Promise(strict=_number(said.get("remat.peak.strict")), default=_number(said.get("remat.peak.default")))
 
 
+def _cap(plan: PlanFile) -> int:
+    """The hard cap to run under: the budget, or more where the plan itself says that its arena needs more."""
+    return max(plan.budget, plan.promises.arena or 0)
+
+
 def _number(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() else None
 
@@ -99,7 +104,7 @@ def _faults(report: Report, budget: int) -> list[str]:
     if peak is not None and peak > budget:
         found.append(f"strict session: the peak is {peak} bytes, {peak - budget} over the budget of {budget}")
     if report.capped and report.capped.rewritten:
-        found.append(f"under a hard cap at the budget it fails: {report.capped.rewritten}")
+        found.append(f"under a hard cap of {report.capped.budget} bytes it fails: {report.capped.rewritten}")
     return found
 
 
@@ -126,7 +131,9 @@ def _summary(report: Report, plan: PlanFile, promise: Promise) -> str:
     words = [table(rows)]
     if report.capped:
         rewritten, original = (text or "runs" for text in (report.capped.rewritten, report.capped.original))
-        words.append(f"hard cap at the budget, {show_bytes(plan.budget)}: rewritten: {rewritten}; original: {original}")
+        more = plan.budget < report.capped.budget
+        where = f"{show_bytes(report.capped.budget)}, {'more than' if more else 'at'} the budget"
+        words.append(f"hard cap, {where}: rewritten: {rewritten}; original: {original}")
     return "\n".join(words)
 
 

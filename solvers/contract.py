@@ -21,6 +21,17 @@ class Contraction:
     fixed_cost: int = 0
 
 
+def after(first: Contraction, then: Callable[[Problem], Contraction]) -> Contraction:
+    """One reduction after another, as one."""
+    second = then(first.problem)
+    return Contraction(
+        second.problem,
+        expand=lambda order: first.expand(second.expand(order)),
+        shrink=lambda order: second.shrink(first.shrink(order)),
+        fixed_cost=first.fixed_cost + second.fixed_cost,
+    )
+
+
 def contract(problem: Problem) -> Contraction:
     """All reductions that keep the optimum, one after the other."""
     return contract_views(problem)

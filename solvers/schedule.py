@@ -5,10 +5,10 @@ Invariant: cost, peak and legality are `simulate`'s word; a plan over its budget
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from solvers.contract import contract
+from solvers.contract import Contraction, contract
 from solvers.plan import Plan, lower
 from solvers.problem import Limits, Problem, Progress, Result, Solver, Status
 from solvers.simulate import Outcome, simulate
@@ -33,9 +33,15 @@ def baseline(problem: Problem) -> tuple[Plan, Outcome]:
     return evaluate(problem, range(len(problem.nodes)))
 
 
-def schedule(problem: Problem, budget: int, solver: Solver, limits: Limits) -> Schedule:
+def schedule(
+    problem: Problem,
+    budget: int,
+    solver: Solver,
+    limits: Limits,
+    reduce: Callable[[Problem], Contraction] = contract,
+) -> Schedule:
     """Ask `solver` for an order of `problem` within `budget` bytes, and hold it to that."""
-    smaller = contract(problem)
+    smaller = reduce(problem)
 
     def report(progress: Progress) -> None:
         limits.report(

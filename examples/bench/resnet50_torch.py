@@ -64,6 +64,6 @@ def training_step(feeds: dict[str, np.ndarray], threads: int) -> Callable[[], fl
         net.zero_grad(set_to_none=True)
         loss = nn.functional.cross_entropy(net(images), labels)
         loss.backward()
-        return float(loss)
+        return loss.item()
 
     return step

@@ -52,7 +52,7 @@ def measure(name: str) -> dict[str, Any]:
     problem = NETWORKS[name]()
     full = baseline(problem)[1].peak
     least = min(peak_of(problem, method) for method in ("recompute-all", "evict", "ap-greedy"))
-    budgets = [full - (full - least) * step // BUDGETS for step in range(1, BUDGETS + 1)]
+    budgets = [full - (full - least) * step // (BUDGETS + 1) for step in range(1, BUDGETS + 1)]
     optima = [schedule(problem, budget, METHODS["milp"].load(), LIMITS) for budget in budgets]
     rows = {}
     for method in COMPARED:

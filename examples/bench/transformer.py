@@ -56,7 +56,7 @@ def _shifted(node: dict[str, Any], middle: int, extra: int, shift: int) -> dict[
             return name
         if inside:
             return _LAYER.sub(f"l{layer + shift}_", name) if layer >= middle - 1 else name
-        if layer == middle and node["phase"] == "backward":
+        if layer == middle and node["phase"] == "backward" and not name.startswith("l"):
             return name  # the gradient that leaves the first copy
         return _LAYER.sub(f"l{layer + extra}_", name)
 

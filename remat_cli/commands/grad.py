@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -113,7 +114,7 @@ def command(
         click.echo(_describe(report))
 
 
-def _describe(report: dict) -> str:
+def _describe(report: dict[str, Any]) -> str:
     trained = sum(name.endswith(("_grad", "_new")) for name in report["outputs"])
     return (
         f"{report['model']}: {report['nodes']} nodes from {report['forward_nodes']}, "

@@ -47,9 +47,7 @@ def command(
 
 
 def _figures(subject: Subject) -> dict[str, Any]:
-    from solvers.schedule import baseline
-
-    _, outcome = baseline(subject.problem)
+    outcome = subject.before()
     return {
         "nodes": len(subject.nodes),
         "values": len(subject.values),

@@ -104,7 +104,9 @@ def _model(
     defaults: Mapping[str, np.ndarray],
 ) -> onnx.ModelProto:
     read = {name for node in nodes for name in node.input}
-    made = [name for node in nodes for name in node.output if name]
+    inner = {name: None for node in nodes for name in node.output if name}
+    for name in outputs:
+        inner.pop(name, None)
     constants = {name: array for name, array in tape.constants.items() if name in read} | dict(defaults)
     info = {name: helper.make_value_info(name, kind) for name, kind in types.items()}
     graph = helper.make_graph(
@@ -113,7 +115,7 @@ def _model(
         [info[name] for name in [*inputs, *defaults]],
         [info[name] for name in outputs],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
-        value_info=[info[name] for name in made if name not in set(outputs)],
+        value_info=[info[name] for name in inner],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", tape.opset)], producer_name="remat")
     model.ir_version = min(model.ir_version, 10 if tape.opset <= 22 else 11)

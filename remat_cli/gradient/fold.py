@@ -13,11 +13,14 @@ from remat_cli.gradient.tape import Tape
 
 LARGEST = 1 << 20  # elements
 RANDOM = frozenset({"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"})
+SUBGRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 EXPANDING = frozenset({"ConstantOfShape", "Expand", "Tile", "Range", "EyeLike", "OneHot"})
 
 
 def fold(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray] | None:
     """The node's outputs, if they are known."""
+    if any(attribute.type in SUBGRAPHS for attribute in node.attribute):
+        return None
     if node.op_type == "Constant":
         return [_literal(node)]
     if node.op_type == "Shape" and node.domain == "":
@@ -31,6 +34,9 @@ def fold(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray] | None:
         return None
     if any(tape.constants[name].size > LARGEST for name in reads):
         return None
+    if node.op_type == "ConstantOfShape":
+        fill = numpy_helper.to_array(node.attribute[0].t) if node.attribute else np.zeros(1, np.float32)
+        return [np.broadcast_to(fill, tuple(tape.constants[reads[0]])).copy()]
     return _evaluate(tape, node)
 
 
@@ -43,7 +49,7 @@ def _literal(node: onnx.NodeProto) -> np.ndarray:
     given = node.attribute[0]
     value = helper.get_attribute_value(given)
     if given.name == "value":
-        return numpy_helper.to_array(value)
+        return np.asarray(numpy_helper.to_array(value))
     kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
     return np.asarray(value, kinds.get(given.name))
 

@@ -27,18 +27,37 @@ def cross_entropy(
     """The loss and the logarithms of the softmax; class ids stand for the given axis."""
     tape = logits.tape
     axis %= logits.rank
-    places = (*logits.shape[:axis], 1, *logits.shape[axis + 1 :])
-    labels = labels.cast(onnx.TensorProto.INT64)
-    absent = labels.equals(ignored) if ignored is not None else None
-    known = absent.where(0, labels) if absent else labels
     logs = tape.op("LogSoftmax", logits, axis=axis)
-    index = known.reshape(*places)
-    picked = tape.op("GatherElements", logs, index, axis=axis).reshape(*labels.shape)
-    weight = _weights(logits, known, absent, weights)
-    loss, share = _reduced(-picked, weight, reduction)
+    loss, share, index = _likelihood(logs, labels, axis, weights, ignored, reduction)
+    places = index.shape
     saved = {"logs": logs, "index": index, "share": share, "axis": axis, "places": places}
     tape.step("cross-entropy", [logits, labels], [loss, logs], {"reduction": reduction}, **saved)
     return [loss, logs]
+
+
+def negative_log_likelihood(
+    logs: Tensor, labels: Tensor, weights: Tensor | None, ignored: int | None, reduction: str
+) -> Tensor:
+    """The loss of logarithms taken already, differentiated op by op."""
+    with logs.tape.recording():
+        return _likelihood(logs, labels, 1, weights, ignored, reduction)[0]
+
+
+def _likelihood(
+    logs: Tensor, labels: Tensor, axis: int, weights: Tensor | None, ignored: int | None, reduction: str
+) -> tuple[Tensor, Tensor | float, Tensor]:
+    """The loss, how much of it each place's own loss is, and where along the axis the labels point."""
+    if labels.shape != (*logs.shape[:axis], *logs.shape[axis + 1 :]):
+        raise BadInput(
+            f"labels of shape {list(labels.shape)} do not fit logits of shape {list(logs.shape)}, "
+            f"whose axis {axis} holds the classes"
+        )
+    labels = labels.cast(onnx.TensorProto.INT64)
+    absent = labels.equals(ignored) if ignored is not None else None
+    known = absent.where(0, labels) if absent else labels
+    index = known.reshape(*logs.shape[:axis], 1, *logs.shape[axis + 1 :])
+    picked = logs.tape.op("GatherElements", logs, index, axis=axis).reshape(*labels.shape)
+    return *_reduced(-picked, _weights(logs, known, absent, weights), reduction), index
 
 
 def _weights(logits: Tensor, known: Tensor, absent: Tensor | None, weights: Tensor | None) -> Tensor | None:
@@ -81,7 +100,7 @@ def _flat(places: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _factor(op: Step, dy: Tensor) -> Tensor:
-    share = op.saved["share"]
+    share: Tensor | float = op.saved["share"]
     one = op.tape.constants.get(dy.name)
     if one is not None and one.size == 1 and float(one.reshape(())) == 1.0:
         return share if isinstance(share, Tensor) else dy.like(share)
@@ -97,7 +116,8 @@ def mean_square(output: Tensor, target: Tensor) -> Tensor:
 
 
 def _mean_square_back(op: Step, dy: Tensor) -> Tensor:
-    return op.saved["difference"] * (dy * (2 / op.x.size))
+    difference: Tensor = op.saved["difference"]
+    return difference * (dy * (2 / op.x.size))
 
 
 def labelled(output: Tensor, loss: str, axis: int = -1) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ from onnx import helper
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient import recurrent
-from remat_cli.gradient.losses import cross_entropy
+from remat_cli.gradient.losses import cross_entropy, negative_log_likelihood
 from remat_cli.gradient.tape import Step
 from remat_cli.gradient.tensor import Tensor
 
@@ -72,17 +72,22 @@ def _batch_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
 
 def _cross_entropy(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
     """Its kernels, where they exist, keep the one-hot labels' worth of memory; this form does not."""
-    reduction = step.get("reduction", b"mean")
     if not active:
         return None
-    return cross_entropy(
-        step.x,
-        step.input(1),
-        axis=1,
-        weights=step.optional(2),
-        ignored=step.get("ignore_index"),
-        reduction=reduction.decode() if isinstance(reduction, bytes) else reduction,
-    )
+    labels, weights, ignored = step.input(1), step.optional(2), step.get("ignore_index")
+    return cross_entropy(step.x, labels, axis=1, weights=weights, ignored=ignored, reduction=_reduction(step))
+
+
+def _likelihood(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+    if not active:
+        return None
+    labels, weights, ignored = step.input(1), step.optional(2), step.get("ignore_index")
+    return [negative_log_likelihood(step.x, labels, weights, ignored, _reduction(step))]
+
+
+def _reduction(step: Step) -> str:
+    given = step.get("reduction", b"mean")
+    return given.decode() if isinstance(given, bytes) else given
 
 
 def _group_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
@@ -113,5 +118,6 @@ LOWERED: dict[str, Callable[[Tracer, Step, bool], Outputs | None]] = {
     "LSTM": recurrent.lstm,
     "GRU": recurrent.gru,
     "RNN": recurrent.rnn,
+    "NegativeLogLikelihoodLoss": _likelihood,
     "SoftmaxCrossEntropyLoss": _cross_entropy,
 }

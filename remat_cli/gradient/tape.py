@@ -22,6 +22,8 @@ from remat_cli.gradient.tensor import Tensor
 KNOWN_TO_INFERENCE = 4096  # elements: larger constants are never shapes, axes or sizes
 FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 
+Key = tuple[Any, ...]  # what makes two computations or two constants the same
+
 
 @dataclass(slots=True)
 class Step:
@@ -87,11 +89,12 @@ class Tape:
         self.types: dict[str, onnx.TypeProto] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.steps: list[Step] = []
+        self.largest = 0  # elements of the largest value that a step makes
         self.reshaped: dict[str, Tensor] = {}  # what a Reshape emitted here reads, so that chains of them collapse
-        self._memo: dict[tuple, tuple[str, ...]] = {}
-        self._pool: dict[tuple, str] = {}
+        self._memo: dict[Key, tuple[str, ...]] = {}
+        self._pool: dict[Key, str] = {}
         self._names: Counter[str] = Counter()
-        self._node_names: set[str] = set()
+        self._node_names: Counter[str] = Counter()
         self._recorded: set[str] = set()
         self._recording = False
         self._scope = "training"
@@ -129,12 +132,13 @@ class Tape:
 
     def fresh_node(self, stem: str) -> str:
         """A node name nothing else has."""
-        name, count = stem, 0
-        while name in self._node_names:
-            count += 1
-            name = f"{stem}_{count}"
-        self._node_names.add(name)
-        return name
+        while True:
+            count = self._node_names[stem]
+            self._node_names[stem] += 1
+            name = f"{stem}_{count}" if count else stem
+            if not count or name not in self._node_names:
+                self._node_names[name] += bool(count)
+                return name
 
     def reserve(self, name: str) -> None:
         """Keep a name for later: `fresh` will not give it out."""
@@ -165,7 +169,7 @@ class Tape:
             self.append(node)
             self._memo[key] = tuple(writes)
         found = tuple(Tensor(self, name) for name in self._memo[key])
-        if self._recording and not self.recorded(found[0].name):
+        if self._recording and found[0].name not in self._recorded:
             self.step(kind, inputs, found, given)
         return found
 
@@ -176,22 +180,22 @@ class Tape:
         yield
         self._recording = False
 
-    def recorded(self, name: str) -> bool:
-        """Whether a value has a step already; from now on it has."""
-        known = name in self._recorded
-        self._recorded.add(name)
-        return known
-
     def step(
         self,
         kind: str,
         inputs: Sequence[Tensor | None],
         outputs: Sequence[Tensor | None],
-        attributes: dict,
+        attributes: dict[str, Any],
         **saved: Any,
     ) -> None:
         """Note that the nodes just emitted stand for one op with a rule of its own."""
-        self.steps.append(Step(kind, self._scope, tuple(inputs), tuple(outputs), attributes, None, self, saved))
+        self.note(Step(kind, self._scope, tuple(inputs), tuple(outputs), attributes, None, self, saved))
+
+    def note(self, step: Step) -> None:
+        """Add a step to those that a gradient goes back over."""
+        self.steps.append(step)
+        self.largest = max(self.largest, *(y.size for y in step.outputs if y is not None))
+        self._recorded.update(y.name for y in step.outputs if y is not None)
 
     def append(self, node: onnx.NodeProto) -> None:
         """Add a node as it is, once its outputs' types are known."""
@@ -238,7 +242,7 @@ class Tape:
         return tuple(dim.dim_value for dim in self.types[name].tensor_type.shape.dim)
 
     def dtype(self, name: str) -> int:
-        return self.types[name].tensor_type.elem_type
+        return int(self.types[name].tensor_type.elem_type)
 
 
 def is_static(kind: onnx.TypeProto) -> bool:
@@ -264,7 +268,7 @@ def _schema(kind: str, opset: int, domain: str) -> Any:
     return _schemas[key]
 
 
-def _hashable(attributes: dict[str, Any]) -> tuple:
+def _hashable(attributes: dict[str, Any]) -> Key:
     return tuple(
         (key, tuple(value) if isinstance(value, (list, tuple)) else _plain(value))
         for key, value in sorted(attributes.items())

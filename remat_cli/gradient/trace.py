@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import onnx
-from onnx import defs, helper
+from onnx import defs, helper, numpy_helper
 
 from remat_cli.errors import BadInput
-from remat_cli.gradient.fold import fold
+from remat_cli.gradient.fold import SUBGRAPHS, fold
 from remat_cli.gradient.lowering import LOWERED
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.tape import Step, Tape
@@ -36,14 +36,27 @@ class Tracer:
         before, node = modernize(node, opset)
         for constant in before:
             self.trace(constant, self.tape.opset)
+        if node.op_type == "If" and self.known[node.input[0]].name in self.tape.constants:
+            self._choose(node, opset)
+            return
         here = self._renamed(node)
         if (arrays := fold(self.tape, here)) is not None:
             for name, array in zip(_written(node), arrays):
                 self.known[name] = self.tape.store(self.tape.fresh(name), array)
             return
-        if any(a.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for a in node.attribute):
+        if any(a.type in SUBGRAPHS for a in node.attribute):
             raise BadInput(f"{node.op_type} node '{node.name}': control flow inside the graph cannot be differentiated")
         self._place(node, here)
+
+    def _choose(self, node: onnx.NodeProto, opset: int) -> None:
+        """An If whose condition is known: its branch, in place."""
+        holds = bool(self.tape.constants[self.known[node.input[0]].name].reshape(()))
+        (branch,) = (a.g for a in node.attribute if a.name == ("then_branch" if holds else "else_branch"))
+        for stored in branch.initializer:
+            self.known[stored.name] = self.tape.store(self.tape.fresh(stored.name), numpy_helper.to_array(stored))
+        for part in branch.node:
+            self.trace(part, opset)
+        self.known |= {name: self.known[made.name] for name, made in zip(node.output, branch.output)}
 
     def _renamed(self, node: onnx.NodeProto) -> onnx.NodeProto:
         """The node on the tape's names, its outputs under names still free."""
@@ -84,8 +97,7 @@ class Tracer:
         self.tape.append(here)
         self.tape.remember(here, step.attributes)
         step.outputs = tuple(Tensor(self.tape, name) if name else None for name in here.output)
-        self.tape.steps.append(step)
-        self.tape.recorded(next(name for name in here.output if name))
+        self.tape.note(step)
         return list(step.outputs)
 
     def _inline(self, here: onnx.NodeProto, body: onnx.FunctionProto) -> list[Tensor | None]:
@@ -94,7 +106,9 @@ class Tracer:
         for name, given in zip(body.input, here.input):
             if given:
                 inner.known[name] = Tensor(self.tape, given)
-        attributes = {a.name: a for a in [*body.attribute_proto, *here.attribute]}
+        formal = defs.get_schema(here.op_type, self.tape.opset, here.domain).attributes
+        attributes = {name: given.default_value for name, given in formal.items() if given.default_value.type}
+        attributes |= {a.name: a for a in [*body.attribute_proto, *here.attribute]}
         opset = next(entry.version for entry in body.opset_import if not entry.domain)
         for index, node in enumerate(body.node):
             part = _specialized(node, attributes)

@@ -50,15 +50,17 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     gradients = differentiate(forward.tape, loss, forward.parameters.values(), RULES)
     _check_reached(forward, model, gradients, options.wrt)
     outputs = {"loss": loss}
+    state: dict[str, Tensor] = {}
     if options.optimizer == "none":
         outputs |= {f"{name}_grad": gradients[tensor.name] for name, tensor in forward.parameters.items()}
     else:
-        outputs |= _updates(forward, gradients, options)
+        state, updated = _updates(forward, gradients, options)
+        outputs |= updated
     outputs |= {f"{name}_new": tensor for name, tensor in forward.updated.items()}
     defaults = {name: forward.tape.constants[name] for name in forward.updated}
     if options.optimizer != "none":
         defaults[RATE] = np.array(options.hyper.rate, np.float32)
-    names = [*forward.inputs, *forward.parameters]
+    names = [*forward.inputs, *forward.parameters, *state]
     return assemble(forward.tape, names, outputs, defaults)
 
 
@@ -97,10 +99,12 @@ def _check_reached(forward: Forward, model: onnx.ModelProto, gradients: dict[str
         raise BadInput("nothing to train: no float initializer leads to the loss; name parameters with --wrt")
 
 
-def _updates(forward: Forward, gradients: dict[str, Tensor], options: Options) -> dict[str, Tensor]:
+def _updates(
+    forward: Forward, gradients: dict[str, Tensor], options: Options
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The optimizer's state, and by their new names the updated parameters and state."""
     tape = forward.tape
     rate = tape.declare(RATE, onnx.TensorProto.FLOAT, [])
-    outputs: dict[str, Tensor] = {}
     update = Update()
     if options.optimizer.startswith("adam"):
         step = tape.declare(STEP, onnx.TensorProto.FLOAT, [])
@@ -110,6 +114,4 @@ def _updates(forward: Forward, gradients: dict[str, Tensor], options: Options) -
             made = OPTIMIZERS[options.optimizer](tensor, gradients[tensor.name], rate, options.hyper)
         update.inputs |= made.inputs
         update.outputs |= made.outputs
-    outputs |= {f"{name}_new": tensor for name, tensor in update.outputs.items()}
-    forward.inputs |= update.inputs
-    return outputs
+    return update.inputs, {f"{name}_new": tensor for name, tensor in update.outputs.items()}

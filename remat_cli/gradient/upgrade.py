@@ -21,7 +21,7 @@ def opset_of(model: onnx.ModelProto) -> int:
     versions = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
     if not versions:
         raise BadInput("the model imports no standard opset, so it cannot be differentiated")
-    return versions[0]
+    return int(versions[0])
 
 
 def upgrade(model: onnx.ModelProto) -> onnx.ModelProto:

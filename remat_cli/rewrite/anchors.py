@@ -4,7 +4,8 @@ Invariant: every anchor's tensor is empty, so holding it costs nothing; removing
 
 The default order starts from the nodes that nobody reads, the last in the file first. So the file ends in such leaves,
 in reverse order of the plan, one for each place where the walk would stray. A leaf reads a token: an empty slice taken
-where the anchored value is computed, so that in file order the value itself is free to go at once.
+where the anchored value is computed, so that in file order the value itself is free to go at once. A result that
+nobody reads is anchored in any case: it would stay to the end of the run.
 """
 
 from __future__ import annotations
@@ -40,27 +41,29 @@ def anchored(graph: Graph, steps: Sequence[Step], names: Names) -> tuple[list[St
     zero = numpy_helper.from_array(np.zeros(1, dtype=np.int64), names.copy("__zero", 1))
     stray = set(breaks(steps))
     outputs = set(graph.outputs)
+    read = outputs.union(name for step in steps for name in step.reads)
     body: list[Step] = []
     leaves: list[Step] = []
     for index, step in enumerate(steps):
         body.append(step)
-        value = _anchorable(graph, step) if index in stray else None
-        if value is None:
-            continue
-        tokens = _token(graph, step, value, zero.name, names)
-        if value in outputs and len(tokens) == 1:
-            leaves += tokens  # the value is held to the end in any case
-        else:
-            body += tokens
-            leaves.append(_leaf(tokens[-1], zero.name, names))
+        for value in _to_anchor(graph, step, index in stray, read):
+            tokens = _token(graph, step, value, zero.name, names)
+            if value in outputs and len(tokens) == 1:
+                leaves += tokens  # the value is held to the end in any case
+            else:
+                body += tokens
+                leaves.append(_leaf(tokens[-1], zero.name, names))
     return [*body, *reversed(leaves)], [zero] if leaves else []
 
 
-def _anchorable(graph: Graph, step: Step) -> str | None:
-    """The step's smallest output that has a type a Slice takes."""
+def _to_anchor(graph: Graph, step: Step, stray: bool, read: set[str]) -> list[str]:
+    """Every result that nobody reads, so that it can go; else, where the walk strays, the smallest result."""
     known = [name for name in step.node.output if name and step.origin.get(name, "") in graph.values]
     usable = [name for name in known if graph.values[step.origin[name]].dtype in SLICED]
-    return min(usable, key=lambda name: graph.values[step.origin[name]].bytes, default=None)
+    unread = [name for name in usable if name not in read]
+    if unread or not stray:
+        return unread
+    return sorted(usable, key=lambda name: graph.values[step.origin[name]].bytes)[:1]
 
 
 def _token(graph: Graph, step: Step, value: str, zero: str, names: Names) -> list[Step]:

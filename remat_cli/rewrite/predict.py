@@ -5,14 +5,14 @@ Invariant: the strict figure is `simulate`'s for the very nodes that were writte
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from remat_cli.graph import Graph
+from remat_cli.graph import Graph, Op
 from remat_cli.planfile import Promise
 from remat_cli.rewrite.copies import Step
 from remat_cli.rewrite.orders import default_order, edges, strict_order
 from solvers.arena import fits, least_arena
-from solvers.plan import Allocate, Compute, Deallocate, lower
+from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.simulate import simulate
 
@@ -29,6 +29,7 @@ class Prediction:
         self.names = [name for step in steps for name in step.node.output if name]
         self.number = {name: index for index, name in enumerate(self.names)}
         origin = {name: value for step in steps for name, value in step.origin.items()}
+        self.values = [name for op in graph.ops for name in op.writes]
         tensors = [graph.values[origin[name]] if name in origin else None for name in self.names]
         self.shapes = [(t.shape, t.bytes) if t else None for t in tensors]
         added = {name: step.bytes for step in steps for name in step.node.output}
@@ -39,24 +40,35 @@ class Prediction:
             sizes=tuple(t.bytes if t else added.get(name, 0) for name, t in zip(self.names, tensors, strict=True)),
             outputs=tuple(self.number[name] for name in graph.outputs if name in self.number),
             resident=problem.resident + constants,
-            unread_stay=problem.unread_stay,
+            unread_stay=True,
         )
         self.outputs = set(self.problem.outputs)
         self.reads = edges([step.reads for step in steps], [step.node.output for step in steps])
         self.op_types = [step.node.op_type for step in steps]
         self.strict = lower(self.problem, strict_order(self.reads, self.op_types))
+        self.shown = {self.names[value] for value in _written_over(self.problem, self.strict)}
         self.default = lower(self.problem, default_order(self.reads))
 
     def _node(self, step: Step, asked: Node | None) -> Node:
         writes = tuple(self.number[name] for name in step.node.output if name)
         reads = tuple(dict.fromkeys(self.number[name] for name in step.reads if name in self.number))
         if asked is None or step.op is None:
-            shares = step.node.op_type in ("Reshape", "Unsqueeze")
-            return Node(0, reads, writes, views=((writes[0], self.number.get(step.reads[0], RESIDENT)),) * shares)
-        first = self.number.get(step.node.input[0], RESIDENT) if step.node.input else RESIDENT
-        shares = tuple((writes[0], first) for _ in asked.views[:1])
-        over = tuple((writes[0], first) for _ in asked.overwrites[:1] if first != RESIDENT)
-        return Node(0, reads, writes, asked.workspace, views=shares, overwrites=over)
+            base = ((writes[0], self.number.get(step.reads[0], RESIDENT)),)
+            return Node(0, reads, writes, views=base if step.node.op_type in ("Reshape", "Unsqueeze") else ())
+        views, overwrites = (tuple(self._pairs(step, step.op, pairs)) for pairs in (asked.views, asked.overwrites))
+        return Node(0, reads, writes, asked.workspace, views=views, overwrites=overwrites)
+
+    def _pairs(self, step: Step, op: Op, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """The op's (write, read) pairs in the numbers of this copy; writes that are left out share nothing."""
+        made = {value: self.number[name] for name, value in step.origin.items()}
+        for write, read in pairs:
+            if self.values[write] not in made:
+                continue
+            if read == RESIDENT:
+                yield made[self.values[write]], RESIDENT
+            else:
+                place = op.inputs.index(self.values[read])
+                yield made[self.values[write]], self.number[step.node.input[place]]
 
     def promise(self, hidden: Collection[str] = ()) -> Promise:
         """The peak in each session type; `hidden`: values whose shapes the planner does not see."""
@@ -75,7 +87,7 @@ class Prediction:
         for _ in range(ROUNDS):
             spans, work = self._buffers(hidden)
             _, step = _highest(spans, work)
-            waiting = {name for span in spans for name in span.waited_for(step)}
+            waiting = {name for span in spans for name in span.held_idle(step, self.shown)} - hidden
             if not waiting:
                 break
             hidden |= waiting
@@ -95,17 +107,16 @@ class Prediction:
         for statement in statements:
             match statement:
                 case Allocate(value, register, size, shares):
-                    if shares is not None:
-                        found = buffer[shares]
-                    else:
+                    if shares is None:
                         shape = self._shape(value, hidden) if register in freed else None
-                        found = _reused(waiting.get(shape)) if size and shape else None
-                        if found is None:
-                            found = Span(size, shape)
-                            spans.append(found)
-                        found.begin(self.names[value], len(work))
-                    buffer[register] = found
-                    found.holders += 1
+                        old = _reused(waiting.get(shape)) if size and shape else None
+                        if old is None:
+                            spans.append(Span(size, shape))
+                        buffer[register] = old or spans[-1]
+                        buffer[register].begin(self.names[value], len(work))
+                    else:
+                        buffer[register] = buffer[shares]
+                    buffer[register].holders += 1
                 case Compute(node):
                     work.append(self.problem.nodes[node].workspace)
                 case Deallocate(register):
@@ -140,10 +151,30 @@ class Span:
         name, first, _ = self.tenants[-1]
         self.tenants[-1] = (name, first, step)
 
-    def waited_for(self, step: int) -> list[str]:
-        """The tensor for which the buffer is held idle at `step`, if it is."""
+    def held_idle(self, step: int, shown: Collection[str]) -> list[str]:
+        """What to hide lest the buffer is held idle at `step`: the tensor that it waits for, or its first."""
         pairs = zip(self.tenants, self.tenants[1:], strict=False)
-        return [after[0] for before, after in pairs if before[2] < step < after[1]]
+        found = [(after[0], self.tenants[0][0]) for before, after in pairs if before[2] < step < after[1]]
+        return [name for names in found for name in [name for name in names if name not in shown][:1]]
+
+
+def _written_over(problem: Problem, plan: Plan) -> set[int]:
+    """Values that a plan writes over others, those others and their bases: that needs shapes that are known."""
+    base = {write: read for node in problem.nodes for write, read in node.views}
+    held: dict[int, int] = {}
+    found: set[int] = set()
+    stack: list[int] = []
+    for statement in plan.statements:
+        if isinstance(statement, Allocate):
+            held[statement.register] = statement.value
+            if statement.shares is not None and statement.value not in base:
+                stack += [statement.value, held[statement.shares]]
+    while stack:
+        value = stack.pop()
+        if value != RESIDENT and value not in found:
+            found.add(value)
+            stack.append(base.get(value, RESIDENT))
+    return found
 
 
 def _reused(stack: list[Span] | None) -> Span | None:

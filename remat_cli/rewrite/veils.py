@@ -28,6 +28,7 @@ class Veils:
     def __init__(self, graph: Graph, names: Names) -> None:
         self.graph = graph
         self.names = names
+        self.weights = set(graph.weights)
         self.constants: list[onnx.TensorProto] = []
         self.before: list[Step] = []  # what computes the shapes, before all else
         self.shapes: dict[tuple[int, ...], str] = {}
@@ -44,11 +45,12 @@ class Veils:
         for step in steps:
             origin |= step.origin
             if step.op is not None and any(name in hidden for name in step.node.output):
-                read = self._readable(step, origin)
-                if read is not None:
+                through = {}
+                for read in self._readable(step, origin):
                     veil = self._veil(read, origin.get(read, read), source)
                     result.append(veil)
-                    step = reading(step, {read: veil.node.output[0]})
+                    through[read] = veil.node.output[0]
+                step = reading(step, through)
             result.append(step)
         return [*self.before, *result]
 
@@ -56,11 +58,12 @@ class Veils:
         value = self.graph.values[name]
         return bool(value.shape) and value.dtype in SLICED and value.dtype != TensorProto.STRING
 
-    def _readable(self, step: Step, origin: dict[str, str]) -> str | None:
-        """The first input that is computed; a weight's shape may have to be known."""
-        weights = set(self.graph.weights)
-        inputs = (name for name in step.node.input if name and name not in weights)
-        return next((name for name in inputs if origin.get(name, name) in self.graph.values), None)
+    def _readable(self, step: Step, origin: dict[str, str]) -> list[str]:
+        """The first input that is computed, and all of its size; a weight's shape may have to be known."""
+        inputs = (name for name in dict.fromkeys(step.node.input) if name and name not in self.weights)
+        known = [name for name in inputs if origin.get(name, name) in self.graph.values]
+        shapes = [self.graph.values[origin.get(name, name)].shape for name in known]
+        return [name for name, shape in zip(known, shapes, strict=True) if shape == shapes[0]]
 
     def _veil(self, read: str, value: str, source: str) -> Step:
         shape = self._shape(self.graph.values[value].shape, source)

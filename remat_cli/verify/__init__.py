@@ -48,7 +48,7 @@ class Capped:
     """Runs under a hard cap on the arena; None: it ran."""
 
     budget: int
-    arena: int  # the budget without what lies outside of the arena
+    arena: int  # what the cap was: the budget without what lies outside of the arena
     rewritten: str | None
     original: str | None
 

@@ -4,7 +4,7 @@
 Symbols: S* is `Relaxed.fractions`. Deterministic rounding keeps what is over a threshold (the paper's 0.5; all are
 tried), randomized rounding keeps each with probability S*. The relaxation is solved with the budget less an allowance
 epsilon, which is searched from 0 up. What memory is left over is then spent (`keep_more`), and where S* as it stands
-asks for too much, it guides an eviction walk.
+asks for too much, it guides an eviction walk; where nothing comes of S*, walks go without.
 
 Invariant: the bound is the relaxation's with epsilon 0, for schedules with this order of first computes.
 """
@@ -61,6 +61,8 @@ def solve(
         rounds_that_fit += rounder.round(relaxed) or rounds_that_fit > 0
         if sweep.over or rounds_that_fit > 1 or _closed(sweep, bound):
             break
+    if sweep.best is None:
+        rounder.walk_unguided()
     result = sweep.result(bound, tuple(notes))
     return replace(result, status=Status.OPTIMAL) if _closed(sweep, bound) else result
 
@@ -127,6 +129,12 @@ class _Rounder:
                 order = self.evictor.run(self.sweep.budget, guided, self.sweep.limits.seed, hints)
                 if self.sweep.can_run(order):
                     yield tuple(order.tolist())
+
+    def walk_unguided(self) -> None:
+        for taste in TASTES[:WALKS]:
+            order = self.evictor.run(self.sweep.budget, taste, self.sweep.limits.seed)
+            if self.sweep.can_run(order):
+                self.sweep.offer(order.tolist())
 
     def _weighed(self, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]] | None:
         cost, peak = self.sweep.offer(order)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from solvers.baselines import linearized_greedy, recompute_all
-from solvers.baselines.paper_program import PaperProgram
+from solvers.baselines import evict, linearized_greedy, recompute_all
+from solvers.baselines.paper_program import PaperProgram, too_large
 from solvers.baselines.paper_start import start_of
-from solvers.baselines.relaxation import LARGEST_PAPER
 from solvers.baselines.sweep import Sweep
 from solvers.problem import Limits, Problem, Result, Status
 from solvers.scip import Settings
@@ -23,7 +22,7 @@ def solve(problem: Problem, budget: int, limits: Limits, splits: int = 1, no_sta
     """`splits`: into how many parts each stage is cut; `no_stages`: the unpartitioned program."""
     sweep = Sweep(problem, budget, limits)
     _offer_heuristics(sweep)
-    if len(problem.nodes) ** 2 * splits > LARGEST_PAPER or sweep.over:
+    if too_large(problem, not no_stages, splits) or sweep.over:
         return sweep.result(notes=("the paper's program would be too large to build",))
     paper = PaperProgram(problem, budget, stages=not no_stages, splits=splits)
     starts = [start_of(paper, sweep.best[2])] if sweep.best and not no_stages else []
@@ -44,7 +43,7 @@ def solve(problem: Problem, budget: int, limits: Limits, splits: int = 1, no_sta
 
 def _offer_heuristics(sweep: Sweep) -> None:
     """Something to start from, so that large graphs get a plan though the program is out of reach."""
-    for method in (linearized_greedy, recompute_all):
+    for method in (linearized_greedy, evict, recompute_all):
         order = method.solve(sweep.problem, sweep.budget, replace(sweep.limits, seconds=sweep.limits.seconds / 4)).order
         if order is not None:
             sweep.offer(order)

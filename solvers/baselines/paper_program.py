@@ -25,6 +25,15 @@ from solvers.scip import Program
 Key = tuple[int, int]
 
 
+LARGEST = 250_000  # variables that fit into 1.5 GB together with what SCIP makes of them
+
+
+def too_large(problem: Problem, stages: bool = True, splits: int = 1) -> bool:
+    """Whether the program would not fit into memory: R, S and U for each op, FREE for each value it touches."""
+    each_stage = sum(3 + len(node.reads) + len(node.writes) for node in problem.nodes)
+    return len(problem.nodes) * splits * each_stage // (2 if stages else 1) > LARGEST
+
+
 @dataclass(slots=True)
 class PaperProgram:
     """The program and where its variables are; costs and sizes are divided by their greatest common divisors."""

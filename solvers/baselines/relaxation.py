@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.baselines.from_checkpoints import cheapest_order, nothing_kept
-from solvers.baselines.paper_program import PaperProgram
+from solvers.baselines.paper_program import PaperProgram, too_large
 from solvers.exact.arrays import arrays_of
 from solvers.exact.cuts import Cuts, build, expand
 from solvers.exact.evict import Hints
@@ -26,7 +26,6 @@ from solvers.scip import Answer, Program, Settings, solve
 
 Whole = NDArray[np.bool_]  # one for each of the fractions
 LARGEST = 12_000  # variables of the improved relaxation, about: what is solved in a few seconds
-LARGEST_PAPER = 100_000  # entries of R in the paper's, that it may fit into memory
 FEWEST = 10  # boundaries of it, however large the graph
 
 
@@ -43,19 +42,21 @@ class Relaxed:
 def relaxation_bound(problem: Problem, budget: int, limits: Limits, no_stages: bool = False) -> float | None:
     """What no schedule that the paper's program can express costs less than; None if not even fractions fit.
 
-    Where the program is not solved in time, that is only the cost of every op once.
+    Where the program is not solved in time or is too large to build, that is only the cost of every op once.
     """
+    total = float(sum(node.cost for node in problem.nodes))
+    if too_large(problem, not no_stages):
+        return total
     paper = PaperProgram(problem, budget, stages=not no_stages)
     answer = _solve(paper.program, limits, limits.seconds)
     if answer.status is Status.INFEASIBLE:
         return None
-    solved = answer.bound > -inf
-    return answer.bound * paper.cost_unit if solved else float(sum(node.cost for node in problem.nodes))
+    return answer.bound * paper.cost_unit if answer.bound > -inf else total
 
 
 def relax_paper(problem: Problem, budget: int, limits: Limits, seconds: float) -> Relaxed | None:
     """None if there is no solution, or none in time, or the program is too large to build."""
-    if len(problem.nodes) ** 2 > LARGEST_PAPER:
+    if too_large(problem):
         return None
     paper = PaperProgram(problem, budget)
     answer = _solve(paper.program, limits, seconds)

@@ -26,7 +26,7 @@ from solvers.chains.program import Floats, Ints, first_at_most, lower_to
 from solvers.chains.slots import in_slots
 
 SLOTS = 500
-MOST_BYTES = 10**9
+MOST_BYTES = 3 * 10**8  # where stages can be joined instead
 
 
 def floating(chain: Chain, limit: float, slots: int = SLOTS) -> tuple[Step, ...] | None:

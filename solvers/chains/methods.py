@@ -8,6 +8,7 @@ Invariant: a FEASIBLE order was measured to fit; nothing here proves that none d
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from time import monotonic
 
 import numpy as np
@@ -19,7 +20,7 @@ from solvers.chains.program import solve_segments, trace
 from solvers.chains.rotor import SLOTS, without_ways
 from solvers.chains.slots import counted
 from solvers.chains.stage import Runner
-from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, search, segments
+from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, most_slots, search, segments
 from solvers.chains.ways import all_ways
 from solvers.exact.arrays import Arrays, arrays_of
 from solvers.exact.measure import measure
@@ -28,15 +29,19 @@ from solvers.problem import Limits, Problem, Progress, Result, Status
 
 Pair = tuple[Found | None, Found | None]  # the cheapest that fits, and that of least peak
 
-_CROSSING = (1, 2, 4)  # how many values may cross a cut
-_JOINED = ((1, (1, 2, 3, 4, 6, 9)), (2, (1, 2, 4, 8)))  # the same, and how many stages to join into one
+# how many values may cross a cut, and how many stages to join into one
+_PLAIN = ((1, (1,)), (2, (1,)), (4, (1,)))
+_JOINED = ((1, (1, 2, 3, 4, 6, 9)), (2, (1, 2, 4, 8)), (4, (1,)))
+_LARGEST = 40  # forward nodes of a joined stage
+_LONGEST = 250  # stages, where several values cross
+_WORK = 6000  # nodes, times manners of joining them: counted rather than timed, so that answers do not depend on it
 _SPELLED = 40  # stages: a longer chain's sequence is not written out
 
 
 def rotor(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
     """Algorithm 3 on the stages, each keeping all that its backward reads."""
     best = _Best(problem, budget, limits)
-    for stages in _cuts(best, ((most, (1,)) for most in _CROSSING)):
+    for stages in _cuts(best, _PLAIN):
         best.take(stages, _persistent(_plain(stages, best.arrays), budget, slots))
     return best.result()
 
@@ -44,7 +49,7 @@ def rotor(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) 
 def revolve(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
     """Only inputs of stages are kept; each backward comes right after its forward."""
     best = _Best(problem, budget, limits)
-    for stages in _cuts(best, ((most, (1,)) for most in _CROSSING)):
+    for stages in _cuts(best, _PLAIN):
         best.take(stages, _persistent(_plain(stages, best.arrays), budget, slots, inputs_only=True))
     return best.result()
 
@@ -68,9 +73,11 @@ def rotor_plus(problem: Problem, budget: int, limits: Limits, *, slots: int = 0)
     `slots`: 0 for as many as a table of moderate size allows.
     """
     best = _Best(problem, budget, limits)
-    for stages in _cuts(best, _JOINED):
+    for stages in _cuts(best, _PLAIN):
+        best.take(stages, _persistent(_plain(stages, best.arrays), budget, SLOTS))
+    manners = max(2, _WORK // max(1, len(problem.nodes)))
+    for stages in islice(_cuts(best, _JOINED), manners):
         plain = _plain(stages, best.arrays)
-        best.take(stages, _persistent(plain, budget, SLOTS))
         several = Staged(stages, plain.runners, all_ways(plain.runners), best.arrays)
         best.take(stages, _persistent(several, budget, slots or fine_slots(len(stages.stages))))
         best.polish()
@@ -87,6 +94,7 @@ class _Best:
         self.bound = sum(node.cost for node in problem.nodes)
         self.stages: Stages | None = None
         self.fitting: Found | None = None
+        self.polished = False
         self.least: Found | None = None
         whole = np.arange(len(problem.nodes))
         as_given = Found(whole, *measure(self.arrays, whole), ())
@@ -109,15 +117,16 @@ class _Best:
             self.fitting is not None and (self.fitting.cost, self.fitting.peak) <= (fitting.cost, fitting.peak)
         ):
             return False
-        self.fitting = fitting
+        self.fitting, self.polished = fitting, False
         order = tuple(map(int, fitting.order))
         self.limits.report(Progress(monotonic() - self.begun, fitting.cost, self.bound, order))
         return True
 
     def polish(self) -> None:
-        if self.fitting is not None and not self.done():
+        if self.fitting is not None and not self.polished and not self.done():
             order = polish(self.arrays, self.fitting.order, self.budget, self.done)
             self.consider((Found(order, *measure(self.arrays, order), self.fitting.sequence), None))
+            self.polished = True
 
     def result(self) -> Result:
         found = self.fitting or self.least
@@ -148,6 +157,10 @@ def _cuts(best: _Best, manners: Iterable[tuple[int, tuple[int, ...]]]) -> Iterat
                 return
             stages = cut(best.problem, most, coarse)
             chain = tuple(stage.forward for stage in stages.stages)
+            if coarse > 1 and max(map(len, chain)) > _LARGEST:
+                break
+            if most > 1 and len(chain) > _LONGEST:
+                break
             if len(chain) > 1 and chain not in seen:
                 seen.add(chain)
                 yield stages
@@ -160,7 +173,7 @@ def _plain(stages: Stages, arrays: Arrays) -> Staged:
 
 
 def _persistent(staged: Staged, budget: int, wanted: int, inputs_only: bool = False) -> Pair:
-    unit = staged.slots(budget, wanted)
+    unit = staged.slots(budget, min(wanted, most_slots(len(staged.runners))))
     chain = segments(staged, unit)
     table = solve_segments(without_ways(chain) if inputs_only else chain, int(unit.count * BEYOND))
     return search(staged, budget, table.whole(), lambda memory: trace(table, memory))

@@ -31,6 +31,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+_PIECE = 64
+_COLUMNS = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Ways:
@@ -117,39 +120,42 @@ def _fill(
     backward: Ints,
     at_once: Ints,
 ) -> None:
+    """Column by column, a few columns side by side so that each row of what comes before a cut is read once for all."""
     stages = len(a) - 1
     top = excess.shape[1]
     nothing = np.zeros(top)
-    for t in range(1, stages + 1):
-        best = excess[row(t, t)]
-        best[max(at_once[t], 0) :] = 0.0
-        if len(loose):
-            _shift(loose[row(t, t)], best, a[t - 1])
-        inner = 0  # memory of the F_0 after s, beyond a^{s-1}
-        for s in range(t - 1, 0, -1):
-            if s + 1 < t:
-                inner = max(inner, a[s] + walk_memory[s + 1])
-            best = excess[row(s, t)]
-            for way in range(start[s], start[s + 1]):
-                after = excess[row(s + 1, t)] if holds[way] else loose[row(s + 1, t)]
-                need = max(delta[t] + forward[way], backward[way], keep[way])
-                if need < top:
-                    lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
-            empty = delta[t] + max(walk_memory[s], inner)
-            for cut in range(s + 1, t + 1):
+    inner = np.zeros(stages + 1, np.int64)  # memory of the F_0 after s, beyond a^{s-1}
+    for left in range(1, stages + 1, _COLUMNS):
+        right = min(left + _COLUMNS, stages + 1)
+        for s in range(right - 1, 0, -1):
+            for t in range(max(s, left), right):
+                best = excess[row(s, t)]
+                if s == t:
+                    best[max(at_once[t], 0) :] = 0.0
+                    continue
+                if s + 1 < t:
+                    inner[t] = max(inner[t], a[s] + walk_memory[s + 1])
+                for way in range(start[s], start[s + 1]):
+                    after = excess[row(s + 1, t)] if holds[way] else loose[row(s + 1, t)]
+                    need = max(delta[t] + forward[way], backward[way], keep[way])
+                    if need < top:
+                        lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
+            for cut in range(s + 1, right):
                 price = walked[cut - 1] - walked[s - 1] - spared[cut - 1]
                 held = a[cut - 1]
-                end = first_at_most(best, price)
-                after_cut = excess[row(cut, t)]
                 before_cut = excess[row(s, cut - 1)]
-                first = max(empty, held)
-                if first < end:
-                    lower_to(best[first:end], price, after_cut[first - held : end - held], before_cut[first:end])
-            if len(loose):
+                for t in range(max(cut, left), right):
+                    best = excess[row(s, t)]
+                    first = max(delta[t] + max(walk_memory[s], inner[t]), held)
+                    end = first_at_most(best, price)
+                    if first < end:
+                        after_cut = excess[row(cut, t)]
+                        lower_to(best[first:end], price, after_cut[first - held : end - held], before_cut[first:end])
+            for t in range(max(s, left), right) if len(loose) else range(0):
                 best = loose[row(s, t)]
                 _shift(best, excess[row(s, t)], a[s - 1])
                 for way in range(start[s], start[s + 1]):
-                    if lets_go[way]:
+                    if s < t and lets_go[way]:
                         after = excess[row(s + 1, t)] if holds[way] else loose[row(s + 1, t)]
                         need = max(a[s - 1] + delta[t] + forward[way], backward[way], keep[way])
                         if need < top:
@@ -164,10 +170,17 @@ def _shift(target: Floats, source: Floats, by: int) -> None:
 
 @njit(cache=True)
 def lower_to(best: Floats, price: float, one: Floats, other: Floats) -> None:
-    """best = min(best, price + one + other), over the length of best; written so that it compiles to vectors."""
-    for place in range(len(best)):
-        value = price + one[place] + other[place]
-        best[place] = value if value < best[place] else best[place]
+    """best = min(best, price + one + other), over the length of best.
+
+    All fall along their length, so a piece in which even the least sum is no less than the largest best is passed over.
+    """
+    for start in range(0, len(best), _PIECE):
+        end = min(start + _PIECE, len(best))
+        if price + one[end - 1] + other[end - 1] >= best[start]:
+            continue
+        for place in range(start, end):
+            value = price + one[place] + other[place]
+            best[place] = value if value < best[place] else best[place]
 
 
 @njit(cache=True)

@@ -10,25 +10,30 @@ Invariant: the first way keeps everything that the backward reads; each later on
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import combinations
 
 from solvers import scip
 from solvers.chains.stage import Runner, Way
 
-WAYS = 16
+MOST_WAYS, LEAST_WAYS = 16, 5
+_PROGRAMS = 60  # for one chain, about: the more distinct stages, the fewer ways for each
+_FEW = 6  # values: each choice of them is tried
 _NODES = 500  # of the search tree, for one program: not time, so that answers do not depend on the machine
 
 
 def all_ways(runners: Sequence[Runner]) -> tuple[tuple[Way, ...], ...]:
     """The ways of each stage."""
+    shapes = [structure(runner) for runner in runners]
+    first = {key: (runner, values) for runner, (key, values) in zip(runners, shapes, strict=True)}
+    count = max(LEAST_WAYS, min(MOST_WAYS, _PROGRAMS // len(first)))
     known: dict[Hashable, list[frozenset[int]]] = {}
-    found = []
-    for runner in runners:
-        key, values = structure(runner)
-        if key not in known:
-            place = {value: index for index, value in enumerate(values)}
-            known[key] = [frozenset(place[value] for value in keep) for keep in pareto(runner)]
-        found.append(undominated([runner.way({values[index] for index in keep}) for keep in known[key]]))
-    return tuple(map(tuple, found))
+    for key, (runner, values) in first.items():
+        place = {value: index for index, value in enumerate(values)}
+        known[key] = [frozenset(place[value] for value in keep) for keep in pareto(runner, count)]
+    return tuple(
+        tuple(undominated([runner.way({values[index] for index in keep}) for keep in known[key]]))
+        for runner, (key, values) in zip(runners, shapes, strict=True)
+    )
 
 
 def structure(runner: Runner) -> tuple[Hashable, list[int]]:
@@ -49,22 +54,37 @@ def undominated(ways: Sequence[Way]) -> list[Way]:
     """From most kept to least, without those that are no better in time nor in any memory."""
     best: list[Way] = []
     for way in sorted(set(ways), key=lambda way: (way.time, way.kept, way.forward, way.backward)):
-        if not any(b.kept <= way.kept and b.forward <= way.forward and b.backward <= way.backward for b in best):
+        if not any(_no_worse(other, way) for other in best):
             best.append(way)
     return best
 
 
-def pareto(runner: Runner) -> list[frozenset[int]]:
-    """What to keep, from everything to nothing: the least time for each of some budgets."""
+def _no_worse(one: Way, other: Way) -> bool:
+    """In memory, whatever the stages around it do; an output that is kept is counted in `kept`."""
+    less = one.kept <= other.kept and one.forward <= other.forward and one.backward <= other.backward
+    return less and one.loose >= other.loose
+
+
+def pareto(runner: Runner, count: int) -> list[frozenset[int]]:
+    """What to keep, from everything to nothing: the least time for each of some budgets, or each choice if few."""
     everything = runner.wanted()
-    free = everything - runner.stage.output
-    most = runner.bytes(free)
+    values = sorted(_makeable(runner))
+    if len(values) <= _FEW:
+        return [everything, *(frozenset(some) for many in range(len(values)) for some in combinations(values, many))]
+    most = runner.bytes(everything - runner.output)
     found = [everything]
-    if most:
-        found.append(frozenset())
-        for step in range(1, WAYS):
-            found.append(least_time(runner, most * step // WAYS))
-    return list(dict.fromkeys(found))
+    for step in reversed(range(count)):
+        budget = most * step // count
+        if runner.bytes(found[-1] - runner.output) > budget:  # or else it is the best for this budget too
+            found.append(least_time(runner, budget) if budget else frozenset())
+    return found
+
+
+def _makeable(runner: Runner) -> list[int]:
+    """The values that a stage may keep or make again, its output aside."""
+    members = runner.closure(runner.wanted() | runner.output, runner.given)
+    made = [value for index in members for value in runner.problem.nodes[index].writes]
+    return [value for value in made if value not in runner.given and value not in runner.output]
 
 
 def least_time(runner: Runner, budget: int) -> frozenset[int]:
@@ -73,14 +93,14 @@ def least_time(runner: Runner, budget: int) -> frozenset[int]:
     k_v: value v is kept. f_n, r_n: node n runs in the forward, in the backward. Each value that the backward reads is
     kept or made again; a node made again has its reads kept or made again; what is kept was made in the forward.
     """
-    nodes, output = runner.problem.nodes, runner.stage.output
+    nodes, output = runner.problem.nodes, runner.output
     members = runner.closure(runner.wanted() | output, runner.given)
     walk = set(runner.walk())
     program = scip.Program()
     scale = max((nodes[n].cost for n in members), default=1) or 1
     again = {n: program.variable(nodes[n].cost / scale) for n in members}
     there = {n: program.variable(nodes[n].cost / scale, low=float(n in walk)) for n in members}
-    values = [v for n in members for v in nodes[n].writes if v not in runner.given]
+    values = [*_makeable(runner), *output]
     keep = {v: program.variable(low=float(v in output)) for v in values}
 
     def need(value: int, by: Sequence[int]) -> None:
@@ -98,7 +118,7 @@ def least_time(runner: Runner, budget: int) -> frozenset[int]:
         for value in nodes[n].writes:
             if value in keep:
                 program.row([there[n], keep[value]], [1.0, -1.0], low=0.0)
-    sized = [v for v in values if v not in output]
+    sized = _makeable(runner)
     unit = max(budget, 1)
     program.row([keep[v] for v in sized], [runner.problem.sizes[v] / unit for v in sized], high=budget / unit)
     answer = scip.solve(program, scip.Settings(nodes=_NODES))

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from solvers.exact.arrays import Arrays, Ints, arrays_of
+from solvers.exact.compiled import entry, inner
 from solvers.problem import Node, Problem
 
 Floats = NDArray[np.float64]
@@ -90,7 +90,7 @@ class Evictor:
         return _run(self.arrays, budget, weight, taste.cost, taste.distance, taste.depth_first, group, keep, taste.hint)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _run(
     arrays: Arrays,
     budget: int,
@@ -154,17 +154,17 @@ def _run(
     return walk.order[: walk.now[_STEPS] - 1].copy()
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _reads_of(arrays: Arrays, node: int) -> Ints:
     return arrays.reads[arrays.reads_at[node] : arrays.reads_at[node + 1]]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _writes_of(arrays: Arrays, node: int) -> Ints:
     return arrays.writes[arrays.writes_at[node] : arrays.writes_at[node + 1]]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _all_live(arrays: Arrays, walk: _Walk, node: int) -> bool:
     missing = 0
     for value in _reads_of(arrays, node):
@@ -172,7 +172,7 @@ def _all_live(arrays: Arrays, walk: _Walk, node: int) -> bool:
     return missing == 0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _next_wanted(arrays: Arrays, rebuild: Ints, start: int, count: int, value: int) -> int:
     for place in range(start, count):
         for read in _reads_of(arrays, rebuild[place]):
@@ -181,13 +181,13 @@ def _next_wanted(arrays: Arrays, rebuild: Ints, start: int, count: int, value: i
     return -1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _new_mark(walk: _Walk) -> int:
     walk.now[_MARK] += 1
     return walk.now[_MARK]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _missing(arrays: Arrays, walk: _Walk, reads: Ints, found: Ints, depth_first: bool) -> int:
     """The nodes to run again before `reads` are all there, in an order in which they can run."""
     mark = _new_mark(walk)
@@ -214,12 +214,16 @@ def _missing(arrays: Arrays, walk: _Walk, reads: Ints, found: Ints, depth_first:
                 found[count] = node
                 count += 1
                 top -= 1
-    if not depth_first:
-        found[:count].sort()
+    if not depth_first:  # in index order
+        count = 0
+        for node in range(len(arrays.cost)):
+            if walk.mark[node] == mark:
+                found[count] = node
+                count += 1
     return count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _compute(
     arrays: Arrays,
     walk: _Walk,
@@ -269,7 +273,7 @@ def _compute(
     walk.now[_SWEPT] = 0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _left_out(arrays: Arrays, walk: _Walk, value: int, stage: int) -> bool:
     """An optional write that, as far as is known, nobody will read."""
     return (
@@ -281,7 +285,7 @@ def _left_out(arrays: Arrays, walk: _Walk, value: int, stage: int) -> bool:
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _overwritten(arrays: Arrays, walk: _Walk, k: int, stage: int, desperate: bool) -> int:
     """The live read whose place this write may take: one without further use, or any if room is desperately short."""
     if arrays.output[arrays.writes[k]]:
@@ -300,7 +304,7 @@ def _overwritten(arrays: Arrays, walk: _Walk, k: int, stage: int, desperate: boo
     return -1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _shortage(arrays: Arrays, walk: _Walk, budget: int, node: int, stage: int) -> int:
     need = walk.now[_USED] + arrays.workspace[node] - budget
     for k in range(arrays.writes_at[node], arrays.writes_at[node + 1]):
@@ -310,7 +314,7 @@ def _shortage(arrays: Arrays, walk: _Walk, budget: int, node: int, stage: int) -
     return need
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _hold(arrays: Arrays, walk: _Walk, value: int) -> None:
     walk.live[value] = True
     walk.was_read[value] = False
@@ -322,7 +326,7 @@ def _hold(arrays: Arrays, walk: _Walk, value: int) -> None:
     _make_stale(arrays, walk, value)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _drop(arrays: Arrays, walk: _Walk, value: int) -> None:
     """Forget a live value. A copy that nobody has read stays in memory where the runtime keeps such copies."""
     walk.live[value] = False
@@ -338,7 +342,7 @@ def _drop(arrays: Arrays, walk: _Walk, value: int) -> None:
     _make_stale(arrays, walk, value)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _make_stale(arrays: Arrays, walk: _Walk, value: int) -> None:
     """Whatever would be rebuilt through `value` has another recompute cost now."""
     mark = _new_mark(walk)
@@ -358,7 +362,7 @@ def _make_stale(arrays: Arrays, walk: _Walk, value: int) -> None:
                     top += 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _recompute_cost(arrays: Arrays, walk: _Walk, value: int) -> float:
     if not walk.stale[value]:
         return walk.rebuild[value]
@@ -382,7 +386,7 @@ def _recompute_cost(arrays: Arrays, walk: _Walk, value: int) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _sweep(arrays: Arrays, walk: _Walk, stage: int) -> None:
     """The next use of every value: by a first compute, or where something missing is rebuilt from it."""
     if walk.now[_SWEPT] == 1:
@@ -401,7 +405,7 @@ def _sweep(arrays: Arrays, walk: _Walk, stage: int) -> None:
                 walk.next_use[value] = min(walk.next_use[value], soonest)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _propagate(arrays: Arrays, walk: _Walk, victim: int) -> None:
     """A value that has gone passes its next use on to what it would be rebuilt from."""
     walk.stack[0] = victim
@@ -417,7 +421,7 @@ def _propagate(arrays: Arrays, walk: _Walk, victim: int) -> None:
                     top += 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _cheapest(
     arrays: Arrays,
     walk: _Walk,

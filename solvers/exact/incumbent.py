@@ -12,6 +12,8 @@ import numpy as np
 from solvers.exact.arrays import Arrays, Ints
 from solvers.exact.measure import ILLEGAL, measure, trim
 
+NO_PLAN = 1 << 62
+
 
 class Incumbent:
     """The cheapest order within the budget, and the one of least peak for where there is none."""
@@ -26,24 +28,25 @@ class Incumbent:
         self.least_order: Ints | None = None
         self.least_peak: int | None = None
 
-    def offer(self, order: Ints | Sequence[int]) -> bool:
-        """Take the order if it is better; says whether it was."""
+    def offer(self, order: Ints | Sequence[int]) -> int:
+        """Take the order if it is better; its cost, or NO_PLAN if it does not fit."""
         steps = np.asarray(order, dtype=np.int64)
         if not len(steps) or not in_order(steps, len(self.arrays.cost)):
-            return False
+            return NO_PLAN
         steps = trim(self.arrays, steps)
         cost, peak = measure(self.arrays, steps)
         if peak == ILLEGAL:
-            return False
+            return NO_PLAN
         if self.least_peak is None or peak < self.least_peak:
             self.least_order, self.least_peak = steps, peak
-        if peak > self.budget or (self.cost is not None and (cost, peak) >= (self.cost, self.peak)):
-            return False
-        better = self.cost is None or cost < self.cost
-        self.order, self.cost, self.peak = steps, cost, peak
-        if better:
-            self.heard()
-        return better
+        if peak > self.budget:
+            return NO_PLAN
+        if self.cost is None or (cost, peak) < (self.cost, self.peak):
+            better = self.cost is None or cost < self.cost
+            self.order, self.cost, self.peak = steps, cost, peak
+            if better:
+                self.heard()
+        return cost
 
 
 def in_order(order: Ints, count: int) -> bool:

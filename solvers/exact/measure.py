@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from solvers.exact.arrays import NO_VIEW, Arrays, Ints
+from solvers.exact.compiled import entry, inner
 
 ILLEGAL = -1
 
@@ -24,7 +24,7 @@ def measure(arrays: Arrays, order: Ints | Sequence[int]) -> tuple[int, int]:
     return int(arrays.cost[steps].sum()), ILLEGAL if len(memory) != len(steps) else peak
 
 
-@njit(cache=True, nogil=True)
+@inner
 def touched(arrays: Arrays, order: Ints) -> Ints:
     """Where each step's reads, then writes, lie in the flags of `ends_of`."""
     at = np.zeros(len(order) + 1, np.int64)
@@ -40,7 +40,7 @@ def touched(arrays: Arrays, order: Ints) -> Ints:
     return at
 
 
-@njit(cache=True, nogil=True)
+@inner
 def ends_of(arrays: Arrays, order: Ints, at: Ints) -> tuple[NDArray[np.bool_], NDArray[np.bool_], bool]:
     """Which copies end at each step, which writes are an output's last copy, and whether the order is legal."""
     needed = arrays.output.copy()
@@ -71,7 +71,7 @@ def ends_of(arrays: Arrays, order: Ints, at: Ints) -> tuple[NDArray[np.bool_], N
     return ends, final, legal
 
 
-@njit(cache=True, nogil=True)
+@entry
 def memory_of(arrays: Arrays, order: Ints) -> Ints:
     """Bytes in use during each compute; empty if the order is illegal."""
     at = touched(arrays, order)
@@ -135,13 +135,13 @@ def memory_of(arrays: Arrays, order: Ints) -> Ints:
     return memory
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _release(block: int, held: Ints, holders: Ints) -> int:
     holders[block] -= 1
     return held[block] if holders[block] == 0 else 0
 
 
-@njit(cache=True, nogil=True)
+@entry
 def trim(arrays: Arrays, order: Ints) -> Ints:
     """Drop every compute that is not a node's first and whose results nobody needs."""
     first = np.full(len(arrays.cost), -1, np.int64)

@@ -2,11 +2,12 @@
 
 One anytime loop. Eviction walks give schedules at once; cuts in time give a bound and say what to hold across each
 boundary, which guides further walks; boundaries are added where the relaxation's answer does not fit, until schedule
-and bound meet. (P. Jain et al., "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys
-2020, pose the question.)
+and bound meet. Beside SCIP, in this thread, annealing improves the best schedule. (P. Jain et al., "Checkmate: Breaking
+the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020, pose the question.)
 
 Invariant: the bound holds for every schedule that first computes the nodes in the order given, wherever and however
-often it recomputes, and the schedules returned are of that class.
+often it recomputes, and the schedules returned are of that class. How much is searched between two looks at the bound
+is counted in moves and tree nodes, never in seconds, so that without a time-out the answer depends on the seed alone.
 """
 
 from __future__ import annotations
@@ -14,22 +15,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from math import ceil, gcd
+from math import ceil, gcd, isfinite
 from time import monotonic
 
 import numpy as np
 
 from solvers import scip
-from solvers.exact.arrays import arrays_of
+from solvers.exact.anneal import anneal, start
+from solvers.exact.arrays import Ints, arrays_of
+from solvers.exact.bounds import cost_bound, peak_bound
 from solvers.exact.cuts import Cuts, build, expand, kept, project, small_values
 from solvers.exact.evict import Evictor, Hints, Taste
 from solvers.exact.incumbent import Incumbent
 from solvers.exact.measure import memory_of
+from solvers.exact.tables import KEYS, MEMORY, order_of, pack
 from solvers.problem import Limits, Node, Problem, Progress, Result, Status
 
 _CLASS = "the bound covers every schedule that first computes the ops in the model's order"
-_SMALL = 0.001
-_ADDED = 4
+_SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
+_ADDED = 4  # boundaries in a round
+_MOVES = 4_000_000  # of annealing in one go, times nodes
+_TREE = 300  # nodes of SCIP's search tree in the first round
+_IDLE = 12  # goes of annealing without success before giving up
+_HEATS = (1e-3, 3e-4, 1e-4)  # of the cost
 TASTES = tuple(
     Taste(cost, size, distance, depth)
     for depth, cost, size, distance in product((False, True), (1.0, 0.5), (1.0, 0.5, 0.0), (0.0, 1.0, 0.5))
@@ -55,16 +63,22 @@ class Hunt:
         self.begun = monotonic()
         self.arrays = arrays_of(problem)
         self.evictor = Evictor(problem)
-        self.total = sum(node.cost for node in problem.nodes)
+        self.total = cost_bound(problem)
         self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
+        self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
         self.bound = self.total
-        self.infeasible = False
+        self.least = peak_bound(problem).peak
+        self.infeasible = self.least > budget
         self.best = Incumbent(self.arrays, budget, self.tell)
+        self.tastes: list[Taste] = list(TASTES)
+        self.tables: Ints | None = None
+        self.rounds = 0
+        self.annealed = 0
 
     def run(self) -> Result:
         self.best.offer(range(len(self.problem.nodes)))
         if not self.done():
-            self.walk(None)
+            self.walk_plainly()
         if not self.done():
             self.refine()
         return self.result()
@@ -82,12 +96,15 @@ class Hunt:
     def closed(self) -> bool:
         return self.best.cost is not None and self.best.cost <= self.bound * (1 + self.limits.gap)
 
+    def out_of_time(self) -> bool:
+        return self.left() <= 0 or self.limits.stopped()
+
     def done(self) -> bool:
-        return self.infeasible or self.closed() or self.left() <= 0 or self.limits.stopped()
+        return self.infeasible or self.closed() or self.out_of_time()
 
     def raise_bound(self, bound: float) -> None:
         """A cost is the total and some multiple of what all costs have in common."""
-        if bound == float("inf"):
+        if not isfinite(bound):
             return
         steps = ceil((bound - self.total) / self.unit - 1e-6)
         raised = self.total + max(0, steps) * self.unit
@@ -95,70 +112,111 @@ class Hunt:
             self.bound = raised
             self.tell()
 
-    def walk(self, hints: Hints | None, tastes: Sequence[Taste] = TASTES) -> None:
-        for taste in tastes:
+    def walk_plainly(self) -> None:
+        """All tastes, and after this only those that do best here."""
+        found: list[tuple[int, int]] = []
+        for place, taste in enumerate(TASTES):
             if self.done():
                 return
-            self.best.offer(self.evictor.run(self.budget, taste, self.limits.seed, hints))
+            order = self.evictor.run(self.budget, taste, self.limits.seed)
+            found.append((self.best.offer(order), place))
+        self.tastes = [TASTES[place] for _, place in sorted(found)[:8]]
+
+    def walk_with(self, hints: Hints) -> None:
+        for strength, taste in product((1e4, 30.0, 3.0), self.tastes):
+            if self.done():
+                return
+            self.best.offer(self.evictor.run(self.budget, replace(taste, hint=strength), self.limits.seed, hints))
 
     def refine(self) -> None:
         free = small_values(self.ended, self.budget, _SMALL)
         memory = memory_of(self.arrays, np.arange(len(self.problem.nodes), dtype=np.int64))
         taus = first_boundaries(memory, self.budget)
-        scale = max(node.cost for node in self.problem.nodes) / 1000 or 1.0
+        nodes = _TREE
         while not self.done():
-            cuts = build(self.ended, self.budget, taus, free, scale)
-            answer = self.relax(cuts, scale)
+            cuts = build(self.ended, self.budget, taus, free, self.scale)
+            answer = self.relax(cuts, nodes)
             if answer.status is Status.INFEASIBLE:
                 self.infeasible = self.best.order is None
                 return
-            self.raise_bound(self.total + answer.bound * scale)
-            if answer.values is None or self.done():
-                return
-            order = np.array(expand(cuts, answer.values), dtype=np.int64)
-            self.best.offer(order)
-            hints = hints_of(cuts, answer.values)
-            for strength in (1e4, 30.0, 3.0):
-                self.walk(hints, [replace(taste, hint=strength) for taste in TASTES[:18]])
-            more = over_budget(memory_of(self.arrays, order), order, self.budget, taus)
-            if not more:
+            self.raise_bound(self.total + answer.bound * self.scale)
+            more: list[int] = []
+            if answer.values is not None and not self.done():
+                order = np.array(expand(cuts, answer.values), dtype=np.int64)
+                self.best.offer(order)
+                self.walk_with(hints_of(cuts, answer.values))
+                more = over_budget(memory_of(self.arrays, order), order, self.budget, taus)
+            if answer.status is Status.OPTIMAL and not more:
+                self.polish()
                 return
             taus = sorted({*taus, *more})
+            nodes *= 4
+            self.rounds += 1
 
-    def relax(self, cuts: Cuts, scale: float) -> scip.Answer:
+    def polish(self) -> None:
+        """Nothing raises the bound any more: anneal until that finds nothing either."""
+        idle = 0
+        while idle < _IDLE and not self.done():
+            before = self.best.cost
+            self.anneal()
+            idle = idle + 1 if self.best.cost == before else 0
+
+    def relax(self, cuts: Cuts, nodes: int) -> scip.Answer:
+        """SCIP on the relaxation, and annealing beside it."""
         starts = [] if self.best.order is None else [project(cuts, list(map(int, self.best.order)))]
         cost = self.best.cost
         settings = scip.Settings(
             seconds=self.left(),
             gap=self.limits.gap / 4,
             seed=self.limits.seed,
-            enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / scale,
+            nodes=nodes,
+            enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / self.scale,
         )
-        cuts.program.offset = self.total / scale
-        answer = scip.solve(cuts.program, settings, starts, stopped=self.limits.stopped)
+        cuts.program.offset = self.total / self.scale
+        solving = scip.Solving(cuts.program, settings, starts)
+        for _ in range(min(4**self.rounds, 64)):
+            if self.out_of_time():
+                break
+            self.anneal(_MOVES if self.rounds else _MOVES // 4)
+        answer = solving.wait(self.out_of_time)
         return replace(answer, bound=answer.bound - cuts.program.offset)
+
+    def anneal(self, moves: int = _MOVES) -> None:
+        order = self.best.order if self.best.order is not None else self.best.least_order
+        if order is None:
+            return
+        if self.tables is None:
+            self.tables = pack(self.evictor.arrays)
+        nodes = len(self.problem.nodes) + 1
+        self.annealed += 1
+        state = start(self.tables, self.budget, order)
+        keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([self.best.cost or 1 << 60, 0])
+        heat = _HEATS[self.annealed % len(_HEATS)] * max(1, self.total)
+        seed = self.limits.seed * 1000 + self.annealed
+        anneal(self.tables, state, keys, best, max(500, moves // nodes), heat, heat / 100, seed)
+        if best[1]:
+            self.best.offer(order_of(keys[: best[1]], nodes))
 
     def result(self) -> Result:
         best = self.best
         if best.order is not None:
             status = Status.OPTIMAL if self.closed() else Status.FEASIBLE
-            return Result(status, tuple(map(int, best.order)), self.bound, (_CLASS,))
+            return Result(status, tuple(map(int, best.order)), self.bound, (_CLASS,), self.least)
         status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
         order = None if best.least_order is None else tuple(map(int, best.least_order))
-        return Result(status, order, None, (_CLASS,))
+        return Result(status, order, None, (_CLASS,), self.least)
 
 
-def first_boundaries(memory: np.ndarray, budget: int) -> list[int]:
-    """Four stages spread over those whose memory is over budget without recomputation."""
+def first_boundaries(memory: Ints, budget: int) -> list[int]:
+    """Stages spread over those whose memory is over budget without recomputation, and the worst of them."""
     over = np.flatnonzero(memory > budget)
     if not len(over):
         return []
     places = np.linspace(0, len(over) - 1, 6)[1:-1]
-    worst = int(np.argmax(memory))
-    return sorted({worst, *(int(over[round(place)]) for place in places)})
+    return sorted({int(np.argmax(memory)), *(int(over[round(place)]) for place in places)})
 
 
-def over_budget(memory: np.ndarray, order: np.ndarray, budget: int, taus: Sequence[int]) -> list[int]:
+def over_budget(memory: Ints, order: Ints, budget: int, taus: Sequence[int]) -> list[int]:
     """The stages, worst first, at which an order does not fit and no boundary stands."""
     _, first = np.unique(order, return_index=True)
     worst = [(int(memory[step]), stage) for stage, step in enumerate(first) if memory[step] > budget]
@@ -174,6 +232,3 @@ def hints_of(cuts: Cuts, values: Sequence[float]) -> Hints:
         if g + 1 < len(cuts.groups):
             keep[g, sorted(held[g + 1] | cuts.free)] = True
     return Hints(group, keep)
-
-
-__all__ = ["solve"]

@@ -118,4 +118,4 @@ def test_spread_holds_the_medians_order_statistics(times):
 
 def test_interrupted_runs_do_not_count():
     assert sorted(undisturbed([(0, 10)] * 6 + [(3, 99)] * 20)) == [10] * 6
-    assert len(undisturbed([(2, 10)] * 40)) == 10
+    assert undisturbed([(2, 99), (1, 10)] * 20) == [10] * LEAST_RUNS

@@ -65,8 +65,8 @@ def _computes(problem: Problem, state: State, index: int) -> Iterator[tuple[Stat
     if not set(node.reads) <= copies.keys():
         return
     for value in set(node.writes) & copies.keys():  # the old copy ended at its last use, or is stuck for ever
-        read, _ = copies.pop(value)
-        if problem.unread_stay and not read:
+        read, own = copies.pop(value)
+        if problem.unread_stay and own and not read:
             stuck += size[value]
         else:
             return  # it should have been dropped then: another path does
@@ -86,7 +86,7 @@ def _computes(problem: Problem, state: State, index: int) -> Iterator[tuple[Stat
             rest = {v: flags for v, flags in {**copies, **made}.items() if v not in dropped and v not in over}
             lost = 0
             if problem.unread_stay:
-                lost = sum(size[value] for value in dropped if value in made)
+                lost = sum(size[value] for value in dropped if made.get(value) == (False, True))
             yield (ran | 1 << index, frozenset((v, *flags) for v, flags in rest.items()), stuck + lost), peak
 
 

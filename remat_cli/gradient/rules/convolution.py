@@ -7,16 +7,18 @@ measurements in docs/gradients.md.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+import onnx
 
 from remat_cli.gradient.tape import Step
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.window import Window, window
 
 LARGE = 400  # places of an image from which a flipped convolution beats a transposed one
-COLUMNS = 3  # im2col may take this many of the largest forward value,
-SMALL = 1 << 24  # or this many elements
+COLUMNS = 3  # im2col may take this many of the largest forward value (any schedule holds a few of those),
+SMALL = 1 << 16  # or this many elements
 
 
 def _conv(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
@@ -43,18 +45,27 @@ def _conv_transpose(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None,
 
 def _transposed_window(op: Step, dy: Tensor, x: Tensor, w: Tensor) -> Window:
     """The window of the convolution that leads from the output's size back to the input's."""
-    rank = dy.rank - 2
-    auto = op.get("auto_pad", b"NOTSET")
-    if (auto.decode() if isinstance(auto, bytes) else auto) not in ("NOTSET", "VALID") or op.get("output_shape"):
-        raise op.refuse("auto_pad and output_shape are not handled; export it with explicit pads")
     place = window(op, dy.shape[2:], w.shape[2:])
-    extra = place.left_over(x.shape[2:])
-    given = list(op.get("output_padding") or [0] * rank)
-    if extra != given:
+    extra = list(op.get("output_padding") or [0] * len(place.kernel))
+    auto = op.get("auto_pad", b"NOTSET")
+    if op.get("output_shape") or (auto.decode() if isinstance(auto, bytes) else auto).startswith("SAME"):
+        place = _padded_to_size(op, place, x.shape[2:], extra)
+    if place.left_over(x.shape[2:]) != extra:
         raise op.refuse(f"its output has the size {list(dy.shape[2:])}, which its attributes do not explain")
     # Rows added at the far end see no window when they fit in a stride; otherwise the pad on that side shrinks.
     after = tuple(pad - max(0, more - s + 1) for pad, more, s in zip(place.after, extra, place.strides))
     return Window(place.size, place.kernel, place.strides, place.dilations, place.before, after)
+
+
+def _padded_to_size(op: Step, place: Window, source: tuple[int, ...], extra: list[int]) -> Window:
+    """Pads that give the output the size it has, the odd one at the end for SAME_UPPER and else at the start."""
+    spans = zip(source, place.strides, place.reach, extra, place.size)
+    total = [(x - 1) * s + reach + 1 + more - y for x, s, reach, more, y in spans]
+    if min(total) < 0:
+        raise op.refuse("its output is larger than its input explains; export it with explicit pads")
+    smaller, larger = tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
+    before, after = (smaller, larger) if op.get("auto_pad", b"") in (b"SAME_UPPER", "SAME_UPPER") else (larger, smaller)
+    return Window(place.size, place.kernel, place.strides, place.dilations, before, after)
 
 
 def _by_bias(op: Step, dy: Tensor) -> Tensor | None:
@@ -105,17 +116,17 @@ def _by_weight(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor:
         return _by_convolution(x, dy, place, groups)
     if place.pointwise:
         return _product(_strided(x, place), dy).reshape(*shape)
-    if place.untouched() and place.kernel == place.strides and set(place.dilations) == {1}:
+    if _einsum(x) and place.untouched() and place.kernel == place.strides and set(place.dilations) == {1}:
         return _by_patches(x, dy, place).reshape(*shape)
     elements = x.shape[0] * x.shape[1] * math.prod(place.kernel) * math.prod(dy.shape[2:])
-    if elements <= max(COLUMNS * _largest(x), SMALL):
+    if elements <= max(COLUMNS * x.tape.largest, SMALL):
         return _product(_columns(x, place, 0, place.kernel[0]), dy).reshape(*shape)
     return _by_rows(x, dy, place)
 
 
-def _largest(x: Tensor) -> int:
-    """Elements of the largest value that the forward pass makes, the least that any schedule holds several of."""
-    return max(step.y.size for step in x.tape.steps if step.outputs and step.outputs[0])
+def _einsum(x: Tensor) -> bool:
+    """Einsum is not defined on bfloat16."""
+    return x.dtype != onnx.TensorProto.BFLOAT16
 
 
 def _columns(x: Tensor, place: Window, first: int, last: int) -> Tensor:
@@ -156,13 +167,15 @@ def _strided(x: Tensor, place: Window) -> Tensor:
 
 
 def _product(x: Tensor, dy: Tensor) -> Tensor:
-    """Sum over images and places of dy[k] * x[c]."""
+    """Sum over images and places of dy[k] * x[c]; the smaller of both is transposed."""
     images, channels, filters = x.shape[0], x.shape[1], dy.shape[1]
     rows, columns = dy.reshape(images, filters, -1), x.reshape(images, channels, -1)
     if images == 1:
         return dy.tape.op("Gemm", rows.reshape(filters, -1), columns.reshape(channels, -1), transB=1)
-    if filters * channels > (filters + channels) * rows.shape[2]:  # one product for each image would be the larger
+    if _einsum(x) and filters * channels > (filters + channels) * rows.shape[2]:  # a product an image would be larger
         return dy.tape.op("Einsum", rows, columns, equation="nkp,ncp->kc")
+    if filters < channels:
+        return (columns @ rows.transposed).sum([0], keep=False).transposed
     return (rows @ columns.transposed).sum([0], keep=False)
 
 
@@ -183,4 +196,4 @@ def _by_convolution(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor
     return found.transpose(*swapped)
 
 
-RULES = {"Conv": _conv, "ConvTranspose": _conv_transpose}
+RULES: dict[str, Any] = {"Conv": _conv, "ConvTranspose": _conv_transpose}

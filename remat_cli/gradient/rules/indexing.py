@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import onnx
+
 from remat_cli.gradient.tape import Step
 from remat_cli.gradient.tensor import Tensor
 
@@ -20,7 +22,8 @@ def _gather(op: Step, dy: Tensor) -> Tensor:
     flat = dy.reshape(*op.x.shape[:axis], indices.size, *op.x.shape[axis + 1 :])
     rows = flat.transpose(axis, *range(axis), *range(axis + 1, flat.rank))
     zeros = op.x.zeros(op.x.shape[axis], *rest)
-    summed = op.tape.op("ScatterND", zeros, indices.reshape(indices.size, 1), rows, reduction="add")
+    places = indices.cast(onnx.TensorProto.INT64).reshape(indices.size, 1)
+    summed = op.tape.op("ScatterND", zeros, places, rows, reduction="add")
     return summed.transpose(*range(1, axis + 1), 0, *range(axis + 1, summed.rank))
 
 
@@ -76,7 +79,7 @@ def _trilu(op: Step, dy: Tensor) -> Tensor:
     return op.tape.op("Trilu", dy, op.optional(1), upper=op.get("upper", 1))
 
 
-RULES = {
+RULES: dict[str, Any] = {
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,

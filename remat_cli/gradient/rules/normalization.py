@@ -84,7 +84,8 @@ def _batch_norm(op: Step, dy: Tensor, *_: Any) -> list[Tensor | None]:
 
 def _dropout(op: Step, dy: Tensor, *_: Any) -> Tensor:
     """By the mask that the forward pass drew, kept as bool."""
-    return dy * op.output(1).cast(dy.dtype) * (1 / (1 - op.attributes["ratio"]))
+    ratio: float = op.attributes["ratio"]
+    return dy * op.output(1).cast(dy.dtype) * (1 / (1 - ratio))
 
 
 def _local_response(op: Step, dy: Tensor) -> Tensor:
@@ -136,7 +137,7 @@ def _lp_norm(op: Step, dy: Tensor) -> Tensor:
     return (dy - slope * (dy * op.y).sum([axis])) / norm
 
 
-RULES = {
+RULES: dict[str, Any] = {
     "InstanceNormalization": _instance_norm,
     "RMSNormalization": _rms_norm,
     "LpNormalization": _lp_norm,

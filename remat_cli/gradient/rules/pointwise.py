@@ -114,7 +114,8 @@ def _celu(op: Step, dy: Tensor) -> Tensor:
 
 
 def _thresholded(op: Step, dy: Tensor) -> Tensor:
-    return (op.x > op.get("alpha", 1.0)).where(dy, 0.0)
+    alpha: float = op.get("alpha", 1.0)
+    return (op.x > alpha).where(dy, 0.0)
 
 
 def _hard_sigmoid(op: Step, dy: Tensor) -> Tensor:
@@ -133,7 +134,7 @@ def _mish(op: Step, dy: Tensor) -> Tensor:
 
 
 def _swish(op: Step, dy: Tensor) -> Tensor:
-    alpha = op.get("alpha", 1.0)
+    alpha: float = op.get("alpha", 1.0)
     s = (op.x * alpha).apply("Sigmoid")
     return dy * (s + op.y * (1.0 - s) * alpha)
 
@@ -166,7 +167,7 @@ def _root(op: Step, sign: float) -> Tensor:
     return (square + 1.0 if sign > 0 else 1.0 - square).apply("Sqrt")
 
 
-RULES = {
+RULES: dict[str, Any] = {
     "Add": lambda op, dy: (dy, dy),
     "Sub": lambda op, dy: (dy, -dy if op.needs[1] else None),
     "Mul": lambda op, dy: (

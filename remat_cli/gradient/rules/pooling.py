@@ -86,7 +86,7 @@ def _global_average(op: Step, dy: Tensor) -> Tensor:
     return (dy * (1 / math.prod(op.x.shape[2:]))).expand(*op.x.shape)
 
 
-RULES = {
+RULES: dict[str, Any] = {
     "MaxPool": _max_pool,
     "MaxUnpool": _max_unpool,
     "AveragePool": _average_pool,

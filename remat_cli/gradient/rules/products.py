@@ -7,6 +7,7 @@ products that are added up.
 from __future__ import annotations
 
 import string
+from typing import Any
 
 from remat_cli.gradient.tape import Step
 from remat_cli.gradient.tensor import Tensor
@@ -105,4 +106,4 @@ def _size_in(term: str, shape: tuple[int, ...], letter: str) -> int:
     return shape[term.index(letter)]
 
 
-RULES = {"MatMul": _matmul, "Gemm": _gemm, "Einsum": _einsum}
+RULES: dict[str, Any] = {"MatMul": _matmul, "Gemm": _gemm, "Einsum": _einsum}

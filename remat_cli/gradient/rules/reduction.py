@@ -6,6 +6,7 @@ Invariant: `dy` and `y` are taken back to the rank of the input once, and broadc
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from remat_cli.gradient.tape import Step
 from remat_cli.gradient.tensor import Tensor
@@ -72,7 +73,7 @@ def _cumsum(op: Step, dy: Tensor) -> Tensor:
     return op.tape.op("CumSum", dy, op.input(1), exclusive=op.get("exclusive", 0), reverse=backwards)
 
 
-RULES = {
+RULES: dict[str, Any] = {
     "ReduceSum": _sum,
     "ReduceMean": _mean,
     "ReduceMax": _extreme,

@@ -6,6 +6,7 @@ Invariant: the matrices follow ONNX's definition of every mode that is not refus
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def _repeats(op: Step, matrices: dict[int, np.ndarray]) -> list[int] | None:
 
 def _text(op: Step, name: str, default: str) -> str:
     value = op.get(name, default)
-    return value.decode() if isinstance(value, bytes) else value
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _scale(op: Step, axis: int) -> float:
@@ -78,7 +79,7 @@ def _matrix(op: Step, axis: int) -> np.ndarray:
     mode = _text(op, "mode", "nearest")
     if mode == "nearest":
         chosen = NEAREST[_text(op, "nearest_mode", "round_prefer_floor")](at)
-        return np.eye(n)[np.clip(chosen, 0, n - 1).astype(int)]
+        return np.asarray(np.eye(n)[np.clip(chosen, 0, n - 1).astype(int)])
     if mode == "linear":
         return _linear(np.clip(at, 0, n - 1), n)
     return _cubic(at, n, op.get("cubic_coeff_a", -0.75), bool(op.get("exclude_outside", 0)))
@@ -87,7 +88,7 @@ def _matrix(op: Step, axis: int) -> np.ndarray:
 def _linear(at: np.ndarray, n: int) -> np.ndarray:
     low = np.floor(at).astype(int)
     share = (at - low)[:, None]
-    return np.eye(n)[low] * (1 - share) + np.eye(n)[np.minimum(low + 1, n - 1)] * share
+    return np.asarray(np.eye(n)[low] * (1 - share) + np.eye(n)[np.minimum(low + 1, n - 1)] * share)
 
 
 def _cubic(at: np.ndarray, n: int, a: float, exclude: bool) -> np.ndarray:
@@ -100,13 +101,13 @@ def _cubic(at: np.ndarray, n: int, a: float, exclude: bool) -> np.ndarray:
         if exclude:
             weight = weight * ((index >= 0) & (index < n))
         matrix[np.arange(len(at)), np.clip(index, 0, n - 1).astype(int)] += weight
-    return matrix / matrix.sum(axis=1, keepdims=True) if exclude else matrix
+    return np.asarray(matrix / matrix.sum(axis=1, keepdims=True)) if exclude else matrix
 
 
 def _keys(t: np.ndarray, a: float) -> np.ndarray:
     near = (a + 2) * t**3 - (a + 3) * t**2 + 1
     far = a * t**3 - 5 * a * t**2 + 8 * a * t - 4 * a
-    return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
+    return np.asarray(np.where(t <= 1, near, np.where(t < 2, far, 0.0)))
 
 
-RULES = {"Resize": _resize}
+RULES: dict[str, Any] = {"Resize": _resize}

@@ -5,8 +5,8 @@ Invariant: nothing is computed but sums where an element was used more than once
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -92,8 +92,9 @@ def _pad(op: Step, dy: Tensor) -> Tensor:
 def _sources(size: int, before: int, after: int, mode: str) -> np.ndarray:
     """One row for each padded element: which element it copies."""
     kept = np.arange(size)[max(-before, 0) : size - max(-after, 0)]
-    index = np.pad(kept, (max(before, 0), max(after, 0)), mode=mode)  # type: ignore[call-overload]
-    return np.eye(size)[index]
+    how: Any = mode
+    index = np.pad(kept, (max(before, 0), max(after, 0)), mode=how)
+    return np.asarray(np.eye(size)[index])
 
 
 def along(tensor: Tensor, axis: int, matrix: np.ndarray) -> Tensor:
@@ -127,11 +128,7 @@ def _space_to_depth(op: Step, dy: Tensor) -> Tensor:
     return op.tape.op("DepthToSpace", dy, blocksize=op.get("blocksize"), mode="DCR")
 
 
-def _reverse(axes: Sequence[int], rank: int) -> list[int]:
-    return [axis % rank for axis in axes]
-
-
-RULES = {
+RULES: dict[str, Any] = {
     "Identity": lambda op, dy: dy,
     "Reshape": _back,
     "Flatten": _back,

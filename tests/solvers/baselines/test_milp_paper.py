@@ -96,6 +96,9 @@ def test_a_known_order_solves_the_program(graph: str) -> None:
 
 
 def test_too_large_to_build_still_gets_a_plan() -> None:
-    problem = random_step(3, 200)
-    found = solve(problem, baseline(problem)[1].peak, LIMITS)
-    assert found.status is Status.OPTIMAL
+    problem = random_step(3, 250)
+    _, plain = baseline(problem)
+    found = solve(problem, round(0.95 * plain.peak), LIMITS)
+    assert found.status is Status.FEASIBLE
+    assert any("too large" in note for note in found.notes)
+    assert relaxation_bound(problem, 1, LIMITS) == plain.cost

@@ -107,19 +107,19 @@ def test_the_reference_on_random_chains(data: Path, name: str, key: str, program
     assert theirs.makespan == pytest.approx(told[key]["makespan"])
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_persistent_is_the_best_of_all_persistent_sequences(seed: int) -> None:
     random = Random(seed)
     tiny = random_tiny(random, random.randint(2, 6))
     whole = simulate(as_chain(tiny), all_kept(len(tiny.fw))).peak
-    for memory in range(1, int(whole) + 1, 2):
+    for memory in range(int(whole) // 4, int(whole) + 1, 3):
         best = least_makespan(tiny, memory, persistent=True)
         found = rotor(as_chain(tiny), memory)
         assert (None if found is None else simulate(as_chain(tiny), found).makespan) == best, memory
         assert found is None or simulate(as_chain(tiny), found).peak <= memory
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(10))
 def test_floating_is_the_best_of_all_floating_sequences(seed: int) -> None:
     random = Random(seed)
     tiny = random_tiny(random, random.randint(3, 5))

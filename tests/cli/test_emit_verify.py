@@ -1,0 +1,143 @@
+"""`remat emit` and `remat verify` from end to end: onnxruntime is the witness."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from remat_cli.runtime import session
+from tests.cli.running import Command
+
+
+@pytest.fixture
+def unet(data: Path, tmp_path: Path, remat: Command) -> Path:
+    """A model with workspace and recomputation, and its plan."""
+    model = tmp_path / "unet.onnx"
+    shutil.copy(data / "torch_unet_convt.onnx", model)
+    ran = remat("solve", model, "--budget", "85%", "--time-limit", "5s", "-q")
+    assert ran.code == 0, ran.err
+    return tmp_path / "unet.plan.json"
+
+
+def _rewrite(path: Path, change: Any) -> None:
+    model = onnx.load(path)
+    change(model)
+    onnx.save(model, path)
+
+
+def test_a_plan_is_kept(unet: Path, remat: Command) -> None:
+    ran = remat("emit", unet, "--json")
+    assert ran.code == 0, ran.err
+    emitted = ran.object
+    assert emitted["clones"] > 0
+    onnx.checker.check_model(emitted["model"], full_check=True)
+    first = Path(emitted["model"]).read_bytes()
+    assert remat("emit", unet, "-q").out == ""
+    assert Path(emitted["model"]).read_bytes() == first
+    before, after = onnx.load(unet.parent / "unet.onnx"), onnx.load(emitted["model"])
+    assert [x.name for x in before.graph.input] == [x.name for x in after.graph.input]
+    assert [x.name for x in before.graph.output] == [x.name for x in after.graph.output]
+    assert before.opset_import == after.opset_import
+    assert {x.name for x in before.graph.initializer} <= {x.name for x in after.graph.initializer}
+    ran = remat("verify", unet, "--json", "--no-cap", "-o", unet.parent / "report.json")
+    found = ran.object
+    assert found["strict"]["differs"] == found["default"]["differs"] == []
+    assert found["strict"]["failed"] is None
+    assert found["default"]["after"]["first"] < found["default"]["before"]["first"]
+    assert found["strict"]["after"]["first"] < found["strict"]["before"]["first"]
+    assert (unet.parent / "report.json").is_file()
+
+
+def test_the_strict_peak_is_the_predicted_one(data: Path, tmp_path: Path, remat: Command) -> None:
+    """A network without workspace, so that estimated costs are enough: to the byte, and under a hard cap there."""
+    model = tmp_path / "gpt2.onnx"
+    shutil.copy(data / "torch_gpt2_eager.onnx", model)
+    assert remat("solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
+    plan = tmp_path / "gpt2.plan.json"
+    found = remat("verify", plan, "--json", "--seed", 3).object
+    assert found["strict"]["after"]["first"] == found["predicted"]["strict"]
+    assert found["capped"]["rewritten"] is None
+    assert found["default"]["after"]["first"] < 1.02 * found["predicted"]["default"]
+
+
+def test_a_tampered_model_is_found_out(unet: Path, remat: Command) -> None:
+    path = Path(remat("emit", unet, "--json").object["model"])
+
+    def tamper(model: onnx.ModelProto) -> None:
+        weight = next(t for t in model.graph.initializer if t.data_type == onnx.TensorProto.FLOAT and len(t.dims) > 0)
+        weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight) + np.float32(1), weight.name))
+        scale = next(node for node in model.graph.node if node.op_type == "Relu")
+        scale.op_type = "Sigmoid"
+
+    _rewrite(path, tamper)
+    ran = remat("verify", unet, "--no-cap")
+    assert ran.code == 6
+    assert "is not the same" in ran.err
+    assert "elements differ, by" in ran.err
+
+
+def test_what_is_not_the_plans_is_refused(unet: Path, remat: Command) -> None:
+    path = Path(remat("emit", unet, "--json").object["model"])
+    _rewrite(path, lambda model: model.metadata_props.pop())
+    _rewrite(path, lambda model: model.ClearField("metadata_props"))
+    ran = remat("verify", unet)
+    assert ran.code == 3
+    assert "run 'remat emit" in ran.err
+    _rewrite(
+        unet.parent / "unet.onnx",
+        lambda model: model.graph.node[0].output.reverse() or setattr(model, "doc_string", "x"),
+    )
+    ran = remat("emit", unet)
+    assert ran.code == 3
+    assert "has changed" in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_models_that_no_kernel_runs_are_emitted_all_the_same(data: Path, tmp_path: Path, remat: Command) -> None:
+    model = tmp_path / "m.onnx"
+    shutil.copy(data / "ort_mlp.onnx", model)
+    assert remat("solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
+    assert remat("emit", tmp_path / "m.plan.json", "-q").code == 0
+    ran = remat("verify", tmp_path / "m.plan.json")
+    assert ran.code == 3
+    assert "no kernel for op" in ran.err
+
+
+def test_external_data_goes_along_unread(data: Path, tmp_path: Path, remat: Command) -> None:
+    """Written elsewhere, the model finds its tensors; and a session with a cap of the library runs it."""
+    model = tmp_path / "in" / "m.onnx"
+    model.parent.mkdir()
+    proto = onnx.load(data / "torch_cnn.onnx")
+    onnx.save(proto, model, save_as_external_data=True, location="m.data", size_threshold=1024)
+    assert remat("solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
+    (tmp_path / "out").mkdir()
+    target = tmp_path / "out" / "r.onnx"
+    assert remat("emit", tmp_path / "in" / "m.plan.json", "-o", target, "-q").code == 0
+    assert (tmp_path / "out" / "m.data").samefile(tmp_path / "in" / "m.data")
+    assert target.stat().st_size < 200_000
+    assert session(target).get_outputs()
+    ran = remat("verify", tmp_path / "in" / "m.plan.json", "--model", target, "--no-cap", "--json").object
+    assert ran["strict"]["differs"] == []
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "m.data").write_bytes(b"something else")
+    ran = remat("emit", tmp_path / "in" / "m.plan.json", "-o", tmp_path / "other" / "r.onnx")
+    assert ran.code == 3
+    assert "in the way" in ran.err
+
+
+def test_feeds_of_ones_own(data: Path, tmp_path: Path, remat: Command) -> None:
+    model = tmp_path / "m.onnx"
+    shutil.copy(data / "torch_mlp.onnx", model)
+    assert remat("solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
+    np.savez(tmp_path / "f.npz", x0=np.zeros(3))
+    ran = remat("verify", tmp_path / "m.plan.json", "--feeds", tmp_path / "f.npz")
+    assert ran.code == 3
+    assert "no array for input" in ran.err
+    (tmp_path / "g.npz").write_bytes(b"not a zip")
+    assert remat("verify", tmp_path / "m.plan.json", "--feeds", tmp_path / "g.npz").code == 3

@@ -1,0 +1,37 @@
+"""What CPU kernels allocate, by formula, against what they were seen to allocate."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiles import device as devices
+from profiles.kernels import scratch
+from profiles.workspace import Bench
+from tests.profiles.making import floats, signature, truth, whole
+
+PAD = {"pads": [1, 1, 1, 1]}
+ROWS = [
+    signature("Conv", [floats(2, 3, 32, 32), floats(8, 3, 3, 3)], [floats(2, 8, 32, 32)], **PAD),
+    signature("Conv", [floats(2, 16, 32, 32), floats(8, 16, 1, 1)], [floats(2, 8, 32, 32)]),
+    signature("Conv", [floats(3, 4, 32, 32), floats(16, 4, 32, 32)], [floats(3, 16, 3, 3)], **PAD),
+    signature("Conv", [floats(3, 64, 8, 8), floats(128, 64, 3, 3)], [floats(3, 128, 8, 8)], **PAD),
+    signature("ConvTranspose", [floats(2, 32, 8, 8), floats(32, 16, 3, 3)], [floats(2, 16, 8, 8)], **PAD),
+    signature("Where", [truth(4, 32, 16, 16), floats(), floats(4, 32, 16, 16)], [floats(4, 32, 16, 16)]),
+    signature("Where", [truth(1, 32, 1), floats(), floats(1, 32, 128)], [floats(1, 32, 128)]),
+    signature("Where", [truth(64), whole(64), whole()], [whole(64)]),
+    signature("LogSoftmax", [floats(2, 5, 32, 32)], [floats(2, 5, 32, 32)], axis=1),
+    signature("Softmax", [floats(2, 5, 32)], [floats(2, 5, 32)], axis=-1),
+    signature("Add", [floats(64), floats(64)], [floats(64)]),
+    signature("MatMul", [floats(64, 64), floats(64, 64)], [floats(64, 64)]),
+]
+
+
+@pytest.mark.parametrize("made", ROWS, ids=str)
+def test_formulas_are_the_kernels(made, bench):
+    assert scratch(made) == bench.workspace(made)
+
+
+@pytest.fixture(scope="module")
+def bench():
+    with Bench(devices.find("cpu", 2)) as found:
+        yield found

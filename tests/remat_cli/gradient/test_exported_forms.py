@@ -1,0 +1,114 @@
+"""Forms that exporters write and rules once missed, each against the forward model's own slope in ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from remat_cli.gradient.training import Options, training_graph
+
+RANDOM = np.random.default_rng(0)
+LABELS = np.array([0, 2, 1, 2])
+
+
+def normal(*shape: int) -> np.ndarray:
+    return RANDOM.standard_normal(shape, np.float32)
+
+
+# op, float inputs that are trained and integer ones that are not, attributes
+FORMS: list[tuple[str, list[np.ndarray], dict[str, object]]] = [
+    ("ConvTranspose", [normal(2, 3, 5, 5), normal(3, 4, 3, 3)], {"strides": [2, 2], "auto_pad": "SAME_UPPER"}),
+    ("ConvTranspose", [normal(2, 3, 5, 5), normal(3, 4, 3, 3)], {"strides": [2, 2], "auto_pad": "SAME_LOWER"}),
+    ("ConvTranspose", [normal(2, 3, 5, 5), normal(3, 4, 3, 3)], {"strides": [2, 2], "output_shape": [10, 10]}),
+    (
+        "ConvTranspose",
+        [normal(1, 4, 4, 4), normal(4, 1, 4, 3)],
+        {"output_shape": [8, 9], "strides": [2, 2], "group": 2},
+    ),
+    ("Gather", [normal(5, 3), np.array([0, 3, 3], np.int32)], {}),
+    ("NegativeLogLikelihoodLoss", [normal(4, 3), LABELS], {}),
+    ("NegativeLogLikelihoodLoss", [normal(4, 3), LABELS], {"ignore_index": 2, "reduction": "sum"}),
+    ("NegativeLogLikelihoodLoss", [normal(2, 3, 4), RANDOM.integers(0, 3, (2, 4))], {"reduction": "none"}),
+]
+
+
+@pytest.mark.parametrize("op, inputs, attributes", FORMS, ids=lambda value: value if isinstance(value, str) else "")
+def test_gradients_are_the_slopes(op: str, inputs: list[np.ndarray], attributes: dict[str, object]) -> None:
+    names = [f"x{index}" for index in range(len(inputs))]
+    node = helper.make_node(op, names, ["y"], name="node", **attributes)
+    forward = session(model([node], names, inputs, [], "y"))
+    trained = {name: array for name, array in zip(names, inputs) if array.dtype == np.float32}
+    feeds = dict(zip(names, inputs))
+    share = normal(*forward.run(["y"], feeds)[0].shape)
+    scalar = [
+        node,
+        helper.make_node("Mul", ["y", "share"], ["shared"]),
+        helper.make_node("ReduceSum", ["shared"], ["total"], keepdims=0),
+    ]
+    stored = model(scalar, [], [], [*zip(names, inputs), ("share", share)], "total")
+    gradients = run(training_graph(stored, Options(loss="total", wrt=list(trained))), trained)
+    for name, array in trained.items():
+        direction = normal(*array.shape)
+        ends = [forward.run(["y"], feeds | {name: array + step * direction})[0] for step in np.float32([-0.01, 0.01])]
+        slope = ((ends[1] - ends[0]).astype(np.float64) * share).sum() / 0.02
+        assert slope == pytest.approx((gradients[f"{name}_grad"] * direction).sum(), rel=1e-2, abs=1e-2)
+
+
+def test_what_has_no_gradient_stays_a_constant() -> None:
+    """As PyTorch's Softplus, which compares with a stored threshold."""
+    nodes = [
+        helper.make_node("Greater", ["x", "threshold"], ["large"]),
+        helper.make_node("Softplus", ["x"], ["soft"]),
+        helper.make_node("Where", ["large", "x", "soft"], ["y"]),
+        helper.make_node("ReduceSum", ["y"], ["total"], keepdims=0),
+    ]
+    stored = model(nodes, [], [], [("x", normal(3)), ("threshold", np.float32([20.0]))], "total")
+    made = training_graph(stored, Options(loss="total"))
+    assert [info.name for info in made.graph.input] == ["x"]
+    (gradient,) = [run(made, {"x": np.float32([-30, 0, 30])})["x_grad"]]
+    np.testing.assert_allclose(gradient, [0, 0.5, 1], atol=1e-6)
+
+
+def test_numbers_lifted_by_pytorchs_exporter_are_not_trained() -> None:
+    nodes = [
+        helper.make_node("Mul", ["weight", "val_0"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "buffer"], ["moved"]),
+        helper.make_node("ReduceSum", ["moved"], ["total"], keepdims=0),
+    ]
+    values = [("weight", normal(3)), ("val_0", np.array(0.5, np.float32)), ("buffer", normal(3))]
+    plain = model(nodes, [], [], values, "total")
+    marked = onnx.ModelProto()
+    marked.CopyFrom(plain)
+    for name, kind in (("weight", "PARAMETER"), ("buffer", "BUFFER")):
+        info = helper.make_tensor_value_info(name, TensorProto.FLOAT, [3])
+        info.metadata_props.add(key="pkg.torch.export.graph_signature.InputSpec.kind", value=kind)
+        marked.graph.value_info.append(info)
+    trained = [[i.name for i in training_graph(m, Options(loss="total")).graph.input] for m in (plain, marked)]
+    assert trained == [["weight", "val_0", "buffer"], ["weight"]]
+
+
+def model(
+    nodes: list[onnx.NodeProto],
+    names: list[str],
+    inputs: list[np.ndarray],
+    stored: list[tuple[str, np.ndarray]],
+    output: str,
+) -> onnx.ModelProto:
+    kinds = [helper.np_dtype_to_tensor_dtype(array.dtype) for array in inputs]
+    given = [helper.make_tensor_value_info(name, kind, a.shape) for name, kind, a in zip(names, kinds, inputs)]
+    initializers = [numpy_helper.from_array(array, name) for name, array in stored]
+    made = helper.make_tensor_value_info(output, TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "forms", given, [made], initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+def session(made: onnx.ModelProto) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def run(made: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    running = session(made)
+    return dict(zip([output.name for output in running.get_outputs()], running.run(None, feeds)))

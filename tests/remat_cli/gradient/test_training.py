@@ -1,0 +1,286 @@
+"""The training graph's convention: what goes in, what comes out, and that a step is what the formulas say."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+from remat_cli.errors import BadInput
+from remat_cli.gradient.optimizers import Hyper
+from remat_cli.gradient.prepare import Binding
+from remat_cli.gradient.training import Options, training_graph
+from tests.remat_cli.gradient.nets import model, normalized, perceptron, run, stored, weight
+from tests.remat_cli.gradient.rows import ROWS, as_model
+
+DATA = np.random.default_rng(5).standard_normal((4, 3)).astype(np.float32)
+LABELS = np.array([0, 3, 1, 1])
+FEED = {**stored(perceptron()), "x": DATA, "labels": LABELS}
+
+
+def _names(values: object) -> list[str]:
+    return [value.name for value in values]  # type: ignore[attr-defined]
+
+
+def _loss(logits: np.ndarray, labels: np.ndarray) -> float:
+    """Cross-entropy as its definition has it; label -100 does not count."""
+    kept = labels != -100
+    rows = logits.reshape(-1, logits.shape[-1])[kept.reshape(-1)].astype(np.float64)
+    chosen = rows[np.arange(len(rows)), labels[kept]]
+    return float((np.log(np.exp(rows).sum(1)) - chosen).mean())
+
+
+def _slope(forward: onnx.ModelProto, feed: dict[str, np.ndarray], name: str, found: np.ndarray) -> tuple[float, float]:
+    """Along a random direction: the gradient's word, and a central difference of the forward model in float64."""
+    wide = {key: value.astype(np.float64) for key, value in feed.items() if value.dtype == np.float32}
+    twin = onnx.ModelProto()
+    twin.CopyFrom(forward)
+    for tensor in twin.graph.initializer:
+        tensor.CopyFrom(onnx.numpy_helper.from_array(wide[tensor.name], tensor.name))
+    del twin.graph.value_info[:]
+    names = {value.name for value in twin.graph.input}
+    twin.graph.input.extend(
+        helper.make_tensor_value_info(key, TensorProto.DOUBLE, wide[key].shape) for key in wide if key not in names
+    )
+    del twin.graph.initializer[:]
+    direction = np.random.default_rng(1).standard_normal(found.shape)
+    evaluator = ReferenceEvaluator(twin)
+    ends = []
+    for sign in (1, -1):
+        moved = {**wide, name: wide[name] + sign * 1e-6 * direction}
+        ends.append(_loss(evaluator.run(None, {key: moved[key] for key in moved})[0], feed["labels"]))
+    return float((found * direction).sum()), (ends[0] - ends[1]) / 2e-6
+
+
+def test_inputs_and_outputs_follow_the_convention() -> None:
+    training = training_graph(perceptron(), Options())
+    assert _names(training.graph.input) == ["x", "labels", "w1", "b1", "w2"]
+    assert _names(training.graph.output) == ["loss", "w1_grad", "b1_grad", "w2_grad"]
+    assert not any(node.op_type == "Identity" for node in training.graph.node)
+    owners = {"first", "bend", "second", "loss"}
+    assert {node.name.split("/")[0] for node in training.graph.node} == owners
+    onnx.checker.check_model(training, full_check=True)
+
+
+@pytest.mark.parametrize("labels", [LABELS, np.array([0, -100, 2, -100])])
+def test_gradients_of_cross_entropy(labels: np.ndarray) -> None:
+    feed = {**FEED, "labels": labels}
+    found = run(training_graph(perceptron(), Options()), feed)
+    for name in ("w1", "b1", "w2"):
+        said, measured = _slope(perceptron(), feed, name, found[f"{name}_grad"])
+        assert said == pytest.approx(measured, abs=1e-5)
+
+
+def test_gradients_through_batch_normalization_in_training() -> None:
+    forward = normalized()
+    x = np.random.default_rng(5).standard_normal((4, 3, 6, 5)).astype(np.float32)
+    feed = {**stored(forward), "x": x, "labels": LABELS}
+    training = training_graph(forward, Options())
+    assert not any(
+        node.op_type == "BatchNormalization" and node.attribute[-1].name == "training_mode"
+        for node in training.graph.node
+    )
+    assert _names(training.graph.output)[-2:] == ["mean_new", "var_new"]
+    found = run(training, feed)
+    for name in ("k", "scale", "bias", "w"):
+        said, measured = _slope(forward, feed, name, found[f"{name}_grad"])
+        assert said == pytest.approx(measured, abs=2e-5)
+    expected = ReferenceEvaluator(_with_outputs(forward, ["mean_out", "var_out"])).run(None, {"x": x})
+    np.testing.assert_allclose(found["mean_new"], expected[0], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found["var_new"], expected[1], rtol=1e-4, atol=1e-6)
+
+
+def _with_outputs(forward: onnx.ModelProto, names: list[str]) -> onnx.ModelProto:
+    del forward.graph.output[:]
+    forward.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names)
+    return forward
+
+
+def test_inference_batch_normalization_is_refused_unless_meant() -> None:
+    with pytest.raises(BadInput, match=r"inference mode.*--freeze-bn"):
+        training_graph(normalized(training=0), Options())
+    training = training_graph(normalized(training=0), Options(freeze_bn=True))
+    assert "mean_new" not in _names(training.graph.output)
+
+
+def test_mean_square_and_own_loss() -> None:
+    target = np.ones((4, 4), np.float32)
+    found = run(training_graph(perceptron(), Options(loss="mse")), {**FEED, "target": target})
+    y = ReferenceEvaluator(perceptron()).run(None, {"x": DATA})[0]
+    a = np.tanh(DATA @ FEED["w1"].T + FEED["b1"])
+    np.testing.assert_allclose(found["loss"], ((y - target) ** 2).mean(), rtol=1e-5)
+    np.testing.assert_allclose(found["w2_grad"], a.T @ (y - target) / 8, rtol=1e-4, atol=1e-6)
+    forward = perceptron()
+    forward.graph.node.append(helper.make_node("ReduceMean", ["y"], ["score"], keepdims=0, name="score"))
+    own = run(training_graph(forward, Options(loss="score")), FEED)
+    np.testing.assert_allclose(own["w2_grad"], np.repeat(a.sum(0)[:, None] / 16, 4, 1), rtol=1e-4, atol=1e-6)
+
+
+def test_only_what_is_asked_for() -> None:
+    training = training_graph(perceptron(), Options(wrt=["w2"]))
+    assert _names(training.graph.output) == ["loss", "w2_grad"]
+    assert _names(training.graph.input) == ["x", "labels", "w2"]
+    assert "bend" not in {node.name.split("/")[0] for node in training.graph.node if "/grad/" in node.name}
+
+
+def _expected(optimizer: str, p: np.ndarray, g: np.ndarray, h: Hyper) -> np.ndarray:
+    """Two steps from a state of zeros, as PyTorch's documentation writes them."""
+    p, m, v = p.astype(np.float64), 0.0, 0.0
+    for t in (1, 2):
+        if optimizer in ("sgd", "momentum"):
+            m = (h.momentum * m if optimizer == "momentum" else 0.0) + g
+            p = p - h.rate * m
+            continue
+        if optimizer == "adamw":
+            p = p * (1 - h.rate * h.decay)
+        m, v = h.beta1 * m + (1 - h.beta1) * g, h.beta2 * v + (1 - h.beta2) * g * g
+        p = p - h.rate * (m / (1 - h.beta1**t)) / (np.sqrt(v / (1 - h.beta2**t)) + h.epsilon)
+    return p
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
+def test_optimizers_step_as_their_formulas_do(optimizer: str) -> None:
+    """On a loss with constant gradients, so that both steps have the same."""
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["y"], name="mul"),
+        helper.make_node("ReduceSum", ["y"], ["l"], keepdims=0),
+    ]
+    forward = model(nodes, {"x": [3]}, "l", {"w": weight(1, 3)})
+    x = np.array([0.5, -1.0, 2.0], np.float32)
+    training = training_graph(forward, Options(loss="l", optimizer=optimizer))
+    assert not any(name.endswith("_grad") for name in _names(training.graph.output))
+    state = {
+        value.name: np.zeros([d.dim_value for d in value.type.tensor_type.shape.dim], np.float32)
+        for value in training.graph.input
+    }
+    state |= {"x": x, "w": weight(1, 3), "learning_rate": np.float32(0.01)}
+    for _ in range(2):
+        outputs = run(training, state)
+        state |= {name.removesuffix("_new"): value for name, value in outputs.items() if name.endswith("_new")}
+    np.testing.assert_allclose(state["w"], _expected(optimizer, weight(1, 3), x, Hyper()), rtol=1e-5)
+
+
+def test_dropout_keeps_its_mask() -> None:
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["h"], name="mul"),
+        helper.make_node("Dropout", ["h", "ratio", "yes"], ["d"], name="drop"),
+        helper.make_node("ReduceSum", ["d"], ["l"], keepdims=0, name="sum"),
+    ]
+    weights = {"w": weight(1, 50), "ratio": np.float32(0.25), "yes": np.array(True)}
+    training = training_graph(model(nodes, {"x": [50]}, "l", weights), Options(loss="l"))
+    (drop,) = (node for node in training.graph.node if node.op_type == "Dropout")
+    assert any(attribute.name == "seed" for attribute in drop.attribute)
+    x = np.random.default_rng(0).standard_normal(50).astype(np.float32)
+    found = run(training, {"x": x, "w": weights["w"]})
+    shares = found["w_grad"] / x
+    assert set(np.round(shares, 4)) == {0.0, np.float32(1.3333)}
+    np.testing.assert_allclose((found["w_grad"] * weights["w"]).sum(), found["loss"], rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [TensorProto.FLOAT16, TensorProto.BFLOAT16])
+def test_half_types_keep_their_type(dtype: int) -> None:
+    kind = helper.tensor_dtype_to_np_dtype(dtype)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"], name="mul"),
+        helper.make_node("LayerNormalization", ["h", "s", "b"], ["n"], name="ln"),
+        helper.make_node("Gelu", ["n"], ["a"], name="gelu"),
+        helper.make_node("Softmax", ["a"], ["y"], name="soft"),
+    ]
+    weights = {"w": weight(1, 3, 4).astype(kind), "s": weight(2, 4).astype(kind), "b": weight(3, 4).astype(kind)}
+    training = training_graph(model(nodes, {"x": [4, 3]}, "y", weights, dtype=dtype), Options())
+    onnx.checker.check_model(training, full_check=True)
+    assert {value.type.tensor_type.elem_type for value in training.graph.output} == {dtype}
+
+
+@pytest.mark.parametrize("dtype", [TensorProto.FLOAT16, TensorProto.BFLOAT16])
+def test_every_rule_keeps_half_types(dtype: int) -> None:
+    """No constant or cast of another type creeps in: the checker refuses mixed types."""
+    for row in ROWS:
+        forward = as_model(row, helper.tensor_dtype_to_np_dtype(dtype))
+        if not _is_valid(forward):
+            continue  # the op is not defined on this type
+        trained = _names(forward.graph.input)
+        training = training_graph(forward, Options(loss="loss", wrt=trained, freeze_bn=True))
+        onnx.checker.check_model(training, full_check=True)
+
+
+def _is_valid(forward: onnx.ModelProto) -> bool:
+    try:
+        onnx.checker.check_model(forward, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+        return False
+    return True
+
+
+def test_half_gradients_have_the_values_of_full_ones() -> None:
+    half = {name: value.astype(np.float16) for name, value in stored(perceptron()).items()}
+    forward = model(perceptron().graph.node, {"x": [4, 3]}, "y", half, dtype=TensorProto.FLOAT16)
+    training = training_graph(forward, Options())
+    feed = {**half, "x": DATA.astype(np.float16), "labels": LABELS}
+    found = dict(zip(_names(training.graph.output), ReferenceEvaluator(training).run(None, feed)))
+    expected = run(training_graph(perceptron(), Options()), FEED)
+    for name, value in expected.items():
+        assert found[name].dtype == np.float16
+        np.testing.assert_allclose(found[name], value, atol=5e-3)
+
+
+def test_symbolic_dimensions_are_bound_or_refused() -> None:
+    training = training_graph(perceptron("batch"), Options(binding=Binding(batch=2)))
+    assert [d.dim_value for d in training.graph.input[1].type.tensor_type.shape.dim] == [2]
+    same = training_graph(perceptron("batch"), Options(binding=Binding(shapes={"x": [2, 3]})))
+    assert same.graph.node == training.graph.node
+    with pytest.raises(BadInput, match=r"dimension 0 .batch. of input 'x' is not static"):
+        training_graph(perceptron("batch"), Options())
+    with pytest.raises(BadInput, match="fixed size 4 in dimension 0"):
+        training_graph(perceptron(4), Options(binding=Binding(batch=2)))
+
+
+def test_bad_input_is_refused_in_one_line() -> None:
+    odd = perceptron()
+    odd.graph.node[1].op_type = "Det"
+    ragged = [
+        (perceptron(), Options(loss="hinge"), "computes no .hinge.; its outputs are: y; losses"),
+        (perceptron(), Options(loss="y"), "not a scalar"),
+        (perceptron(), Options(wrt=["nothing"]), "--wrt nothing"),
+        (perceptron(), Options(class_axis=3), "cross-entropy needs logits"),
+        (perceptron(), Options(binding=Binding(shapes={"z": [1]})), "no input of that name"),
+    ]
+    for forward, options, words in ragged:
+        with pytest.raises(BadInput, match=words) as caught:
+            training_graph(forward, options)
+        assert "\n" not in str(caught.value)
+
+
+def test_an_op_without_a_rule_is_named_unless_off_the_path() -> None:
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["h"], name="mul"),
+        helper.make_node("Det", ["h"], ["d"], name="volume"),
+        helper.make_node("ReduceSum", ["h"], ["s"], keepdims=0, name="sum"),
+    ]
+    forward = model(nodes, {"x": [3, 3]}, "d", {"w": weight(1, 3, 3)})
+    with pytest.raises(BadInput, match=r"no gradient rule for Det .node 'volume'.; rules exist for: Abs"):
+        training_graph(forward, Options(loss="d"))
+    assert training_graph(forward, Options(loss="s")).graph.output[1].name == "w_grad"
+
+
+def test_integers_and_control_flow_are_refused() -> None:
+    picked = [
+        helper.make_node("Gather", ["w", "n"], ["y"], name="pick"),
+        helper.make_node("ReduceSum", ["y"], ["l"], keepdims=0),
+    ]
+    forward = model(picked, {}, "l", {"w": weight(1, 3, 2), "n": np.array([0, 2])})
+    with pytest.raises(BadInput, match="'n' is INT64: only float"):
+        training_graph(forward, Options(loss="l", wrt=["n"]))
+    branch = helper.make_graph(
+        [helper.make_node("Neg", ["w"], ["o"])], "b", [], [helper.make_tensor_value_info("o", 1, [3])]
+    )
+    nodes = [
+        helper.make_node("If", ["flag"], ["v"], name="choose", then_branch=branch, else_branch=branch),
+        helper.make_node("ReduceSum", ["v"], ["l"], keepdims=0),
+    ]
+    forward = model(nodes, {}, "l", {"w": weight(1, 3)})
+    forward.graph.input.append(helper.make_tensor_value_info("flag", TensorProto.BOOL, []))
+    with pytest.raises(BadInput, match="If node 'choose': control flow"):
+        training_graph(forward, Options(loss="l"))
