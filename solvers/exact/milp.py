@@ -35,7 +35,7 @@ from solvers.problem import Limits, Node, Problem, Progress, Result, Status
 _CLASS = "the bound covers every schedule that first computes the ops in the model's order"
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
 _ADDED = 4  # boundaries in a round
-_MOVES = 4_000_000  # of annealing in one go, times nodes
+_MOVES = 20_000_000  # of annealing in one go, times nodes
 _TREE = 300  # nodes of SCIP's search tree at first, for a program of _COLUMNS columns
 _COLUMNS = 2000
 _IDLE = 12  # goes of annealing without success before giving up
@@ -239,20 +239,14 @@ def first_boundaries(memory: Ints, budget: int) -> list[int]:
 
 
 def over_budget(memory: Ints, order: Ints, budget: int, taus: Sequence[int]) -> list[int]:
-    """Stages at which an order does not fit and no boundary stands: worst first, but well apart."""
+    """Stages at which an order does not fit and no boundary stands: the worst two, then such as lie well apart."""
     _, first = np.unique(order, return_index=True)
     worst = [(int(memory[step]), stage) for stage, step in enumerate(first) if memory[step] > budget]
-    open_ = [stage for _, stage in sorted(worst, reverse=True) if stage not in taus]
-    found: list[int] = []
-    apart = len(first) // 20
-    while open_ and len(found) < _ADDED:
-        far = [stage for stage in open_ if all(abs(stage - other) > apart for other in (*taus, *found))]
-        if far:
-            found.append(far[0])
-        elif apart:
-            apart //= 2
-        else:
-            break
+    stages = [stage for _, stage in sorted(worst, reverse=True) if stage not in taus]
+    found = stages[: _ADDED // 2]
+    for stage in stages:
+        if len(found) < _ADDED and all(abs(stage - other) > len(first) // 20 for other in (*taus, *found)):
+            found.append(stage)
     return found
 
 
