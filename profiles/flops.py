@@ -89,17 +89,17 @@ def _conv_transpose(signature: Signature) -> int:
     return 2 * _in(signature, 0).count * math.prod(weight[1:]) + bias
 
 
-def _conv_grad(signature: Signature) -> int:
-    """Inputs dY, X, W: as much as the convolution for each of dX and dW asked for, and a sum for dB."""
-    dy, weight = _in(signature, 0), _in(signature, 2).shape
-    asked = [len(signature.outputs) > place and signature.outputs[place] is not None for place in range(3)]
-    return 2 * dy.count * math.prod(weight[1:]) * (asked[0] + asked[1]) + (dy.count if asked[2] else 0)
+def _conv_grad(met: int) -> Count:
+    """Inputs dY, X, W: a convolution for each of dX and dW asked for, in which each element at `met` meets the weights
+    that it met forward; and a sum for dB."""
 
+    def count(signature: Signature) -> int:
+        dy, weight = _in(signature, 0), _in(signature, 2).shape
+        asked = [len(signature.outputs) > place and signature.outputs[place] is not None for place in range(3)]
+        products = 2 * _in(signature, met).count * math.prod(weight[1:])
+        return products * (asked[0] + asked[1]) + (dy.count if asked[2] else 0)
 
-def _conv_transpose_grad(signature: Signature) -> int:
-    x, weight = _in(signature, 1), _in(signature, 2).shape
-    asked = [len(signature.outputs) > place and signature.outputs[place] is not None for place in range(3)]
-    return 2 * x.count * math.prod(weight[1:]) * (asked[0] + asked[1]) + (_in(signature, 0).count if asked[2] else 0)
+    return count
 
 
 def _matmul(signature: Signature) -> int:
@@ -222,20 +222,19 @@ def _lrn(signature: Signature) -> int:
     return _out(signature).count * (int(signature.options["size"]) + 4)
 
 
-def _softmax(signature: Signature) -> int:
-    """Maximum, subtraction, exponential, sum, division: per element 5, less the 2 per row that a reduction saves."""
-    x = _in(signature, 0)
-    axis = int(signature.options.get("axis", -1 if signature.opset >= 13 else 1))
-    length = x.shape[axis] if signature.opset >= 13 else math.prod(x.shape[axis:])
-    return 5 * x.count - 2 * (x.count // max(1, length))
+def _softmax(per_row: int) -> Count:
+    """Maximum, subtraction, exponential, sum and a division or subtraction: 5 per element, and so many per row.
 
+    The two reductions save 2 per row; a logarithm costs 1.
+    """
 
-def _log_softmax(signature: Signature) -> int:
-    """Maximum, two subtractions, exponential, sum; one logarithm a row: the row's saving becomes 1."""
-    x = _in(signature, 0)
-    axis = int(signature.options.get("axis", -1 if signature.opset >= 13 else 1))
-    length = x.shape[axis] if signature.opset >= 13 else math.prod(x.shape[axis:])
-    return 5 * x.count - x.count // max(1, length)
+    def count(signature: Signature) -> int:
+        x, newer = _in(signature, 0), signature.opset >= 13
+        axis = int(signature.options.get("axis", -1 if newer else 1))
+        length = x.shape[axis] if newer else math.prod(x.shape[axis:])
+        return 5 * x.count + per_row * (x.count // max(1, length))
+
+    return count
 
 
 def _cross_entropy(signature: Signature) -> int:
@@ -259,10 +258,6 @@ def _resize(signature: Signature) -> int:
     axes = sum(a != b for a, b in zip(x, y, strict=True))
     neighbours = {b"linear": 2, b"cubic": 4}.get(mode, 0) ** axes if mode != b"nearest" else 0
     return max(0, 2 * neighbours - 1) * _out(signature).count
-
-
-def _resize_grad(signature: Signature) -> int:
-    return 2 * 4 * _in(signature, 0).count
 
 
 def _updates(signature: Signature) -> int:
@@ -333,8 +328,8 @@ FORMULAS: dict[str, Count] = {
     "Conv": _conv,
     "FusedConv": _conv,
     "ConvTranspose": _conv_transpose,
-    "ConvGrad": _conv_grad,
-    "ConvTransposeGrad": _conv_transpose_grad,
+    "ConvGrad": _conv_grad(met=0),
+    "ConvTransposeGrad": _conv_grad(met=1),
     "MatMul": _matmul,
     "FusedMatMul": _matmul,
     "Gemm": _gemm,
@@ -345,12 +340,8 @@ FORMULAS: dict[str, Count] = {
     "MaxPoolGrad": _each_in(1, 0),  # one addition for each dY
     "AveragePoolGrad": _average_pool_grad,
     "GlobalAveragePool": _reduced(after=1),
-    "GlobalMaxPool": _reduced(after=0),
-    "ReduceSum": _reduced(after=0),
+    **dict.fromkeys(["GlobalMaxPool", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"], _reduced(after=0)),
     "ReduceMean": _reduced(after=1),
-    "ReduceMax": _reduced(after=0),
-    "ReduceMin": _reduced(after=0),
-    "ReduceProd": _reduced(after=0),
     "ReduceL1": _reduced(after=0, before=1),
     "ReduceL2": _reduced(after=1, before=1),
     "ReduceSumSquare": _reduced(after=0, before=1),
@@ -367,8 +358,8 @@ FORMULAS: dict[str, Count] = {
     "GroupNormalization": _channel_norm,
     "LRN": _lrn,
     "LpNormalization": _each(3),
-    "Softmax": _softmax,
-    "LogSoftmax": _log_softmax,
+    "Softmax": _softmax(per_row=-2),
+    "LogSoftmax": _softmax(per_row=-1),
     "SoftmaxGrad_13": _each(4),  # dY y, its row sum, the difference, times y
     "LogSoftmaxGrad_13": _each(4),
     "SoftmaxCrossEntropyLoss": _cross_entropy,
@@ -389,17 +380,13 @@ FORMULAS: dict[str, Count] = {
     "PRelu": _each(2),
     "ThresholdedRelu": _each(1),
     "Elu": _each(4),
-    "Selu": _each(5),
-    "Celu": _each(5),
     "HardSigmoid": _each(4),
-    "HardSwish": _each(5),
-    "Swish": _each(5),
-    "Mish": _each(5),
+    **dict.fromkeys(["Selu", "Celu", "HardSwish", "Swish", "Mish"], _each(5)),
     "Softplus": _each(3),
     "Softsign": _each(3),
     "Resize": _resize,
     "Upsample": _resize,
-    "ResizeGrad": _resize_grad,
+    "ResizeGrad": _each_in(8),  # four neighbours, a multiply-add each
     "ScatterElements": _updates,
     "ScatterND": _updates,
     "GatherGrad": _each_in(1, 2),

@@ -34,7 +34,7 @@ COVERED = 0.9  # a calibration serves another graph whose time lies this far in 
 
 @dataclass(frozen=True, slots=True)
 class Ops:
-    """A graph's ops by name; `free` names those that do no work: views of their input, ops without results."""
+    """A graph's ops by name; `free` names those that do no work to speak of, such as views of their input."""
 
     signatures: Mapping[str, Signature]
     free: frozenset[str] = frozenset()

@@ -6,7 +6,7 @@ Invariant: a model is written only for a plan that `simulate` finds legal for th
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from remat_cli.planfile import PlanFile, replay
 from remat_cli.report import table
 from remat_cli.rewrite import Rewritten, rewrite
 from remat_cli.rewrite.external import bring
+from remat_cli.rewrite.functions import DOMAIN, with_functions
 from remat_cli.runtime import CPP, PYTHON
 from remat_cli.subject import Subject
 from remat_cli.units import show_bytes
@@ -37,7 +38,7 @@ class Emitted:
     rewritten: Rewritten
 
 
-def emit(path: Path, output: Path | None) -> Emitted:
+def emit(path: Path, output: Path | None, functions: bool = False) -> Emitted:
     """Write the model of the plan at `path`."""
     plan, subject = load_planned(path)
     if subject.graph is None:
@@ -47,6 +48,8 @@ def emit(path: Path, output: Path | None) -> Emitted:
     if destination.resolve() == subject.path.resolve():
         raise BadInput(f"{destination} is the plan's own model; write the rewritten one elsewhere")
     found = rewrite(subject.graph, subject.problem, statements)
+    if functions:
+        found = replace(found, model=with_functions(subject.graph, found.model))
     _stamp(found.model, plan, path, found)
     bring(found.model, subject.path, destination)
     if found.model.ByteSize() > LARGEST:
@@ -80,6 +83,7 @@ def as_object(emitted: Emitted) -> dict[str, Any]:
         "clones": found.clones,
         "guards": found.guards,
         "anchors": found.anchors,
+        "functions": len(found.model.functions),
         "budget": plan.budget,
         "peak": {"strict": found.promise.strict, "default": found.promise.default},
         "baseline_peak": {"strict": found.baseline.strict, "default": found.baseline.default},
@@ -90,14 +94,16 @@ def as_object(emitted: Emitted) -> dict[str, Any]:
 def notes(emitted: Emitted) -> list[str]:
     promise, plan = emitted.rewritten.promise, emitted.plan
     said = []
+    if any(opset.domain == DOMAIN for opset in emitted.rewritten.model.opset_import):
+        said.append("onnxruntime writes the functions out in an order of its own: with them, the peak is not promised")
     if promise.strict is not None and promise.strict > plan.budget:
         over = promise.strict - plan.budget
         said.append(f"constants of guards and anchors take the strict peak {over} bytes over the budget")
     return said
 
 
-def run(path: Path, output: Path | None, as_json: bool, quiet: bool) -> None:
-    emitted = emit(path, output)
+def run(path: Path, output: Path | None, as_json: bool, quiet: bool, functions: bool = False) -> None:
+    emitted = emit(path, output, functions)
     if as_json:
         click.echo(json.dumps(as_object(emitted)))
         return

@@ -35,7 +35,7 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
     from remat_cli.signatures import ops_of
 
     costs = costs or _beside(model)
-    found = read_costs(costs) if costs else None
+    found = read_costs(costs, dims) if costs else None
     if found and not dims:
         dims = found.dims
     graph = ingest(model, dims)
@@ -89,10 +89,10 @@ def _beside(model: Path) -> Path | None:
     return path if path.is_file() else None
 
 
-def read_costs(path: Path) -> Costs:
-    """The cost file, or a BadInput that says what is wrong with it."""
+def read_costs(path: Path, dims: Mapping[str, int] | None = None) -> Costs:
+    """The cost file, at these dimensions, or a BadInput that says what is wrong with it."""
     try:
-        return load(path)
+        return load(path).for_dims(dims or {})
     except BadCosts as error:
         raise BadInput(str(error)) from error
 

@@ -40,6 +40,7 @@ SIZE = _Parsed("size", parse_budget)
 TIME = _Parsed("time", parse_seconds)
 SHARE = _Parsed("share", parse_share)
 DIM = _Parsed("name=size", _parse_dim)
+FUSION = click.Choice(["ideal", "runtime"])  # all neighbours that can be fused, or what onnxruntime fuses
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 output = click.option("-o", "--output", type=FILE, help="Where to write; by default beside the input.")

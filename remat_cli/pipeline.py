@@ -108,7 +108,8 @@ def answer(
         return ask(limits, reorder)
     first = ask(_half(limits), False)
     left = limits.seconds - first.seconds
-    if first.found or limits.stopped() or left < 1:
+    hopeless = (first.schedule.result.peak_bound or 0) > budget  # in any order of first computes
+    if first.found or limits.stopped() or left < 1 or hopeless:
         return replace(first, limits=limits)
     second = ask(replace(limits, seconds=left), True)
     return replace(second if second.found else _smaller(first, second), limits=limits)

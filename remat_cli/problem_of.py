@@ -31,8 +31,9 @@ def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str
     optional = {number[op.outputs[place]] for op in graph.ops for place in semantics.optional_outputs(op, opset)}
     outputs = tuple(number[name] for name in graph.outputs if name in number)
     fixed = _living_in_inputs(graph)
+    given = {name: (place, graph.values[name].bytes) for place, name in enumerate((*graph.inputs, *graph.weights))}
     problem = Problem(
-        nodes=tuple(_node(graph, op, number, costs[op.name], provider, fixed) for op in graph.ops),
+        nodes=tuple(_node(graph, op, number, costs[op.name], provider, fixed, given) for op in graph.ops),
         sizes=tuple(graph.values[name].bytes for name in values),
         outputs=outputs,
         resident=graph.resident,
@@ -56,7 +57,13 @@ def _living_in_inputs(graph: Graph) -> set[str]:
 
 
 def _node(
-    graph: Graph, op: Op, number: Mapping[str, int], cost: tuple[int, int], provider: str, fixed: set[str]
+    graph: Graph,
+    op: Op,
+    number: Mapping[str, int],
+    cost: tuple[int, int],
+    provider: str,
+    fixed: set[str],
+    given: Mapping[str, tuple[int, int]],
 ) -> Node:
     return Node(
         cost=cost[0],
@@ -68,6 +75,7 @@ def _node(
         overwrites=_pairs(op, number, _reusable(graph, op, semantics.overwrites(op, provider), fixed)),
         backward=op.backward,
         kind=semantics.kind(op),
+        takes=tuple(given[name] for name in op.reads if name in given),
     )
 
 

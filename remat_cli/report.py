@@ -74,12 +74,15 @@ def _proof(answer: Answer) -> str:
     return words + f"; budget {show_bytes(answer.budget)}"
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Columns side by side: the first to the left, numbers to the right."""
+def table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+    """Columns side by side: words to the left, numbers to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        cells = [
+            cell.ljust(width) if column in left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 

@@ -171,6 +171,12 @@ POINTWISE = {
     *("Sub", "Sum", "Swish", "Tan", "Tanh", "TanhGrad", "ThresholdedRelu", "Where", "Xor"),
 }
 
+# Elements taken from elsewhere, unchanged: a fusing compiler lets the reader do it, as PyTorch's does with indexing.
+MOVES = {
+    *("ConstantOfShape", "DepthToSpace", "EyeLike", "Gather", "GatherElements", "GatherND", "OneHot", "Pad", "Range"),
+    *("Shape", "Size", "Slice", "SpaceToDepth", "Split", "SplitTraining", "Tile", "Transpose", "Trilu"),
+}
+
 CONCATS = {"Concat", "ConcatTraining"}
 
 
@@ -246,7 +252,7 @@ REDUCES = {
 
 KINDS: tuple[tuple[Kind, Iterable[str]], ...] = (
     (Kind.VIEW, VIEWS),
-    (Kind.POINTWISE, POINTWISE),
+    (Kind.POINTWISE, POINTWISE | MOVES),
     (Kind.REDUCTION, REDUCTIONS | REDUCES),
     (Kind.CONCAT, CONCATS),
     (Kind.COMPUTE, COMPUTE),

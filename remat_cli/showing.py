@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,17 @@ from remat_cli.planfile import PlanFile, replay
 from remat_cli.report import before_and_after, table
 from remat_cli.subject import Subject
 from remat_cli.units import show_bytes, show_time
+from solvers.mincut.traffic import Traffic, traffic_of
 from solvers.plan import Plan
 from solvers.simulate import Outcome
 
 
-def run(path: Path, statements: bool, plot: Path | None, as_json: bool) -> None:
+def run(path: Path, statements: bool, plot: Path | None, as_json: bool, fusion: str = "ideal") -> None:
     recorded, subject = load_planned(path)
+    if fusion == "runtime":
+        from remat_cli.fusing import as_fused
+
+        subject = as_fused(subject)
     plan, after = replay(recorded, subject.problem, subject.nodes, subject.values)
     before = subject.before()
     if plot:
@@ -30,11 +36,11 @@ def run(path: Path, statements: bool, plot: Path | None, as_json: bool) -> None:
 
         draw_memory(plot, before, after, recorded.budget)
     if as_json:
-        click.echo(json.dumps(_object(recorded, subject, plan, before, after, statements)))
+        click.echo(json.dumps(_object(recorded, subject, plan, before, after, statements, fusion)))
     elif statements:
         click.echo("\n".join(_spell(entry) for entry in recorded.program))
     else:
-        click.echo(_summary(recorded, subject, plan, before, after))
+        click.echo(_summary(recorded, subject, plan, before, after, fusion))
     if plot and not as_json:
         click.echo(f"wrote {plot}")
 
@@ -48,7 +54,7 @@ def again(subject: Subject, plan: Plan) -> list[tuple[str, int, int]]:
 
 
 def _object(
-    recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, after: Outcome, statements: bool
+    recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, after: Outcome, statements: bool, fusion: str
 ) -> dict[str, Any]:
     found: dict[str, Any] = {
         "model": str(recorded.model.path),
@@ -65,12 +71,16 @@ def _object(
         "recomputed": [{"node": name, "times": times, "cost": cost} for name, times, cost in again(subject, plan)],
         "notes": list(recorded.notes),
     }
+    if subject.graph is not None:
+        found["traffic"] = {
+            name: {"before": asdict(old), "after": asdict(new)} for name, old, new in _traffic(subject, plan, fusion)
+        }
     if statements:
         found["program"] = list(recorded.program)
     return found
 
 
-def _summary(recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, after: Outcome) -> str:
+def _summary(recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, after: Outcome, fusion: str) -> str:
     repeated = again(subject, plan)
     times = sum(times for _, times, _ in repeated)
     words = [f"{recorded.model.path.name}: {recorded.method}, {recorded.status}, budget {show_bytes(recorded.budget)}"]
@@ -82,7 +92,22 @@ def _summary(recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, 
         words += ["", table(lines)]
     if len(repeated) > 10:
         words.append(f"and {len(repeated) - 10} more")
+    if subject.graph is not None:
+        rows = [["bytes read and written", "before", "after", "change"]]
+        for name, old, new in _traffic(subject, plan, fusion):
+            change = f"{new.total / max(old.total, 1) - 1:+.2%}"
+            rows.append([f"  {name}", show_bytes(old.total), show_bytes(new.total), change])
+        words += ["", table(rows)]
     return "\n".join(words)
+
+
+def _traffic(subject: Subject, plan: Plan, fusion: str) -> list[tuple[str, Traffic, Traffic]]:
+    """Bytes moved, before and after: with a kernel for each op, and with ops fused."""
+    every, order = range(len(subject.problem.nodes)), plan.order()
+    return [
+        (name, traffic_of(subject.problem, every, kernels), traffic_of(subject.problem, order, kernels))
+        for name, kernels in (("unfused", "none"), ("fused", fusion))
+    ]
 
 
 def _spell(entry: dict[str, Any]) -> str:

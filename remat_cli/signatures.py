@@ -17,9 +17,10 @@ from profiles.feeds import draw, index_bound, needs_positive
 from profiles.signature import Signature, Tensor, attributes_of
 from profiles.survey import Ops
 from remat_cli import semantics
-from remat_cli.graph import Graph, Op
+from remat_cli.graph import Graph, Op, Value
 
 SMALL = 64  # elements: a constant no larger that steers the kernel is part of the signature
+RANKS = 8  # a tensor has no more dimensions
 SHAPES = {("Reshape", 1), ("Expand", 1), ("ConstantOfShape", 0)}  # operands that can be read off the result
 
 
@@ -37,11 +38,18 @@ def ops_of(graph: Graph) -> Ops:
 def _is_free(graph: Graph, op: Op, outputs: set[str]) -> bool:
     """A view runs no kernel, except that one which is an output of the graph is copied there.
 
-    Nor does an op whose results are all empty, such as the anchors of a rewritten graph.
+    Nor is it worth a measurement to reckon with a few shapes, as a rewritten graph does, or to make nothing at all.
     """
-    if not any(graph.values[name].bytes for name in op.writes):
+    results = [graph.values[name] for name in op.writes]
+    if not any(value.bytes for value in results):
+        return True
+    if all(_is_shape(value) for value in results) and all(_is_shape(graph.values[name]) for name in op.reads):
         return True
     return any(True for _ in semantics.views(op)) and not outputs.intersection(op.outputs)
+
+
+def _is_shape(value: Value) -> bool:
+    return not value.bytes or (value.dtype == onnx.TensorProto.INT64 and value.bytes <= 8 * RANKS)
 
 
 def _signature(graph: Graph, op: Op, constants: Mapping[str, np.ndarray], held: set[str]) -> Signature:

@@ -32,6 +32,7 @@ from solvers.schedule import Schedule, evaluate
 from solvers.simulate import Outcome
 
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
+BUDGETLESS = {"min-cut"}  # methods that have an answer of their own when no budget is given
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +64,17 @@ def run(model: Path | None, settings: Settings) -> None:
     """Solve and write; raises what the exit code should be for."""
     if settings.method not in (*METHODS, "all"):
         raise Usage(f"there is no method '{settings.method}'; the methods are {', '.join(METHODS)}, or all")
-    if settings.minimize == "cost":
+    if settings.minimize == "cost" and settings.method not in BUDGETLESS:
         known_budget(settings.budget)
     elif settings.max_overhead is not None and settings.max_overhead < 0:
         raise Usage("--max-overhead must not be negative")
     subject = load_subject(model, settings.costs, dict(settings.dims))
+    if settings.own.get("fusion") == "runtime":
+        from remat_cli.fusing import as_fused
+
+        subject = as_fused(subject)
     plain = subject.before()
-    budget = settings.budget.bytes(plain.peak) if settings.budget else plain.peak
+    budget = _budget(subject, plain, settings)
     if settings.lp_bound:
         _print_relaxation(subject, budget, settings)
         return
@@ -82,13 +87,34 @@ def run(model: Path | None, settings: Settings) -> None:
     solver = _solver(subject, settings)
     with listening() as interrupts:
         found = _search(subject, budget, solver, plain, destination, settings, interrupts)
+        if settings.budget is None and found.found and settings.method in BUDGETLESS:
+            found = replace(found, budget=_needed(found))
         _tell(found, destination, settings)
     if interrupts.asked:
         raise KeyboardInterrupt
 
 
+def _budget(subject: Subject, plain: Outcome, settings: Settings) -> int:
+    """In bytes; without one, the peak of the plain order, or for a method that needs none, what is never exceeded."""
+    if settings.budget:
+        return settings.budget.bytes(plain.peak)
+    if settings.method not in BUDGETLESS:
+        return plain.peak
+    problem = subject.problem
+    return 2 * (problem.resident + sum(problem.sizes) + sum(node.workspace for node in problem.nodes))
+
+
+def _needed(found: Answer) -> int:
+    """What a plan that was made for no budget needs, which is then its budget."""
+    assert found.schedule.outcome is not None
+    promise = found.promise
+    return max(found.schedule.outcome.peak, promise.arena or 0 if promise else 0, promise.strict or 0 if promise else 0)
+
+
 def _solver(subject: Subject, settings: Settings) -> Solver:
     options = dict(settings.own)
+    if settings.method == "min-cut" and settings.budget is None and "objective" not in options:
+        options["paper"] = True
     if settings.minimize == "peak":
         from solvers.exact.least_peak import minimize_peak
 
@@ -204,4 +230,4 @@ def list_methods() -> str:
     for name, method in METHODS.items():
         marks = (method.general, method.cost_aware, method.memory_aware, method.proof)
         rows.append([name, *("yes" if mark else "-" for mark in marks), method.typical, method.says])
-    return report.table(rows)
+    return report.table(rows, left=(0, 6))

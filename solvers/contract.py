@@ -48,14 +48,16 @@ def contract_views(problem: Problem) -> Contraction:
     if not any(is_view):
         return Contraction(problem, tuple, tuple)
     base = list(range(len(problem.sizes)))  # value -> the value whose memory it lives in, or RESIDENT
+    takes: dict[int, set[tuple[int, int]]] = {}  # value -> the inputs and weights it is a view of
     for node, view in zip(problem.nodes, is_view, strict=True):
         if view:
             for write, read in node.views:
                 base[write] = read if read == RESIDENT else base[read]
+                takes[write] = {*node.takes, *takes.get(read, ())}
     kept = [index for index, view in enumerate(is_view) if not view]
     renumber, sizes = _renumber(problem, kept)
     small = Problem(
-        nodes=tuple(_rebase(problem.nodes[index], base, renumber) for index in kept),
+        nodes=tuple(_rebase(problem.nodes[index], base, renumber, takes) for index in kept),
         sizes=tuple(sizes),
         outputs=tuple(renumber[value] for value in problem.outputs),
         resident=problem.resident,
@@ -98,7 +100,7 @@ def _renumber(problem: Problem, kept: list[int]) -> tuple[dict[int, int], list[i
     return {value: place for place, value in enumerate(values)}, [problem.sizes[value] for value in values]
 
 
-def _rebase(node: Node, base: list[int], renumber: dict[int, int]) -> Node:
+def _rebase(node: Node, base: list[int], renumber: dict[int, int], takes: dict[int, set[tuple[int, int]]]) -> Node:
     """The node in the smaller problem's numbers, reading bases where it read views of them."""
     reads = [base[value] for value in node.reads]
     return replace(
@@ -114,6 +116,7 @@ def _rebase(node: Node, base: list[int], renumber: dict[int, int]) -> Node:
             for write, read in node.overwrites
             if base[read] != RESIDENT and reads.count(base[read]) == 1  # read twice, it is never overwritten
         ),
+        takes=tuple(sorted({*node.takes, *(pair for value in node.reads for pair in takes.get(value, ()))})),
     )
 
 

@@ -36,6 +36,8 @@ class Node:
     overwrites: tuple[tuple[int, int], ...] = ()  # (write, read): takes its place if this is the read's last use
     backward: bool = False
     kind: Kind = Kind.OPAQUE
+    takes: tuple[tuple[int, int], ...] = ()  # (number, bytes) of the inputs and weights it reads: for traffic alone
+    fused: int = -1  # ops of one number share a kernel, as the runtime was seen to fuse them; -1: has its own
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 Usage: python examples/bench/chains.py [--methods rotor,rotor-floating] [--slots 500] [--repeat 1] FILE|LENGTH...
 
-Prints one JSON line for each file and method: file, method, makespan, peak, seconds (the best of `--repeat`, the program
-loaded and compiled beforehand). A file holds `fw`, `bw`, `a`, `abar`, `o_f`, `o_b` and `mem_limit`; a length L stands for
+Prints one JSON line for each file and method: file, method, makespan, peak, seconds (the best of `--repeat`, after a
+first run that compiles). A file holds `fw`, `bw`, `a`, `abar`, `o_f`, `o_b` and `mem_limit`; a length L stands for
 a random chain of seed L whose limit is half of what it takes without recomputation.
 """
 

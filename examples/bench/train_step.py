@@ -2,6 +2,10 @@
 
     python examples/bench/train_step.py [--batch 8] [--image 224] [--threads 2] [--profile] [-o result.json]
 
+Results: train_step.json (one thread) and train_step_2_threads.json. Both were taken on a machine whose two cores were
+shared with other work (its load is stated), so seconds by the clock are several times what they would be alone; the
+CPU seconds of one thread are the figure to compare, for PyTorch's second thread spins while it waits.
+
 Same weights, same data, default session options but for the number of threads. PyTorch is optional: without it only
 onnxruntime is timed. Runs alternate between the two, so that a change in the machine's load meets both.
 """

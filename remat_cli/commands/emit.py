@@ -11,10 +11,11 @@ from remat_cli import options
 
 @click.command()
 @click.argument("plan", type=options.FILE)
+@click.option("--groups", type=click.Choice(["functions"]), help="Show a fusing backend its kernels, as functions.")
 @options.output
 @options.as_json
 @options.quiet
-def command(plan: Path, output: Path | None, as_json: bool, quiet: bool) -> None:
+def command(plan: Path, groups: str | None, output: Path | None, as_json: bool, quiet: bool) -> None:
     """Rewrite the model of PLAN: its computes in order, clones for what is computed again.
 
     One file keeps both promises: the plan exactly in the strict session, whose options are printed, and the plan's
@@ -22,4 +23,4 @@ def command(plan: Path, output: Path | None, as_json: bool, quiet: bool) -> None
     """
     from remat_cli import emitting
 
-    emitting.run(plan, output, as_json, quiet)
+    emitting.run(plan, output, as_json, quiet, groups == "functions")

@@ -13,9 +13,12 @@ from remat_cli import options
 @click.argument("plan", type=options.FILE)
 @click.option("--statements", is_flag=True, help="Print the program: one statement a line.")
 @click.option("--plot", type=options.FILE, help="Draw memory over time, before and after, into a .png or .svg file.")
+@click.option(
+    "--fusion", type=options.FUSION, default="ideal", help="Bytes moved if all is fused, or as onnxruntime does."
+)
 @options.as_json
-def command(plan: Path, statements: bool, plot: Path | None, as_json: bool) -> None:
+def command(plan: Path, statements: bool, plot: Path | None, fusion: str, as_json: bool) -> None:
     """Show what PLAN does and what it buys."""
     from remat_cli import showing
 
-    showing.run(plan, statements, plot, as_json)
+    showing.run(plan, statements, plot, as_json, fusion)

@@ -17,8 +17,10 @@ METHOD_OPTIONS = (
     "samples",
     "slots",
     "segments",
+    "snapshots",
     "objective",
     "between_groups",
+    "fusion",
 )
 
 
@@ -38,15 +40,17 @@ METHOD_OPTIONS = (
 )
 @click.option("--list", "list_methods", is_flag=True, help="List the methods and what they can do.")
 @click.option("--csv", "as_csv", is_flag=True, help="With --method all: comma-separated values on stdout.")
-@click.option("--splits", type=click.IntRange(1), help="milp-paper: solve in parts (section 4.10).")
+@click.option("--splits", type=click.IntRange(1), help="milp-paper: stages cut in so many (section 4.10).")
 @click.option("--no-stages", is_flag=True, default=None, help="milp-paper: the unpartitioned program.")
 @click.option("--rounding", type=click.Choice(["deterministic", "randomized"]), help="lp-rounding.")
 @click.option("--samples", type=click.IntRange(1), help="lp-rounding: how many random roundings.")
 @click.option("--relaxation", "lp", type=click.Choice(["improved", "paper"]), help="lp-rounding: whose program.")
 @click.option("--slots", type=click.IntRange(1), help="rotor: units the memory is divided into.")
+@click.option("--snapshots", type=click.IntRange(1), help="griewank: how many; by default all are tried.")
 @click.option("--segments", type=click.IntRange(1), help="periodic: how many.")
 @click.option("--objective", type=click.Choice(["time", "traffic"]), help="min-cut: what to make least.")
 @click.option("--between-groups", is_flag=True, default=None, help="min-cut: extend cuts between fusion groups.")
+@click.option("--fusion", type=options.FUSION, help="min-cut: which ops share a kernel, where traffic is counted.")
 @options.dims
 @options.time_limit
 @options.gap

@@ -34,6 +34,9 @@ def fold(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray] | None:
         return None
     if any(tape.constants[name].size > LARGEST for name in reads):
         return None
+    if node.op_type == "ConstantOfShape":
+        fill = numpy_helper.to_array(node.attribute[0].t) if node.attribute else np.zeros(1, np.float32)
+        return [np.broadcast_to(fill, tuple(tape.constants[reads[0]])).copy()]
     return _evaluate(tape, node)
 
 

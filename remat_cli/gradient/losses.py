@@ -47,6 +47,11 @@ def _likelihood(
     logs: Tensor, labels: Tensor, axis: int, weights: Tensor | None, ignored: int | None, reduction: str
 ) -> tuple[Tensor, Tensor | float, Tensor]:
     """The loss, how much of it each place's own loss is, and where along the axis the labels point."""
+    if labels.shape != (*logs.shape[:axis], *logs.shape[axis + 1 :]):
+        raise BadInput(
+            f"labels of shape {list(labels.shape)} do not fit logits of shape {list(logs.shape)}, "
+            f"whose axis {axis} holds the classes"
+        )
     labels = labels.cast(onnx.TensorProto.INT64)
     absent = labels.equals(ignored) if ignored is not None else None
     known = absent.where(0, labels) if absent else labels

@@ -104,7 +104,7 @@ def _leading_to(graph: onnx.GraphProto, target: str) -> list[onnx.NodeProto]:
             needed.update(_captured(node))
     if target not in {name for node in nodes for name in node.output}:
         outputs = ", ".join(value.name for value in graph.output)
-        raise BadInput(f"the model computes no '{target}'; its outputs are: {outputs}")
+        raise BadInput(f"the model computes no '{target}'; its outputs are: {outputs}; losses: cross-entropy, mse")
     return nodes[::-1]
 
 
@@ -172,13 +172,10 @@ def _is_float(node: onnx.NodeProto) -> bool:
 def _take_over(tracer: Tracer, node: onnx.NodeProto, forward: Forward) -> None:
     """A parameter that the model made itself, from a fill or a constant: from now on an input."""
     name = node.output[0]
-    tracer.trace(node, tracer.tape.opset)
-    made = tracer.known[name]
-    tracer.tape.constants.pop(made.name, None)
-    tracer.tape.nodes[:] = [old for old in tracer.tape.nodes if name not in old.output]
-    tracer.tape.steps[:] = [step for step in tracer.tape.steps if step.node is None or name not in step.node.output]
-    forward.parameters[name] = made
-    tracer.active.add(made.name)
+    kind = tracer.tape.infer(node)[name].tensor_type
+    made = tracer.tape.declare(name, kind.elem_type, [dim.dim_value for dim in kind.shape.dim])
+    tracer.known[name] = forward.parameters[name] = made
+    tracer.active.add(name)
 
 
 def _declare_inputs(

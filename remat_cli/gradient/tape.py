@@ -76,6 +76,11 @@ class Step:
             raise self.refuse(f"its {what} must be a constant")
         return found
 
+    def only_first(self, gradients: Sequence[Tensor | None]) -> None:
+        """Refuse gradients of the other outputs, which the loss must not depend on."""
+        if any(gradients):
+            raise self.refuse("the loss depends on an output besides the first")
+
     def refuse(self, why: str) -> BadInput:
         return BadInput(f"cannot differentiate {self.kind} node '{self.name}': {why}")
 
@@ -89,18 +94,20 @@ class Tape:
         self.types: dict[str, onnx.TypeProto] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.steps: list[Step] = []
-        self._largest, self._measured = 0, 0
+        self.largest = 0  # elements of the largest value that a step makes
         self.reshaped: dict[str, Tensor] = {}  # what a Reshape emitted here reads, so that chains of them collapse
         self._memo: dict[Key, tuple[str, ...]] = {}
         self._pool: dict[Key, str] = {}
         self._names: Counter[str] = Counter()
-        self._node_names: set[str] = set()
+        self._node_names: Counter[str] = Counter()
         self._recorded: set[str] = set()
         self._recording = False
         self._scope = "training"
 
     # -- values ---------------------------------------------------------------------------------------------------
     def declare(self, name: str, dtype: int, shape: Sequence[int]) -> Tensor:
+        if name in self.types:
+            raise BadInput(f"the model has a value called '{name}' already, and the training graph needs that name")
         self.types[name] = helper.make_tensor_type_proto(dtype, list(shape))
         return Tensor(self, name)
 
@@ -132,12 +139,13 @@ class Tape:
 
     def fresh_node(self, stem: str) -> str:
         """A node name nothing else has."""
-        name, count = stem, 0
-        while name in self._node_names:
-            count += 1
-            name = f"{stem}_{count}"
-        self._node_names.add(name)
-        return name
+        while True:
+            count = self._node_names[stem]
+            self._node_names[stem] += 1
+            name = f"{stem}_{count}" if count else stem
+            if not count or name not in self._node_names:
+                self._node_names[name] += bool(count)
+                return name
 
     def reserve(self, name: str) -> None:
         """Keep a name for later: `fresh` will not give it out."""
@@ -168,7 +176,7 @@ class Tape:
             self.append(node)
             self._memo[key] = tuple(writes)
         found = tuple(Tensor(self, name) for name in self._memo[key])
-        if self._recording and not self.recorded(found[0].name):
+        if self._recording and found[0].name not in self._recorded:
             self.step(kind, inputs, found, given)
         return found
 
@@ -179,12 +187,6 @@ class Tape:
         yield
         self._recording = False
 
-    def recorded(self, name: str) -> bool:
-        """Whether a value has a step already; from now on it has."""
-        known = name in self._recorded
-        self._recorded.add(name)
-        return known
-
     def step(
         self,
         kind: str,
@@ -194,7 +196,13 @@ class Tape:
         **saved: Any,
     ) -> None:
         """Note that the nodes just emitted stand for one op with a rule of its own."""
-        self.steps.append(Step(kind, self._scope, tuple(inputs), tuple(outputs), attributes, None, self, saved))
+        self.note(Step(kind, self._scope, tuple(inputs), tuple(outputs), attributes, None, self, saved))
+
+    def note(self, step: Step) -> None:
+        """Add a step to those that a gradient goes back over."""
+        self.steps.append(step)
+        self.largest = max(self.largest, *(y.size for y in step.outputs if y is not None))
+        self._recorded.update(y.name for y in step.outputs if y is not None)
 
     def append(self, node: onnx.NodeProto) -> None:
         """Add a node as it is, once its outputs' types are known."""
@@ -229,14 +237,6 @@ class Tape:
                     "bind the inputs' dimensions with --batch or --shape"
                 )
         return {name: kind for name, kind in found.items() if name}
-
-    def largest(self) -> int:
-        """Elements of the largest value that the forward pass makes: any schedule holds it."""
-        for step in self.steps[self._measured :]:
-            if step.outputs and step.outputs[0]:
-                self._largest = max(self._largest, step.outputs[0].size)
-        self._measured = len(self.steps)
-        return self._largest
 
     def add_output(self, node: onnx.NodeProto, index: int) -> Tensor:
         while len(node.output) <= index:

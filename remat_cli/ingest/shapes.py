@@ -94,12 +94,19 @@ class _Walk:
             if name:
                 self.types[name] = self._settle(node, name, found.get(place), trouble)
                 self.makers[name] = node
+                self._know_empty(name)
         if len(node.output) == 1 and all(
             name in self.constants or node.op_type in ("Shape", "Size") for name in node.input
         ):
             array = fold(node, self.types, self.constants)
             if array is not None:
                 self.constants[node.output[0]] = array
+
+    def _know_empty(self, name: str) -> None:
+        """A tensor without elements has known content, wherever it comes from; emit's veils rest on that."""
+        dtype, shape = self.types[name]
+        if 0 in shape and dtype != onnx.TensorProto.STRING:
+            self.constants[name] = np.zeros(shape, helper.tensor_dtype_to_np_dtype(dtype))
 
     def _types_of(self, node: onnx.NodeProto) -> tuple[dict[int, Partial], str]:
         """For each output a type, unknown dimensions None; and what onnx had against the node."""

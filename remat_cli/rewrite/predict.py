@@ -12,7 +12,7 @@ from remat_cli.planfile import Promise
 from remat_cli.rewrite.copies import Step
 from remat_cli.rewrite.orders import default_order, edges, strict_order
 from solvers.arena import fits, least_arena
-from solvers.plan import Allocate, Compute, Deallocate, lower
+from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.simulate import simulate
 
@@ -43,10 +43,10 @@ class Prediction:
             unread_stay=True,
         )
         self.outputs = set(self.problem.outputs)
-        self.shown = {self.names[value] for value in _with_bases(nodes)}
         self.reads = edges([step.reads for step in steps], [step.node.output for step in steps])
         self.op_types = [step.node.op_type for step in steps]
         self.strict = lower(self.problem, strict_order(self.reads, self.op_types))
+        self.shown = {self.names[value] for value in _written_over(self.problem, self.strict)}
         self.default = lower(self.problem, default_order(self.reads))
 
     def _node(self, step: Step, asked: Node | None) -> Node:
@@ -158,11 +158,17 @@ class Span:
         return [name for names in found for name in [name for name in names if name not in shown][:1]]
 
 
-def _with_bases(nodes: Sequence[Node]) -> set[int]:
-    """Values that are written over others, those others and what they are views of: only if their shapes are known."""
-    base = {write: read for node in nodes for write, read in node.views}
+def _written_over(problem: Problem, plan: Plan) -> set[int]:
+    """Values that a plan writes over others, those others and their bases: that needs shapes that are known."""
+    base = {write: read for node in problem.nodes for write, read in node.views}
+    held: dict[int, int] = {}
     found: set[int] = set()
-    stack = [value for node in nodes for pair in node.overwrites for value in pair]
+    stack: list[int] = []
+    for statement in plan.statements:
+        if isinstance(statement, Allocate):
+            held[statement.register] = statement.value
+            if statement.shares is not None and statement.value not in base:
+                stack += [statement.value, held[statement.shares]]
     while stack:
         value = stack.pop()
         if value != RESIDENT and value not in found:

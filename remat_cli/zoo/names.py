@@ -76,8 +76,12 @@ ZOO: Mapping[str, Network] = {
 
 
 def find(name: str) -> Network:
-    """The network of that name; underscores and capitals are forgiven."""
-    network = ZOO.get(name.lower().replace("_", "-"))
-    if network is None:
-        raise Usage(f"there is no network called {name}; there are {', '.join(ZOO)}")
-    return network
+    """The network of that name, or the first of a family's; underscores and capitals are forgiven."""
+    wanted = name.lower().replace("_", "-")
+    if wanted in ZOO:
+        return ZOO[wanted]
+    for known, network in ZOO.items():
+        rest = known.removeprefix(wanted)
+        if wanted.isalpha() and rest != known and (rest.startswith("-") or rest.isdigit()):
+            return network
+    raise Usage(f"there is no network called {name}; there are {', '.join(ZOO)}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from solvers.baselines import linearized_greedy, recompute_all
+from solvers.baselines import evict, linearized_greedy, recompute_all
 from solvers.baselines.paper_program import PaperProgram, too_large
 from solvers.baselines.paper_start import start_of
 from solvers.baselines.sweep import Sweep
@@ -43,7 +43,7 @@ def solve(problem: Problem, budget: int, limits: Limits, splits: int = 1, no_sta
 
 def _offer_heuristics(sweep: Sweep) -> None:
     """Something to start from, so that large graphs get a plan though the program is out of reach."""
-    for method in (linearized_greedy, recompute_all):
+    for method in (linearized_greedy, evict, recompute_all):
         order = method.solve(sweep.problem, sweep.budget, replace(sweep.limits, seconds=sweep.limits.seconds / 4)).order
         if order is not None:
             sweep.offer(order)

@@ -8,6 +8,7 @@ Invariant: a FEASIBLE order was measured to fit; nothing here proves that none d
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from time import monotonic
 
 import numpy as np
@@ -15,15 +16,15 @@ import numpy as np
 from solvers.chains import floating
 from solvers.chains.chain import written
 from solvers.chains.from_graph import Stages, cut
-from solvers.chains.polish import polish
 from solvers.chains.program import solve_segments, trace
 from solvers.chains.rotor import SLOTS, without_ways
 from solvers.chains.slots import counted
 from solvers.chains.stage import Runner
-from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, search, segments
+from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, most_slots, search, segments
 from solvers.chains.ways import all_ways
 from solvers.exact.arrays import Arrays, arrays_of
 from solvers.exact.measure import measure
+from solvers.polish import polish
 from solvers.problem import Limits, Problem, Progress, Result, Status
 
 Pair = tuple[Found | None, Found | None]  # the cheapest that fits, and that of least peak
@@ -32,6 +33,8 @@ Pair = tuple[Found | None, Found | None]  # the cheapest that fits, and that of 
 _PLAIN = ((1, (1,)), (2, (1,)), (4, (1,)))
 _JOINED = ((1, (1, 2, 3, 4, 6, 9)), (2, (1, 2, 4, 8)), (4, (1,)))
 _LARGEST = 40  # forward nodes of a joined stage
+_LONGEST = 250  # stages, where several values cross
+_WORK = 6000  # nodes, times manners of joining them: counted rather than timed, so that answers do not depend on it
 _SPELLED = 40  # stages: a longer chain's sequence is not written out
 
 
@@ -70,9 +73,11 @@ def rotor_plus(problem: Problem, budget: int, limits: Limits, *, slots: int = 0)
     `slots`: 0 for as many as a table of moderate size allows.
     """
     best = _Best(problem, budget, limits)
-    for stages in _cuts(best, _JOINED):
+    for stages in _cuts(best, _PLAIN):
+        best.take(stages, _persistent(_plain(stages, best.arrays), budget, SLOTS))
+    manners = max(2, _WORK // max(1, len(problem.nodes)))
+    for stages in islice(_cuts(best, _JOINED), manners):
         plain = _plain(stages, best.arrays)
-        best.take(stages, _persistent(plain, budget, SLOTS))
         several = Staged(stages, plain.runners, all_ways(plain.runners), best.arrays)
         best.take(stages, _persistent(several, budget, slots or fine_slots(len(stages.stages))))
         best.polish()
@@ -154,6 +159,8 @@ def _cuts(best: _Best, manners: Iterable[tuple[int, tuple[int, ...]]]) -> Iterat
             chain = tuple(stage.forward for stage in stages.stages)
             if coarse > 1 and max(map(len, chain)) > _LARGEST:
                 break
+            if most > 1 and len(chain) > _LONGEST:
+                break
             if len(chain) > 1 and chain not in seen:
                 seen.add(chain)
                 yield stages
@@ -166,7 +173,7 @@ def _plain(stages: Stages, arrays: Arrays) -> Staged:
 
 
 def _persistent(staged: Staged, budget: int, wanted: int, inputs_only: bool = False) -> Pair:
-    unit = staged.slots(budget, wanted)
+    unit = staged.slots(budget, min(wanted, most_slots(len(staged.runners))))
     chain = segments(staged, unit)
     table = solve_segments(without_ways(chain) if inputs_only else chain, int(unit.count * BEYOND))
     return search(staged, budget, table.whole(), lambda memory: trace(table, memory))

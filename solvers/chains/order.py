@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from solvers.chains.chain import Op, Step
-from solvers.chains.from_graph import Stages
 from solvers.chains.stage import Runner
 
 Keeps = Callable[[int, int], frozenset[int]]  # stage, way -> what it keeps
 
 
-def to_order(stages: Stages, runners: Sequence[Runner], keeps: Keeps, sequence: Sequence[Step]) -> tuple[int, ...]:
+def to_order(runners: Sequence[Runner], keeps: Keeps, sequence: Sequence[Step]) -> tuple[int, ...]:
     """`runners[l - 1]` runs stage l; a B right after its own F_all computes what it needs as it goes."""
     order: list[int] = []
     kept: dict[int, frozenset[int]] = {}
@@ -37,16 +36,5 @@ def to_order(stages: Stages, runners: Sequence[Runner], keeps: Keeps, sequence: 
         else:
             kept[step.stage] = keeps(step.stage, step.way)
             nodes = runner.forward(kept[step.stage])
-        order += sorted({*nodes, *unavoidable(stages, runner)}) if first else nodes
+        order += sorted({*nodes, *runner.unavoidable}) if first else nodes
     return tuple(order)
-
-
-def unavoidable(stages: Stages, runner: Runner) -> tuple[int, ...]:
-    """What a stage's first visit runs besides: whatever makes pinned values, and nodes nobody reads from."""
-    pinned = [value for value in runner.writer if value in stages.pinned]
-    useful = runner.closure({*pinned, *runner.stage.output, *runner.wanted()}, runner.stage.input)
-    dead = [value for index in set(runner.stage.forward) - set(useful) for value in runner.problem.nodes[index].writes]
-    silent = [index for index in runner.stage.forward if not runner.problem.nodes[index].writes]
-    dead += [value for index in silent for value in runner.problem.nodes[index].reads]
-    made = runner.closure({*pinned, *dead}, runner.stage.input | (stages.pinned - set(pinned)))
-    return (*made, *silent)

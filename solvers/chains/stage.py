@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 from solvers.chains.from_graph import Stage, Stages
 from solvers.problem import Problem
@@ -35,7 +36,21 @@ class Runner:
         self.pinned = stages.pinned
         self.given = stages.pinned | self.stage.input
         self.output = self.stage.output - self.given  # what it writes itself, of what it hands on
+        self.known: dict[frozenset[int], tuple[int, ...]] = {}  # backwards, as they are asked for many times
         self.writer = {value: index for index in self.stage.forward for value in self.problem.nodes[index].writes}
+
+    @cached_property
+    def unavoidable(self) -> tuple[int, ...]:
+        """What a stage's first visit runs besides: whatever makes pinned values, and nodes nobody reads from."""
+        nodes, stage = self.problem.nodes, self.stage
+        pinned = [value for value in self.writer if value in self.pinned]
+        useful = set(self.closure({*pinned, *stage.output, *self.wanted()}, stage.input))
+        idle = [index for index in stage.forward if index not in useful]
+        dead = [value for index in idle for value in nodes[index].writes]
+        silent = [index for index in idle if not nodes[index].writes]
+        dead += [value for index in silent for value in nodes[index].reads]
+        made = self.closure({*pinned, *dead}, stage.input | (self.pinned - set(pinned)))
+        return (*made, *silent)
 
     def wanted(self) -> frozenset[int]:
         """The stage's own values that its backward reads."""
@@ -63,8 +78,13 @@ class Runner:
         """F_all: what makes the output and what is to be kept."""
         return self.closure(self.stage.output | keep, self.given)
 
-    def backward(self, have: Set[int]) -> tuple[int, ...]:
+    def backward(self, have: frozenset[int]) -> tuple[int, ...]:
         """B: its backward nodes, each after what it reads and nobody kept."""
+        if have not in self.known:
+            self.known[have] = self._backward(have)
+        return self.known[have]
+
+    def _backward(self, have: Set[int]) -> tuple[int, ...]:
         there = set(have) | self.given
         order: list[int] = []
         for index in self.stage.backward:

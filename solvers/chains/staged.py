@@ -23,7 +23,8 @@ from solvers.exact.arrays import Arrays
 from solvers.exact.measure import ILLEGAL, measure, trim
 
 BEYOND = 1.25  # how far past the budget a table goes
-_TABLE = 20_000_000  # entries, at most
+_TABLE = 10_000_000  # entries, at most
+_LARGEST_TABLE, _COARSEST = 40_000_000, 40
 _FEWEST, _FINEST = 500, 4000
 _MORE_TRIES = 12
 
@@ -52,7 +53,7 @@ class Staged:
         return slots(budget - problem.resident - self.stages.pinned_bytes(), wanted, sizes)
 
     def found(self, sequence: tuple[Step, ...]) -> Found:
-        order = to_order(self.stages, self.runners, lambda s, way: self.ways[s - 1][way].keep, sequence)
+        order = to_order(self.runners, lambda s, way: self.ways[s - 1][way].keep, sequence)
         trimmed = trim(self.arrays, np.array(order, np.int64))
         cost, peak = measure(self.arrays, trimmed)
         assert peak != ILLEGAL, "a sequence of stages made an order that cannot run"
@@ -92,6 +93,11 @@ def fine_slots(stages: int) -> int:
     """As many slots as a table of moderate size allows: the finer, the less is lost to rounding."""
     rows = stages * (stages + 1) // 2
     return max(_FEWEST, min(_FINEST, int(_TABLE / BEYOND / rows)))
+
+
+def most_slots(stages: int) -> int:
+    """Beyond this many slots the table of a very long chain would not fit in memory."""
+    return max(_COARSEST, int(_LARGEST_TABLE / BEYOND / (stages * (stages + 1) // 2)))
 
 
 def segments(staged: Staged, unit: Slots) -> Segments:

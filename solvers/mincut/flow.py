@@ -10,8 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 INFINITE = 1 << 62
+Ints = NDArray[np.int64]
+Integers = Sequence[int] | Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,21 +22,19 @@ class Cut:
     """`near[v]`: vertex v is on the source's side, in the cut that lies nearest to the sink."""
 
     value: int
-    near: np.ndarray
+    near: NDArray[np.bool_]
 
 
-def minimum_cut(count: int, arcs: Sequence[tuple[int, int, int]], source: int, sink: int) -> Cut:
-    """The least cut between two of `count` vertices; arcs are (tail, head, capacity)."""
-    tails, heads, capacities = (np.array(column, np.int64) for column in zip(*arcs, strict=True))
-    start, to, residual, back = _residual_graph(count, tails, heads, np.minimum(capacities, INFINITE))
+def minimum_cut(count: int, tails: Integers, heads: Integers, capacities: Integers, source: int, sink: int) -> Cut:
+    """The least cut between two of `count` vertices; arcs lie side by side in three columns."""
+    columns = [np.asarray(column, np.int64) for column in (tails, heads, capacities)]
+    start, to, residual, back = _residual_graph(count, *columns)
     value = _max_flow(start, to, residual, back, source, sink)
     return Cut(int(value), ~_reaching(start, to, residual, back, sink))
 
 
 @njit(cache=True)
-def _residual_graph(
-    count: int, tails: np.ndarray, heads: np.ndarray, capacities: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _residual_graph(count: int, tails: Ints, heads: Ints, capacities: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Arcs by tail, each with the place of its reverse."""
     start = np.zeros(count + 1, np.int64)
     for arc in range(tails.size):
@@ -57,7 +58,14 @@ def _residual_graph(
 
 
 @njit(cache=True)
-def _max_flow(start: np.ndarray, to: np.ndarray, residual: np.ndarray, back: np.ndarray, source: int, sink: int) -> int:
+def _max_flow(
+    start: Ints,
+    to: Ints,
+    residual: Ints,
+    back: Ints,
+    source: int,
+    sink: int,
+) -> int:
     count = start.size - 1
     level = np.empty(count, np.int64)
     queue = np.empty(count, np.int64)
@@ -107,13 +115,13 @@ def _max_flow(start: np.ndarray, to: np.ndarray, residual: np.ndarray, back: np.
 
 @njit(cache=True)
 def _levels(
-    start: np.ndarray,
-    to: np.ndarray,
-    residual: np.ndarray,
+    start: Ints,
+    to: Ints,
+    residual: Ints,
     source: int,
     sink: int,
-    level: np.ndarray,
-    queue: np.ndarray,
+    level: Ints,
+    queue: Ints,
 ) -> bool:
     """Distances from the source over arcs with room; whether the sink can be reached."""
     level[:] = -1
@@ -132,7 +140,7 @@ def _levels(
 
 
 @njit(cache=True)
-def _reaching(start: np.ndarray, to: np.ndarray, residual: np.ndarray, back: np.ndarray, sink: int) -> np.ndarray:
+def _reaching(start: Ints, to: Ints, residual: Ints, back: Ints, sink: int) -> NDArray[np.bool_]:
     """The vertices from which the sink can still be reached: the sink's side of the nearest cut."""
     found = np.zeros(start.size - 1, np.bool_)
     queue = np.empty(start.size - 1, np.int64)

@@ -1,42 +1,57 @@
 """The fusion-aware minimum cut as a method: what to keep between forward and backward.
 
-Yu and He, "Transcending runtime-memory tradeoffs in checkpointing by being fusion aware" (MLSys 2023). With a budget,
-the cheapest of the cuts that fit it. Invariant: the cuts tried do not depend on the budget, so that more budget never
-gives a worse plan, and `simulate` has the last word on which of them fit.
+Yu and He, "Transcending runtime-memory tradeoffs in checkpointing by being fusion aware" (MLSys 2023). Without a budget
+its answer is the paper's cut; with one, the best of many cuts that fits it. Invariant: monotone in the budget, never
+over it, and nothing that may run only once runs again.
 """
 
 from __future__ import annotations
 
-from solvers.mincut.cut import cut
-from solvers.mincut.joint import AGGRESSIVE, DEFAULT
-from solvers.mincut.tradeoff import Tradeoff
-from solvers.mincut.training import joint_of, order_of
-from solvers.plan import lower
+from solvers.exact.arrays import arrays_of
+from solvers.mincut.cuts import cuts, paper_cut
+from solvers.mincut.rebuild import FOREVER, Rebuilding
+from solvers.mincut.search import Search
+from solvers.mincut.traffic import traffic_of
 from solvers.problem import Limits, Problem, Result, Status
-from solvers.simulate import simulate
 
 
-def solve(problem: Problem, budget: int, limits: Limits) -> Result:
+def solve(
+    problem: Problem,
+    budget: int,
+    limits: Limits,
+    paper: bool = False,
+    objective: str = "time",
+    between_groups: bool = False,
+    fusion: str = "ideal",
+) -> Result:
+    """`paper`: nothing but the paper's cut. `objective`: time or traffic. `between_groups`: section 3.7 as well."""
+    plain = range(len(problem.nodes))
     if not any(node.backward for node in problem.nodes):
         note = "no op is marked as backward, so there is nothing to cut between"
-        return Result(Status.UNKNOWN, tuple(range(len(problem.nodes))), notes=(note,))
-    orders = dict.fromkeys(order_of(problem, saved) for saved in _cuts(problem))
-    tried = []
-    for order in orders:
-        outcome = simulate(problem, lower(problem, order))
-        tried.append((outcome.peak > budget, outcome.cost, outcome.peak, order))
-    over, _, peak, order = min(tried)
-    if not over:
-        return Result(Status.FEASIBLE, order)
-    *_, peak, order = min(tried, key=lambda one: one[2])
-    return Result(Status.UNKNOWN, order, notes=(f"the smallest of {len(tried)} cuts needs {peak} bytes",))
+        return Result(Status.UNKNOWN, tuple(plain), notes=(note,))
+    by_time = objective == "time" and not between_groups
+    priced = None if by_time else lambda order: traffic_of(problem, order, fusion).total
+    search = Search(problem, arrays_of(problem), budget, limits, priced)
+    if paper:
+        search.offer(Rebuilding.of(problem).order(paper_cut(problem)))
+    else:
+        search.offer(plain)
+    if not paper and by_time and search.best is None:
+        search.rebuild(cuts(problem, search.arrays))
+        search.polish()
+    if not paper and not by_time:
+        search.rebuild(cuts(problem, search.arrays, hulls=2), (FOREVER, 4))  # counting traffic takes time
+        search.polish()
+    if between_groups:
+        search.extend(fusion)
+    return _result(search, by_time)
 
 
-def _cuts(problem: Problem) -> list[frozenset[int]]:
-    """The paper's cut, PyTorch's aggressive one, and the trade-off between bytes kept and time."""
-    joint, vertex_of = joint_of(problem)
-    value_of = {vertex: value for value, vertex in enumerate(vertex_of)}
-    found = []
-    for options in (DEFAULT, AGGRESSIVE):
-        found.append(frozenset(value_of[vertex] for vertex in cut(joint, options).saved if vertex in value_of))
-    return found + Tradeoff(problem).hull()
+def _result(search: Search, by_time: bool) -> Result:
+    best, total = search.best, sum(node.cost for node in search.problem.nodes)
+    if best is None:
+        note = f"the smallest of {len(search.found)} schedules needs {search.leanest.peak} bytes"
+        return Result(Status.UNKNOWN, search.leanest.order, notes=(note,))
+    if by_time and best.cost == total:
+        return Result(Status.OPTIMAL, best.order, total)
+    return Result(Status.FEASIBLE, best.order)

@@ -13,6 +13,8 @@ from remat_cli.commands.zoo import command
 from remat_cli.errors import Usage
 from remat_cli.zoo.names import ZOO
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "zoo"
+
 
 def zoo(*arguments: str) -> Result:
     return CliRunner().invoke(command, arguments, catch_exceptions=True)
@@ -53,3 +55,15 @@ def test_an_option_the_network_lacks_is_a_usage_error() -> None:
     result = zoo("vgg16", "--seq", "3")
     assert isinstance(result.exception, Usage)
     assert str(result.exception) == ("vgg16 has no --seq; it takes --batch, --image, --channels, --classes, --hidden")
+
+
+@pytest.mark.parametrize("file", ["README.md", "run.sh"])
+def test_the_examples_commands_work(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = (EXAMPLE / file).read_text().splitlines()
+    commands = [line.partition("#")[0].split()[2:] for line in lines if line.startswith("remat zoo ")]
+    assert len(commands) >= 4
+    for arguments in commands:
+        result = zoo(*arguments, "--weights", "inputs")
+        assert result.exit_code == 0, result.output
+        onnx.checker.check_model(f"{arguments[0]}.onnx")

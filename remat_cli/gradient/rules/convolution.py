@@ -17,8 +17,8 @@ from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.window import Window, window
 
 LARGE = 400  # places of an image from which a flipped convolution beats a transposed one
-COLUMNS = 3  # im2col may take this many of the largest forward value,
-SMALL = 1 << 24  # or this many elements
+COLUMNS = 3  # im2col may take this many of the largest forward value (any schedule holds a few of those),
+SMALL = 1 << 16  # or this many elements
 
 
 def _conv(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
@@ -119,7 +119,7 @@ def _by_weight(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor:
     if _einsum(x) and place.untouched() and place.kernel == place.strides and set(place.dilations) == {1}:
         return _by_patches(x, dy, place).reshape(*shape)
     elements = x.shape[0] * x.shape[1] * math.prod(place.kernel) * math.prod(dy.shape[2:])
-    if elements <= max(COLUMNS * x.tape.largest(), SMALL):
+    if elements <= max(COLUMNS * x.tape.largest, SMALL):
         return _product(_columns(x, place, 0, place.kernel[0]), dy).reshape(*shape)
     return _by_rows(x, dy, place)
 
@@ -167,15 +167,15 @@ def _strided(x: Tensor, place: Window) -> Tensor:
 
 
 def _product(x: Tensor, dy: Tensor) -> Tensor:
-    """Sum over images and places of dy[k] * x[c]."""
+    """Sum over images and places of dy[k] * x[c]; the smaller of both is transposed."""
     images, channels, filters = x.shape[0], x.shape[1], dy.shape[1]
     rows, columns = dy.reshape(images, filters, -1), x.reshape(images, channels, -1)
     if images == 1:
         return dy.tape.op("Gemm", rows.reshape(filters, -1), columns.reshape(channels, -1), transB=1)
-    if (
-        _einsum(x) and filters * channels > (filters + channels) * rows.shape[2]
-    ):  # one product for each image would be the larger
+    if _einsum(x) and filters * channels > (filters + channels) * rows.shape[2]:  # a product an image would be larger
         return dy.tape.op("Einsum", rows, columns, equation="nkp,ncp->kc")
+    if filters < channels:
+        return (columns @ rows.transposed).sum([0], keep=False).transposed
     return (rows @ columns.transposed).sum([0], keep=False)
 
 

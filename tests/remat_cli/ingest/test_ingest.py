@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.ingest import graph_of, ingest
 from remat_cli.ingest.dims import refuse_unused
@@ -29,6 +29,30 @@ COUNTS = {
     "torch_mlp": (64, 22),
     "torch_unet_convt": (451, 171),
 }
+
+
+def test_a_shape_summed_up_from_nothing_is_known() -> None:
+    """An empty tensor has known content, so what is reckoned from it alone is constant."""
+    first, shape = constant_of([0]), constant_of([3, 2])
+    nodes = [
+        helper.make_node("Slice", ["x", "first", "first"], ["none"]),
+        helper.make_node("Cast", ["none"], ["whole"], to=TensorProto.INT64),
+        helper.make_node("ReduceSum", ["whole"], ["zero"], keepdims=0),
+        helper.make_node("Add", ["shape", "zero"], ["sizes"]),
+        helper.make_node("Reshape", ["x", "sizes"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [6])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    stored = [numpy_helper.from_array(first, "first"), numpy_helper.from_array(shape, "shape")]
+    graph = helper.make_graph(nodes, "g", [x], [y], stored)
+    assert graph_of(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), HERE).values["y"].shape == (
+        3,
+        2,
+    )
+
+
+def constant_of(numbers: list[int]) -> np.ndarray:
+    return np.array(numbers, np.int64)
 
 
 @pytest.mark.parametrize("name, counts", COUNTS.items())

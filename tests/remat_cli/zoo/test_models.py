@@ -12,7 +12,7 @@ import pytest
 from remat_cli.errors import Usage
 from remat_cli.zoo.build import build
 from remat_cli.zoo.graph import PARAMETERS
-from remat_cli.zoo.names import ZOO
+from remat_cli.zoo.names import ZOO, find
 
 TINY = {"layers": 2, "hidden": 32, "heads": 4, "batch": 2}
 SMALL: list[tuple[str, dict[str, int | str]]] = [
@@ -149,9 +149,18 @@ def test_the_toy_has_the_activations_of_rotors_table() -> None:
 
 
 @pytest.mark.parametrize(
+    "written, meant",
+    [("ViT_B16", "vit-b16"), ("mobilenet", "mobilenet-v1"), ("vgg", "vgg16"), ("bert", "bert-base"), ("gpt2", "gpt2")],
+)
+def test_names_are_forgiving(written: str, meant: str) -> None:
+    assert find(written) is ZOO[meant]
+
+
+@pytest.mark.parametrize(
     "name, settings, words",
     [
         ("vgg17", {}, "there is no network called vgg17"),
+        ("r", {}, "there is no network called r"),
         ("vgg16", {"seq": 3}, "vgg16 has no --seq"),
         ("vgg16", {"depth": 19}, "vgg16 has no --depth"),
         ("vgg16", {"image": 16}, "nothing is left at features.30"),

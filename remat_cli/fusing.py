@@ -1,0 +1,91 @@
+"""Which ops the runtime really fuses: read from the graph that it has optimized, on the provider it will run on.
+
+Invariant: ops share a number only if the optimized graph computes all of them in one node; the ops are the model's own,
+and every other op has a kernel to itself.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+
+from profiles.running import failures, refusal
+from remat_cli.errors import BadInput
+from remat_cli.graph import Graph
+from remat_cli.rewrite.external import bring
+from remat_cli.runtime import PROVIDERS, quiet_runtime
+from remat_cli.subject import Subject
+from solvers.problem import Problem
+
+
+def as_fused(subject: Subject, provider: str = "cpu") -> Subject:
+    """The subject with each op that the runtime fuses marked with the number of its kernel."""
+    if subject.graph is None:
+        raise BadInput(f"{subject.path} is a bare problem: the runtime can fuse only ops of a model")
+    kernels = fused_by_runtime(subject.graph, provider)
+    return replace(subject, problem=_marked(subject.problem, [kernels.get(name, -1) for name in subject.nodes]))
+
+
+def fused_by_runtime(graph: Graph, provider: str = "cpu") -> dict[str, int]:
+    """The number of the kernel of each op that has no kernel to itself."""
+    optimized = _optimized(graph, provider)
+    producer = {name: place for place, op in enumerate(graph.ops) for name in op.writes}
+    left = {name for node in optimized.graph.node for name in node.output if name}
+    found: dict[str, int] = {}
+    for number, node in enumerate(optimized.graph.node):
+        covered, read = _covered(graph, producer, left, node)
+        if len(covered) > 1 and read <= set(node.input):  # else it reads a twin of what was there
+            for place in covered:
+                found.setdefault(graph.ops[place].name, number)
+    alone = {number for number, many in Counter(found.values()).items() if many == 1}
+    return {name: number for name, number in found.items() if number not in alone}
+
+
+def _covered(
+    graph: Graph, producer: Mapping[str, int], left: set[str], node: onnx.NodeProto
+) -> tuple[set[int], set[str]]:
+    """The ops whose work an optimized node does, back from its results to what is left; and what they read of that."""
+    covered: set[int] = set()
+    read: set[str] = set()
+    waiting = [producer[name] for name in node.output if name in producer]
+    while waiting:
+        place = waiting.pop()
+        if place in covered:
+            continue
+        covered.add(place)
+        for name in graph.ops[place].reads:
+            if name in producer and name not in left:
+                waiting.append(producer[name])
+            elif name in producer or name in graph.inputs:
+                read.add(name)
+    return covered, read
+
+
+def _optimized(graph: Graph, provider: str) -> onnx.ModelProto:
+    """What onnxruntime makes of the graph, with all its fusions but without its own memory layouts."""
+    ort = quiet_runtime()
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    with tempfile.TemporaryDirectory() as folder:
+        given, written = Path(folder) / "given.onnx", Path(folder) / "optimized.onnx"
+        model = onnx.ModelProto()
+        model.CopyFrom(graph.model)
+        bring(model, graph.path, given)
+        given.write_bytes(model.SerializeToString())
+        options.optimized_model_filepath = str(written)
+        try:
+            ort.InferenceSession(str(given), options, providers=[PROVIDERS[provider]])
+        except failures() as error:
+            words = f"onnxruntime cannot run {graph.path}, so it is not known what it fuses: {refusal(error)}"
+            raise BadInput(words) from error
+        return onnx.load(str(written), load_external_data=False)
+
+
+def _marked(problem: Problem, kernels: list[int]) -> Problem:
+    nodes = zip(problem.nodes, kernels, strict=True)
+    return replace(problem, nodes=tuple(replace(node, fused=kernel) for node, kernel in nodes))

@@ -1,0 +1,69 @@
+"""Fusion groups: which ops of a graph share a kernel.
+
+Greedy, from the last op to the first, as PyTorch's partitioner goes: each op joins the groups of the neighbours that
+read from it and can fuse with it, as long as the groups can still be run one after the other. Invariant: the groups,
+taken as single ops, form a graph without cycles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+Groups = list[list[int]]
+
+
+def fused(sources: Sequence[Sequence[int]], fuses: Callable[[int, int], bool]) -> Groups:
+    """The groups of ops, each in order, by first op. `sources[i]`: earlier ops that op i reads from."""
+    users: list[list[int]] = [[] for _ in sources]
+    for op, read in enumerate(sources):
+        for source in read:
+            users[source].append(op)
+    grouping = _Grouping()
+    last = len(sources) - 1
+    for op in range(last, -1, -1):  # the graph upside down: what reads an op stands above it
+        grouping.add([last - user for user in users[op]])
+        for user in users[op]:
+            if fuses(op, user):
+                grouping.join(grouping.of[last - user], grouping.of[last - op])
+    return sorted(sorted(last - place for place in members) for members in grouping.members.values())
+
+
+class _Grouping:
+    """Groups by number: their members, the groups they read from, and all groups above them, as bits."""
+
+    def __init__(self) -> None:
+        self.of: list[int] = []  # op -> its group
+        self.members: dict[int, list[int]] = {}
+        self.read: dict[int, set[int]] = {}
+        self.above: dict[int, int] = {}
+
+    def add(self, sources: Sequence[int]) -> None:
+        """A group of its own for the next op, which nothing reads yet."""
+        op = len(self.of)
+        self.of.append(op)
+        self.members[op] = [op]
+        self.read[op] = {self.of[source] for source in sources}
+        self.above[op] = 0
+        for group in self.read[op]:
+            self.above[op] |= self.above[group] | 1 << group
+
+    def join(self, first: int, second: int) -> None:
+        """Make two groups one, unless something must run between them."""
+        if first == second or self._apart(first, second) or self._apart(second, first):
+            return
+        both = 1 << first | 1 << second
+        above = (self.above[first] | self.above.pop(second)) & ~both
+        self.members[first] = sorted(self.members[first] + self.members.pop(second))
+        for op in self.members[first]:
+            self.of[op] = first
+        self.read[first] = (self.read[first] | self.read.pop(second)) - {first, second}
+        self.above[first] = above
+        for group, higher in self.above.items():
+            if higher & both:
+                self.above[group] = higher & ~(1 << second) | 1 << first | above
+            if second in self.read[group]:
+                self.read[group] = self.read[group] - {second} | {first}
+
+    def _apart(self, first: int, second: int) -> bool:
+        """Whether the second reads from a third group that comes after the first."""
+        return any(self.above[group] >> first & 1 for group in self.read[second] if group != first)

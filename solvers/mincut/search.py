@@ -1,0 +1,123 @@
+"""Among the schedules that cuts lead to, the best that fits a budget.
+
+Each set of saved values gives orders that keep what they rebuild for longer or shorter; and at fixed levels of memory
+the cheapest that fits is polished, to spend what it leaves. Invariant: monotone in the budget. What is tried, and what
+comes of it, does not depend on the budget: a budget only says up to which level to look.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from solvers.exact.arrays import Arrays, Ints
+from solvers.exact.measure import measure, trim
+from solvers.mincut.between import between_groups
+from solvers.mincut.cuts import Saved
+from solvers.mincut.rebuild import FOREVER, Rebuilding
+from solvers.polish import polish
+from solvers.problem import Limits, Problem, Progress
+
+REACHES = (FOREVER, 16, 4, 1)  # how many ops ahead a rebuilt value may wait for its next reader
+LEVELS = 24
+POLISHED = 20_000_000  # computes measured while polishing, all levels together
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A schedule, by what is to be made least."""
+
+    price: int
+    cost: int
+    peak: int
+    order: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Search:
+    problem: Problem
+    arrays: Arrays
+    budget: int
+    limits: Limits
+    priced: Callable[[tuple[int, ...]], int] | None = None  # None: what it costs
+    found: dict[tuple[int, ...], Found] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def over(self) -> bool:
+        return self.limits.stopped() or time.monotonic() - self.began > self.limits.seconds
+
+    @property
+    def best(self) -> Found | None:
+        fitting = [one for one in self.found.values() if one.peak <= self.budget]
+        return min(fitting, key=lambda one: (one.price, one.cost, one.peak), default=None)
+
+    @property
+    def leanest(self) -> Found:
+        return min(self.found.values(), key=lambda one: (one.peak, one.price))
+
+    def offer(self, order: Iterable[int]) -> None:
+        """Weigh a schedule, less the computes that nobody needs."""
+        steps = trim(self.arrays, np.fromiter(order, np.int64))
+        key = tuple(steps.tolist())
+        if key in self.found:
+            return
+        cost, peak = measure(self.arrays, steps)
+        before = self.best if peak <= self.budget else None
+        price = self.priced(key) if self.priced and peak <= self.budget else cost
+        self.found[key] = Found(price, cost, peak, key)
+        if peak <= self.budget and (before is None or cost < before.cost):
+            self.limits.report(Progress(time.monotonic() - self.began, cost=cost, order=key))
+
+    def rebuild(self, sets: Iterable[Saved], reaches: Sequence[int] = REACHES) -> None:
+        """Offer the orders of every set."""
+        rebuilding = Rebuilding.of(self.problem)
+        done: set[Saved] = set()
+        for saved in sets:
+            if saved not in done:
+                done.add(saved)
+                for reach in reaches:
+                    self.offer(rebuilding.order(saved, reach))
+            if self.over:
+                return
+
+    def polish(self) -> None:
+        """At each level up to the budget, drop computes whose copies can be kept after all."""
+        for level, start in self._cheapest(lambda one: one.cost):
+            most = POLISHED // (LEVELS * len(start.order))
+            self.offer(self._polished(np.array(start.order, np.int64), level, most))
+            if self.over:
+                return
+
+    def extend(self, fusion: str) -> None:
+        """At each level up to the budget, recompute between fusion groups too, in what moves the fewest bytes."""
+        for order in dict.fromkeys(start.order for _, start in self._cheapest(lambda one: one.price)):
+            self.offer(between_groups(self.problem, order, fusion))
+            if self.over:
+                return
+
+    def _cheapest(self, price: Callable[[Found], int]) -> list[tuple[int, Found]]:
+        """The best of what was found that fits each level, from the highest level that is within the budget."""
+        least = self.leanest.peak
+        top = max(least, measure(self.arrays, np.arange(len(self.problem.nodes)))[1])
+        given = sorted(self.found.values(), key=lambda one: (price(one), one.cost, one.peak, one.order))
+        levels = [least + (top - least) * step // LEVELS for step in range(LEVELS, -1, -1)]
+        return [
+            (level, next(one for one in given if one.peak <= level))
+            for level in dict.fromkeys(levels)
+            if level <= self.budget
+        ]
+
+    def _polished(self, order: Ints, level: int, most: int) -> Iterable[int]:
+        tried = 0
+
+        def enough() -> bool:
+            nonlocal tried
+            tried += 1
+            return tried > most or self.over
+
+        polished: list[int] = polish(self.arrays, order, level, enough).tolist()
+        return polished
