@@ -35,8 +35,9 @@ from solvers.problem import Limits, Node, Problem, Progress, Result, Status
 _CLASS = "the bound covers every schedule that first computes the ops in the model's order"
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
 _ADDED = 4  # boundaries in a round
-_MOVES = 4_000_000  # of annealing in one go, times nodes
-_TREE = 300  # nodes of SCIP's search tree in the first round
+_MOVES = 20_000_000  # of annealing in one go, times nodes
+_TREE = 300  # nodes of SCIP's search tree at first, for a program of _COLUMNS columns
+_COLUMNS = 2000
 _IDLE = 12  # goes of annealing without success before giving up
 _HEATS = (1e-3, 3e-4, 1e-4)  # of the cost
 
@@ -71,6 +72,7 @@ class Hunt:
         self.tables: Ints | None = None
         self.rounds = 0
         self.annealed = 0
+        self.size = ""
 
     def run(self) -> Result:
         self.best.offer(range(len(self.problem.nodes)))
@@ -142,10 +144,10 @@ class Hunt:
         free = small_values(self.ended, self.budget, _SMALL)
         memory = memory_of(self.arrays, np.arange(len(self.problem.nodes), dtype=np.int64))
         taus = first_boundaries(memory, self.budget)
-        nodes = _TREE
+        effort = 1
         while not self.done():
             cuts = build(self.ended, self.budget, taus, free, self.scale)
-            answer = self.relax(cuts, nodes)
+            answer = self.relax(cuts, effort)
             if answer.status is Status.INFEASIBLE:
                 self.infeasible = self.best.order is None
                 return
@@ -160,7 +162,7 @@ class Hunt:
                 self.polish()
                 return
             taus = sorted({*taus, *more})
-            nodes *= 4
+            effort = 1 if more else effort * 4
             self.rounds += 1
 
     def polish(self) -> None:
@@ -171,20 +173,24 @@ class Hunt:
             self.anneal()
             idle = idle + 1 if self.best.cost == before else 0
 
-    def relax(self, cuts: Cuts, nodes: int) -> scip.Answer:
+    def relax(self, cuts: Cuts, effort: int) -> scip.Answer:
         """SCIP on the relaxation, and annealing beside it."""
         starts = [] if self.best.order is None else [project(cuts, list(map(int, self.best.order)))]
         cost = self.best.cost
+        columns = len(cuts.program.costs)
+        nodes = effort * tree(columns)
+        self.size = f"the last relaxation had {columns} binaries at {len(cuts.taus)} boundaries"
         settings = scip.Settings(
             seconds=self.left(),
             gap=self.limits.gap / 4,
             seed=self.limits.seed,
             nodes=nodes,
             enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / self.scale,
+            parameters={"branching/pscost/priority": 1_000_000} if nodes < _TREE // 6 else {},
         )
         cuts.program.offset = self.total / self.scale
         solving = scip.Solving(cuts.program, settings, starts)
-        for _ in range(min(4**self.rounds, 64)):
+        for _ in range(min(4**self.rounds, 64) * (1 + columns // _COLUMNS)):
             if self.out_of_time():
                 break
             self.anneal(_MOVES if self.rounds else _MOVES // 4)
@@ -211,10 +217,16 @@ class Hunt:
         best = self.best
         if best.order is not None:
             status = Status.OPTIMAL if self.closed() else Status.FEASIBLE
-            return Result(status, tuple(map(int, best.order)), self.bound, (_CLASS,), self.least.peak)
+            notes = (_CLASS, self.size) if self.size else (_CLASS,)
+            return Result(status, tuple(map(int, best.order)), self.bound, notes, self.least.peak)
         status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
         order = None if best.least_order is None else tuple(map(int, best.least_order))
         return Result(status, order, None, (tell(self.problem, self.least),), self.least.peak)
+
+
+def tree(columns: int) -> int:
+    """How many nodes of the search tree a round is worth: each takes ever longer, and boundaries bring more."""
+    return max(1, int(_TREE * min(1.0, _COLUMNS / max(1, columns)) ** 3))
 
 
 def first_boundaries(memory: Ints, budget: int) -> list[int]:
@@ -227,10 +239,15 @@ def first_boundaries(memory: Ints, budget: int) -> list[int]:
 
 
 def over_budget(memory: Ints, order: Ints, budget: int, taus: Sequence[int]) -> list[int]:
-    """The stages, worst first, at which an order does not fit and no boundary stands."""
+    """Stages at which an order does not fit and no boundary stands: the worst two, then such as lie well apart."""
     _, first = np.unique(order, return_index=True)
     worst = [(int(memory[step]), stage) for stage, step in enumerate(first) if memory[step] > budget]
-    return [stage for _, stage in sorted(worst, reverse=True) if stage not in taus][:_ADDED]
+    stages = [stage for _, stage in sorted(worst, reverse=True) if stage not in taus]
+    found = stages[: _ADDED // 2]
+    for stage in stages:
+        if len(found) < _ADDED and all(abs(stage - other) > len(first) // 20 for other in (*taus, *found)):
+            found.append(stage)
+    return found
 
 
 def hints_of(cuts: Cuts, values: Sequence[float]) -> Hints:
