@@ -32,7 +32,7 @@ from solvers.exact.measure import memory_of
 from solvers.exact.tables import KEYS, MEMORY, order_of, pack
 from solvers.problem import Limits, Node, Problem, Progress, Result, Status
 
-_CLASS = "the bound covers every schedule that first computes the ops in the model's order"
+_CLASS = "the bound covers every schedule that first computes the ops in the order given"
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
 _ADDED = 4  # boundaries in a round
 _MOVES = 20_000_000  # of annealing in one go, times nodes
