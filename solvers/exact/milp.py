@@ -29,15 +29,17 @@ from solvers.exact.evict import TASTES, Evictor, Hints, Taste
 from solvers.exact.incumbent import Incumbent
 from solvers.exact.lowest import search
 from solvers.exact.measure import memory_of
-from solvers.exact.tables import KEYS, MEMORY, order_of, pack
+from solvers.exact.tables import EXCESS, KEYS, MEMORY, TOTAL, order_of, pack
 from solvers.problem import Limits, Node, Problem, Progress, Result, Status
 
 _CLASS = "the bound covers every schedule that first computes the ops in the order given"
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
 _ADDED = 4  # boundaries in a round
-_MOVES = 20_000_000  # of annealing in one go, times nodes
+_MOVES = 5_000_000  # of annealing in one go, times nodes
 _TREE = 300  # nodes of SCIP's search tree at first, for a program of _COLUMNS columns
 _COLUMNS = 2000
+_WORK = 2_000_000  # iterations of SCIP's simplex method, times columns, that one go of annealing is worth
+_LARGE = 500  # nodes: a walk takes longer than some milliseconds
 _IDLE = 12  # goes of annealing without success before giving up
 _HEATS = (1e-3, 3e-4, 1e-4)  # of the cost
 
@@ -70,7 +72,6 @@ class Hunt:
         self.best = Incumbent(self.arrays, budget, self.tell)
         self.tastes: list[Taste] = list(TASTES)
         self.tables: Ints | None = None
-        self.rounds = 0
         self.annealed = 0
         self.size = ""
 
@@ -125,14 +126,15 @@ class Hunt:
             self.tell()
 
     def walk_plainly(self) -> None:
-        """All tastes, and after this only those that do best here."""
+        """All tastes; on large graphs, after this only those that do best here."""
         found: list[tuple[int, int]] = []
         for place, taste in enumerate(TASTES):
             if self.done():
                 return
             order = self.evictor.run(self.budget, taste, self.limits.seed)
             found.append((self.best.offer(order), place))
-        self.tastes = [TASTES[place] for _, place in sorted(found)[:8]]
+        if len(self.problem.nodes) > _LARGE:
+            self.tastes = [TASTES[place] for _, place in sorted(found)[:8]]
 
     def walk_with(self, hints: Hints) -> None:
         for strength, taste in product((1e4, 30.0, 3.0), self.tastes):
@@ -163,14 +165,15 @@ class Hunt:
                 return
             taus = sorted({*taus, *more})
             effort = 1 if more else effort * 4
-            self.rounds += 1
 
     def polish(self) -> None:
         """Nothing raises the bound any more: anneal until that finds nothing either."""
         idle = 0
         while idle < _IDLE and not self.done():
             before = self.best.cost
-            self.anneal()
+            order = self.anneal(None)
+            if order is not None:
+                self.best.offer(order)
             idle = idle + 1 if self.best.cost == before else 0
 
     def relax(self, cuts: Cuts, effort: int) -> scip.Answer:
@@ -189,29 +192,42 @@ class Hunt:
             parameters={"branching/pscost/priority": 1_000_000} if nodes < _TREE // 6 else {},
         )
         cuts.program.offset = self.total / self.scale
+        begun = self.annealed
         solving = scip.Solving(cuts.program, settings, starts)
-        for _ in range(min(4**self.rounds, 64) * (1 + columns // _COLUMNS)):
-            if self.out_of_time():
-                break
-            self.anneal(_MOVES if self.rounds else _MOVES // 4)
+        found = [self.anneal(None)] if solving.running() else []
+        while solving.running() and not self.out_of_time():
+            found.append(self.anneal(found[-1]))
         answer = solving.wait(self.out_of_time)
+        earned = answer.work * columns // _WORK
+        self.adopt(found, earned)
+        self.annealed = begun + earned  # which seeds come next must not depend on the clock either
         return replace(answer, bound=answer.bound - cuts.program.offset)
 
-    def anneal(self, moves: int = _MOVES) -> None:
-        order = self.best.order if self.best.order is not None else self.best.least_order
+    def adopt(self, found: list[Ints | None], earned: int) -> None:
+        """Of what annealing found beside SCIP, take as much as SCIP's work is worth: the clock must not decide."""
+        while len(found) < earned and not self.out_of_time():
+            found.append(self.anneal(found[-1] if found else None))
+        taken = found if self.out_of_time() else found[:earned]
+        if taken and taken[-1] is not None:
+            self.best.offer(taken[-1])
+
+    def anneal(self, order: Ints | None) -> Ints | None:
+        """The best order that one go of annealing comes by, from this one or else the best known."""
         if order is None:
-            return
+            order = self.best.order if self.best.order is not None else self.best.least_order
+        if order is None:
+            return None
         if self.tables is None:
             self.tables = pack(self.evictor.arrays)
         nodes = len(self.problem.nodes) + 1
         self.annealed += 1
         state = start(self.tables, self.budget, order)
-        keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([self.best.cost or 1 << 60, 0])
+        least = state[TOTAL] if state[EXCESS] == 0 else 1 << 60
+        keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([least, 0])
         heat = _HEATS[self.annealed % len(_HEATS)] * max(1, self.total)
         seed = self.limits.seed * 1000 + self.annealed
-        anneal(self.tables, state, keys, best, min(50_000, max(500, moves // nodes)), heat, heat / 100, seed)
-        if best[1]:
-            self.best.offer(order_of(keys[: best[1]], nodes))
+        anneal(self.tables, state, keys, best, min(20_000, max(1000, _MOVES // nodes)), heat, heat / 100, seed)
+        return order_of(keys[: best[1]], nodes) if best[1] else order
 
     def result(self) -> Result:
         best = self.best
