@@ -23,10 +23,11 @@ import numpy as np
 from solvers import scip
 from solvers.exact.anneal import anneal, start
 from solvers.exact.arrays import Ints, arrays_of
-from solvers.exact.bounds import cost_bound, peak_bound
+from solvers.exact.bounds import cost_bound, peak_bound, prove, tell
 from solvers.exact.cuts import Cuts, build, expand, kept, project, small_values
-from solvers.exact.evict import Evictor, Hints, Taste
+from solvers.exact.evict import TASTES, Evictor, Hints, Taste
 from solvers.exact.incumbent import Incumbent
+from solvers.exact.lowest import search
 from solvers.exact.measure import memory_of
 from solvers.exact.tables import KEYS, MEMORY, order_of, pack
 from solvers.problem import Limits, Node, Problem, Progress, Result, Status
@@ -38,10 +39,6 @@ _MOVES = 4_000_000  # of annealing in one go, times nodes
 _TREE = 300  # nodes of SCIP's search tree in the first round
 _IDLE = 12  # goes of annealing without success before giving up
 _HEATS = (1e-3, 3e-4, 1e-4)  # of the cost
-TASTES = tuple(
-    Taste(cost, size, distance, depth)
-    for depth, cost, size, distance in product((False, True), (1.0, 0.5), (1.0, 0.5, 0.0), (0.0, 1.0, 0.5))
-)
 
 
 def solve(problem: Problem, budget: int, limits: Limits, *, candidates: Sequence[Sequence[int]] = ()) -> Result:
@@ -67,8 +64,8 @@ class Hunt:
         self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
         self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
         self.bound = self.total
-        self.least = peak_bound(problem).peak
-        self.infeasible = self.least > budget
+        self.least = peak_bound(problem)
+        self.infeasible = self.least.peak > budget
         self.best = Incumbent(self.arrays, budget, self.tell)
         self.tastes: list[Taste] = list(TASTES)
         self.tables: Ints | None = None
@@ -79,9 +76,22 @@ class Hunt:
         self.best.offer(range(len(self.problem.nodes)))
         if not self.done():
             self.walk_plainly()
+        if self.best.order is None:
+            self.doubt()
         if not self.done():
             self.refine()
         return self.result()
+
+    def doubt(self) -> None:
+        """Nothing fits yet: look for a proof that nothing can, and for the least peak."""
+        share = replace(self.limits, seconds=max(0.1, self.left() / 4), report=lambda _: None)
+        self.least = prove(self.problem, self.budget + 1, share)
+        self.infeasible = self.least.peak > self.budget
+        lowest = search(self.problem, share, monotonic())
+        if lowest.least_order is not None:
+            self.best.offer(lowest.least_order)
+        if self.infeasible and self.best.least_peak is not None:
+            self.least = prove(self.problem, self.best.least_peak, share)
 
     def seconds(self) -> float:
         return monotonic() - self.begun
@@ -193,7 +203,7 @@ class Hunt:
         keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([self.best.cost or 1 << 60, 0])
         heat = _HEATS[self.annealed % len(_HEATS)] * max(1, self.total)
         seed = self.limits.seed * 1000 + self.annealed
-        anneal(self.tables, state, keys, best, max(500, moves // nodes), heat, heat / 100, seed)
+        anneal(self.tables, state, keys, best, min(50_000, max(500, moves // nodes)), heat, heat / 100, seed)
         if best[1]:
             self.best.offer(order_of(keys[: best[1]], nodes))
 
@@ -201,10 +211,10 @@ class Hunt:
         best = self.best
         if best.order is not None:
             status = Status.OPTIMAL if self.closed() else Status.FEASIBLE
-            return Result(status, tuple(map(int, best.order)), self.bound, (_CLASS,), self.least)
+            return Result(status, tuple(map(int, best.order)), self.bound, (_CLASS,), self.least.peak)
         status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
         order = None if best.least_order is None else tuple(map(int, best.least_order))
-        return Result(status, order, None, (_CLASS,), self.least)
+        return Result(status, order, None, (tell(self.problem, self.least),), self.least.peak)
 
 
 def first_boundaries(memory: Ints, budget: int) -> list[int]:
