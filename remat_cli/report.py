@@ -139,10 +139,12 @@ def _filled(answer: Answer, values: Sequence[int]) -> str:
 
 
 class ProgressLine:
-    """Incumbent, bound, gap and time on one line of the terminal, written over as they improve."""
+    """Incumbent, bound, gap and time on one line of the terminal, written over as they improve, or with `kept` on a
+    line each."""
 
-    def __init__(self, baseline_cost: int) -> None:
+    def __init__(self, baseline_cost: int, kept: bool = False) -> None:
         self.baseline = max(baseline_cost, 1)
+        self.kept = kept
         self.cost: float | None = None
         self.bound: float | None = None
 
@@ -152,13 +154,15 @@ class ProgressLine:
         if progress.bound is not None:
             self.bound = progress.bound if self.bound is None else max(self.bound, progress.bound)
         parts = [f"{progress.seconds:6.1f}s"]
-        parts.append("no plan yet" if self.cost is None else f"plan {self.cost / self.baseline:.5f}")
+        parts.append("no plan yet" if self.cost is None else f"plan {self.cost / self.baseline - 1:+.3%}")
         if self.bound is not None:
-            parts.append(f"bound {self.bound / self.baseline:.5f}")
+            parts.append(f"bound {self.bound / self.baseline - 1:+.3%}")
         if self.cost is not None and self.bound:
             parts.append(f"gap {max(0.0, self.cost / self.bound - 1):.3%}")
-        sys.stderr.write("\r\033[K" + "  ".join(parts))
+        words = "  ".join(parts)
+        sys.stderr.write(words + "\n" if self.kept else "\r\033[K" + words)
         sys.stderr.flush()
 
     def end(self) -> None:
-        sys.stderr.write("\r\033[K")
+        if not self.kept:
+            sys.stderr.write("\r\033[K")

@@ -97,6 +97,7 @@ class Limits:
     threads: int = 2
     report: Callable[[Progress], None] = _nobody_listens
     stopped: Callable[[], bool] = _never
+    verbose: bool = False  # let SCIP write its log on stderr
 
 
 class Status(Enum):

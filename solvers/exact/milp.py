@@ -184,6 +184,7 @@ class Hunt:
         nodes = effort * tree(columns)
         self.size = f"the last relaxation had {columns} binaries at {len(cuts.taus)} boundaries"
         settings = scip.Settings(
+            verbose=self.limits.verbose,
             seconds=self.left(),
             gap=self.limits.gap / 4,
             seed=self.limits.seed,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Command
+from solvers.registry import METHODS
+from tests.cli.running import Command, Ran
 
 KEYS = [
     *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead", "bound", "gap"),
@@ -80,3 +83,44 @@ def test_show_replays_the_plan(remat: Command, data: Path) -> None:
     assert sum(row["times"] for row in shown["recomputed"]) == solved["recomputed"]
     text = remat("show", "x.plan.json", "--statements").out
     assert text.count("compute ") == 17 + solved["recomputed"]
+
+
+def test_the_methods_as_json(remat: Command) -> None:
+    listed = remat("solve", "--list", "--json").object
+    assert list(listed) == list(METHODS)
+    assert listed["rotor"]["options"] == ["slots"]
+
+
+def test_the_least_peak_needs_no_budget_and_keeps_its_word(remat: Command, data: Path) -> None:
+    shutil.copy(data / "torch_mlp.onnx", "m.onnx")
+    solved = remat("solve", "m.onnx", "--minimize", "peak", "--time-limit", "5s", "--json")
+    assert solved.code == 0, solved.err
+    emitted = remat("emit", "m.plan.json", "--json").object
+    assert emitted["peak"]["strict"] <= solved.object["budget"]
+
+
+def test_each_step_of_the_search_on_request(remat: Command, data: Path) -> None:
+    def solve(*more: str) -> Ran:
+        return remat("solve", data / "linear8.problem.json", "--budget", 4, "--json", "-o", "x.plan.json", *more)
+
+    plain, said = solve(), solve("-v")
+    assert (plain.err, len(plain.out.splitlines())) == ("", 1)
+    assert "plan +" in said.err
+    assert len(said.out.splitlines()) == 1
+    assert solve("-v", "-q").err == ""
+
+
+def test_the_solvers_own_log_goes_to_stderr(data: Path, tmp_path: Path) -> None:
+    question = [
+        "solve",
+        data / "linear8.problem.json",
+        "--budget",
+        "4",
+        "--json",
+        "-o",
+        tmp_path / "x.plan.json",
+        "-vv",
+    ]
+    ran = subprocess.run([sys.executable, "-m", "remat_cli", *question], capture_output=True, text=True, check=True)
+    assert "SCIP Status" in ran.stderr or "presolving" in ran.stderr
+    assert json.loads(ran.stdout)["status"] == "optimal"
