@@ -163,4 +163,5 @@ def as_chain(staged: Staged) -> Chain:
 def _gradients(staged: Staged) -> list[int]:
     """The bytes of δ^0 .. δ^n."""
     first = staged.runners[0]
-    return [first.bytes(first.stage.gradient_out), *(r.bytes(r.stage.gradient_in) for r in staged.runners)]
+    last = first.bytes(first.stage.gradient_out) + first.stage.finished
+    return [last, *(r.bytes(r.stage.gradient_in) + r.stage.finished for r in staged.runners)]
