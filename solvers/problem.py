@@ -50,6 +50,7 @@ class Problem:
     resident: int = 0  # inputs and weights: always there, counted in every peak
     optional: frozenset[int] = frozenset()  # writes a compute may leave out when nobody reads that copy
     unread_stay: bool = False  # the runtime never frees an own copy that nobody reads (unless it was left out)
+    inner: frozenset[int] = frozenset()  # values within a fused kernel: each copy is for one run of its readers
 
     def writers(self) -> list[int]:
         """The node that writes each value."""

@@ -74,6 +74,7 @@ class Answer:
     bound: float  # -inf if nothing is proved
     nodes: int
     seconds: float
+    work: int = 0  # iterations of the simplex method: time spent, in a measure that does not depend on the machine
 
 
 class Solving:
@@ -93,8 +94,8 @@ class Solving:
         self._thread = threading.Thread(target=self._model.optimizeNogil, daemon=True)
         self._thread.start()
 
-    def done(self) -> bool:
-        return not self._thread.is_alive()
+    def running(self) -> bool:
+        return self._thread.is_alive()
 
     def interrupt(self) -> None:
         self._interrupted = True
@@ -127,6 +128,7 @@ class Solving:
             cost=None if values is None else model.getObjVal(),
             bound=_finite(model, model.getDualbound()),
             nodes=model.getNTotalNodes(),
+            work=model.getNLPIterations(),
             seconds=monotonic() - self._begun,
         )
 

@@ -6,14 +6,14 @@ mkdir -p build/demo
 cd build/demo
 
 run() {
-    printf '\n$ %s\n' "$*"
+    printf "\n$ %s\n" "$*"
     "$@"
 }
 
-run remat zoo unet --batch 2 --image 64 --width 16 -o unet.onnx
+run remat zoo unet --batch 2 --image 96 --width 8 -o unet.onnx
 run remat grad unet.onnx -o train.onnx
 run remat profile train.onnx
-run remat solve train.onnx --budget 70%
+run remat solve train.onnx --budget 70% --time-limit "${LIMIT:-60s}"
 run remat emit train.plan.json -q
 run remat verify train.plan.json
 run remat show train.plan.json

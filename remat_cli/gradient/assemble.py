@@ -1,7 +1,6 @@
 """From a tape to a model: live nodes only, outputs named by the nodes that make them, every type recorded.
 
-Invariant: nothing dead, no value without a shape, and a node stands as early as what it reads allows if it leads to an
-output that frees more than it makes (an optimizer's update).
+Invariant: nothing dead, no value without a shape, and the nodes stand in the order in which they were emitted.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper
 
+from remat_cli.errors import BadInput
 from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 
@@ -22,7 +22,6 @@ def assemble(
     """A model with these inputs and outputs; `defaults` are inputs too, which need not be given."""
     renamed = _names(tape, inputs, outputs, defaults)
     nodes = _live(tape, set(outputs.values()))
-    nodes = _early_updates(nodes)
     _leave_out_unread(tape, nodes, {tensor.name for tensor in outputs.values()})
     types = {renamed.get(name, name): kind for name, kind in tape.types.items()}
     for node in nodes:
@@ -37,6 +36,8 @@ def _names(
 ) -> dict[str, str]:
     """New names: each output's first, then those of other values that stood in their way."""
     fixed = {*inputs, *defaults, *tape.constants}
+    if taken := fixed.intersection(outputs):
+        raise BadInput(f"the model has an input called '{min(taken)}', which the training graph has as an output")
     renamed: dict[str, str] = {}
     for name, tensor in outputs.items():
         if tensor.name not in fixed:
@@ -54,19 +55,6 @@ def _live(tape: Tape, outputs: set[Tensor]) -> list[onnx.NodeProto]:
             nodes.append(node)
             needed.update(node.input)
     return nodes[::-1]
-
-
-def _early_updates(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
-    """Each optimizer node right after the last thing it reads, so that the gradient can be freed."""
-    place: dict[str, tuple[int, int]] = {}
-    keyed = []
-    for index, node in enumerate(nodes):
-        reads = [place[name] for name in node.input if name in place]
-        late = "/update/" in node.name
-        at = (max((where for where, _ in reads), default=-1) if late else index, index)
-        place.update((name, at) for name in node.output)
-        keyed.append((at, node))
-    return [node for _, node in sorted(keyed, key=lambda pair: pair[0])]
 
 
 def _leave_out_unread(tape: Tape, nodes: Sequence[onnx.NodeProto], outputs: set[str]) -> None:
@@ -112,7 +100,7 @@ def _model(
     graph = helper.make_graph(
         nodes,
         "training",
-        [info[name] for name in [*inputs, *defaults]],
+        [info[name] for name in dict.fromkeys([*inputs, *defaults])],
         [info[name] for name in outputs],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
         value_info=[info[name] for name in inner],

@@ -6,7 +6,7 @@ lies behind it and the loss ahead. Contributions are added as they arrive, so at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from remat_cli.errors import BadInput
@@ -14,29 +14,43 @@ from remat_cli.gradient.tape import FLOATS, Step, Tape
 from remat_cli.gradient.tensor import Tensor
 
 Rule = Callable[..., "Tensor | Sequence[Tensor | None] | None"]
+Finished = Callable[[Tensor, Tensor], None]  # a wanted value and its gradient
 
 
 def differentiate(
-    tape: Tape,
-    loss: Tensor,
-    wanted: Iterable[Tensor],
-    rules: Mapping[str, Rule],
-    seed: Mapping[str, Tensor] | None = None,
+    tape: Tape, loss: Tensor, wanted: Sequence[Tensor], rules: Mapping[str, Rule], finished: Finished | None = None
 ) -> dict[str, Tensor]:
     """The gradient of `loss` for each of the wanted values that it depends on, by name.
 
-    `seed` gives gradients to start from; by default, one at the loss.
+    `finished` is told of each as soon as it is complete, so that what it emits stands where the gradient can be freed.
     """
     names = {tensor.name for tensor in wanted}
     reached = _depends_on(tape.steps, names)
-    gradients: dict[str, Tensor] = dict(seed) if seed is not None else {loss.name: loss.like(1.0)}
-    for step in reversed(list(tape.steps)):
+    gradients = {loss.name: loss.like(1.0)}
+    steps = list(tape.steps)
+    due = _first_readers(steps, wanted)
+    for index in reversed(range(len(steps))):
+        step = steps[index]
         arrived = [gradients.get(y.name) if y is not None else None for y in step.outputs]
         if any(arrived) and any(x is not None and x.name in reached for x in step.inputs):
             step.needs = tuple(x is not None and x.name in reached and x.dtype in FLOATS for x in step.inputs)
             with tape.scope(f"{step.name}/grad"):
                 _step_back(step, arrived, gradients, rules)
+        for tensor in due.get(index, ()):
+            if finished is not None and tensor.name in gradients:
+                finished(tensor, gradients[tensor.name])
     return {name: gradients[name] for name in names if name in gradients}
+
+
+def _first_readers(steps: Sequence[Step], wanted: Sequence[Tensor]) -> dict[int, list[Tensor]]:
+    """Which of the wanted values are read for the first time by each step: going back, the last to contribute."""
+    waiting = {tensor.name: tensor for tensor in wanted}
+    due: dict[int, list[Tensor]] = {}
+    for index, step in enumerate(steps):
+        for x in step.inputs:
+            if x is not None and x.name in waiting:
+                due.setdefault(index, []).append(waiting.pop(x.name))
+    return due
 
 
 def _depends_on(steps: Sequence[Step], names: set[str]) -> set[str]:
@@ -68,6 +82,5 @@ def _fit(step: Step, part: Tensor, x: Tensor) -> Tensor:
 
 
 def unsupported(step: Step, rules: Mapping[str, Rule]) -> BadInput:
-    return BadInput(
-        f"no gradient rule for {step.kind} (node '{step.name}'); rules exist for: {', '.join(sorted(rules))}"
-    )
+    known = sorted(kind for kind in rules if kind[0].isupper() and " " not in kind)
+    return BadInput(f"no gradient rule for {step.kind} (node '{step.name}'); rules exist for: {', '.join(known)}")

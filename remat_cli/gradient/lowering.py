@@ -60,12 +60,11 @@ def _batch_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
     epsilon = step.get("epsilon", 1e-5)
     zeros = step.tape.constant([0.0] * x.shape[1], x.dtype)
     y = step.tape.op("BatchNormalization", centered, scale, bias, zeros, batch_variance, epsilon=epsilon)
-    step.tape.step(
-        "BatchNormalization in training", step.inputs, [y], step.attributes, centered=centered, variance=batch_variance
-    )
     new = [batch_mean.reshape(x.shape[1]), batch_variance]
     momentum = step.get("momentum", 0.9)
     kept = [old * momentum + now.cast(old.dtype) * (1 - momentum) for old, now in zip((mean, variance), new)]
+    saved = {"centered": centered, "variance": batch_variance}
+    step.tape.step("BatchNormalization in training", step.inputs, [y, *kept], step.attributes, **saved)
     tracer.statistics.update(zip((mean.name, variance.name), kept))
     return [y, *kept]
 

@@ -76,6 +76,11 @@ class Step:
             raise self.refuse(f"its {what} must be a constant")
         return found
 
+    def only_first(self, gradients: Sequence[Tensor | None]) -> None:
+        """Refuse gradients of the other outputs, which the loss must not depend on."""
+        if any(gradients):
+            raise self.refuse("the loss depends on an output besides the first")
+
     def refuse(self, why: str) -> BadInput:
         return BadInput(f"cannot differentiate {self.kind} node '{self.name}': {why}")
 
@@ -101,6 +106,8 @@ class Tape:
 
     # -- values ---------------------------------------------------------------------------------------------------
     def declare(self, name: str, dtype: int, shape: Sequence[int]) -> Tensor:
+        if name in self.types:
+            raise BadInput(f"the model has a value called '{name}' already, and the training graph needs that name")
         self.types[name] = helper.make_tensor_type_proto(dtype, list(shape))
         return Tensor(self, name)
 

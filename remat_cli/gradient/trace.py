@@ -13,6 +13,7 @@ import onnx
 from onnx import defs, helper, numpy_helper
 
 from remat_cli.errors import BadInput
+from remat_cli.gradient.differentiate import unsupported
 from remat_cli.gradient.fold import SUBGRAPHS, fold
 from remat_cli.gradient.lowering import LOWERED
 from remat_cli.gradient.rules import RULES
@@ -65,12 +66,15 @@ class Tracer:
             raise BadInput(f"{node.op_type} node '{node.name}' reads '{missing[0]}', which nothing produces")
         here = onnx.NodeProto()
         here.CopyFrom(node)
+        here.domain = "" if node.domain == "ai.onnx" else node.domain
         here.name = self.tape.fresh_node(node.name or f"{node.op_type}_{len(self.tape.nodes)}")
         here.input[:] = [self.known[name].name if name else "" for name in node.input]
         return here
 
     def _place(self, node: onnx.NodeProto, here: onnx.NodeProto) -> None:
         step = self._step(here)
+        if not defs.has(here.op_type, self.tape.opset, here.domain):
+            raise unsupported(step, RULES)
         active = any(name in self.active for name in here.input)
         with self.tape.scope(here.name):
             lowered = LOWERED[step.kind](self, step, active) if step.kind in LOWERED else None

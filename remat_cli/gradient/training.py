@@ -16,7 +16,7 @@ from onnx import numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.assemble import assemble
-from remat_cli.gradient.differentiate import differentiate
+from remat_cli.gradient.differentiate import Finished, differentiate
 from remat_cli.gradient.losses import labelled
 from remat_cli.gradient.optimizers import OPTIMIZERS, RATE, STEP, Hyper, Update
 from remat_cli.gradient.prepare import Binding, Forward, prepare
@@ -47,20 +47,20 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     )
     _reserve(forward)
     loss = _loss(forward, options)
-    gradients = differentiate(forward.tape, loss, forward.parameters.values(), RULES)
+    update, finished = _updates(forward, options)
+    gradients = differentiate(forward.tape, loss, list(forward.parameters.values()), RULES, finished)
     _check_reached(forward, model, gradients, options.wrt)
     outputs = {"loss": loss}
-    state: dict[str, Tensor] = {}
     if options.optimizer == "none":
         outputs |= {f"{name}_grad": gradients[tensor.name] for name, tensor in forward.parameters.items()}
-    else:
-        state, updated = _updates(forward, gradients, options)
-        outputs |= updated
+    outputs |= {
+        f"{name}_new": update.outputs[name] for name in [*forward.parameters, *update.inputs] if name in update.outputs
+    }
     outputs |= {f"{name}_new": tensor for name, tensor in forward.updated.items()}
-    defaults = {name: forward.tape.constants[name] for name in forward.updated}
+    defaults = {name: forward.tape.constants[name] for name in forward.updated} | _scalars(model, forward)
     if options.optimizer != "none":
         defaults[RATE] = np.array(options.hyper.rate, np.float32)
-    names = [*forward.inputs, *forward.parameters, *state]
+    names = [*forward.inputs, *forward.parameters, *update.inputs]
     return assemble(forward.tape, names, outputs, defaults)
 
 
@@ -75,9 +75,6 @@ def _loss(forward: Forward, options: Options) -> Tensor:
         if output.size != 1 or output.dtype not in FLOATS:
             raise BadInput(f"'{options.loss}' cannot be the loss: its shape is {list(output.shape)}, not a scalar's")
         return output
-    for name in ("labels", "target"):
-        if name in forward.inputs:
-            raise BadInput(f"the model has an input called '{name}' already; rename it, or use its own loss")
     with forward.tape.scope("loss"):
         given, loss = labelled(output, options.loss, options.class_axis)
     forward.inputs[given.name] = given
@@ -99,19 +96,27 @@ def _check_reached(forward: Forward, model: onnx.ModelProto, gradients: dict[str
         raise BadInput("nothing to train: no float initializer leads to the loss; name parameters with --wrt")
 
 
-def _updates(
-    forward: Forward, gradients: dict[str, Tensor], options: Options
-) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The optimizer's state, and by their new names the updated parameters and state."""
+def _scalars(model: onnx.ModelProto, forward: Forward) -> dict[str, np.ndarray]:
+    """Parameters of rank 0 keep their value as a default: most are an exporter's constants, which nobody feeds."""
+    stored = {tensor.name: tensor for tensor in model.graph.initializer if not tensor.dims}
+    return {name: numpy_helper.to_array(stored[name]) for name in forward.parameters if name in stored}
+
+
+def _updates(forward: Forward, options: Options) -> tuple[Update, Finished | None]:
+    """What the optimizer will have read and written, and what to do with each gradient when it is there."""
+    update = Update()
+    if options.optimizer == "none":
+        return update, None
     tape = forward.tape
     rate = tape.declare(RATE, onnx.TensorProto.FLOAT, [])
-    update = Update()
     if options.optimizer.startswith("adam"):
         step = tape.declare(STEP, onnx.TensorProto.FLOAT, [])
         update = Update({STEP: step}, {STEP: step + 1.0})
-    for tensor in forward.parameters.values():
-        with tape.scope(f"{tensor.name}/update"):
-            made = OPTIMIZERS[options.optimizer](tensor, gradients[tensor.name], rate, options.hyper)
+
+    def finished(parameter: Tensor, gradient: Tensor) -> None:
+        with tape.scope(f"{parameter.name}/update"):
+            made = OPTIMIZERS[options.optimizer](parameter, gradient, rate, options.hyper)
         update.inputs |= made.inputs
         update.outputs |= made.outputs
-    return update.inputs, {f"{name}_new": tensor for name, tensor in update.outputs.items()}
+
+    return update, finished

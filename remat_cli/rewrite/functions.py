@@ -17,7 +17,7 @@ from remat_cli import semantics
 from remat_cli.graph import Graph, Op
 from remat_cli.rewrite.copies import subgraphs
 from solvers.mincut.groups import fused
-from solvers.mincut.traffic import FUSIBLE
+from solvers.mincut.traffic import FUSIBLE, seam_of
 from solvers.problem import Kind
 
 DOMAIN = "remat.fusion"
@@ -74,7 +74,7 @@ def _groups(graph: Graph, nodes: Sequence[onnx.NodeProto]) -> list[list[int]]:
     ops = {op.name: op for op in graph.ops}
     of = [ops.get(node.name.split("__remat_")[0]) for node in nodes]
     kinds = [_kind(op, node) for op, node in zip(of, nodes, strict=True)]
-    seam = next((place for place, op in enumerate(of) if op and op.backward), len(nodes))
+    seam = _seam(of)
 
     def same_kernel(first: int, second: int) -> bool:
         if (first < seam) != (second < seam):
@@ -83,6 +83,13 @@ def _groups(graph: Graph, nodes: Sequence[onnx.NodeProto]) -> list[list[int]]:
         return can and kinds[first] in FUSIBLE
 
     return fused(_sources(nodes), same_kernel)
+
+
+def _seam(of: Sequence[Op | None]) -> int:
+    """Where the backward pass begins among the nodes."""
+    places = [place for place, op in enumerate(of) if op]
+    seam = seam_of([(op.name, op.backward) for op in of if op])
+    return places[seam] if seam < len(places) else len(of)
 
 
 def _kind(op: Op | None, node: onnx.NodeProto) -> Kind:

@@ -12,6 +12,7 @@ what the order will hold.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,12 @@ class Taste:
     noise: float = 0.0
     backward: float = 1e4  # what a backward value counts more
     hint: float = 1e4  # what a value that the hints keep counts more
+
+
+TASTES = tuple(
+    Taste(cost, size, distance, depth)
+    for depth, cost, size, distance in product((False, True), (1.0, 0.5), (1.0, 0.5, 0.0), (0.0, 1.0, 0.5))
+)
 
 
 class Hints(NamedTuple):

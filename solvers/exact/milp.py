@@ -23,25 +23,25 @@ import numpy as np
 from solvers import scip
 from solvers.exact.anneal import anneal, start
 from solvers.exact.arrays import Ints, arrays_of
-from solvers.exact.bounds import cost_bound, peak_bound
+from solvers.exact.bounds import cost_bound, peak_bound, prove, tell
 from solvers.exact.cuts import Cuts, build, expand, kept, project, small_values
-from solvers.exact.evict import Evictor, Hints, Taste
+from solvers.exact.evict import TASTES, Evictor, Hints, Taste
 from solvers.exact.incumbent import Incumbent
+from solvers.exact.lowest import search
 from solvers.exact.measure import memory_of
-from solvers.exact.tables import KEYS, MEMORY, order_of, pack
+from solvers.exact.tables import EXCESS, KEYS, MEMORY, TOTAL, order_of, pack
 from solvers.problem import Limits, Node, Problem, Progress, Result, Status
 
-_CLASS = "the bound covers every schedule that first computes the ops in the model's order"
+_CLASS = "the bound covers every schedule that first computes the ops in the order given"
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
 _ADDED = 4  # boundaries in a round
-_MOVES = 4_000_000  # of annealing in one go, times nodes
-_TREE = 300  # nodes of SCIP's search tree in the first round
+_MOVES = 5_000_000  # of annealing in one go, times nodes
+_TREE = 300  # nodes of SCIP's search tree at first, for a program of _COLUMNS columns
+_COLUMNS = 2000
+_WORK = 2_000_000  # iterations of SCIP's simplex method, times columns, that one go of annealing is worth
+_LARGE = 500  # nodes: a walk takes longer than some milliseconds
 _IDLE = 12  # goes of annealing without success before giving up
 _HEATS = (1e-3, 3e-4, 1e-4)  # of the cost
-TASTES = tuple(
-    Taste(cost, size, distance, depth)
-    for depth, cost, size, distance in product((False, True), (1.0, 0.5), (1.0, 0.5, 0.0), (0.0, 1.0, 0.5))
-)
 
 
 def solve(problem: Problem, budget: int, limits: Limits, *, candidates: Sequence[Sequence[int]] = ()) -> Result:
@@ -67,21 +67,34 @@ class Hunt:
         self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
         self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
         self.bound = self.total
-        self.least = peak_bound(problem).peak
-        self.infeasible = self.least > budget
+        self.least = peak_bound(problem)
+        self.infeasible = self.least.peak > budget
         self.best = Incumbent(self.arrays, budget, self.tell)
         self.tastes: list[Taste] = list(TASTES)
         self.tables: Ints | None = None
-        self.rounds = 0
         self.annealed = 0
+        self.size = ""
 
     def run(self) -> Result:
         self.best.offer(range(len(self.problem.nodes)))
         if not self.done():
             self.walk_plainly()
+        if self.best.order is None:
+            self.doubt()
         if not self.done():
             self.refine()
         return self.result()
+
+    def doubt(self) -> None:
+        """Nothing fits yet: look for a proof that nothing can, and for the least peak."""
+        share = replace(self.limits, seconds=max(0.1, self.left() / 4), report=lambda _: None)
+        self.least = prove(self.problem, self.budget + 1, share)
+        self.infeasible = self.least.peak > self.budget
+        lowest = search(self.problem, share, monotonic())
+        if lowest.least_order is not None:
+            self.best.offer(lowest.least_order)
+        if self.infeasible and self.best.least_peak is not None:
+            self.least = prove(self.problem, self.best.least_peak, share)
 
     def seconds(self) -> float:
         return monotonic() - self.begun
@@ -113,14 +126,15 @@ class Hunt:
             self.tell()
 
     def walk_plainly(self) -> None:
-        """All tastes, and after this only those that do best here."""
+        """All tastes; on large graphs, after this only those that do best here."""
         found: list[tuple[int, int]] = []
         for place, taste in enumerate(TASTES):
             if self.done():
                 return
             order = self.evictor.run(self.budget, taste, self.limits.seed)
             found.append((self.best.offer(order), place))
-        self.tastes = [TASTES[place] for _, place in sorted(found)[:8]]
+        if len(self.problem.nodes) > _LARGE:
+            self.tastes = [TASTES[place] for _, place in sorted(found)[:8]]
 
     def walk_with(self, hints: Hints) -> None:
         for strength, taste in product((1e4, 30.0, 3.0), self.tastes):
@@ -132,10 +146,10 @@ class Hunt:
         free = small_values(self.ended, self.budget, _SMALL)
         memory = memory_of(self.arrays, np.arange(len(self.problem.nodes), dtype=np.int64))
         taus = first_boundaries(memory, self.budget)
-        nodes = _TREE
+        effort = 1
         while not self.done():
             cuts = build(self.ended, self.budget, taus, free, self.scale)
-            answer = self.relax(cuts, nodes)
+            answer = self.relax(cuts, effort)
             if answer.status is Status.INFEASIBLE:
                 self.infeasible = self.best.order is None
                 return
@@ -150,61 +164,85 @@ class Hunt:
                 self.polish()
                 return
             taus = sorted({*taus, *more})
-            nodes *= 4
-            self.rounds += 1
+            effort = 1 if more else effort * 4
 
     def polish(self) -> None:
         """Nothing raises the bound any more: anneal until that finds nothing either."""
         idle = 0
         while idle < _IDLE and not self.done():
             before = self.best.cost
-            self.anneal()
+            order = self.anneal(None)
+            if order is not None:
+                self.best.offer(order)
             idle = idle + 1 if self.best.cost == before else 0
 
-    def relax(self, cuts: Cuts, nodes: int) -> scip.Answer:
+    def relax(self, cuts: Cuts, effort: int) -> scip.Answer:
         """SCIP on the relaxation, and annealing beside it."""
         starts = [] if self.best.order is None else [project(cuts, list(map(int, self.best.order)))]
         cost = self.best.cost
+        columns = len(cuts.program.costs)
+        nodes = effort * tree(columns)
+        self.size = f"the last relaxation had {columns} binaries at {len(cuts.taus)} boundaries"
         settings = scip.Settings(
             seconds=self.left(),
             gap=self.limits.gap / 4,
             seed=self.limits.seed,
             nodes=nodes,
             enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / self.scale,
+            parameters={"branching/pscost/priority": 1_000_000} if nodes < _TREE // 6 else {},
         )
         cuts.program.offset = self.total / self.scale
+        begun = self.annealed
         solving = scip.Solving(cuts.program, settings, starts)
-        for _ in range(min(4**self.rounds, 64)):
-            if self.out_of_time():
-                break
-            self.anneal(_MOVES if self.rounds else _MOVES // 4)
+        found = [self.anneal(None)] if solving.running() else []
+        while solving.running() and not self.out_of_time():
+            found.append(self.anneal(found[-1]))
         answer = solving.wait(self.out_of_time)
+        earned = answer.work * columns // _WORK
+        self.adopt(found, earned)
+        self.annealed = begun + earned  # which seeds come next must not depend on the clock either
         return replace(answer, bound=answer.bound - cuts.program.offset)
 
-    def anneal(self, moves: int = _MOVES) -> None:
-        order = self.best.order if self.best.order is not None else self.best.least_order
+    def adopt(self, found: list[Ints | None], earned: int) -> None:
+        """Of what annealing found beside SCIP, take as much as SCIP's work is worth: the clock must not decide."""
+        while len(found) < earned and not self.out_of_time():
+            found.append(self.anneal(found[-1] if found else None))
+        taken = found if self.out_of_time() else found[:earned]
+        if taken and taken[-1] is not None:
+            self.best.offer(taken[-1])
+
+    def anneal(self, order: Ints | None) -> Ints | None:
+        """The best order that one go of annealing comes by, from this one or else the best known."""
         if order is None:
-            return
+            order = self.best.order if self.best.order is not None else self.best.least_order
+        if order is None:
+            return None
         if self.tables is None:
             self.tables = pack(self.evictor.arrays)
         nodes = len(self.problem.nodes) + 1
         self.annealed += 1
         state = start(self.tables, self.budget, order)
-        keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([self.best.cost or 1 << 60, 0])
+        least = state[TOTAL] if state[EXCESS] == 0 else 1 << 60
+        keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([least, 0])
         heat = _HEATS[self.annealed % len(_HEATS)] * max(1, self.total)
         seed = self.limits.seed * 1000 + self.annealed
-        anneal(self.tables, state, keys, best, max(500, moves // nodes), heat, heat / 100, seed)
-        if best[1]:
-            self.best.offer(order_of(keys[: best[1]], nodes))
+        anneal(self.tables, state, keys, best, min(20_000, max(1000, _MOVES // nodes)), heat, heat / 100, seed)
+        return order_of(keys[: best[1]], nodes) if best[1] else order
 
     def result(self) -> Result:
         best = self.best
         if best.order is not None:
             status = Status.OPTIMAL if self.closed() else Status.FEASIBLE
-            return Result(status, tuple(map(int, best.order)), self.bound, (_CLASS,), self.least)
+            notes = (_CLASS, self.size) if self.size else (_CLASS,)
+            return Result(status, tuple(map(int, best.order)), self.bound, notes, self.least.peak)
         status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
         order = None if best.least_order is None else tuple(map(int, best.least_order))
-        return Result(status, order, None, (_CLASS,), self.least)
+        return Result(status, order, None, (tell(self.problem, self.least),), self.least.peak)
+
+
+def tree(columns: int) -> int:
+    """How many nodes of the search tree a round is worth: each takes ever longer, and boundaries bring more."""
+    return max(1, int(_TREE * min(1.0, _COLUMNS / max(1, columns)) ** 3))
 
 
 def first_boundaries(memory: Ints, budget: int) -> list[int]:
@@ -217,10 +255,15 @@ def first_boundaries(memory: Ints, budget: int) -> list[int]:
 
 
 def over_budget(memory: Ints, order: Ints, budget: int, taus: Sequence[int]) -> list[int]:
-    """The stages, worst first, at which an order does not fit and no boundary stands."""
+    """Stages at which an order does not fit and no boundary stands: the worst two, then such as lie well apart."""
     _, first = np.unique(order, return_index=True)
     worst = [(int(memory[step]), stage) for stage, step in enumerate(first) if memory[step] > budget]
-    return [stage for _, stage in sorted(worst, reverse=True) if stage not in taus][:_ADDED]
+    stages = [stage for _, stage in sorted(worst, reverse=True) if stage not in taus]
+    found = stages[: _ADDED // 2]
+    for stage in stages:
+        if len(found) < _ADDED and all(abs(stage - other) > len(first) // 20 for other in (*taus, *found)):
+            found.append(stage)
+    return found
 
 
 def hints_of(cuts: Cuts, values: Sequence[float]) -> Hints:

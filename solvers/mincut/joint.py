@@ -16,7 +16,10 @@ LONG_CHAIN = 100
 
 @dataclass(frozen=True, slots=True)
 class Vertex:
-    """One value, or an op of several values (then no tensor itself). `reads`: vertices; `arguments`: with repeats."""
+    """One value, or an op of several values (then no tensor itself, but as large as they are).
+
+    `reads`: vertices; `arguments`: with repeats.
+    """
 
     bytes: int
     reads: tuple[int, ...]

@@ -7,7 +7,7 @@ forward and backward are fused apart, as they are compiled apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from solvers.mincut.groups import Groups, fused
@@ -41,7 +41,7 @@ class Runs:
     steps: tuple[int, ...]  # where each stands in the order
     bytes: dict[Copy, int]
     outputs: frozenset[Copy]
-    seam: int  # the first compute of the backward pass
+    seam: int  # where the backward pass begins, with what is computed again for it
 
     def sources(self, run: int) -> list[int]:
         """The computes whose copies a compute reads."""
@@ -101,7 +101,6 @@ def runs_of(problem: Problem, order: Sequence[int]) -> Runs:
     makes: list[tuple[Copy, ...]] = []
     steps: list[int] = []
     bytes_: dict[Copy, int] = {}
-    seam = None
     for step, index in enumerate(order):
         node = problem.nodes[index]
         taken = [(TAKEN, number) for number, _ in node.takes]
@@ -111,8 +110,6 @@ def runs_of(problem: Problem, order: Sequence[int]) -> Runs:
             newest.update(dict.fromkeys(node.writes, seen))
             continue
         run = len(nodes)
-        if seam is None and node.backward:
-            seam = run
         for value in node.writes:
             bytes_[run, value] = problem.sizes[value]
             newest[value] = ((run, value),)
@@ -121,8 +118,20 @@ def runs_of(problem: Problem, order: Sequence[int]) -> Runs:
         makes.append(tuple((run, value) for value in node.writes))
         steps.append(step)
     outputs = frozenset(copy for value in problem.outputs for copy in newest[value] if copy[0] != TAKEN)
-    seam = len(nodes) if seam is None else seam
+    seam = seam_of([(index, problem.nodes[index].backward) for index in nodes])
     return Runs(tuple(nodes), tuple(reads), tuple(makes), tuple(steps), bytes_, outputs, seam)
+
+
+def seam_of(ran: Sequence[tuple[Hashable, bool]]) -> int:
+    """Where the backward pass begins, by what ran and whether it is backward's: after the last forward op that is new.
+
+    What is computed again just before the first op of the backward pass belongs to that.
+    """
+    begins = next((place for place, (_, backward) in enumerate(ran) if backward), len(ran))
+    first: dict[Hashable, int] = {}
+    for place, (op, _) in enumerate(ran[:begins]):
+        first.setdefault(op, place)
+    return max(first.values(), default=-1) + 1
 
 
 def _only_looks(node: Node) -> bool:

@@ -22,7 +22,7 @@ def joint_of(problem: Problem) -> tuple[Joint, list[int]]:
             vertices.append(_vertex(problem, node, reads, problem.sizes[node.writes[0]], True))
             continue
         op = len(vertices)
-        vertices.append(_vertex(problem, node, reads, 0, False))
+        vertices.append(_vertex(problem, node, reads, sum(problem.sizes[value] for value in node.writes), False))
         for value in node.writes:
             vertex_of[value] = len(vertices)
             vertices.append(Vertex(problem.sizes[value], (op,), element=True, tangent=node.backward))

@@ -30,7 +30,8 @@ def standardized(normal: Tensor, scale: Tensor, g: Tensor, axes: list[int]) -> T
     return (g - g.mean(axes) - normal * (g * normal).mean(axes)) * scale
 
 
-def _layer_norm(op: Step, dy: Tensor | None, *_: Any) -> list[Tensor | None] | None:
+def _layer_norm(op: Step, dy: Tensor | None, *others: Any) -> list[Tensor | None] | None:
+    op.only_first(others)
     if dy is None:
         return None
     axes = list(range(op.get("axis", -1) % op.x.rank, op.x.rank))
@@ -58,11 +59,12 @@ def _frozen_batch_norm(op: Step, dy: Tensor, *_: Any) -> list[Tensor | None]:
     return [by_x, by_scale, dy.sum(others, keep=False).cast(scale.dtype) if op.needs[2] else None]
 
 
-def _batch_norm(op: Step, dy: Tensor, *_: Any) -> list[Tensor | None]:
+def _batch_norm(op: Step, dy: Tensor, *statistics: Any) -> list[Tensor | None]:
     """dx = scale (dy - mean(dy) - centered mean(dy centered) / variance) / deviation, over images and places.
 
     With mean(dy) as the mean and variance as it was, BatchNormalization itself computes the last steps.
     """
+    op.only_first(statistics)
     centered, variance = op.saved["centered"], op.saved["variance"]
     others = [0, *range(2, dy.rank)]
     count = dy.size // dy.shape[1]

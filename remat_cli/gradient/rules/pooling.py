@@ -28,7 +28,7 @@ def _max_pool(op: Step, dy: Tensor | None, *_: Any) -> Tensor | None:
 
 def _max_unpool(op: Step, dy: Tensor) -> Tensor:
     indices = op.input(1)
-    if len(op.inputs) > 2 and math.prod(op.x.shape[2:]) * 4 < 0:
+    if op.optional(2) is not None:
         raise op.refuse("an output_shape is not handled")
     return op.tape.op("GatherElements", dy.reshape(-1), indices.reshape(-1), axis=0).reshape(*op.x.shape)
 

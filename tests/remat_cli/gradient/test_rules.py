@@ -14,7 +14,8 @@ from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.rules.pointwise import STOPS
 from remat_cli.gradient.training import Options, training_graph
-from tests.remat_cli.gradient.rows import ROWS, Row, as_model, is_float
+from tests.remat_cli.gradient.row import Row, as_model, is_float
+from tests.remat_cli.gradient.rows import ROWS
 
 onnxruntime.set_default_logger_severity(3)
 STEP = 1e-5

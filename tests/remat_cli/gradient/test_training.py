@@ -13,7 +13,8 @@ from remat_cli.gradient.optimizers import Hyper
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options, training_graph
 from tests.remat_cli.gradient.nets import model, normalized, perceptron, run, stored, weight
-from tests.remat_cli.gradient.rows import ROWS, as_model
+from tests.remat_cli.gradient.row import as_model
+from tests.remat_cli.gradient.rows import ROWS
 
 DATA = np.random.default_rng(5).standard_normal((4, 3)).astype(np.float32)
 LABELS = np.array([0, 3, 1, 1])
@@ -162,6 +163,24 @@ def test_optimizers_step_as_their_formulas_do(optimizer: str) -> None:
     np.testing.assert_allclose(state["w"], _expected(optimizer, weight(1, 3), x, Hyper()), rtol=1e-5)
 
 
+def test_scalar_constants_need_not_be_fed() -> None:
+    forward = perceptron()
+    forward.graph.node.append(helper.make_node("Mul", ["y", "half"], ["z"], name="halve"))
+    forward.graph.initializer.append(onnx.numpy_helper.from_array(np.array(0.5, np.float32), "half"))
+    training = training_graph(forward, Options(logits="z"))
+    assert "half" in _names(training.graph.input)
+    found = run(training, FEED)
+    said, measured = _slope(_with_outputs(forward, ["z"]), FEED | stored(forward), "w1", found["w1_grad"])
+    assert said == pytest.approx(measured, abs=1e-5)
+
+
+def test_a_gradient_is_used_up_as_soon_as_it_is_there() -> None:
+    training = training_graph(perceptron(), Options(optimizer="adamw"))
+    places = {node.name: place for place, node in enumerate(training.graph.node)}
+    last_of_head = max(place for name, place in places.items() if name.startswith("w2/update/"))
+    assert last_of_head < min(place for name, place in places.items() if name.startswith("first/grad/"))
+
+
 def test_dropout_keeps_its_mask() -> None:
     nodes = [
         helper.make_node("Mul", ["x", "w"], ["h"], name="mul"),
@@ -253,6 +272,27 @@ def test_bad_input_is_refused_in_one_line() -> None:
         assert "\n" not in str(caught.value)
 
 
+def test_names_that_the_training_graph_needs_are_refused() -> None:
+    forward = perceptron()
+    forward.graph.node[1].output[0] = forward.graph.node[2].input[0] = "labels"
+    with pytest.raises(BadInput, match="a value called 'labels' already"):
+        training_graph(forward, Options())
+    forward = perceptron()
+    forward.graph.node[0].input[2] = forward.graph.initializer[1].name = "w1_grad"
+    with pytest.raises(BadInput, match="an input called 'w1_grad'"):
+        training_graph(forward, Options())
+
+
+def test_statistics_of_normalizations_pass_no_gradient_silently() -> None:
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["h"], name="mul"),
+        helper.make_node("LayerNormalization", ["h", "w"], ["n", "mean"], name="ln"),
+        helper.make_node("ReduceSum", ["mean"], ["l"], keepdims=0, name="sum"),
+    ]
+    with pytest.raises(BadInput, match="LayerNormalization node 'ln': the loss depends on an output besides the first"):
+        training_graph(model(nodes, {"x": [2, 3]}, "l", {"w": weight(1, 3)}), Options(loss="l"))
+
+
 def test_an_op_without_a_rule_is_named_unless_off_the_path() -> None:
     nodes = [
         helper.make_node("Mul", ["x", "w"], ["h"], name="mul"),
@@ -260,6 +300,10 @@ def test_an_op_without_a_rule_is_named_unless_off_the_path() -> None:
         helper.make_node("ReduceSum", ["h"], ["s"], keepdims=0, name="sum"),
     ]
     forward = model(nodes, {"x": [3, 3]}, "d", {"w": weight(1, 3, 3)})
+    forward.graph.node[1].domain = "com.example"
+    with pytest.raises(BadInput, match=r"no gradient rule for com.example.Det .node 'volume'.; rules exist for: Abs"):
+        training_graph(forward, Options(loss="d"))
+    forward.graph.node[1].domain = ""
     with pytest.raises(BadInput, match=r"no gradient rule for Det .node 'volume'.; rules exist for: Abs"):
         training_graph(forward, Options(loss="d"))
     assert training_graph(forward, Options(loss="s")).graph.output[1].name == "w_grad"

@@ -1,0 +1,65 @@
+"""`--minimize peak`: the schedule of least peak, or the least peak at a price.
+
+Invariant: `peak_bound` is a proof; for what costs at most so much more, it covers the class that `milp`'s bound covers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import monotonic
+
+from solvers.exact.arrays import arrays_of
+from solvers.exact.bounds import peak_bound, prove, tell
+from solvers.exact.incumbent import Incumbent
+from solvers.exact.lowest import search
+from solvers.exact.milp import solve
+from solvers.problem import Limits, Problem, Result, Status
+
+
+def minimize_peak(problem: Problem, budget: int, limits: Limits, *, max_overhead: float | None = None) -> Result:
+    """The order of least peak; with `max_overhead`, of those that cost at most that share more than no recomputation.
+
+    `budget` is what the schedule must stay within in any case, as for every solver.
+    """
+    if max_overhead is not None:
+        return _within_overhead(problem, budget, limits, max_overhead)
+    begun = monotonic()
+    best = search(problem, limits, begun)
+    assert best.least_order is not None
+    assert best.least_peak is not None
+    bound = prove(problem, best.least_peak, replace(limits, seconds=limits.seconds - (monotonic() - begun)))
+    order = tuple(map(int, best.least_order))
+    notes = (tell(problem, bound),)
+    if best.least_peak > budget:
+        status = Status.INFEASIBLE if bound.peak > budget else Status.UNKNOWN
+    else:
+        status = Status.OPTIMAL if bound.peak >= best.least_peak else Status.FEASIBLE
+    return Result(status, order, None, notes, bound.peak)
+
+
+def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead: float) -> Result:
+    """Halve the range of budgets: each try asks `milp` whether the cost allowed suffices."""
+    begun = monotonic()
+    allowed = int(sum(node.cost for node in problem.nodes) * (1 + max_overhead))
+    plain = tuple(range(len(problem.nodes)))
+    best = Incumbent(arrays_of(problem), 1 << 62, lambda: None)
+    best.offer(plain)
+    kept, peak = plain, best.peak
+    low, high = peak_bound(problem).peak - 1, peak  # nothing fits in low; high is reached
+    proved = low
+    while high - low > max(1, high // 1000) and monotonic() - begun < limits.seconds and not limits.stopped():
+        middle = (low + high) // 2
+        share = replace(limits, seconds=(limits.seconds - (monotonic() - begun)) / 3, report=lambda _: None)
+        answer = solve(problem, middle, share, candidates=(kept,))
+        cheap = Incumbent(arrays_of(problem), middle, lambda: None)
+        if answer.order is not None:
+            cheap.offer(answer.order)
+        if cheap.order is not None and cheap.cost is not None and cheap.cost <= allowed:
+            kept, high = tuple(map(int, cheap.order)), cheap.peak
+        else:
+            low = middle
+            if answer.status is Status.INFEASIBLE or (answer.bound is not None and answer.bound > allowed):
+                proved = max(proved, middle)
+    status = Status.FEASIBLE if high <= budget else Status.UNKNOWN
+    note = f"least peak found at an overhead of at most {max_overhead:.1%}"
+    return Result(status, kept, None, (note,), proved + 1)

@@ -1,0 +1,43 @@
+"""The examples do what their READMEs say, from a shell, as a user would run them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> dict[str, str]:
+    """An environment with `remat` and `python` on the PATH, a cache of its own, and short limits."""
+    shim = tmp_path / "bin" / "remat"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m remat_cli "$@"\n')
+    shim.chmod(0o755)
+    path = f"{shim.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    own = {"PATH": path, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    return {**os.environ, **own, "LIMIT": "10s", "STEPS": "16"}
+
+
+def run(example: str, folder: Path, environment: dict[str, str]) -> str:
+    script = ROOT / "examples" / example / "run.sh"
+    ran = subprocess.run(["sh", script], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_demo(tmp_path: Path, shell: dict[str, str]) -> None:
+    said = run("demo", tmp_path, shell)
+    assert said.count("same bytes") >= 2
+    assert "computed again" in said
+
+
+def test_training_gives_the_same_losses(tmp_path: Path, shell: dict[str, str]) -> None:
+    said = run("train", tmp_path, shell)
+    assert "the same losses, bit for bit" in said
+    assert "the loss fell" in said
