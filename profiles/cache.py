@@ -1,7 +1,8 @@
 """Measurements kept between runs, one file for each device, driver, thread count and library version.
 
 Invariant: every line is appended whole and at once, so that a kill loses nothing measured; a torn or foreign line is
-passed over, never trusted. Several processes may append to one file.
+passed over, never trusted. Several processes may append to one file. An op that leaves outputs out has the figures of
+the same op with all of them, where those are known: making them is a small part of its work.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from profiles.device import Device
 from profiles.measure import Timing
+from profiles.signature import Signature
 
 
 class Cache:
@@ -26,17 +28,32 @@ class Cache:
         self.refusals: dict[str, str] = {}
         self.wholes: dict[str, dict[str, Any]] = {}
         self.dates: dict[str, str] = {}
+        self.families: dict[str, dict[str, tuple[str, ...]]] = {}  # family -> key -> outputs, of what is known
         if self.path and not fresh:
             for line in _lines(self.path):
                 self._take(line)
         if self.path and not self.path.exists():
             self._append({"device": device.described()})
 
-    def keep_timing(self, key: str, timing: Timing, what: str, date: str) -> None:
-        self._note({"signature": key, "what": what, "date": date, **asdict(timing)})
+    def keep_timing(self, signature: Signature, timing: Timing, date: str) -> None:
+        self._note({**_named(signature), "date": date, **asdict(timing)})
 
-    def keep_refusal(self, key: str, reason: str, what: str, date: str) -> None:
-        self._note({"signature": key, "what": what, "date": date, "refused": reason})
+    def keep_refusal(self, signature: Signature, reason: str, date: str) -> None:
+        self._note({**_named(signature), "date": date, "refused": reason})
+
+    def key_of(self, signature: Signature) -> str:
+        """Where its figures are: its own key, or that of the same op with more outputs, if only that is known."""
+        if signature.key in self.timings or signature.key in self.refusals:
+            return signature.key
+        wanted = signature.results
+        fuller = (key for key, made in self.families.get(signature.family, {}).items() if _covers(made, wanted))
+        return min(fuller, default=signature.key)
+
+    def timing(self, signature: Signature) -> Timing | None:
+        return self.timings.get(self.key_of(signature))
+
+    def refusal(self, signature: Signature) -> str | None:
+        return self.refusals.get(self.key_of(signature))
 
     def keep_whole(self, key: str, whole: dict[str, Any], date: str) -> None:
         self._note({"graph": key, "date": date, "whole": whole})
@@ -56,6 +73,8 @@ class Cache:
                 spent = (int(line["ns"]), float(line["spread"]), int(line["runs"]), int(line["workspace"]))
                 if min(spent) >= 0:
                     self.timings[key] = Timing(*spent)
+            if "family" in line:
+                self.families.setdefault(str(line["family"]), {})[key] = tuple(line["results"])
             self.dates[key] = str(line.get("date", ""))
         except (KeyError, TypeError, ValueError):
             return
@@ -72,6 +91,20 @@ class Cache:
                 os.close(handle)
         except OSError:
             self.path = None  # a cache that cannot be written is only slow
+
+
+def _named(signature: Signature) -> dict[str, Any]:
+    return {
+        "signature": signature.key,
+        "what": str(signature),
+        "family": signature.family,
+        "results": list(signature.results),
+    }
+
+
+def _covers(made: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    """Whether all that is wanted is made."""
+    return len(made) >= len(wanted) and all(not want or want == one for want, one in zip(wanted, made, strict=False))
 
 
 def folder() -> Path:

@@ -1,14 +1,14 @@
 """What makes two ops cost the same: kind, version, attributes, types, shapes, and the small inputs that steer a kernel.
 
 Invariant: ops with equal signatures run the same kernel on operands of the same size, so one measurement serves all;
-names never enter a signature, so a clone has its original's.
+names never enter a signature, so a clone has its original's, or its original's `family` where it leaves outputs out.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -69,6 +69,16 @@ class Signature:
             digest.update(b"-" if tensor is None else repr((tensor.dtype, tensor.shape, tensor.constant)).encode())
             digest.update(b"" if tensor is None or tensor.content is None else hashlib.sha256(tensor.content).digest())
         return digest.hexdigest()[:20]
+
+    @cached_property
+    def family(self) -> str:
+        """A short name that it shares with the same op where other outputs of it are left out."""
+        return replace(self, outputs=()).key
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Its outputs in words, empty where they are left out."""
+        return tuple("" if tensor is None else str(tensor) for tensor in self.outputs)
 
     @cached_property
     def options(self) -> dict[str, Any]:

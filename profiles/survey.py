@@ -19,7 +19,7 @@ from profiles.cache import Cache
 from profiles.costs import OpCost, rounded
 from profiles.device import Device
 from profiles.kernels import scratch
-from profiles.measure import LEAST_RUNS, Timing, measure
+from profiles.measure import LEAST_RUNS, measure
 from profiles.running import CannotRun
 from profiles.signature import Signature
 from profiles.whole import WHOLE_SECONDS, Calibration, Whole, calibrate
@@ -29,6 +29,7 @@ PER_SIGNATURE = (0.03, 0.4)  # seconds: no signature gets less or more
 ROUNDS = 3
 LONG_NS = 5_000_000  # an op this long is measured in one round: noise shorter than that is in its median
 OVERHEAD = 0.02  # seconds to make operands and sessions for one signature
+FULLER = "measured with the outputs that are left out here"
 COVERED = 0.9  # a calibration serves another graph whose time lies this far in ops that both have
 
 
@@ -66,7 +67,7 @@ class Step:
 def missing(ops: Ops, cache: Cache) -> dict[str, Signature]:
     """The signatures that must still be measured."""
     known = cache.timings.keys() | cache.refusals.keys()
-    return {key: signature for key, signature in ops.distinct().items() if key not in known}
+    return {key: signature for key, signature in ops.distinct().items() if cache.key_of(signature) not in known}
 
 
 def share(count: int, seconds: float) -> float:
@@ -113,9 +114,9 @@ def _measure_first(key: str, signature: Signature, device: Device, cache: Cache,
         timing = replace(timing, workspace=bench.workspace(signature))
     except CannotRun as refused:
         words = f"out of memory: {refused}" if refused.memory else str(refused)
-        cache.keep_refusal(key, words, str(signature), _today())
+        cache.keep_refusal(signature, words, _today())
     else:
-        cache.keep_timing(key, timing, str(signature), _today())
+        cache.keep_timing(signature, timing, _today())
 
 
 def _measure_again(key: str, signature: Signature, device: Device, cache: Cache, seconds: float) -> None:
@@ -125,7 +126,7 @@ def _measure_again(key: str, signature: Signature, device: Device, cache: Cache,
     except CannotRun:  # it ran once: what was measured then stands
         return
     if timing.ns < before.ns:
-        cache.keep_timing(key, replace(timing, workspace=before.workspace), str(signature), _today())
+        cache.keep_timing(signature, replace(timing, workspace=before.workspace), _today())
 
 
 def _written(signature: Signature) -> int:
@@ -138,7 +139,7 @@ def _today() -> str:
 
 def refused(ops: Ops, cache: Cache) -> dict[str, str]:
     """The ops that onnxruntime would not run alone, and why."""
-    found = {name: cache.refusals.get(signature.key) for name, signature in ops.timed().items()}
+    found = {name: cache.refusal(signature) for name, signature in ops.timed().items()}
     return {name: reason for name, reason in found.items() if reason is not None}
 
 
@@ -148,16 +149,22 @@ def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
     corrections = _corrections(ops, cache, paper)
     found = {}
     for name, signature in ops.signatures.items():
-        timing = cache.timings.get(signature.key)
+        timing = cache.timing(signature)
         if name in ops.free:
             found[name] = OpCost(0, 0, "view")
         elif timing:
             found[name] = OpCost(
-                timing.ns, timing.workspace, "measured", timing.ns, round(timing.spread, 4), timing.runs
+                timing.ns,
+                timing.workspace,
+                "measured",
+                timing.ns,
+                round(timing.spread, 4),
+                timing.runs,
+                note="" if signature.key in cache.timings else FULLER,
             )
         else:
             ns = round(paper.time(signature) * corrections[signature.op_type in roofline.PRODUCTS])
-            reason = cache.refusals.get(signature.key, "not measured")
+            reason = cache.refusal(signature) or "not measured"
             held = scratch(signature) if device.kind == "cpu" else 0
             found[name] = OpCost(ns, held, "estimated", ns, note=f"roofline of {paper.name}, fitted; {reason[:120]}")
     return found
@@ -166,14 +173,14 @@ def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
 def scaled(
     ops: Ops, costs: Mapping[str, OpCost], calibration: Calibration | None, inside: Mapping[str, int]
 ) -> dict[str, OpCost]:
-    """Costs inside the graph: each class scaled; an op that cannot run alone takes what it took there (by its key)."""
+    """Costs inside the graph: each class scaled; an op that cannot run alone takes what it took there (by family)."""
     found = {}
     for name, cost in costs.items():
         ns, how, signature = cost.ns, cost.how, ops.signatures[name]
         if name not in ops.free and calibration is not None:
             ns = calibration.apply(signature.op_type, cost.ns)
-            if how == "estimated" and signature.key in inside:
-                ns, how = inside[signature.key], "inside"
+            if how == "estimated" and signature.family in inside:
+                ns, how = inside[signature.family], "inside"
         single = rounded(cost.ns) if cost.runs else None
         found[name] = replace(cost, ns=rounded(ns), how=how, alone=single)
     return found
@@ -181,7 +188,8 @@ def scaled(
 
 def dated(ops: Ops, cache: Cache) -> str:
     """When the newest of the measurements was made: not today, so that the same figures give the same file."""
-    return max((cache.dates.get(key, "") for key in (*ops.distinct(), ops.key)), default="")
+    keys = [*(cache.key_of(signature) for signature in ops.distinct().values()), ops.key]
+    return max((cache.dates.get(key, "") for key in keys), default="")
 
 
 def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole) -> Calibration:
@@ -197,17 +205,17 @@ def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole) -> Calibrati
 def keep(ops: Ops, cache: Cache, calibration: Calibration, whole: Whole) -> None:
     """Remember a whole run, for this graph and for those made from it."""
     record = {**asdict(calibration), "spread": round(whole.spread, 4), "runs": whole.runs}
-    record["signatures"] = sorted(ops.distinct())
+    record["signatures"] = sorted({cache.key_of(signature) for signature in ops.distinct().values()})
     record["inside"] = inside_of(ops, cache, whole)
     cache.keep_whole(ops.key, record, _today())
 
 
 def inside_of(ops: Ops, cache: Cache, whole: Whole) -> dict[str, int]:
-    """What the ops that could not run alone took in the whole graph, by key."""
+    """What the ops that could not run alone took in the whole graph, by family."""
     found: dict[str, list[int]] = {}
     for name, signature in ops.timed().items():
-        if signature.key not in cache.timings and name in whole.inside:
-            found.setdefault(signature.key, []).append(whole.inside[name])
+        if cache.timing(signature) is None and name in whole.inside:
+            found.setdefault(signature.family, []).append(whole.inside[name])
     return {key: int(statistics.median(times)) for key, times in found.items()}
 
 
@@ -219,7 +227,7 @@ def recall(ops: Ops, cache: Cache, costs: Mapping[str, OpCost]) -> dict[str, Any
     best, covered = None, COVERED * total
     for other in cache.wholes.values():
         held = set(other["signatures"])
-        found = sum(costs[name].ns for name, signature in ops.timed().items() if signature.key in held)
+        found = sum(costs[name].ns for name, signature in ops.timed().items() if cache.key_of(signature) in held)
         if found >= covered:
             best, covered = other, found
     return best
@@ -246,8 +254,8 @@ def _nearest(device: Device) -> roofline.Roofline:
 def _corrections(ops: Ops, cache: Cache, paper: roofline.Roofline) -> dict[bool, float]:
     """How far this device is from paper, as the ops that did run tell: for products (True) and for the rest."""
     ratios: dict[bool, list[float]] = {True: [], False: []}
-    for key, signature in ops.distinct().items():
-        timing: Timing | None = cache.timings.get(key)
+    for signature in ops.distinct().values():
+        timing = cache.timing(signature)
         if timing:
             ratios[signature.op_type in roofline.PRODUCTS].append(timing.ns / max(1, paper.time(signature)))
     return {product: statistics.median(found) if found else 1.0 for product, found in ratios.items()}

@@ -15,6 +15,7 @@ import onnx
 
 from remat_cli.errors import BadInput
 from remat_cli.files import sha256, write_whole
+from remat_cli.fusing import keeping_bits
 from remat_cli.loading import load_planned
 from remat_cli.planfile import PlanFile, replay
 from remat_cli.report import table
@@ -47,7 +48,7 @@ def emit(path: Path, output: Path | None, functions: bool = False) -> Emitted:
     destination = output or subject.beside(".remat.onnx")
     if destination.resolve() == subject.path.resolve():
         raise BadInput(f"{destination} is the plan's own model; write the rewritten one elsewhere")
-    found = rewrite(subject.graph, subject.problem, statements)
+    found = rewrite(subject.graph, keeping_bits(subject).problem, statements)
     if functions:
         found = replace(found, model=with_functions(subject.graph, found.model))
     _stamp(found.model, plan, path, found)

@@ -16,11 +16,14 @@ import onnx
 
 from profiles.running import failures, refusal
 from remat_cli.errors import BadInput
-from remat_cli.graph import Graph
+from remat_cli.graph import Graph, Op
 from remat_cli.rewrite.external import bring
 from remat_cli.runtime import PROVIDERS, quiet_runtime
 from remat_cli.subject import Subject
 from solvers.problem import Problem
+
+MOVERS = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Slice", "Expand", "Gather"}
+HEAVY = 1 << 30
 
 
 def as_fused(subject: Subject, provider: str = "cpu") -> Subject:
@@ -29,6 +32,50 @@ def as_fused(subject: Subject, provider: str = "cpu") -> Subject:
         raise BadInput(f"{subject.path} is a bare problem: the runtime can fuse only ops of a model")
     kernels = fused_by_runtime(subject.graph, provider)
     return replace(subject, problem=_marked(subject.problem, [kernels.get(name, -1) for name in subject.nodes]))
+
+
+def keeping_bits(subject: Subject) -> Subject:
+    """The subject, told which values live only within kernels that the runtime fuses by default.
+
+    Where the runtime cannot run the model there is no default session either; weights of `HEAVY` bytes are not loaded
+    only to see what would be fused.
+    """
+    graph = subject.graph
+    if graph is None or subject.problem.inner or sum(graph.values[name].bytes for name in graph.weights) > HEAVY:
+        return subject
+    try:
+        names = inner_values(graph)
+    except BadInput:
+        return subject
+    inner = frozenset(place for place, name in enumerate(subject.values) if name in names)
+    return replace(subject, problem=replace(subject.problem, inner=inner))
+
+
+def inner_values(graph: Graph, provider: str = "cpu") -> frozenset[str]:
+    """Values that the optimized graph no longer has, as they are computed within another op's kernel.
+
+    Not those that were only moved about, whose bits are the same; nor those that depend on weights alone, or that
+    another op computes as well, which are gone without being fused.
+    """
+    optimized = _optimized(graph, provider).graph
+    left = {name for node in optimized.node for name in node.output}.union(
+        entry.name for entry in optimized.initializer
+    )
+    fixed = set(graph.weights)
+    twins = Counter(_computes(op) for op in graph.ops)
+    inner: set[str] = set()
+    for op in graph.ops:
+        if fixed.issuperset(op.reads):
+            fixed.update(op.writes)
+        elif op.op_type not in MOVERS and twins[_computes(op)] == 1:
+            inner.update(name for name in op.writes if name not in left)
+    read = {name for op in graph.ops for name in op.reads}
+    return frozenset(inner & read - set(graph.outputs))
+
+
+def _computes(op: Op) -> tuple[object, ...]:
+    attributes = tuple(sorted(entry.SerializeToString(deterministic=True) for entry in op.node.attribute))
+    return op.domain, op.op_type, op.inputs, attributes
 
 
 def fused_by_runtime(graph: Graph, provider: str = "cpu") -> dict[str, int]:

@@ -36,10 +36,19 @@ def _parse_dim(text: str) -> tuple[str, int]:
     return name, int(size)
 
 
+def _parse_shape(text: str) -> tuple[str, list[int]]:
+    name, _, sizes = text.rpartition("=")
+    parts = sizes.split(",")
+    if not name or not all(part.strip().isdigit() and int(part) > 0 for part in parts):
+        raise ValueError(f"'{text}' gives no shape: write --shape input=1,3,224,224")
+    return name, [int(part) for part in parts]
+
+
 SIZE = _Parsed("size", parse_budget)
 TIME = _Parsed("time", parse_seconds)
 SHARE = _Parsed("share", parse_share)
 DIM = _Parsed("name=size", _parse_dim)
+SHAPE = _Parsed("name=sizes", _parse_shape)
 FUSION = click.Choice(["ideal", "runtime"])  # all neighbours that can be fused, or what onnxruntime fuses
 FILE = click.Path(dir_okay=False, path_type=Path)
 

@@ -115,7 +115,9 @@ def answer(
     return replace(second if second.found else _smaller(first, second), limits=limits)
 
 
-REORDERED = "the ops are first computed in another order than the model's, one that needs less memory"
+REORDERED = (
+    "first computes stand in another order than the model's, one that needs less memory; a bound is for that order"
+)
 
 
 def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:

@@ -1,7 +1,7 @@
 """From a graph to what `profiles` times: each op's signature, and operands for the whole graph.
 
-Invariant: an op's signature depends on nothing but the op and its operands, so the ops of a rewritten graph have the
-signatures of the ops they were cloned from.
+Invariant: an op's signature depends on nothing but the op and its operands, whether they are read straight or through
+views, so the ops of a rewritten graph have the signatures of the ops they were cloned from.
 """
 
 from __future__ import annotations
@@ -28,11 +28,23 @@ def ops_of(graph: Graph) -> Ops:
     """The graph's ops as `profiles` knows them."""
     constants = dict(_constants(graph.model))
     held = set(graph.weights)
+    for op in graph.ops:
+        _look_through(graph, op, constants, held)
     outputs = set(graph.outputs)
     return Ops(
         {op.name: _signature(graph, op, constants, held) for op in graph.ops},
         frozenset(op.name for op in graph.ops if _is_free(graph, op, outputs)),
     )
+
+
+def _look_through(graph: Graph, op: Op, constants: dict[str, np.ndarray], held: set[str]) -> None:
+    """A view of a weight, such as a rewritten graph's guard, is as constant as the weight."""
+    for out, into in semantics.views(op):
+        view, base = op.outputs[out], op.inputs[into]
+        if base in held and view in graph.values:
+            held.add(view)
+            if base in constants:
+                constants[view] = constants[base].reshape(graph.values[view].shape)
 
 
 def _is_free(graph: Graph, op: Op, outputs: set[str]) -> bool:

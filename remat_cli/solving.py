@@ -19,6 +19,7 @@ import click
 from remat_cli import record, report
 from remat_cli.errors import BadInput, Infeasible, NoPlan, Usage
 from remat_cli.fitting import fitted
+from remat_cli.fusing import as_fused, keeping_bits
 from remat_cli.interrupts import Interrupts, listening
 from remat_cli.loading import load_subject
 from remat_cli.options import known_budget
@@ -70,9 +71,8 @@ def run(model: Path | None, settings: Settings) -> None:
         raise Usage("--max-overhead must not be negative")
     subject = load_subject(model, settings.costs, dict(settings.dims))
     if settings.own.get("fusion") == "runtime":
-        from remat_cli.fusing import as_fused
-
         subject = as_fused(subject)
+    subject = keeping_bits(subject)
     plain = subject.before()
     budget = _budget(subject, plain, settings)
     if settings.lp_bound:
@@ -175,6 +175,8 @@ def _tell(found: Answer, destination: Path, settings: Settings) -> None:
     click.echo(report.summary(found))
     for note in (*found.subject.notes, *found.schedule.result.notes):
         click.echo(f"note: {note}")
+    if settings.minimize == "peak" and (least := report.least_peak_bound(found)):
+        click.echo(f"note: {least}")
     click.echo(f"wrote {destination}")
 
 

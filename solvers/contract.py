@@ -7,34 +7,18 @@ for the original.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
+from solvers.contraction import Contraction as Contraction
+from solvers.contraction import after as after
+from solvers.fused import contract_fused
 from solvers.problem import RESIDENT, Node, Problem
 
 
-@dataclass(frozen=True, slots=True)
-class Contraction:
-    problem: Problem
-    expand: Callable[[Sequence[int]], tuple[int, ...]]
-    shrink: Callable[[Sequence[int]], tuple[int, ...]]
-    fixed_cost: int = 0
-
-
-def after(first: Contraction, then: Callable[[Problem], Contraction]) -> Contraction:
-    """One reduction after another, as one."""
-    second = then(first.problem)
-    return Contraction(
-        second.problem,
-        expand=lambda order: first.expand(second.expand(order)),
-        shrink=lambda order: second.shrink(first.shrink(order)),
-        fixed_cost=first.fixed_cost + second.fixed_cost,
-    )
-
-
 def contract(problem: Problem) -> Contraction:
-    """All reductions that keep the optimum, one after the other."""
-    return contract_views(problem)
+    """All reductions, one after the other. The optimum is kept, among schedules that run fused ops together."""
+    return after(contract_views(problem), contract_fused) if problem.inner else contract_views(problem)
 
 
 def contract_views(problem: Problem) -> Contraction:
@@ -63,6 +47,7 @@ def contract_views(problem: Problem) -> Contraction:
         resident=problem.resident,
         optional=frozenset(renumber[value] for value in problem.optional if value in renumber),
         unread_stay=problem.unread_stay,
+        inner=frozenset(renumber[value] for value in problem.inner if value in renumber),
     )
     position = {index: place for place, index in enumerate(kept)}
 
@@ -73,7 +58,7 @@ def contract_views(problem: Problem) -> Contraction:
         return _with_views(problem, is_view, [kept[index] for index in order])
 
     fixed = sum(node.cost for node, view in zip(problem.nodes, is_view, strict=True) if view)
-    return Contraction(small, expand, shrink, fixed)
+    return Contraction(small, expand, shrink, fixed, kept.__getitem__, list(renumber).__getitem__)
 
 
 def _free_views(problem: Problem) -> list[bool]:

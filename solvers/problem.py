@@ -50,6 +50,7 @@ class Problem:
     resident: int = 0  # inputs and weights: always there, counted in every peak
     optional: frozenset[int] = frozenset()  # writes a compute may leave out when nobody reads that copy
     unread_stay: bool = False  # the runtime never frees an own copy that nobody reads (unless it was left out)
+    inner: frozenset[int] = frozenset()  # values within a fused kernel: each copy is for one run of its readers
 
     def writers(self) -> list[int]:
         """The node that writes each value."""
@@ -118,6 +119,8 @@ class Result:
     bound: float | None = None
     notes: tuple[str, ...] = ()
     peak_bound: int | None = None  # no schedule can have a lower peak
+    peak_node: int | None = None  # while it runs that much is needed; None at the end, for the outputs
+    peak_values: tuple[int, ...] = ()  # what it reads and writes
 
 
 Solver = Callable[[Problem, int, Limits], Result]

@@ -10,7 +10,7 @@ run() {
     "$@"
 }
 
-run remat zoo unet --batch 2 --image 64 --width 16 -o unet.onnx
+run remat zoo unet --batch 2 --image 96 --width 8 -o unet.onnx
 run remat grad unet.onnx -o train.onnx
 run remat profile train.onnx
 run remat solve train.onnx --budget 70% --time-limit "${LIMIT:-60s}"

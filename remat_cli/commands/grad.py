@@ -11,17 +11,6 @@ import click
 from remat_cli import options
 
 
-def _parse_shape(text: str) -> tuple[str, list[int]]:
-    name, _, sizes = text.rpartition("=")
-    parts = sizes.split(",")
-    if not name or not all(part.strip().isdigit() and int(part) > 0 for part in parts):
-        raise ValueError(f"'{text}' gives no shape: write --shape input=1,3,224,224")
-    return name, [int(part) for part in parts]
-
-
-SHAPE = options._Parsed("name=sizes", _parse_shape)
-
-
 @click.command("grad")
 @click.argument("forward", type=options.FILE)
 @click.option(
@@ -40,7 +29,9 @@ SHAPE = options._Parsed("name=sizes", _parse_shape)
 )
 @click.option("--wrt", multiple=True, help="Train these alone (repeat, or separate with commas); default: all.")
 @click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dimension, where it is dynamic.")
-@click.option("--shape", "shapes", type=SHAPE, multiple=True, help="Shape of an input: --shape input=1,3,224,224.")
+@click.option(
+    "--shape", "shapes", type=options.SHAPE, multiple=True, help="Shape of an input: --shape input=1,3,224,224."
+)
 @options.dims
 @click.option(
     "--optimizer",

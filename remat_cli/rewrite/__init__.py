@@ -16,7 +16,7 @@ from remat_cli.planfile import Promise
 from remat_cli.rewrite.anchors import anchored
 from remat_cli.rewrite.copies import Names, Run, Step, copies, infos
 from remat_cli.rewrite.guards import Guards
-from remat_cli.rewrite.predict import Prediction
+from remat_cli.rewrite.predict import Prediction, written
 from remat_cli.rewrite.veils import Veils
 from solvers.plan import Compute, Plan
 from solvers.problem import Problem
@@ -43,17 +43,18 @@ def rewrite(graph: Graph, problem: Problem, plan: Plan) -> Rewritten:
     ]
     names = Names(graph)
     plain = copies(graph, runs, names)
-    guards = Guards(graph, names)
+    inner = {name for place, name in enumerate(written(graph)) if place in problem.inner}
+    guards = Guards(graph, names, inner)
     guarded = guards.guarded(plain)
-    steps, zero = anchored(graph, guarded, names)
-    hidden = Prediction(graph, problem, steps, 0).idle()
+    steps, zero = anchored(graph, guarded, names, inner)
+    hidden = Prediction(graph, problem, steps).idle(_around(guarded, inner))
     veils = Veils(graph, names)
     if hidden:
         veiled = veils.veiled(guarded, hidden)
-        steps, zero = anchored(graph, veiled, names)
+        steps, zero = anchored(graph, veiled, names, inner)
     constants = [*guards.constants.values(), *veils.constants, *zero]
     model = _model(graph, steps, constants, hidden | veils.made)
-    prediction = Prediction(graph, problem, steps, _size(constants))
+    prediction = Prediction(graph, problem, steps, [len(constant.raw_data) for constant in constants])
     return Rewritten(
         model=model,
         promise=prediction.promise(hidden),
@@ -66,13 +67,16 @@ def rewrite(graph: Graph, problem: Problem, plan: Plan) -> Rewritten:
     )
 
 
+def _around(steps: Sequence[Step], inner: set[str]) -> set[str]:
+    """All that fused ops read and write: their fusion needs shapes that are known."""
+    fused = {name for step in steps for name, value in step.origin.items() if value in inner}
+    touched = [{*step.reads, *step.node.output} for step in steps]
+    return set().union(*(names for names in touched if names & fused))
+
+
 def _baseline(graph: Graph, problem: Problem) -> Promise:
     runs = [Run(op, (True,) * len(op.writes)) for op in graph.ops]
-    return Prediction(graph, problem, copies(graph, runs, Names(graph)), 0).promise()
-
-
-def _size(constants: Sequence[onnx.TensorProto]) -> int:
-    return sum(len(constant.raw_data) for constant in constants)
+    return Prediction(graph, problem, copies(graph, runs, Names(graph))).promise()
 
 
 def _model(

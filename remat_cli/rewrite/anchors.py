@@ -10,7 +10,7 @@ nobody reads is anchored in any case: it would stay to the end of the run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import onnx
@@ -36,10 +36,15 @@ def breaks(steps: Sequence[Step]) -> list[int]:
     return found
 
 
-def anchored(graph: Graph, steps: Sequence[Step], names: Names) -> tuple[list[Step], list[onnx.TensorProto]]:
-    """The steps with an anchor after every break, in file order, and the constants that they need."""
+def anchored(
+    graph: Graph, steps: Sequence[Step], names: Names, inner: Collection[str] = ()
+) -> tuple[list[Step], list[onnx.TensorProto]]:
+    """The steps with an anchor after every break, in file order, and the constants that they need.
+
+    `inner`: values that must be left alone, lest their ops are not fused.
+    """
     zero = numpy_helper.from_array(np.zeros(1, dtype=np.int64), names.copy("__zero", 1))
-    stray = set(breaks(steps))
+    stray = {index for index in breaks(steps) if not set(steps[index].origin.values()).intersection(inner)}
     outputs = set(graph.outputs)
     read = outputs.union(name for step in steps for name in step.reads)
     body: list[Step] = []

@@ -14,7 +14,7 @@ the original runs one by one could be fused (a Gelu, a layer norm), and give oth
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -26,10 +26,11 @@ from remat_cli.rewrite.copies import Names, Step, rename
 
 
 class Guards:
-    """Hands out guards; `constants` are the initializers that they need."""
+    """Hands out guards; `constants` are the initializers that they need. `inner`: values that fusion must find bare."""
 
-    def __init__(self, graph: Graph, names: Names) -> None:
+    def __init__(self, graph: Graph, names: Names, inner: Collection[str] = ()) -> None:
         self.graph = graph
+        self.inner = inner
         self.names = names
         self.constants: dict[tuple[int, ...], onnx.TensorProto] = {}
         self.count: Counter[str] = Counter()
@@ -64,7 +65,8 @@ class Guards:
         for step in steps:
             result.append(reading(step, through))
             for name, value in step.origin.items() if step.op else ():
-                if 0 < after[name] < before[value] and name not in outputs and value in self.graph.values:
+                bare = value in self.inner or value not in self.graph.values or name in outputs
+                if 0 < after[name] < before[value] and not bare:
                     guards, through[name] = self._guard(name, value)
                     result += guards
         return result
@@ -72,7 +74,7 @@ class Guards:
     def _guardable(self, step: Step, origin: dict[str, str]) -> str | None:
         """The input to read through a guard: not a constant, which would be folded, if there is any other."""
         weights = set(self.graph.weights)
-        inputs = [name for name in step.node.input if name]
+        inputs = [name for name in step.node.input if name and origin.get(name, name) not in self.inner]
         moving = [name for name in inputs if name not in weights]
         known = [name for name in (*moving, *inputs) if origin.get(name, name) in self.graph.values]
         return known[0] if known else None

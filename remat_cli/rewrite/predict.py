@@ -11,25 +11,26 @@ from remat_cli.graph import Graph, Op
 from remat_cli.planfile import Promise
 from remat_cli.rewrite.copies import Step
 from remat_cli.rewrite.orders import default_order, edges, strict_order
-from solvers.arena import fits, least_arena
+from solvers.arena import ALIGNMENT, fits, least_arena
 from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.simulate import simulate
 
+IN_ARENA = 127  # bytes: larger weights stay outside of a CPU's arena, as the model file's loader left them
 ROUNDS = 40  # of hiding what is idle at the peak
 
 
 class Prediction:
     """The rewritten graph as a problem of its own: one node a step, each run once.
 
-    `constants`: bytes of initializers that the rewriting added.
+    `constants`: bytes of the initializers that the rewriting added.
     """
 
-    def __init__(self, graph: Graph, problem: Problem, steps: Sequence[Step], constants: int) -> None:
+    def __init__(self, graph: Graph, problem: Problem, steps: Sequence[Step], constants: Sequence[int] = ()) -> None:
         self.names = [name for step in steps for name in step.node.output if name]
         self.number = {name: index for index, name in enumerate(self.names)}
         origin = {name: value for step in steps for name, value in step.origin.items()}
-        self.values = [name for op in graph.ops for name in op.writes]
+        self.values = written(graph)
         tensors = [graph.values[origin[name]] if name in origin else None for name in self.names]
         self.shapes = [(t.shape, t.bytes) if t else None for t in tensors]
         added = {name: step.bytes for step in steps for name in step.node.output}
@@ -39,9 +40,15 @@ class Prediction:
             nodes=tuple(nodes),
             sizes=tuple(t.bytes if t else added.get(name, 0) for name, t in zip(self.names, tensors, strict=True)),
             outputs=tuple(self.number[name] for name in graph.outputs if name in self.number),
-            resident=problem.resident + constants,
+            resident=problem.resident + sum(constants),
             unread_stay=True,
         )
+        small = [
+            size for size in (*constants, *(graph.values[name].bytes for name in graph.weights)) if size <= IN_ARENA
+        ]
+        self.rounding = sum(
+            -size % ALIGNMENT for size in small
+        )  # what small weights take in an arena beyond their bytes
         self.outputs = set(self.problem.outputs)
         self.reads = edges([step.reads for step in steps], [step.node.output for step in steps])
         self.op_types = [step.node.op_type for step in steps]
@@ -75,19 +82,20 @@ class Prediction:
         strict = simulate(self.problem, self.strict).peak
         spans, work = self._buffers(hidden)
         default = self.problem.resident + _highest(spans, work)[0]
-        return Promise(strict, default, least_arena(self.problem, self.strict, strict))
+        return Promise(strict, default, least_arena(self.problem, self.strict, strict) + self.rounding)
 
     def fits(self, budget: int) -> bool:
         """Whether the strict session runs under a hard cap of `budget` bytes, free memory being in pieces."""
-        return fits(self.problem, self.strict, budget - self.problem.resident)
+        return fits(self.problem, self.strict, budget - self.problem.resident - self.rounding)
 
-    def idle(self) -> set[str]:
-        """The values to hide, lest buffers wait for them at the peak of the default session."""
+    def idle(self, known: Collection[str] = ()) -> set[str]:
+        """The values to hide, lest buffers wait for them at the peak of the default session; none of those `known`."""
+        shown = self.shown.union(known)
         hidden: set[str] = set()
         for _ in range(ROUNDS):
             spans, work = self._buffers(hidden)
             _, step = _highest(spans, work)
-            waiting = {name for span in spans for name in span.held_idle(step, self.shown)} - hidden
+            waiting = {name for span in spans for name in span.held_idle(step, shown)} - hidden
             if not waiting:
                 break
             hidden |= waiting
@@ -133,6 +141,11 @@ class Prediction:
     def _shape(self, value: int, hidden: Collection[str]) -> object:
         """What a buffer must have in common with a tensor to be reused for it; None if it never is."""
         return None if value in self.outputs or self.names[value] in hidden else self.shapes[value]
+
+
+def written(graph: Graph) -> list[str]:
+    """The values by number, as the problem has them."""
+    return [name for op in graph.ops for name in op.writes]
 
 
 class Span:

@@ -15,11 +15,10 @@ import onnx
 
 from remat_cli.errors import BadInput
 from remat_cli.graph import Graph
+from remat_cli.rewrite.predict import IN_ARENA
 from remat_cli.verify.child import Reply
 from remat_cli.verify.compare import Difference, differences
 from remat_cli.verify.processes import Bench
-
-IN_ARENA = 127  # bytes: larger weights stay outside of the arena, as the model file's loader left them
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ THRESHOLDS = tuple(step / 20 for step in range(1, 20))
 GUIDING = tuple(product((0.1, 0.5, 0.9), (1e4, 30.0, 3.0)))  # thresholds whose S guides eviction walks, and how much
 WALKS = 6  # for each of those
 WORTH_FILLING = 4
-CLASS = "the bound is a linear relaxation's and covers every schedule that first computes the ops in the model's order"
+CLASS = "the bound is a linear relaxation's and covers every schedule that first computes the ops in the order given"
 PAPER_CLASS = f"{CLASS}, none more than once between two first computes"
 
 

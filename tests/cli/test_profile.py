@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import shutil
 
+import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from profiles import device as devices
 from profiles import survey
 from profiles.costs import load
 from profiles.signature import VIEWS
 from remat_cli.ingest import ingest
+from remat_cli.loading import load_subject
+from remat_cli.rewrite import rewrite
+from solvers.plan import lower
 
 QUICK = ("--device", "cpu", "--threads", "1", "--time-limit", "1s")
 
@@ -86,6 +90,53 @@ def test_clones_cost_what_their_originals_do(remat, mlp):
     before, after = load(mlp.with_name("m.costs.yaml")), load(mlp.with_name("m.remat.costs.yaml"))
     assert all(after.ops[f"{name}__remat_1"].ns == cost.ns for name, cost in before.ops.items())
     assert after.total > before.total
+
+
+def test_a_rewritten_graph_needs_no_new_measurement(remat, mlp):
+    """Clones of a LayerNorm that leave its statistics out, of a cast weight behind a guard; anchors and veils."""
+    onnx.save(normalised(), mlp)
+    first = remat("profile", "m.onnx", "--json", *QUICK).object
+    assert first["measured_now"] == first["signatures"]
+    graph = ingest(mlp)
+    subject = load_subject(mlp, None, {})
+    order = [index for op in range(len(graph.ops)) for index in range(op + 1)]
+    emitted = rewrite(graph, subject.problem, lower(subject.problem, order))
+    onnx.save(emitted.model, "r.onnx")
+    assert emitted.clones > 5
+    assert any("__guard" in node.name for node in emitted.model.graph.node)
+    assert any(node.op_type == "LayerNormalization" and len(node.output) == 1 for node in emitted.model.graph.node)
+    found = remat("profile", "r.onnx", "--json", *QUICK).object
+    assert found["measured_now"] == 0
+    again = load(mlp.with_name("r.costs.yaml"))
+    assert not [name for name, cost in again.ops.items() if cost.how == "estimated" and cost.ns > 5000]
+    norms = [cost.alone for name, cost in again.ops.items() if name.startswith("norm")]
+    assert len(norms) > 1
+    assert len(set(norms)) == 1
+
+
+def normalised():
+    """A product, its LayerNorm with statistics that are read, and a weight that is cast on the way."""
+    size = TensorProto.FLOAT
+    nodes = [
+        helper.make_node("Cast", ["half"], ["w"], name="cast", to=size),
+        helper.make_node("MatMul", ["x", "w"], ["h"], name="product"),
+        helper.make_node("LayerNormalization", ["h", "scale"], ["n", "mean", "inverse"], name="norm"),
+        helper.make_node("Relu", ["n"], ["r"], name="relu"),
+        helper.make_node("Add", ["mean", "inverse"], ["statistics"], name="statistics"),
+        helper.make_node("MatMul", ["r", "w"], ["p"], name="product2"),
+        helper.make_node("Add", ["p", "n"], ["y"], name="add"),
+    ]
+    weights = [
+        numpy_helper.from_array(np.full((64, 64), 0.1, np.float16), "half"),
+        numpy_helper.from_array(np.ones(64, np.float32), "scale"),
+    ]
+    inputs = [helper.make_tensor_value_info("x", size, [8, 64])]
+    outputs = [
+        helper.make_tensor_value_info("y", size, [8, 64]),
+        helper.make_tensor_value_info("statistics", size, [8, 1]),
+    ]
+    graph = helper.make_graph(nodes, "normalised", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
 
 
 def test_pinned_entries_stay(remat, mlp):

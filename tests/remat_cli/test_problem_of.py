@@ -168,3 +168,12 @@ def test_running_statistics_are_written_over() -> None:
     problem = named_problem(graph_of(model, HERE)).problem
     assert problem.nodes[0].once
     assert problem.nodes[0].views == ((1, RESIDENT), (2, RESIDENT))
+
+
+def test_what_ops_take_of_inputs_and_weights() -> None:
+    """By the place among inputs, then weights, with their bytes: what traffic counts beside the values."""
+    nodes = [NODE("Add", ["x", "w"], ["a"], name="add"), NODE("Mul", ["a", "w"], ["y"], name="mul")]
+    model = model_of(nodes, [floats("x", 3)], [floats("y", 3)])
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(3, np.float32), "w"))
+    problem = named_problem(graph_of(model, HERE)).problem
+    assert [node.takes for node in problem.nodes] == [((0, 12), (1, 12)), ((1, 12),)]

@@ -1,0 +1,34 @@
+"""What a reduction answers with: the smaller problem, and the way back.
+
+Invariant: `expand` of an order that is legal for the smaller problem is legal for the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from solvers.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    problem: Problem
+    expand: Callable[[Sequence[int]], tuple[int, ...]]
+    shrink: Callable[[Sequence[int]], tuple[int, ...]]
+    fixed_cost: int = 0
+    node_of: Callable[[int], int] = int  # what a node, and a value, of the smaller problem is in the original
+    value_of: Callable[[int], int] = int
+
+
+def after(first: Contraction, then: Callable[[Problem], Contraction]) -> Contraction:
+    """One reduction after another, as one."""
+    second = then(first.problem)
+    return Contraction(
+        second.problem,
+        expand=lambda order: first.expand(second.expand(order)),
+        shrink=lambda order: second.shrink(first.shrink(order)),
+        fixed_cost=first.fixed_cost + second.fixed_cost,
+        node_of=lambda index: first.node_of(second.node_of(index)),
+        value_of=lambda value: first.value_of(second.value_of(value)),
+    )

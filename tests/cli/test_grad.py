@@ -1,0 +1,60 @@
+"""`remat grad`: what it prints, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.running import Command
+from tests.remat_cli.gradient.nets import normalized, perceptron
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(perceptron("batch"), "net.onnx")
+    onnx.save(normalized(training=0), "frozen.onnx")
+    return Command(capsys, monkeypatch)
+
+
+def test_the_training_graph_stands_beside_the_model(command: Command) -> None:
+    ran = command("grad", "net.onnx", "--batch", 4)
+    written = onnx.load("net.train.onnx")
+    assert ran.code == 0
+    assert ran.out == f"net.train.onnx: {len(written.graph.node)} nodes from 3, 5 inputs, loss and 3 more outputs\n"
+
+
+def test_options_reach_the_graph(command: Command) -> None:
+    given = ["--dim", "batch=2", "--loss", "mse", "--wrt", "w1,w2", "--optimizer", "momentum", "-o", "t.onnx", "--json"]
+    report = command("grad", "net.onnx", *given).object
+    assert report["model"] == "t.onnx"
+    assert report["inputs"] == ["x", "target", "w1", "w2", "w2_momentum", "w1_momentum", "learning_rate"]
+    assert set(report["outputs"]) == {"loss", "w1_new", "w2_new", "w1_momentum_new", "w2_momentum_new"}
+
+
+def test_the_same_input_gives_the_same_bytes(command: Command) -> None:
+    for name in ("one.onnx", "two.onnx"):
+        assert command("grad", "net.onnx", "--batch", 4, "-o", name, "-q").out == ""
+    assert Path("one.onnx").read_bytes() == Path("two.onnx").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "words"),
+    [
+        (["net.onnx"], 3, "bind it with --batch N or --shape x=..."),
+        (["net.onnx", "--batch", 4, "--loss", "hinge"], 3, "computes no 'hinge'"),
+        (["net.onnx", "--shape", "x=4,two"], 2, "gives no shape"),
+        (["missing.onnx"], 3, "cannot read missing.onnx"),
+        (["frozen.onnx"], 3, "inference mode"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(command: Command, given: list[object], code: int, words: str) -> None:
+    ran = command("grad", *given)
+    assert (ran.code, words in ran.err, "Traceback" in ran.err) == (code, True, False)
+    assert not Path("net.train.onnx").exists()
+
+
+def test_frozen_statistics_can_be_meant(command: Command) -> None:
+    assert command("grad", "frozen.onnx", "--freeze-bn").code == 0
