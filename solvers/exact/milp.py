@@ -238,7 +238,7 @@ class Hunt:
         keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([least, 0])
         heat = _HEATS[self.annealed % len(_HEATS)] * max(1, self.total)
         seed = self.limits.seed * 1000 + self.annealed
-        anneal(self.tables, state, keys, best, min(50_000, max(1000, _MOVES // nodes)), heat, heat / 100, seed)
+        anneal(self.tables, state, keys, best, min(12_000, max(1000, _MOVES // nodes)), heat, heat / 100, seed)
         return order_of(keys[: best[1]], nodes) if best[1] else order
 
     def result(self) -> Result:
