@@ -14,7 +14,7 @@ import click
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.files import sha256, write_whole
+from remat_cli.files import check_apart, sha256, write_whole
 from remat_cli.fusing import keeping_bits
 from remat_cli.loading import load_planned
 from remat_cli.planfile import PlanFile, replay
@@ -46,8 +46,7 @@ def emit(path: Path, output: Path | None, functions: bool = False) -> Emitted:
         raise BadInput(f"{path} schedules the bare problem {subject.path.name}: there is no ONNX model to rewrite")
     statements, _ = replay(plan, subject.problem, subject.nodes, subject.values)
     destination = output or subject.beside(".remat.onnx")
-    if destination.resolve() == subject.path.resolve():
-        raise BadInput(f"{destination} is the plan's own model; write the rewritten one elsewhere")
+    check_apart(destination, subject.path, path)
     found = rewrite(subject.graph, keeping_bits(subject).problem, statements)
     if functions:
         found = replace(found, model=with_functions(subject.graph, found.model))

@@ -10,7 +10,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from remat_cli.errors import BadInput
+from remat_cli.errors import BadInput, Usage
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
@@ -31,6 +31,13 @@ def write_whole(path: Path, content: bytes | str) -> None:
         raise BadInput(f"cannot write {path}: {error.strerror}; the old file, if any, is untouched") from error
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def check_apart(output: Path | None, *inputs: Path) -> None:
+    """Refuse to write over a file that is being read."""
+    for path in inputs:
+        if output is not None and output.resolve() == path.resolve():
+            raise Usage(f"-o {output} is the file to be read, and would be lost; write elsewhere")
 
 
 def sha256(path: Path) -> str:

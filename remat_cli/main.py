@@ -6,7 +6,8 @@ Invariant: importing this imports nothing heavy; every command imports what it n
 from __future__ import annotations
 
 import sys
-from importlib import import_module
+from difflib import get_close_matches
+from importlib import import_module, metadata
 
 import click
 
@@ -23,13 +24,29 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return None
+            close = get_close_matches(cmd_name, COMMANDS, 1)
+            meant = f"did you mean {close[0]}?" if close else f"the commands are {', '.join(COMMANDS)}"
+            raise click.UsageError(f"there is no command '{cmd_name}'; {meant}", ctx)
         command: click.Command = import_module(f"remat_cli.commands.{cmd_name}").command
         return command
 
 
+def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    """Print the version and exit."""
+    if not asked:
+        return
+    try:
+        version = metadata.version("remat")
+    except metadata.PackageNotFoundError:  # run from its sources
+        version = "(not installed)"
+    click.echo(f"remat {version}")
+    ctx.exit()
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="remat", prog_name="remat")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Say which remat this is."
+)
 def remat() -> None:
     """Fit a training step into a memory budget, at the least extra time.
 
@@ -41,9 +58,12 @@ def remat() -> None:
 def main() -> None:
     """Run the command. Exit codes: 0 done, 1 our bug, 2 usage, 3 bad input, 4 infeasible, 5 no plan, 6 mismatch."""
     try:
-        sys.exit(remat.main(standalone_mode=False))
-    except click.ClickException as error:
+        sys.exit(remat.main(prog_name="remat", standalone_mode=False))
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        click.echo(_one_line(error), err=True)
         sys.exit(error.exit_code)
     except RematError as error:
         click.echo(f"remat: {error}", err=True)
@@ -53,6 +73,13 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(0)
+
+
+def _one_line(error: click.ClickException) -> str:
+    """What a wrong option or argument gets: which command, what is wrong, where to look."""
+    command = getattr(error, "ctx", None)
+    path = command.command_path if command else "remat"
+    return f"{path}: {error.format_message().rstrip('.')} (see {path} --help)"
 
 
 if __name__ == "__main__":

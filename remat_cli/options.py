@@ -55,7 +55,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 output = click.option("-o", "--output", type=FILE, help="Where to write; by default beside the input.")
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, and nothing else there.")
 quiet = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-verbose = click.option("-v", "--verbose", count=True, help="Say more; -vv lets the solver speak.")
+verbose = click.option(
+    "-v", "--verbose", count=True, help="Print each step of the search on stderr; -vv: SCIP's own log too."
+)
 seed = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 dims = click.option("--dim", "dims", type=DIM, multiple=True, help="Bind a symbolic dimension: --dim batch=32.")
 time_limit = click.option("--time-limit", type=TIME, default="60s", show_default=True, help="90s, 5m, 1h.")

@@ -74,13 +74,16 @@ class Answer:
         return sum(1 for index in order if not nodes[index].views) - sum(1 for node in nodes if not node.views)
 
 
+SPELT = {"candidates": "from", "lp": "relaxation"}  # options that the command line calls otherwise
+
+
 def find_solver(method: str, options: Mapping[str, Any]) -> Solver:
     """The method with its own options bound. Options that it does not have are a usage error."""
     if method not in METHODS:
         raise Usage(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")
     foreign = sorted(set(options) - set(METHODS[method].options))
     if foreign:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in foreign)
+        names = ", ".join(f"--{SPELT.get(name, name).replace('_', '-')}" for name in foreign)
         raise Usage(f"{names} is not an option of '{method}'")
     return partial(METHODS[method].load(), **options) if options else METHODS[method].load()
 

@@ -107,8 +107,10 @@ def read(path: Path) -> PlanFile:
         data = json.loads(path.read_bytes())
     except OSError as error:
         raise BadInput(f"cannot read the plan {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not a plan: it is not even text; plans are what 'remat solve' writes") from error
     except ValueError as error:
-        raise BadInput(f"{path} is not JSON ({error}); is it a plan written by 'remat solve'?") from error
+        raise BadInput(f"{path} is not a plan, or truncated: {error}; plans are what 'remat solve' writes") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise BadInput(f"{path} is not a plan of format {FORMAT}; make one with 'remat solve'")
     return _plan(data, path)

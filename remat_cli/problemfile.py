@@ -108,6 +108,8 @@ class _Reader:
         self.number: dict[str, int] = {}
 
     def problem(self, data: Any) -> Named:
+        if isinstance(data, dict) and str(data.get("format", "")).startswith("remat-plan/"):
+            raise self._bad("this is a plan already; give the model or problem it was made from")
         self._check_fields(data, "the file", FIELDS, {"format", "values", "nodes", "outputs"})
         if data["format"] != FORMAT:
             raise self._bad(f"its format is {data['format']!r}, not {FORMAT!r}")

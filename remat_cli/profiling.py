@@ -25,7 +25,7 @@ from profiles.running import CannotRun
 from profiles.survey import Ops, Step
 from remat_cli import whole_graph
 from remat_cli.errors import BadInput, Usage
-from remat_cli.files import write_whole
+from remat_cli.files import check_apart, write_whole
 from remat_cli.graph import Graph
 from remat_cli.ingest import ingest
 from remat_cli.signatures import ops_of
@@ -75,6 +75,7 @@ def run(model: Path, settings: Settings) -> None:
         return
     found = [_profile(graph, device, cache, settings, len(graphs)) for graph in graphs]
     destination = settings.output or model.with_name(model.name.removesuffix(".onnx") + ".costs.yaml")
+    check_apart(destination, model)
     last = found[-1]
     costs = last.costs if len(found) == 1 else _fitted(found, settings, model)
     costs = _keep_pins(replace(costs, model=_path_from(destination, model)), destination)

@@ -102,29 +102,49 @@ def comparison(answers: Sequence[Answer], as_csv: bool) -> str:
 
 
 def why_not(answer: Answer) -> str:
-    """Why there is no plan: the least peak known, where it is reached, and what fills it."""
-    outcome, result = answer.schedule.outcome, answer.schedule.result
-    proved = answer.status is Status.INFEASIBLE
-    words = f"no schedule of {answer.subject.path.name} fits {show_bytes(answer.budget)} ({answer.budget} bytes)"
-    words = f"proved: {words}" if proved else f"{answer.method} found no plan within {show_bytes(answer.budget)}"
-    if result.peak_bound is not None:
-        words += f"; every schedule needs at least {show_bytes(result.peak_bound)} ({result.peak_bound} bytes)"
+    """Why there is no plan: the least peak there can be and the least known, where it is reached, what fills it."""
+    outcome, result, name = answer.schedule.outcome, answer.schedule.result, answer.subject.path.name
+    words = f"{answer.method} found no plan of {name} within {show_bytes(answer.budget)} ({answer.budget} bytes)"
+    if answer.status is Status.INFEASIBLE:
+        words = f"proved: no schedule of {name} fits {show_bytes(answer.budget)} ({answer.budget} bytes)"
+        if (result.peak_bound or 0) <= answer.budget:
+            words += " if it first computes the ops in the order given"
+    if (least := least_peak_bound(answer)) is not None:
+        words += f"; {least}"
     if outcome is None or result.order is None:
         return words
     words += f"; the least peak found is {show_bytes(outcome.peak)} ({outcome.peak} bytes)"
-    node = answer.subject.nodes[result.order[outcome.peak_step]]
-    sizes = answer.subject.problem.sizes
-    largest = sorted(set(outcome.peak_values), key=lambda value: (-sizes[value], value))[:5]
-    held = ", ".join(f"{answer.subject.values[value]} {show_bytes(sizes[value])}" for value in largest)
-    words += f", reached at {node}, with {show_bytes(answer.subject.problem.resident)} of inputs and weights"
-    return words + (f" and {held} among what is held" if held else "")
+    words += f", reached at {answer.subject.nodes[result.order[outcome.peak_step]]}"
+    return words + _filled(answer, outcome.peak_values)
+
+
+def least_peak_bound(answer: Answer) -> str | None:
+    """What every schedule needs, whatever its order, and where."""
+    result = answer.schedule.result
+    if result.peak_bound is None:
+        return None
+    where = "at the end" if result.peak_node is None else f"at {answer.subject.nodes[result.peak_node]}"
+    words = f"every schedule needs at least {show_bytes(result.peak_bound)} ({result.peak_bound} bytes), {where}"
+    return words + _filled(answer, result.peak_values)
+
+
+def _filled(answer: Answer, values: Sequence[int]) -> str:
+    """The inputs and weights, and the largest of the values held beside them."""
+    problem, names = answer.subject.problem, answer.subject.values
+    largest = sorted(set(values), key=lambda value: (-problem.sizes[value], value))[:5]
+    parts = [f"inputs and weights {show_bytes(problem.resident)}"] if problem.resident else []
+    parts += [f"{names[value]} {show_bytes(problem.sizes[value])}" for value in largest]
+    more = len(set(values)) - len(largest)
+    return f" with {', '.join(parts)}" + (f" and {more} more" if more > 0 else "") if parts else ""
 
 
 class ProgressLine:
-    """Incumbent, bound, gap and time on one line of the terminal, written over as they improve."""
+    """Incumbent, bound, gap and time on one line of the terminal, written over as they improve, or with `kept` on a
+    line each."""
 
-    def __init__(self, baseline_cost: int) -> None:
+    def __init__(self, baseline_cost: int, kept: bool = False) -> None:
         self.baseline = max(baseline_cost, 1)
+        self.kept = kept
         self.cost: float | None = None
         self.bound: float | None = None
 
@@ -134,13 +154,15 @@ class ProgressLine:
         if progress.bound is not None:
             self.bound = progress.bound if self.bound is None else max(self.bound, progress.bound)
         parts = [f"{progress.seconds:6.1f}s"]
-        parts.append("no plan yet" if self.cost is None else f"plan {self.cost / self.baseline:.5f}")
+        parts.append("no plan yet" if self.cost is None else f"plan {self.cost / self.baseline - 1:+.3%}")
         if self.bound is not None:
-            parts.append(f"bound {self.bound / self.baseline:.5f}")
+            parts.append(f"bound {self.bound / self.baseline - 1:+.3%}")
         if self.cost is not None and self.bound:
             parts.append(f"gap {max(0.0, self.cost / self.bound - 1):.3%}")
-        sys.stderr.write("\r\033[K" + "  ".join(parts))
+        words = "  ".join(parts)
+        sys.stderr.write(words + "\n" if self.kept else "\r\033[K" + words)
         sys.stderr.flush()
 
     def end(self) -> None:
-        sys.stderr.write("\r\033[K")
+        if not self.kept:
+            sys.stderr.write("\r\033[K")

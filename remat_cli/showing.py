@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from remat_cli.files import check_apart
 from remat_cli.loading import load_planned
 from remat_cli.planfile import PlanFile, replay
 from remat_cli.report import before_and_after, table
@@ -32,6 +33,7 @@ def run(path: Path, statements: bool, plot: Path | None, as_json: bool, fusion: 
     plan, after = replay(recorded, subject.problem, subject.nodes, subject.values)
     before = subject.before()
     if plot:
+        check_apart(plot, path, subject.path)
         from remat_cli.plotting import draw_memory
 
         draw_memory(plot, before, after, recorded.budget)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import click
 
 from remat_cli import record, report
 from remat_cli.errors import BadInput, Infeasible, NoPlan, Usage
+from remat_cli.files import check_apart
 from remat_cli.fitting import fitted
 from remat_cli.fusing import as_fused, keeping_bits
 from remat_cli.interrupts import Interrupts, listening
@@ -67,8 +68,7 @@ def run(model: Path | None, settings: Settings) -> None:
         raise Usage(f"there is no method '{settings.method}'; the methods are {', '.join(METHODS)}, or all")
     if settings.minimize == "cost" and settings.method not in BUDGETLESS:
         known_budget(settings.budget)
-    elif settings.max_overhead is not None and settings.max_overhead < 0:
-        raise Usage("--max-overhead must not be negative")
+    _check_together(settings)
     subject = load_subject(model, settings.costs, dict(settings.dims))
     if settings.own.get("fusion") == "runtime":
         subject = as_fused(subject)
@@ -82,16 +82,31 @@ def run(model: Path | None, settings: Settings) -> None:
         _compare(subject, budget, settings)
         return
     destination = settings.output or subject.beside(".plan.json")
+    check_apart(destination, subject.path, *settings.known)
     if not destination.parent.is_dir():
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
     solver = _solver(subject, settings)
     with listening() as interrupts:
         found = _search(subject, budget, solver, plain, destination, settings, interrupts)
-        if settings.budget is None and found.found and settings.method in BUDGETLESS:
+        if settings.budget is None and found.found:
             found = replace(found, budget=_needed(found))
         _tell(found, destination, settings)
     if interrupts.asked:
         raise KeyboardInterrupt
+
+
+def _check_together(settings: Settings) -> None:
+    """Refuse options that would be without effect."""
+    if settings.as_csv and settings.method != "all":
+        raise Usage("--csv prints the table of --method all; with one method there is --json")
+    if settings.minimize == "cost" and settings.max_overhead is not None:
+        raise Usage(
+            "--max-overhead bounds the time that --minimize peak may take; with a --budget the time is made least"
+        )
+    if settings.minimize == "peak" and (
+        settings.method != "milp" or settings.own or settings.known or settings.lp_bound
+    ):
+        raise Usage("--minimize peak has a method of its own; leave out --method, --from, --lp and methods' options")
 
 
 def _budget(subject: Subject, plain: Outcome, settings: Settings) -> int:
@@ -136,9 +151,9 @@ def _search(
     interrupts: Interrupts,
 ) -> Answer:
     """Run the solver; write each better plan as it comes, at most once a second."""
-    show = report.ProgressLine(plain.cost) if sys.stderr.isatty() and not settings.quiet else None
+    show = _progress(plain.cost, settings)
     written = [time.monotonic()]
-    limits = Limits(settings.time_limit, settings.gap, settings.seed, settings.threads, stopped=interrupts)
+    limits = _limits(settings, interrupts)
 
     def hear(progress: Progress) -> None:
         if show:
@@ -162,6 +177,20 @@ def _search(
             show.end()
 
 
+def _limits(settings: Settings, stopped: Callable[[], bool] | None = None) -> Limits:
+    """What the command line says of how long, how well and how loud."""
+    loud = settings.verbose >= 2
+    limits = Limits(settings.time_limit, settings.gap, settings.seed, settings.threads, verbose=loud)
+    return limits if stopped is None else replace(limits, stopped=stopped)
+
+
+def _progress(baseline_cost: int, settings: Settings) -> report.ProgressLine | None:
+    """Where progress goes: one line of the terminal, or with -v a line for each step, wherever stderr leads."""
+    if settings.quiet or not (settings.verbose or sys.stderr.isatty()):
+        return None
+    return report.ProgressLine(baseline_cost, kept=settings.verbose > 0)
+
+
 def _tell(found: Answer, destination: Path, settings: Settings) -> None:
     """Write the plan and say what came of it; raise where there is none."""
     if found.found:
@@ -175,6 +204,8 @@ def _tell(found: Answer, destination: Path, settings: Settings) -> None:
     click.echo(report.summary(found))
     for note in (*found.subject.notes, *found.schedule.result.notes):
         click.echo(f"note: {note}")
+    if settings.minimize == "peak" and (least := report.least_peak_bound(found)):
+        click.echo(f"note: {least}")
     click.echo(f"wrote {destination}")
 
 
@@ -183,7 +214,7 @@ def _compare(subject: Subject, budget: int, settings: Settings) -> None:
     if settings.own:
         raise Usage("options of one method mean nothing to --method all")
     with listening() as interrupts:
-        limits = Limits(settings.time_limit, settings.gap, settings.seed, settings.threads, stopped=interrupts)
+        limits = _limits(settings, interrupts)
         answers = []
         for name in METHODS:
             if interrupts.asked:
@@ -209,7 +240,7 @@ def _print_relaxation(subject: Subject, budget: int, settings: Settings) -> None
     from solvers.baselines.relaxation import relaxation_bound
 
     smaller = contract(subject.problem)
-    limits = Limits(settings.time_limit, settings.gap, settings.seed, settings.threads)
+    limits = _limits(settings)
     bound = relaxation_bound(smaller.problem, budget, limits, no_stages=bool(settings.own.get("no_stages")))
     if bound is None:
         raise Infeasible(f"the linear relaxation already has no solution within {budget} bytes")
@@ -224,8 +255,12 @@ def _print_relaxation(subject: Subject, budget: int, settings: Settings) -> None
     click.echo(f"LP bound {result['lp_bound']:.6g}" + (f", integrality gap {ratio:.4g}" if ratio else ""))
 
 
-def list_methods() -> str:
-    """The registry as a table, with the columns of Checkmate's Table 1."""
+def list_methods(as_json: bool = False) -> str:
+    """The registry as a table, with the columns of Checkmate's Table 1, or as JSON."""
+    if as_json:
+        return json.dumps(
+            {name: {k: v for k, v in asdict(method).items() if k != "place"} for name, method in METHODS.items()}
+        )
     rows = [["method", "general", "cost", "memory", "proof", "2000 nodes", "what it does"]]
     for name, method in METHODS.items():
         marks = (method.general, method.cost_aware, method.memory_aware, method.proof)

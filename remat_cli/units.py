@@ -72,7 +72,6 @@ def show_time(nanoseconds: float) -> str:
 
 
 def _split(text: str) -> tuple[Fraction, str]:
+    """A number and its unit; what is not even that has a unit that nobody knows."""
     match = QUANTITY.fullmatch(text)
-    if match is None:
-        raise ValueError(f"'{text}' is not a number with a unit")
-    return Fraction(match[1]), match[2].upper()
+    return (Fraction(match[1]), match[2].upper()) if match else (Fraction(0), "?")

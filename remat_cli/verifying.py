@@ -15,7 +15,7 @@ import onnx
 
 from remat_cli import emitting
 from remat_cli.errors import BadInput, Mismatch
-from remat_cli.files import sha256, write_whole
+from remat_cli.files import check_apart, sha256, write_whole
 from remat_cli.loading import load_planned
 from remat_cli.planfile import PlanFile, Promise
 from remat_cli.report import table
@@ -48,6 +48,7 @@ def run(path: Path, settings: Settings) -> None:
     rewritten = settings.model or subject.beside(".remat.onnx")
     if not rewritten.is_file():
         rewritten = emitting.emit(path, settings.model).path
+    check_apart(settings.output, path, subject.path, rewritten)
     promise = _promise(rewritten, path)
     _check_provider(settings.provider)
     feeds = given(subject.graph, settings.feeds) if settings.feeds else seeded(subject.graph, settings.seed)

@@ -97,6 +97,7 @@ class Limits:
     threads: int = 2
     report: Callable[[Progress], None] = _nobody_listens
     stopped: Callable[[], bool] = _never
+    verbose: bool = False  # let SCIP write its log on stderr
 
 
 class Status(Enum):
@@ -119,6 +120,8 @@ class Result:
     bound: float | None = None
     notes: tuple[str, ...] = ()
     peak_bound: int | None = None  # no schedule can have a lower peak
+    peak_node: int | None = None  # while it runs that much is needed; None at the end, for the outputs
+    peak_values: tuple[int, ...] = ()  # what it reads and writes
 
 
 Solver = Callable[[Problem, int, Limits], Result]

@@ -1,7 +1,7 @@
 """Linear and mixed-integer programs, solved by SCIP: the only module that imports pyscipopt.
 
-Invariant: `Answer.bound` is SCIP's own proved bound, also when time runs out or somebody stops it; nothing is printed
-unless `verbose`.
+Invariant: `Answer.bound` is SCIP's own proved bound, also when time runs out or somebody stops it; nothing is printed,
+unless `verbose`, and then on stderr.
 """
 
 from __future__ import annotations
@@ -152,7 +152,9 @@ def _finite(model: Model, bound: float) -> float:
 
 def _build(program: Program, settings: Settings, relaxed: bool) -> tuple[Model, list[object]]:
     model = Model()
-    model.hideOutput(not settings.verbose)
+    model.hideOutput()
+    if settings.verbose:
+        model.setLogfile("/dev/stderr")  # never on stdout, which is for answers
     if settings.emphasis:
         model.setHeuristics(_EMPHASES[settings.emphasis])
     for name, value in _parameters(settings).items():

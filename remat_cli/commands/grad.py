@@ -71,11 +71,13 @@ def command(
     remat grad gpt2.onnx --batch 4 --dim sequence=256 --optimizer adamw
     remat grad unet.onnx --class-axis 1
     """
-    from remat_cli.files import write_whole
+    from remat_cli.files import check_apart, write_whole
     from remat_cli.gradient.optimizers import Hyper
     from remat_cli.gradient.prepare import Binding, load
     from remat_cli.gradient.training import Options, training_graph
 
+    path = output or forward.with_suffix(".train.onnx")
+    check_apart(path, forward)
     names = [name for given in wrt for name in given.split(",") if name]
     settings = Options(
         loss=loss,
@@ -90,7 +92,6 @@ def command(
     model = load(forward)
     nodes = len(model.graph.node)
     training = training_graph(model, settings)
-    path = output or forward.with_suffix(".train.onnx")
     write_whole(path, training.SerializeToString(deterministic=True))
     report = {
         "model": str(path),

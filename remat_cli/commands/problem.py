@@ -31,11 +31,13 @@ def command(
 ) -> None:
     """Write the scheduling problem of MODEL.onnx: what each op costs, reads and writes, and the sizes of values."""
     from remat_cli import problemfile
+    from remat_cli.files import check_apart
     from remat_cli.loading import load_subject
     from remat_cli.problem_of import Named
 
     subject = load_subject(model, costs, dict(dims))
     path = output or subject.beside(".problem.json")
+    check_apart(path, subject.path)
     problemfile.write(Named(subject.problem, subject.nodes, subject.values), path)
     figures = _figures(subject)
     if as_json:

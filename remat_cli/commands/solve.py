@@ -68,7 +68,7 @@ def command(model: Path | None, **given: Any) -> None:
     from remat_cli import solving
 
     if given["list_methods"]:
-        click.echo(solving.list_methods())
+        click.echo(solving.list_methods(given["as_json"]))
         return
     settings = solving.Settings(
         own={name: given[name] for name in METHOD_OPTIONS if given.get(name) is not None},

@@ -17,7 +17,7 @@ from remat_cli import options
 @click.option("--cap/--no-cap", default=True, show_default=True, help="Also run under a hard arena cap at the budget.")
 @click.option("--provider", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--timeout", type=options.TIME, default="10m", show_default=True, help="For each run of a model.")
-@options.output
+@click.option("-o", "--output", type=options.FILE, help="Also write what --json prints, as a report.")
 @options.as_json
 @options.quiet
 def command(
@@ -35,7 +35,7 @@ def command(
     """Run the model of PLAN and its rewriting in onnxruntime: same bytes out, peak within budget?
 
     Each model runs in a process of its own, in the strict session and under default options. Emits the rewritten model
-    first if it is not there. -o writes a report. Exit code 6 if a promise does not hold.
+    first if it is not there. Exit code 6 if a promise does not hold.
     """
     from remat_cli import verifying
 

@@ -55,9 +55,13 @@ class Binding:
 
 def load(path: Path) -> onnx.ModelProto:
     try:
-        model = onnx.load(path)
-    except (OSError, DecodeError, onnx.checker.ValidationError) as error:
-        raise BadInput(f"cannot read {path} as an ONNX model: {str(error).splitlines()[0]}") from error
+        model = onnx.load(path, format="protobuf")
+    except OSError as error:
+        raise BadInput(f"cannot read {error.filename or path}: {error.strerror or error}") from error
+    except DecodeError as error:
+        raise BadInput(f"{path} is not an ONNX model, or it is truncated; export it again") from error
+    except onnx.checker.ValidationError as error:
+        raise BadInput(f"cannot read the weights of {path}: {str(error).splitlines()[0]}") from error
     if not model.graph.node:
         raise BadInput(f"{path} holds no graph")
     return model
@@ -191,6 +195,11 @@ def _declare_inputs(
     unknown = set(binding.shapes) - {value.name for value in graph.input}
     if unknown:
         raise BadInput(f"--shape {min(unknown)}: the model has no input of that name")
+    symbolic = {dim.dim_param for value in graph.input for dim in value.type.tensor_type.shape.dim if dim.dim_param}
+    unknown = set(dims) - symbolic
+    if unknown:
+        there = ", ".join(sorted(symbolic)) or "none"
+        raise BadInput(f"--dim {min(unknown)}: the inputs have no dimension of that name; they have {there}")
     for value in graph.input:
         if value.name in stored or value.name not in read:
             continue

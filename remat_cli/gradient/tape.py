@@ -107,7 +107,10 @@ class Tape:
     # -- values ---------------------------------------------------------------------------------------------------
     def declare(self, name: str, dtype: int, shape: Sequence[int]) -> Tensor:
         if name in self.types:
-            raise BadInput(f"the model has a value called '{name}' already, and the training graph needs that name")
+            raise BadInput(
+                f"the model has a value called '{name}' already, and the training graph needs that name; "
+                "give a forward model, not a training graph"
+            )
         self.types[name] = helper.make_tensor_type_proto(dtype, list(shape))
         return Tensor(self, name)
 

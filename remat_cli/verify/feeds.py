@@ -30,7 +30,7 @@ def given(graph: Graph, path: Path) -> dict[str, Any]:
     except OSError as error:
         raise BadInput(f"cannot read the feeds {path}: {error.strerror or error}") from error
     except (ValueError, BadZipFile) as error:
-        raise BadInput(f"{path} is not an .npz file of plain arrays: {error}") from error
+        raise BadInput(f"{path} is not an .npz file of plain arrays; write one with numpy.savez") from error
     missing = sorted(set(graph.inputs) - set(found))
     if missing:
         raise BadInput(f"{path} has no array for input '{missing[0]}'")

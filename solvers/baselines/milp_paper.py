@@ -27,7 +27,7 @@ def solve(problem: Problem, budget: int, limits: Limits, splits: int = 1, no_sta
     paper = PaperProgram(problem, budget, stages=not no_stages, splits=splits)
     starts = [start_of(paper, sweep.best[2])] if sweep.best and not no_stages else []
     left = limits.seconds - sweep.elapsed
-    settings = Settings(left, limits.gap, limits.seed)
+    settings = Settings(left, limits.gap, limits.seed, verbose=limits.verbose)
     answer = solve_program(paper.program, settings, starts, stopped=limits.stopped)
     note = _form(splits, no_stages)
     if answer.status is Status.INFEASIBLE:

@@ -98,7 +98,8 @@ def relax_improved(problem: Problem, budget: int, limits: Limits, seconds: float
 
 
 def _solve(program: Program, limits: Limits, seconds: float) -> Answer:
-    return solve(program, Settings(seconds, 0.0, limits.seed), relaxed=True, stopped=limits.stopped)
+    settings = Settings(seconds, 0.0, limits.seed, verbose=limits.verbose)
+    return solve(program, settings, relaxed=True, stopped=limits.stopped)
 
 
 def _boundaries(problem: Problem, budget: int) -> list[int]:

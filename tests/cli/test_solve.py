@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Command
+from solvers.registry import METHODS
+from tests.cli.running import Command, Ran
 
 KEYS = [
     *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead", "bound", "gap"),
@@ -20,13 +23,13 @@ EXPECTED = {
         for budget, cost in json.loads(text)["optimum by budget, over all orders with repeats"].items()
     }
     for name in ("linear4", "linear8")
-    if (text := (Path(__file__).parents[1] / "data" / f"{name}.expected.json").read_text())
+    if (text := (Path(__file__).parents[1] / "data" / "checkmate" / f"{name}.expected.json").read_text())
 }
 
 
 @pytest.mark.parametrize("name, budget, cost", [(n, b, c) for n, table in EXPECTED.items() for b, c in table.items()])
 def test_unit_chains_reach_their_optimum(remat: Command, data: Path, name: str, budget: int, cost: int) -> None:
-    ran = remat("solve", data / f"{name}.problem.json", "--budget", budget, "--json", "-o", "x.plan.json")
+    ran = remat("solve", data / "checkmate" / f"{name}.problem.json", "--budget", budget, "--json", "-o", "x.plan.json")
     assert ran.code == 0
     assert list(ran.object) == KEYS
     assert (ran.object["status"], ran.object["cost"], ran.object["bound"]) == ("optimal", cost, cost)
@@ -34,12 +37,12 @@ def test_unit_chains_reach_their_optimum(remat: Command, data: Path, name: str, 
 
 
 def test_a_share_of_the_peak(remat: Command, data: Path) -> None:
-    ran = remat("solve", data / "linear8.problem.json", "--budget", "50%", "--json", "-o", "x.plan.json")
+    ran = remat("solve", data / "checkmate" / "linear8.problem.json", "--budget", "50%", "--json", "-o", "x.plan.json")
     assert ran.object["budget"] == ran.object["baseline_peak"] // 2
 
 
 def test_infeasible_is_proved_and_explained(remat: Command, data: Path) -> None:
-    ran = remat("solve", data / "linear8.problem.json", "--budget", 2, "--json", "-o", "x.plan.json")
+    ran = remat("solve", data / "checkmate" / "linear8.problem.json", "--budget", 2, "--json", "-o", "x.plan.json")
     assert ran.code == 4
     assert (ran.object["status"], ran.object["least_peak"], ran.object["plan"]) == ("infeasible", 3, None)
     assert "3 bytes" in ran.err
@@ -47,25 +50,30 @@ def test_infeasible_is_proved_and_explained(remat: Command, data: Path) -> None:
 
 
 def test_no_plan_is_not_a_proof(remat: Command, data: Path) -> None:
-    ran = remat("solve", data / "linear8.problem.json", "--budget", 5, "--method", "checkpoint-all")
+    ran = remat("solve", data / "checkmate" / "linear8.problem.json", "--budget", 5, "--method", "checkpoint-all")
     assert ran.code == 5
-    assert "checkpoint-all found no plan within 5B" in ran.err
+    assert "checkpoint-all found no plan of linear8.problem.json within 5B" in ran.err
 
 
 def test_the_plan_stands_beside_the_model(remat: Command, data: Path, tmp_path: Path) -> None:
-    shutil.copy(data / "linear4.problem.json", tmp_path)
+    shutil.copy(data / "checkmate" / "linear4.problem.json", tmp_path)
     assert remat("solve", "linear4.problem.json", "--budget", 5).code == 0
     assert Path("linear4.plan.json").is_file()
 
 
 def test_the_same_question_gives_the_same_bytes(remat: Command, data: Path) -> None:
     for name in ("a", "b"):
-        assert remat("solve", data / "linear8.problem.json", "--budget", 4, "-q", "-o", f"{name}.plan.json").code == 0
+        assert (
+            remat(
+                "solve", data / "checkmate" / "linear8.problem.json", "--budget", 4, "-q", "-o", f"{name}.plan.json"
+            ).code
+            == 0
+        )
     assert Path("a.plan.json").read_bytes() == Path("b.plan.json").read_bytes()
 
 
 def test_all_methods_in_a_table(remat: Command, data: Path) -> None:
-    ran = remat("solve", data / "linear4.problem.json", "--budget", 5, "--method", "all", "--csv")
+    ran = remat("solve", data / "checkmate" / "linear4.problem.json", "--budget", 5, "--method", "all", "--csv")
     assert ran.code == 0
     head, *rows = [line.split(",") for line in ran.out.splitlines()]
     assert head[:2] == ["method", "peak"]
@@ -74,9 +82,54 @@ def test_all_methods_in_a_table(remat: Command, data: Path) -> None:
 
 
 def test_show_replays_the_plan(remat: Command, data: Path) -> None:
-    solved = remat("solve", data / "linear8.problem.json", "--budget", 4, "--json", "-o", "x.plan.json").object
+    solved = remat(
+        "solve", data / "checkmate" / "linear8.problem.json", "--budget", 4, "--json", "-o", "x.plan.json"
+    ).object
     shown = remat("show", "x.plan.json", "--json").object
     assert (shown["peak"], shown["cost"]) == (solved["peak"], solved["cost"])
     assert sum(row["times"] for row in shown["recomputed"]) == solved["recomputed"]
     text = remat("show", "x.plan.json", "--statements").out
     assert text.count("compute ") == 17 + solved["recomputed"]
+
+
+def test_the_methods_as_json(remat: Command) -> None:
+    listed = remat("solve", "--list", "--json").object
+    assert list(listed) == list(METHODS)
+    assert listed["rotor"]["options"] == ["slots"]
+
+
+def test_the_least_peak_needs_no_budget_and_keeps_its_word(remat: Command, data: Path) -> None:
+    shutil.copy(data / "torch_mlp.onnx", "m.onnx")
+    solved = remat("solve", "m.onnx", "--minimize", "peak", "--time-limit", "5s", "--json")
+    assert solved.code == 0, solved.err
+    emitted = remat("emit", "m.plan.json", "--json").object
+    assert emitted["peak"]["strict"] <= solved.object["budget"]
+
+
+def test_each_step_of_the_search_on_request(remat: Command, data: Path) -> None:
+    def solve(*more: str) -> Ran:
+        return remat(
+            "solve", data / "checkmate" / "linear8.problem.json", "--budget", 4, "--json", "-o", "x.plan.json", *more
+        )
+
+    plain, said = solve(), solve("-v")
+    assert (plain.err, len(plain.out.splitlines())) == ("", 1)
+    assert "plan +" in said.err
+    assert len(said.out.splitlines()) == 1
+    assert solve("-v", "-q").err == ""
+
+
+def test_the_solvers_own_log_goes_to_stderr(data: Path, tmp_path: Path) -> None:
+    question = [
+        "solve",
+        data / "checkmate" / "linear8.problem.json",
+        "--budget",
+        "4",
+        "--json",
+        "-o",
+        tmp_path / "x.plan.json",
+        "-vv",
+    ]
+    ran = subprocess.run([sys.executable, "-m", "remat_cli", *question], capture_output=True, text=True, check=True)
+    assert "SCIP Status" in ran.stderr or "presolving" in ran.stderr
+    assert json.loads(ran.stdout)["status"] == "optimal"
