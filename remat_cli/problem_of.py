@@ -71,7 +71,7 @@ def _node(
         reads=tuple(number[name] for name in op.reads if name in number),
         writes=tuple(number[name] for name in op.writes),
         workspace=cost[1],
-        early=_early(graph, op) if cost[1] else (),
+        early=_early(graph, op, cost[1]) if cost[1] else (),
         once=semantics.runs_once(op),
         views=_pairs(op, number, semantics.views(op)),
         overwrites=_pairs(op, number, _reusable(graph, op, semantics.overwrites(op, provider), fixed)),
@@ -81,8 +81,14 @@ def _node(
     )
 
 
-def _early(graph: Graph, op: Op) -> tuple[int, ...]:
-    """`Where` selects from either side, each into memory of its own, before its result has a place."""
+def _early(graph: Graph, op: Op, workspace: int) -> tuple[int, ...]:
+    """What an op takes before its result has a place.
+
+    `Where` selects from either side, each into memory of its own. `Einsum` transposes and multiplies first, in pieces
+    that are not known: in one it needs more room than in several.
+    """
+    if op.op_type == "Einsum" and not op.domain:
+        return (workspace,)
     if op.op_type != "Where" or op.domain:
         return ()
     shapes = [graph.values[name].shape for name in op.inputs]

@@ -53,7 +53,7 @@ def _computes(plan: Plan, place: int) -> bool:
 
 
 def test_what_is_taken_early_comes_before_results() -> None:
-    """Two pieces taken first leave no hole large enough for the result; one piece taken after it needs the end alone."""
+    """Two pieces taken first leave no hole for the result; one piece taken after it needs the end alone."""
     nodes = (
         Node(1, (), (0,)),
         Node(1, (), (1,)),
