@@ -27,6 +27,31 @@ def fitted(
     subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None = False
 ) -> Answer:
     """Ask for a schedule within `budget` bytes that also runs under a hard cap there."""
+    found = _capped(subject, budget, method, solver, limits, reorder)
+    if found.promise is None or reorder is False or limits.stopped():
+        return found
+    before = _rewritten(found).baseline.default
+    if before is None or (found.promise.default or 0) < before:
+        return found
+    return _below(found, before, method, solver, limits) or found
+
+
+def _below(found: Answer, before: int, method: str, solver: Solver, limits: Limits) -> Answer | None:
+    """A plan that needs less than the model by default, whose order of that session may need less than the file's."""
+    for share in (0.97, 0.9):
+        target = min(found.budget, int(share * before))
+        asked = replace(limits, report=Limits().report)
+        other = answer(found.subject, target, method, solver, asked, True)
+        if not other.found:
+            return None
+        model = _rewritten(other)
+        if (model.promise.default or 0) < before and model.prediction.fits(found.budget):
+            how = f"made for {target} bytes, as the order of default options needs no more than {before} without a plan"
+            return _promising(_noted(found, other, how), model, found.budget)
+    return None
+
+
+def _capped(subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None) -> Answer:
     started = time.perf_counter()
     first = _with_bits(subject, budget, method, solver, limits, reorder)
     if subject.graph is None or not first.found:
@@ -34,7 +59,7 @@ def fitted(
     found, best, target = first, None, budget
     for number in range(ROUNDS):
         model = _rewritten(found)
-        found = replace(found, promise=model.promise)
+        found = _promising(found, model, budget)
         over = max(0, (model.promise.strict or 0) - budget)
         if not over and model.prediction.fits(budget):
             return _stands_in(first, found, _made_for(found), started) if number else found
@@ -48,8 +73,10 @@ def fitted(
         if limits.stopped() or target <= subject.problem.resident:
             break
         asked = replace(limits, seconds=max(left, limits.seconds / ROUNDS), report=Limits().report)
-        again = bool(reorder) or REORDERED in first.schedule.result.notes
+        again = bool(reorder) or REORDERED in found.schedule.result.notes
         fewer = answer(found.subject, target, method, solver, asked, again)
+        if not fewer.found and not again and reorder is None:
+            fewer = answer(found.subject, target, method, solver, asked, True)
         if not fewer.found:
             break
         found = fewer
@@ -107,7 +134,15 @@ def _taking(found: Answer, budget: int, order: tuple[int, ...] | None) -> Answer
     model = _rewritten(other)
     if (model.promise.strict or 0) > budget or not model.prediction.fits(budget):
         return None
-    return replace(other, promise=model.promise)
+    return _promising(other, model, budget)
+
+
+def _promising(found: Answer, model: Rewritten, budget: int) -> Answer:
+    """With what the model promises. An arena that holds the plan may be smaller than the least one found."""
+    promise = model.promise
+    if model.prediction.fits(budget):
+        promise = replace(promise, arena=min(promise.arena or budget, budget))
+    return replace(found, promise=promise)
 
 
 def _made_for(found: Answer) -> str:
@@ -123,13 +158,17 @@ def _rewritten(found: Answer) -> Rewritten:
 
 def _stands_in(first: Answer, found: Answer, how: str, started: float) -> Answer:
     """The later answer, as one to the question that was asked first."""
-    result = found.schedule.result
     note = f"{how}, so that it runs under a hard cap at the budget in an arena whose free memory is in pieces"
+    seconds = time.perf_counter() - started
+    return replace(_noted(first, found, note), seconds=seconds)
+
+
+def _noted(first: Answer, found: Answer, note: str) -> Answer:
+    result = found.schedule.result
     result = replace(result, notes=(*result.notes, note))
     result = replace(result, status=Status.FEASIBLE, bound=first.schedule.result.bound)
     result = replace(result, peak_bound=first.schedule.result.peak_bound)
-    seconds = time.perf_counter() - started
-    return replace(first, schedule=replace(found.schedule, result=result), promise=found.promise, seconds=seconds)
+    return replace(first, schedule=replace(found.schedule, result=result), promise=found.promise)
 
 
 def _does_not_fit(found: Answer) -> Answer:
