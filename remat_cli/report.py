@@ -102,22 +102,40 @@ def comparison(answers: Sequence[Answer], as_csv: bool) -> str:
 
 
 def why_not(answer: Answer) -> str:
-    """Why there is no plan: the least peak known, where it is reached, and what fills it."""
-    outcome, result = answer.schedule.outcome, answer.schedule.result
-    proved = answer.status is Status.INFEASIBLE
-    words = f"no schedule of {answer.subject.path.name} fits {show_bytes(answer.budget)} ({answer.budget} bytes)"
-    words = f"proved: {words}" if proved else f"{answer.method} found no plan within {show_bytes(answer.budget)}"
-    if result.peak_bound is not None and result.peak_bound > answer.budget:
-        words += f"; every schedule needs at least {show_bytes(result.peak_bound)} ({result.peak_bound} bytes)"
+    """Why there is no plan: the least peak there can be and the least known, where it is reached, what fills it."""
+    outcome, result, name = answer.schedule.outcome, answer.schedule.result, answer.subject.path.name
+    words = f"{answer.method} found no plan of {name} within {show_bytes(answer.budget)} ({answer.budget} bytes)"
+    if answer.status is Status.INFEASIBLE:
+        words = f"proved: no schedule of {name} fits {show_bytes(answer.budget)} ({answer.budget} bytes)"
+        if (result.peak_bound or 0) <= answer.budget:
+            words += " if it first computes the ops in the order given"
+    if (least := least_peak_bound(answer)) is not None:
+        words += f"; {least}"
     if outcome is None or result.order is None:
         return words
     words += f"; the least peak found is {show_bytes(outcome.peak)} ({outcome.peak} bytes)"
-    node = answer.subject.nodes[result.order[outcome.peak_step]]
-    sizes = answer.subject.problem.sizes
-    largest = sorted(set(outcome.peak_values), key=lambda value: (-sizes[value], value))[:5]
-    held = ", ".join(f"{answer.subject.values[value]} {show_bytes(sizes[value])}" for value in largest)
-    words += f", reached at {node}, with {show_bytes(answer.subject.problem.resident)} of inputs and weights"
-    return words + (f" and {held} among what is held" if held else "")
+    words += f", reached at {answer.subject.nodes[result.order[outcome.peak_step]]}"
+    return words + _filled(answer, outcome.peak_values)
+
+
+def least_peak_bound(answer: Answer) -> str | None:
+    """What every schedule needs, whatever its order, and where."""
+    result = answer.schedule.result
+    if result.peak_bound is None:
+        return None
+    where = "at the end" if result.peak_node is None else f"at {answer.subject.nodes[result.peak_node]}"
+    words = f"every schedule needs at least {show_bytes(result.peak_bound)} ({result.peak_bound} bytes), {where}"
+    return words + _filled(answer, result.peak_values)
+
+
+def _filled(answer: Answer, values: Sequence[int]) -> str:
+    """The inputs and weights, and the largest of the values held beside them."""
+    problem, names = answer.subject.problem, answer.subject.values
+    largest = sorted(set(values), key=lambda value: (-problem.sizes[value], value))[:5]
+    parts = [f"inputs and weights {show_bytes(problem.resident)}"] if problem.resident else []
+    parts += [f"{names[value]} {show_bytes(problem.sizes[value])}" for value in largest]
+    more = len(set(values)) - len(largest)
+    return f" with {', '.join(parts)}" + (f" and {more} more" if more > 0 else "") if parts else ""
 
 
 class ProgressLine:

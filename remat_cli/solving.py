@@ -204,6 +204,8 @@ def _tell(found: Answer, destination: Path, settings: Settings) -> None:
     click.echo(report.summary(found))
     for note in (*found.subject.notes, *found.schedule.result.notes):
         click.echo(f"note: {note}")
+    if settings.minimize == "peak" and (least := report.least_peak_bound(found)):
+        click.echo(f"note: {least}")
     click.echo(f"wrote {destination}")
 
 

@@ -58,7 +58,7 @@ def contract_views(problem: Problem) -> Contraction:
         return _with_views(problem, is_view, [kept[index] for index in order])
 
     fixed = sum(node.cost for node, view in zip(problem.nodes, is_view, strict=True) if view)
-    return Contraction(small, expand, shrink, fixed)
+    return Contraction(small, expand, shrink, fixed, kept.__getitem__, list(renumber).__getitem__)
 
 
 def _free_views(problem: Problem) -> list[bool]:

@@ -17,6 +17,8 @@ class Contraction:
     expand: Callable[[Sequence[int]], tuple[int, ...]]
     shrink: Callable[[Sequence[int]], tuple[int, ...]]
     fixed_cost: int = 0
+    node_of: Callable[[int], int] = int  # what a node, and a value, of the smaller problem is in the original
+    value_of: Callable[[int], int] = int
 
 
 def after(first: Contraction, then: Callable[[Problem], Contraction]) -> Contraction:
@@ -27,4 +29,6 @@ def after(first: Contraction, then: Callable[[Problem], Contraction]) -> Contrac
         expand=lambda order: first.expand(second.expand(order)),
         shrink=lambda order: second.shrink(first.shrink(order)),
         fixed_cost=first.fixed_cost + second.fixed_cost,
+        node_of=lambda index: first.node_of(second.node_of(index)),
+        value_of=lambda value: first.value_of(second.value_of(value)),
     )

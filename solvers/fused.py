@@ -36,6 +36,8 @@ def contract_fused(problem: Problem) -> Contraction:
         small,
         expand=lambda order: tuple(index for place in order for index in kernels[place]),
         shrink=lambda order: tuple(last[index] for index in order if index in last),
+        node_of=lambda place: kernels[place][-1],
+        value_of=values.__getitem__,
     )
 
 

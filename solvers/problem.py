@@ -120,6 +120,8 @@ class Result:
     bound: float | None = None
     notes: tuple[str, ...] = ()
     peak_bound: int | None = None  # no schedule can have a lower peak
+    peak_node: int | None = None  # while it runs that much is needed; None at the end, for the outputs
+    peak_values: tuple[int, ...] = ()  # what it reads and writes
 
 
 Solver = Callable[[Problem, int, Limits], Result]

@@ -28,6 +28,7 @@ def reorder(problem: Problem, budget: int, seed: int = 0) -> Contraction:
         replace(problem, nodes=tuple(problem.nodes[index] for index in order)),
         expand=lambda steps: tuple(order[step] for step in steps),
         shrink=lambda indices: tuple(place[index] for index in indices),
+        node_of=order.__getitem__,
     )
 
 

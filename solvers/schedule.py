@@ -56,7 +56,13 @@ def schedule(
     answer = solver(smaller.problem, budget, replace(limits, report=report))
     bound = None if answer.bound is None else answer.bound + smaller.fixed_cost
     order = None if answer.order is None else smaller.expand(answer.order)
-    result = replace(answer, bound=bound, order=order)
+    result = replace(
+        answer,
+        bound=bound,
+        order=order,
+        peak_node=None if answer.peak_node is None else smaller.node_of(answer.peak_node),
+        peak_values=tuple(map(smaller.value_of, answer.peak_values)),
+    )
     if order is None:
         return Schedule(result, None, None)
     plan, outcome = evaluate(problem, order)

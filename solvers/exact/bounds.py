@@ -52,13 +52,6 @@ def prove(problem: Problem, known: int, limits: Limits) -> PeakBound:
     return best
 
 
-def tell(problem: Problem, bound: PeakBound) -> str:
-    """Where the least peak is reached, in numbers that the caller can turn into names."""
-    where = "at the end" if bound.node is None else f"while node {bound.node} is being computed"
-    held = ", ".join(f"{value} ({problem.sizes[value]})" for value in bound.values)
-    return f"no schedule can have a peak below {bound.peak}: {where}, values {held} are in memory together"
-
-
 def _moments(problem: Problem) -> list[tuple[int | None, Node]]:
     """Every node, and the end, at which the outputs are there as if a node read them."""
     return [(None, Node(0, tuple(sorted(set(problem.outputs))), ())), *enumerate(problem.nodes)]

@@ -5,11 +5,11 @@ Invariant: `peak_bound` is a proof; for what costs at most so much more, it cove
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from time import monotonic
 
 from solvers.exact.arrays import arrays_of
-from solvers.exact.bounds import peak_bound, prove, tell
+from solvers.exact.bounds import peak_bound, prove
 from solvers.exact.incumbent import Incumbent
 from solvers.exact.lowest import search
 from solvers.exact.milp import solve
@@ -29,12 +29,11 @@ def minimize_peak(problem: Problem, budget: int, limits: Limits, *, max_overhead
     assert best.least_peak is not None
     bound = prove(problem, best.least_peak, replace(limits, seconds=limits.seconds - (monotonic() - begun)))
     order = tuple(map(int, best.least_order))
-    notes = (tell(problem, bound),)
     if best.least_peak > budget:
         status = Status.INFEASIBLE if bound.peak > budget else Status.UNKNOWN
     else:
         status = Status.OPTIMAL if bound.peak >= best.least_peak else Status.FEASIBLE
-    return Result(status, order, None, notes, bound.peak)
+    return Result(status, order, None, (), *astuple(bound))
 
 
 def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead: float) -> Result:

@@ -13,7 +13,7 @@ is counted in moves and tree nodes, never in seconds, so that without a time-out
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from itertools import product
 from math import ceil, gcd, isfinite
 from time import monotonic
@@ -23,7 +23,7 @@ import numpy as np
 from solvers import scip
 from solvers.exact.anneal import anneal, start
 from solvers.exact.arrays import Ints, arrays_of
-from solvers.exact.bounds import cost_bound, peak_bound, prove, tell
+from solvers.exact.bounds import cost_bound, peak_bound, prove
 from solvers.exact.cuts import Cuts, build, expand, kept, project, small_values
 from solvers.exact.evict import TASTES, Evictor, Hints, Taste
 from solvers.exact.incumbent import Incumbent
@@ -235,10 +235,10 @@ class Hunt:
         if best.order is not None:
             status = Status.OPTIMAL if self.closed() else Status.FEASIBLE
             notes = (_CLASS, self.size) if self.size else (_CLASS,)
-            return Result(status, tuple(map(int, best.order)), self.bound, notes, self.least.peak)
+            return Result(status, tuple(map(int, best.order)), self.bound, notes, *astuple(self.least))
         status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
         order = None if best.least_order is None else tuple(map(int, best.least_order))
-        return Result(status, order, None, (tell(self.problem, self.least),), self.least.peak)
+        return Result(status, order, None, (), *astuple(self.least))
 
 
 def tree(columns: int) -> int:

@@ -52,7 +52,7 @@ def test_infeasible_is_proved_and_explained(remat: Command, data: Path) -> None:
 def test_no_plan_is_not_a_proof(remat: Command, data: Path) -> None:
     ran = remat("solve", data / "linear8.problem.json", "--budget", 5, "--method", "checkpoint-all")
     assert ran.code == 5
-    assert "checkpoint-all found no plan within 5B" in ran.err
+    assert "checkpoint-all found no plan of linear8.problem.json within 5B" in ran.err
 
 
 def test_the_plan_stands_beside_the_model(remat: Command, data: Path, tmp_path: Path) -> None:
