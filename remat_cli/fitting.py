@@ -45,6 +45,10 @@ def _below(found: Answer, before: int, method: str, solver: Solver, limits: Limi
         if not other.found:
             return None
         model = _rewritten(other)
+        if not model.prediction.fits(found.budget):
+            moved = _moved(other, found.budget, _room(model, other, found.budget), limits)
+            other = moved or other
+            model = _rewritten(other)
         if (model.promise.default or 0) < before and model.prediction.fits(found.budget):
             how = f"made for {target} bytes, as the order of default options needs no more than {before} without a plan"
             return _promising(_noted(found, other, how), model, found.budget)

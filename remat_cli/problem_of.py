@@ -84,11 +84,13 @@ def _node(
 def _early(graph: Graph, op: Op, workspace: int) -> tuple[int, ...]:
     """What an op takes before its result has a place.
 
-    `Where` selects from either side, each into memory of its own. `Einsum` transposes and multiplies first, in pieces
-    that are not known: in one it needs more room than in several.
+    `Where` selects from either side, each into memory of its own. `Einsum` transposes what it reads, multiplies, and
+    copies the product.
     """
     if op.op_type == "Einsum" and not op.domain:
-        return (workspace,)
+        pieces = [graph.values[name].bytes for name in (*op.inputs, op.outputs[0])]
+        rest = workspace - sum(pieces)
+        return (*pieces[:-1], rest, pieces[-1]) if rest > 0 else (workspace,)
     if op.op_type != "Where" or op.domain:
         return ()
     shapes = [graph.values[name].shape for name in op.inputs]
