@@ -141,3 +141,15 @@ def test_feeds_of_ones_own(data: Path, tmp_path: Path, remat: Command) -> None:
     assert "no array for input" in ran.err
     (tmp_path / "g.npz").write_bytes(b"not a zip")
     assert remat("verify", tmp_path / "m.plan.json", "--feeds", tmp_path / "g.npz").code == 3
+
+
+def test_a_plan_from_estimates_keeps_its_promise_too(remat: Command, data: Path) -> None:
+    """What kernels hold while they run counts, measured or not; U-Net has convolutions large enough to tell."""
+    assert remat("zoo", "unet", "--batch", 2, "--image", 32, "--width", 4, "-o", "u.onnx", "-q").code == 0
+    assert remat("grad", "u.onnx", "-q").code == 0
+    assert remat("solve", "u.train.onnx", "--budget", "80%", "--method", "evict", "-q").code == 0
+    ran = remat("verify", "u.train.plan.json", "--no-cap", "--json")
+    assert ran.code == 0, ran.err
+    assert (
+        ran.object["strict"]["before"]["first"] == remat("show", "u.train.plan.json", "--json").object["baseline_peak"]
+    )
