@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from profiles.device import missing_for_cuda
 from remat_cli.runtime import session
 from tests.cli.running import Command
 
@@ -153,3 +154,12 @@ def test_a_plan_from_estimates_keeps_its_promise_too(remat: Command, data: Path)
     assert (
         ran.object["strict"]["before"]["first"] == remat("show", "u.train.plan.json", "--json").object["baseline_peak"]
     )
+
+
+@pytest.mark.skipif(not missing_for_cuda(), reason="CUDA can be used here")
+def test_the_cpu_never_stands_in_for_cuda(remat: Command, data: Path) -> None:
+    shutil.copy(data / "torch_mlp.onnx", "m.onnx")
+    assert remat("solve", "m.onnx", "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
+    ran = remat("verify", "m.plan.json", "--provider", "cuda")
+    assert ran.code == 2
+    assert "missing" in ran.err
