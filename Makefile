@@ -11,6 +11,8 @@ setup: $(READY)
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,plot]'
+	@echo "compiling the solver's inner loops, once ..."
+	$(BIN)/remat solve tests/data/networks/unet.problem.json --budget 50% --time-limit 30s -q -o $(VENV)/first.plan.json
 	touch $(READY)
 
 demo: $(READY)

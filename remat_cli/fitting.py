@@ -1,58 +1,152 @@
 """Plans that fit as they really run: with the constants of their rewriting, and in an arena whose free memory is in
 pieces.
 
-Invariant: the answer keeps to the budget that was asked for; where the arena's pieces are in the way, a plan for a
-smaller budget stands in, and a note says so. Bounds are those of the budget that was asked for.
+Invariant: the answer keeps to the budget that was asked for; where the arena's pieces are in the way, a plan whose ops
+were moved about, or one for a smaller budget, stands in, and a note says so. Bounds are those of the budget asked for.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from remat_cli.pipeline import REORDERED, Answer, answer
 from remat_cli.rewrite import Rewritten, rewrite
 from remat_cli.subject import Subject
 from solvers.problem import Limits, Solver, Status
+from solvers.roomy import settled, walked
+from solvers.schedule import evaluate
 
 ROUNDS = 6
-DEAR = 0.1  # of the step's time: a plan that costs this much more does not stand in
 STEP = 0.005  # of the budget: the least by which the next try asks for less
+SLACK = 1024  # bytes kept for the constants of guards that another order needs
 
 
 def fitted(
     subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None = False
 ) -> Answer:
     """Ask for a schedule within `budget` bytes that also runs under a hard cap there."""
+    found = _capped(subject, budget, method, solver, limits, reorder)
+    if found.promise is None or reorder is False or limits.stopped():
+        return found
+    before = _rewritten(found).baseline.default
+    if before is None or (found.promise.default or 0) < before:
+        return found
+    return _below(found, before, method, solver, limits) or found
+
+
+def _below(found: Answer, before: int, method: str, solver: Solver, limits: Limits) -> Answer | None:
+    """A plan that needs less than the model by default, whose order of that session may need less than the file's."""
+    for share in (0.97, 0.9):
+        target = min(found.budget, int(share * before))
+        asked = replace(limits, report=Limits().report)
+        other = answer(found.subject, target, method, solver, asked, True)
+        if not other.found:
+            return None
+        model = _rewritten(other)
+        if (model.promise.default or 0) < before and model.prediction.fits(found.budget):
+            how = f"made for {target} bytes, as the order of default options needs no more than {before} without a plan"
+            return _promising(_noted(found, other, how), model, found.budget)
+    return None
+
+
+def _capped(subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None) -> Answer:
     started = time.perf_counter()
-    first = answer(subject, budget, method, solver, limits, reorder)
+    first = _with_bits(subject, budget, method, solver, limits, reorder)
     if subject.graph is None or not first.found:
         return first
     found, best, target = first, None, budget
     for number in range(ROUNDS):
         model = _rewritten(found)
-        found = replace(found, promise=model.promise)
+        found = _promising(found, model, budget)
         over = max(0, (model.promise.strict or 0) - budget)
         if not over and model.prediction.fits(budget):
-            return _stands_in(first, found, started) if number else found
+            return _stands_in(first, found, _made_for(found), started) if number else found
+        if other := _moved(found, budget, _room(model, found, budget), limits):
+            return _stands_in(first, other, "with ops moved about", started)
         best = best or (None if over else found)
         missing = max(over, (model.promise.arena or budget) - budget)
         assert found.schedule.outcome is not None
-        target = min(target, found.schedule.outcome.peak) - max(missing if number == 0 else over, int(STEP * budget))
+        target = min(target, found.schedule.outcome.peak) - max(over, missing // 2, int(STEP * budget))
         left = limits.seconds - (time.perf_counter() - started)
         if limits.stopped() or target <= subject.problem.resident:
             break
-        asked = replace(limits, seconds=max(left, limits.seconds / ROUNDS))
-        again = bool(reorder) or REORDERED in first.schedule.result.notes
-        found = answer(subject, target, method, solver, replace(asked, report=Limits().report), again)
-        if not found.found or _cost(found) - _cost(first) > DEAR * first.baseline.cost:
+        asked = replace(limits, seconds=max(left, limits.seconds / ROUNDS), report=Limits().report)
+        again = bool(reorder) or REORDERED in found.schedule.result.notes
+        fewer = answer(found.subject, target, method, solver, asked, again)
+        if not fewer.found and not again and reorder is None:
+            fewer = answer(found.subject, target, method, solver, asked, True)
+        if not fewer.found:
             break
+        found = fewer
+    model = _rewritten(found)
+    if other := _evicting(found, budget, _room(model, found, budget), limits):
+        return _stands_in(first, other, "from a walk that evicts", started)
     return _does_not_fit(best or first)
 
 
-def _cost(found: Answer) -> int:
-    assert found.schedule.outcome is not None
-    return found.schedule.outcome.cost
+def _with_bits(
+    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None
+) -> Answer:
+    """Schedule what is fused by default as one; op by op only if that leads to no plan."""
+    found = answer(subject, budget, method, solver, limits, reorder)
+    if found.found or not subject.problem.inner or limits.stopped():
+        return found
+    apart = replace(subject, problem=replace(subject.problem, inner=frozenset()))
+    found = answer(apart, budget, method, solver, limits, reorder)
+    if not found.found:
+        return found
+    note = "ops that default options fuse are scheduled apart, so only the strict session promises the same bits"
+    result = replace(found.schedule.result, notes=(*found.schedule.result.notes, note))
+    return replace(found, schedule=replace(found.schedule, result=result))
+
+
+def _moved(found: Answer, budget: int, room: int, limits: Limits) -> Answer | None:
+    order = found.schedule.plan.order() if found.schedule.plan else ()
+    stopped = _until(limits, limits.seconds / (2 * ROUNDS))
+    return _taking(found, budget, settled(found.subject.problem, order, room, limits.seed, stopped))
+
+
+def _evicting(found: Answer, budget: int, room: int, limits: Limits) -> Answer | None:
+    stopped = _until(limits, limits.seconds / 4)
+    return _taking(found, budget, walked(found.subject.problem, budget, room, limits.seed, stopped))
+
+
+def _until(limits: Limits, seconds: float) -> Callable[[], bool]:
+    end = time.perf_counter() + seconds
+    return lambda: limits.stopped() or time.perf_counter() > end
+
+
+def _room(model: Rewritten, found: Answer, budget: int) -> int:
+    """What the arena has for the plan itself."""
+    added = model.prediction.problem.resident - found.subject.problem.resident
+    return budget - found.subject.problem.resident - added - model.prediction.rounding - SLACK
+
+
+def _taking(found: Answer, budget: int, order: tuple[int, ...] | None) -> Answer | None:
+    """The answer with another order, if its model fits."""
+    if order is None:
+        return None
+    plan, outcome = evaluate(found.subject.problem, order)
+    result = replace(found.schedule.result, order=order)
+    other = replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome, result=result))
+    model = _rewritten(other)
+    if (model.promise.strict or 0) > budget or not model.prediction.fits(budget):
+        return None
+    return _promising(other, model, budget)
+
+
+def _promising(found: Answer, model: Rewritten, budget: int) -> Answer:
+    """With what the model promises. An arena that holds the plan may be smaller than the least one found."""
+    promise = model.promise
+    if model.prediction.fits(budget):
+        promise = replace(promise, arena=min(promise.arena or budget, budget))
+    return replace(found, promise=promise)
+
+
+def _made_for(found: Answer) -> str:
+    return f"made for {found.budget} bytes"
 
 
 def _rewritten(found: Answer) -> Rewritten:
@@ -62,18 +156,19 @@ def _rewritten(found: Answer) -> Rewritten:
     return rewrite(graph, found.subject.problem, plan)
 
 
-def _stands_in(first: Answer, found: Answer, started: float) -> Answer:
+def _stands_in(first: Answer, found: Answer, how: str, started: float) -> Answer:
     """The later answer, as one to the question that was asked first."""
-    result = found.schedule.result
-    notes = (
-        *result.notes,
-        f"made for {found.budget} bytes, so that it runs under a hard cap at the budget in an arena whose free memory "
-        "is in pieces",
-    )
-    result = replace(result, status=Status.FEASIBLE, bound=first.schedule.result.bound, notes=notes)
-    result = replace(result, peak_bound=first.schedule.result.peak_bound)
+    note = f"{how}, so that it runs under a hard cap at the budget in an arena whose free memory is in pieces"
     seconds = time.perf_counter() - started
-    return replace(first, schedule=replace(found.schedule, result=result), promise=found.promise, seconds=seconds)
+    return replace(_noted(first, found, note), seconds=seconds)
+
+
+def _noted(first: Answer, found: Answer, note: str) -> Answer:
+    result = found.schedule.result
+    result = replace(result, notes=(*result.notes, note))
+    result = replace(result, status=Status.FEASIBLE, bound=first.schedule.result.bound)
+    result = replace(result, peak_bound=first.schedule.result.peak_bound)
+    return replace(first, schedule=replace(found.schedule, result=result), promise=found.promise)
 
 
 def _does_not_fit(found: Answer) -> Answer:

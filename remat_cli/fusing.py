@@ -57,7 +57,7 @@ def inner_values(graph: Graph, provider: str = "cpu") -> frozenset[str]:
     Not those that were only moved about, whose bits are the same; nor those that depend on weights alone, or that
     another op computes as well, which are gone without being fused.
     """
-    optimized = _optimized(graph, provider).graph
+    optimized = _optimized(graph, provider, all_levels=True).graph
     left = {name for node in optimized.node for name in node.output}.union(
         entry.name for entry in optimized.initializer
     )
@@ -113,11 +113,15 @@ def _covered(
     return covered, read
 
 
-def _optimized(graph: Graph, provider: str) -> onnx.ModelProto:
-    """What onnxruntime makes of the graph, with all its fusions but without its own memory layouts."""
+def _optimized(graph: Graph, provider: str, all_levels: bool = False) -> onnx.ModelProto:
+    """What onnxruntime makes of the graph, without its own memory layouts.
+
+    `all_levels`: with the fusions too that only the highest level has, such as a convolution, a sum and a Relu in one.
+    """
     ort = quiet_runtime()
     options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    levels = ort.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if all_levels else levels.ORT_ENABLE_EXTENDED
     with tempfile.TemporaryDirectory() as folder:
         given, written = Path(folder) / "given.onnx", Path(folder) / "optimized.onnx"
         model = onnx.ModelProto()
@@ -126,7 +130,8 @@ def _optimized(graph: Graph, provider: str) -> onnx.ModelProto:
         given.write_bytes(model.SerializeToString())
         options.optimized_model_filepath = str(written)
         try:
-            ort.InferenceSession(str(given), options, providers=[PROVIDERS[provider]])
+            providers = [PROVIDERS[provider]]
+            ort.InferenceSession(str(given), options, providers=providers, disabled_optimizers=["NchwcTransformer"])
         except failures() as error:
             words = f"onnxruntime cannot run {graph.path}, so it is not known what it fuses: {refusal(error)}"
             raise BadInput(words) from error

@@ -6,8 +6,9 @@ name of value v. Inputs and weights are not values: they are in `resident`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from remat_cli import semantics
 from remat_cli.graph import Graph, Op
@@ -70,6 +71,7 @@ def _node(
         reads=tuple(number[name] for name in op.reads if name in number),
         writes=tuple(number[name] for name in op.writes),
         workspace=cost[1],
+        early=_early(graph, op, cost[1]) if cost[1] else (),
         once=semantics.runs_once(op),
         views=_pairs(op, number, semantics.views(op)),
         overwrites=_pairs(op, number, _reusable(graph, op, semantics.overwrites(op, provider), fixed)),
@@ -77,6 +79,28 @@ def _node(
         kind=semantics.kind(op),
         takes=tuple(given[name] for name in op.reads if name in given),
     )
+
+
+def _early(graph: Graph, op: Op, workspace: int) -> tuple[int, ...]:
+    """What an op takes before its result has a place.
+
+    `Where` selects from either side, each into memory of its own. `Einsum` transposes and multiplies first, in pieces
+    that are not known: in one it needs more room than in several.
+    """
+    if op.op_type == "Einsum" and not op.domain:
+        return (workspace,)
+    if op.op_type != "Where" or op.domain:
+        return ()
+    shapes = [graph.values[name].shape for name in op.inputs]
+    result = graph.values[op.outputs[0]]
+    element = result.bytes // max(1, prod(result.shape))
+    return tuple(element * prod(_broadcast(shapes[0], shape)) for shape in shapes[1:])
+
+
+def _broadcast(one: Sequence[int], two: Sequence[int]) -> tuple[int, ...]:
+    rank = max(len(one), len(two))
+    pairs = zip((1,) * (rank - len(one)) + tuple(one), (1,) * (rank - len(two)) + tuple(two), strict=True)
+    return tuple(b if a == 1 else a for a, b in pairs)
 
 
 def _pairs(op: Op, number: Mapping[str, int], places: semantics.Places) -> tuple[tuple[int, int], ...]:

@@ -8,9 +8,10 @@ is ONNX Runtime's best-fit-with-coalescing arena, as `docs/onnxruntime.md` sets 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Sequence
 
 from solvers.plan import Allocate, Compute, Deallocate, Plan
-from solvers.problem import Problem
+from solvers.problem import Node, Problem
 
 ALIGNMENT = 256  # the arena hands out multiples of this
 
@@ -64,33 +65,46 @@ def fits(problem: Problem, plan: Plan, room: int) -> bool:
 
 
 def stuck_at(problem: Problem, plan: Plan, room: int) -> int | None:
-    """The statement at which an arena of `room` bytes has no chunk large enough; None if the plan runs to its end."""
+    """The compute for which an arena of `room` bytes has no chunk large enough; None if the plan runs to its end."""
     region = _Region(room // ALIGNMENT * ALIGNMENT)
     block: dict[int, int] = {}  # register -> the register whose memory it lives in
     holders: dict[int, int] = {}
     address: dict[int, int] = {}  # register with memory of its own -> its chunk
+    waiting: list[Allocate] = []  # for the compute that they are for
     for place, statement in enumerate(plan.statements):
         match statement:
-            case Allocate(_, register, size, shares):
+            case Allocate(_, register, _, shares):
                 block[register] = register if shares is None else block[shares]
                 holders[block[register]] = holders.get(block[register], 0) + 1
-                if size and (chunk := region.take(_rounded(size))) is None:
-                    return place
-                if size and chunk is not None:
-                    address[register] = chunk
+                waiting.append(statement)
             case Compute(node):
-                workspace = problem.nodes[node].workspace
-                if workspace:
-                    scratch = region.take(_rounded(workspace))
-                    if scratch is None:
-                        return place
-                    region.give_back(scratch)
+                if not _run(region, problem.nodes[node], waiting, address):
+                    return place
+                waiting = []
             case Deallocate(register):
                 owner = block.pop(register)
                 holders[owner] -= 1
                 if not holders[owner] and owner in address:
                     region.give_back(address.pop(owner))
     return None
+
+
+def _run(region: _Region, node: Node, waiting: Sequence[Allocate], address: dict[int, int]) -> bool:
+    """Give the node's results their places, and its workspace for as long as it runs; False if there is no room."""
+    late = () if node.early or not node.workspace else (node.workspace,)
+    scratch = [region.take(_rounded(size)) for size in node.early]
+    for asked in waiting:
+        if asked.bytes:
+            place = region.take(_rounded(asked.bytes))
+            if place is None:
+                return False
+            address[asked.register] = place
+    scratch += [region.take(_rounded(size)) for size in late]
+    for chunk in scratch:
+        if chunk is None:
+            return False
+        region.give_back(chunk)
+    return True
 
 
 def least_arena(problem: Problem, plan: Plan, peak: int) -> int:

@@ -20,12 +20,14 @@ from solvers.problem import Node, Problem
 def contract_fused(problem: Problem) -> Contraction:
     """One node for each kernel, standing where its last op stood."""
     kernels = _in_order(problem, _kernels(problem))
-    inside = {value for kernel in kernels for value in _inside(problem, kernel)}
-    values = [value for value in range(len(problem.sizes)) if value not in inside]
+    readers = problem.readers()
+    inside = [_inside(problem, kernel, readers) for kernel in kernels]
+    gone = set().union(*inside)
+    values = [value for value in range(len(problem.sizes)) if value not in gone]
     number = {value: place for place, value in enumerate(values)}
     small = replace(
         problem,
-        nodes=tuple(_numbered(_one(problem, kernel), number) for kernel in kernels),
+        nodes=tuple(_numbered(_one(problem, *pair), number) for pair in zip(kernels, inside, strict=True)),
         sizes=tuple(problem.sizes[value] for value in values),
         outputs=tuple(number[value] for value in problem.outputs),
         optional=frozenset(number[value] for value in problem.optional if value in number),
@@ -115,25 +117,26 @@ def _in_order(problem: Problem, kernels: list[list[int]]) -> list[list[int]]:
     return found if len(found) == len(kernels) else [[index] for index in range(len(problem.nodes))]
 
 
-def _inside(problem: Problem, kernel: Sequence[int]) -> set[int]:
-    """Values that only the kernel itself reads."""
-    own = {value for index in kernel for value in problem.nodes[index].writes if value in problem.inner}
-    read = {value for index in kernel for value in problem.nodes[index].reads}
-    return own & read
+def _inside(problem: Problem, kernel: Sequence[int], readers: list[list[int]]) -> set[int]:
+    """Inner values that only the kernel itself reads."""
+    own = problem.inner.intersection(value for index in kernel for value in problem.nodes[index].writes)
+    found = {value for value in own if readers[value] and set(readers[value]) <= set(kernel)}
+    return found.difference(problem.outputs)
 
 
-def _one(problem: Problem, kernel: Sequence[int]) -> Node:
+def _one(problem: Problem, kernel: Sequence[int], inside: set[int]) -> Node:
     """The kernel as a node: what its inner values take, it works in."""
     nodes = [problem.nodes[index] for index in kernel]
     last = nodes[-1]
     if len(nodes) == 1:
         return last
-    inside = _inside(problem, kernel)
     own = {value for node in nodes for value in node.writes}
     over = [(write, read) for write, read in last.overwrites if read not in own]
     taken = sum(problem.sizes[value] for value in inside)
-    if any(read in inside for _, read in last.overwrites):  # its result lies where an inner value was
-        taken -= min(taken, max(problem.sizes[write] for write, read in last.overwrites if read in inside))
+    for write, read in last.overwrites:  # a result that lies where an inner value was
+        if read in inside and problem.sizes[write] == problem.sizes[read] and write not in problem.outputs:
+            taken -= problem.sizes[write]
+            break
     return Node(
         cost=sum(node.cost for node in nodes),
         reads=tuple(dict.fromkeys(v for node in nodes for v in node.reads if v not in own)),

@@ -31,6 +31,7 @@ class Node:
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     workspace: int = 0  # held only while the node runs
+    early: tuple[int, ...] = ()  # the pieces of the workspace, if they are taken before the writes have their places
     once: bool = False  # random, or with an effect: never computed twice
     views: tuple[tuple[int, int], ...] = ()  # (write, read or RESIDENT): the write is a view of the read
     overwrites: tuple[tuple[int, int], ...] = ()  # (write, read): takes its place if this is the read's last use

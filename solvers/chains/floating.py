@@ -13,16 +13,19 @@ The paper chooses the first stage kept, where it starts and what it differentiat
 for each M; one stage at a time, its choices factor and O(L^4) remain. Going on from a^s and running F_all^t at once is
 in the recurrence too.
 
-Invariant: rows never increase with M; entries hold the excess over running stages t..l once.
+Invariant: rows never increase with M; entries hold the excess over running stages t..l once. If somebody stopped the
+program, the whole chain's row, the last to be filled, is infinite.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numba import njit
 
 from solvers.chains.chain import Chain, Op, Step
-from solvers.chains.program import Floats, Ints, first_at_most, lower_to
+from solvers.chains.program import Floats, Ints, first_at_most, lower_to, never
 from solvers.chains.slots import in_slots
 
 SLOTS = 500
@@ -46,7 +49,7 @@ def bytes_needed(stages: int, slots: int) -> int:
 class Program:
     """The filled table of a chain whose sizes are in slots."""
 
-    def __init__(self, chain: Chain, memory: int) -> None:
+    def __init__(self, chain: Chain, memory: int, stopped: Callable[[], bool] = never) -> None:
         stages = chain.length
         self.stages = stages
         self.forward = np.array(chain.forward, np.float64)
@@ -55,17 +58,20 @@ class Program:
         )
         self.backward_memory = self.abar + self.delta + np.roll(self.delta, 1) + o_b
         self.excess = np.full((_row(stages, stages, stages) + 1, memory + 1), np.inf)
-        _fill(
-            self.excess,
-            stages,
-            self.forward,
-            np.cumsum(self.forward),
-            self.a,
-            self.abar,
-            self.delta,
-            self.o_f,
-            self.backward_memory,
-        )
+        for last in range(1, stages + 1):
+            if stopped():
+                break
+            _fill(
+                last,
+                self.excess,
+                self.forward,
+                np.cumsum(self.forward),
+                self.a,
+                self.abar,
+                self.delta,
+                self.o_f,
+                self.backward_memory,
+            )
 
     def whole(self) -> Floats:
         """The excess of the whole chain for each memory."""
@@ -112,8 +118,8 @@ def _row(s: int, t: int, last: int) -> int:
 
 @njit(cache=True)
 def _fill(
+    last: int,
     excess: Floats,
-    stages: int,
     forward: Floats,
     walked: Floats,
     a: Ints,
@@ -123,30 +129,29 @@ def _fill(
     backward_memory: Ints,
 ) -> None:
     top = excess.shape[1]
-    for last in range(1, stages + 1):
-        for t in range(last, 0, -1):
-            for s in range(t, 0, -1):
-                best = excess[_row(s, t, last)]
-                base = a[s - 1]
-                if s == t:
-                    need = base + max(delta[last] + abar[s] + o_f[s], backward_memory[s], 0)
-                    if s == last:
-                        best[need:] = 0.0
-                    else:
-                        after = excess[_row(s + 1, s + 1, last)]
-                        inside = base + abar[s] - a[s]
-                        for m in range(max(need, inside), top):
-                            best[m] = after[m - inside]
+    for t in range(last, 0, -1):
+        for s in range(t, 0, -1):
+            best = excess[_row(s, t, last)]
+            base = a[s - 1]
+            if s == t:
+                need = base + max(delta[last] + abar[s] + o_f[s], backward_memory[s], 0)
+                if s == last:
+                    best[need:] = 0.0
                 else:
-                    after = excess[_row(s + 1, t, last)]
-                    for m in range(base + a[s] + o_f[s] + delta[last], top):
-                        best[m] = forward[s] + after[m]
-                need = base + a[s] + o_f[s] + delta[last]
-                for then in range(t + 1, last + 1):
-                    # s..then-1 run to reach a^{then-1}, and s..t-1 run again for what is left
-                    least = walked[then - 1] + walked[t - 1] - 2 * walked[s - 1]
-                    later = excess[_row(s + 1, then, last)]
-                    earlier = excess[_row(s, t, then - 1)]
-                    end = first_at_most(best, least)
-                    if need < end:
-                        lower_to(best[need:end], forward[s], later[need - base : end - base], earlier[need:end])
+                    after = excess[_row(s + 1, s + 1, last)]
+                    inside = base + abar[s] - a[s]
+                    for m in range(max(need, inside), top):
+                        best[m] = after[m - inside]
+            else:
+                after = excess[_row(s + 1, t, last)]
+                for m in range(base + a[s] + o_f[s] + delta[last], top):
+                    best[m] = forward[s] + after[m]
+            need = base + a[s] + o_f[s] + delta[last]
+            for then in range(t + 1, last + 1):
+                # s..then-1 run to reach a^{then-1}, and s..t-1 run again for what is left
+                least = walked[then - 1] + walked[t - 1] - 2 * walked[s - 1]
+                later = excess[_row(s + 1, then, last)]
+                earlier = excess[_row(s, t, then - 1)]
+                end = first_at_most(best, least)
+                if need < end:
+                    lower_to(best[need:end], forward[s], later[need - base : end - base], earlier[need:end])

@@ -27,8 +27,9 @@ class Stage:
     backward: tuple[int, ...]
     input: frozenset[int]  # the values that cross into it: the last stage's output
     output: frozenset[int]
-    gradient_in: frozenset[int]  # held when its backward starts: δ^l
+    gradient_in: frozenset[int]  # held when its backward starts, besides `finished`: δ^l
     gradient_out: frozenset[int]  # and when it ends: δ^{l-1}
+    finished: int  # bytes of outputs of later stages' backwards, which only wait for the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Stages:
     stages: tuple[Stage, ...]
     pinned: frozenset[int]
     derived: bool  # the problem did not say which nodes are backward
+    outputs: frozenset[int]
 
     def pinned_bytes(self) -> int:
         return sum(self.problem.sizes[value] for value in self.pinned)
@@ -87,7 +89,8 @@ class _Cutter:
         if coarse > 1:
             joined = {index: (stage + coarse - 1) // coarse for index, stage in of_forward.items()}
             of_forward, of_backward = self._settled(joined)
-        return Stages(self.problem, self._built(of_forward, of_backward), frozenset(self.pinned), self.derived)
+        pinned, outputs = frozenset(self.pinned), frozenset(self.problem.outputs)
+        return Stages(self.problem, self._built(of_forward, of_backward), pinned, self.derived, outputs)
 
     def _settled(self, of: dict[int, int]) -> tuple[dict[int, int], dict[int, int]]:
         """Forward and backward nodes' stages, after joining stages that the backward needs at the same time."""
@@ -141,23 +144,33 @@ class _Cutter:
         return of
 
     def _place_backward(self, of: dict[int, int]) -> tuple[dict[int, int], list[tuple[int, int]]]:
-        """Each backward node in the last stage that has what it reads; where none has, the stages to merge."""
+        """Each backward node in the last stage that has what it reads; where none has, the stages to merge.
+
+        A node that reads nothing of any stage, as one that turns a weight around, goes with its first reader.
+        """
         reach = self._reach(of)
         top = max(of.values(), default=1)
         placed: dict[int, int] = {}
+        free: list[int] = []
         conflicts = []
         for index in self.backward:
-            low, high = 1, top
+            low, high, bound = 1, top, False
             for value in self.problem.nodes[index].reads:
                 writer = self.writer[value]
-                if self.is_backward[writer]:
-                    high = min(high, placed[writer])
-                elif value not in self.pinned:
-                    low, high = max(low, of[writer]), min(high, reach[value])
+                if writer in placed:
+                    high, bound = min(high, placed[writer]), True
+                elif not self.is_backward[writer] and value not in self.pinned:
+                    low, high, bound = max(low, of[writer]), min(high, reach[value]), True
+            if not bound:
+                free.append(index)
+                continue
             if low > high:
                 conflicts.append((high, low))
             placed[index] = high
-        return placed, conflicts
+        for index in reversed(free):
+            readers = (reader for value in self.problem.nodes[index].writes for reader in self.readers[value])
+            placed[index] = max((placed[reader] for reader in readers), default=1)
+        return {index: placed[index] for index in self.backward}, conflicts
 
     def _reach(self, of: dict[int, int]) -> dict[int, int]:
         """The last stage in which a value is there: as its own, or as what crosses into it."""
@@ -177,7 +190,8 @@ class _Cutter:
             if value not in self.pinned:
                 for stage in range(of[self.forward[first]], reach[value]):
                     crossing[stage].add(value)
-        gradients = self._gradients(of_backward, count)
+        gradients, finished = self._gradients(of_backward, count)
+        outputs = set(self.problem.outputs)
         return tuple(
             Stage(
                 tuple(forward[stage]),
@@ -185,21 +199,32 @@ class _Cutter:
                 frozenset(crossing[stage - 1]),
                 frozenset(crossing[stage]),
                 frozenset(gradients[stage]),
-                frozenset(gradients[stage - 1]),
+                frozenset(gradients[stage - 1] | (gradients[stage] & outputs)),
+                finished[stage],
             )
             for stage in range(1, count + 1)
         )
 
-    def _gradients(self, of_backward: dict[int, int], count: int) -> list[set[int]]:
-        """For each l, what is held between the backwards of l + 1 and l: gradients still to be read, and outputs."""
+    def _gradients(self, of_backward: dict[int, int], count: int) -> tuple[list[set[int]], list[int]]:
+        """For each l, what is held between the backwards of l + 1 and l: gradients still to be read or just written.
+
+        Outputs that nobody reads from there on are as good as gone, but for their bytes: each stage would have them.
+        """
         held: list[set[int]] = [set() for _ in range(count + 1)]
+        finished = [0] * (count + 1)
         outputs = set(self.problem.outputs)
         for index, stage in of_backward.items():
             for value in self.problem.nodes[index].writes:
                 until = min((of_backward[reader] for reader in self.readers[value]), default=stage)
-                for later in range(0 if value in outputs else until, stage):
+                if value in outputs:
+                    until = min(until, stage - 1)
+                    if until:
+                        finished[until - 1] += self.problem.sizes[value]
+                for later in range(until, stage):
                     held[later].add(value)
-        return held
+        for stage in range(count, 0, -1):
+            finished[stage - 1] += finished[stage]
+        return held, finished
 
 
 def _crossed(spans: Iterable[tuple[int, int]]) -> dict[int, int]:

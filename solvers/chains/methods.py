@@ -7,34 +7,37 @@ Invariant: a FEASIBLE order was measured to fit; nothing here proves that none d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from time import monotonic
 
 import numpy as np
 
 from solvers.chains import floating
-from solvers.chains.chain import written
+from solvers.chains.chain import Step, written
 from solvers.chains.from_graph import Stages, cut
-from solvers.chains.program import solve_segments, trace
+from solvers.chains.program import Floats, solve_segments, trace
 from solvers.chains.rotor import SLOTS, without_ways
-from solvers.chains.slots import counted
+from solvers.chains.slots import Slots, counted
 from solvers.chains.stage import Runner
 from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, most_slots, search, segments
 from solvers.chains.ways import all_ways
 from solvers.exact.arrays import Arrays, arrays_of
+from solvers.exact.bounds import peak_bound
 from solvers.exact.measure import measure
 from solvers.polish import polish
 from solvers.problem import Limits, Problem, Progress, Result, Status
 
 Pair = tuple[Found | None, Found | None]  # the cheapest that fits, and that of least peak
+Sequences = Callable[[int], tuple[Step, ...]]  # for each memory, in slots
 
 # how many values may cross a cut, and how many stages to join into one
 _PLAIN = ((1, (1,)), (2, (1,)), (4, (1,)))
 _JOINED = ((1, (1, 2, 3, 4, 6, 9)), (2, (1, 2, 4, 8)), (4, (1,)))
 _LARGEST = 40  # forward nodes of a joined stage
 _LONGEST = 250  # stages, where several values cross
-_WORK = 6000  # nodes, times manners of joining them: counted rather than timed, so that answers do not depend on it
+_WORK = 40_000  # nodes, times manners of joining them: counted rather than timed, so that answers do not depend on it
+_WIDER, _WIDEST = 1.6, 4.0  # how a table's reach beyond the budget grows
 _SPELLED = 40  # stages: a longer chain's sequence is not written out
 
 
@@ -42,7 +45,7 @@ def rotor(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) 
     """Algorithm 3 on the stages, each keeping all that its backward reads."""
     best = _Best(problem, budget, limits)
     for stages in _cuts(best, _PLAIN):
-        best.take(stages, _persistent(_plain(stages, best.arrays), budget, slots))
+        _persistent(best, _plain(stages, best.arrays), slots)
     return best.result()
 
 
@@ -50,7 +53,7 @@ def revolve(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS
     """Only inputs of stages are kept; each backward comes right after its forward."""
     best = _Best(problem, budget, limits)
     for stages in _cuts(best, _PLAIN):
-        best.take(stages, _persistent(_plain(stages, best.arrays), budget, slots, inputs_only=True))
+        _persistent(best, _plain(stages, best.arrays), slots, inputs_only=True)
     return best.result()
 
 
@@ -61,9 +64,10 @@ def rotor_floating(problem: Problem, budget: int, limits: Limits, *, slots: int 
     """
     best = _Best(problem, budget, limits)
     for stages in _cuts(best, _JOINED):
-        best.take(stages, _persistent(_plain(stages, best.arrays), budget, slots))
+        plain = _plain(stages, best.arrays)
+        _persistent(best, plain, slots)
         if floating.bytes_needed(len(stages.stages), int(slots * BEYOND)) <= floating.MOST_BYTES:
-            best.take(stages, _floating(_plain(stages, best.arrays), budget, slots))
+            _floating(best, plain, slots)
     return best.result()
 
 
@@ -74,12 +78,12 @@ def rotor_plus(problem: Problem, budget: int, limits: Limits, *, slots: int = 0)
     """
     best = _Best(problem, budget, limits)
     for stages in _cuts(best, _PLAIN):
-        best.take(stages, _persistent(_plain(stages, best.arrays), budget, SLOTS))
+        _persistent(best, _plain(stages, best.arrays), slots or SLOTS)
     manners = max(2, _WORK // max(1, len(problem.nodes)))
     for stages in islice(_cuts(best, _JOINED), manners):
         plain = _plain(stages, best.arrays)
-        several = Staged(stages, plain.runners, all_ways(plain.runners), best.arrays)
-        best.take(stages, _persistent(several, budget, slots or fine_slots(len(stages.stages))))
+        several = Staged(stages, plain.runners, all_ways(plain.runners, best.done), best.arrays)
+        _persistent(best, several, slots or fine_slots(len(stages.stages)))
         best.polish()
     return best.result()
 
@@ -131,10 +135,11 @@ class _Best:
     def result(self) -> Result:
         found = self.fitting or self.least
         assert found is not None, "the order as given is always there"
+        least = peak_bound(self.problem).peak
         status = Status.UNKNOWN
         if self.fitting is not None:
             status = Status.OPTIMAL if self.fitting.cost == self.bound else Status.FEASIBLE
-        return Result(status, tuple(map(int, found.order)), float(self.bound), self.notes(found))
+        return Result(status, tuple(map(int, found.order)), float(self.bound), self.notes(found), least)
 
     def notes(self, found: Found) -> tuple[str, ...]:
         if self.stages is None:
@@ -172,14 +177,33 @@ def _plain(stages: Stages, arrays: Arrays) -> Staged:
     return Staged(stages, runners, tuple((runner.way(runner.wanted()),) for runner in runners), arrays)
 
 
-def _persistent(staged: Staged, budget: int, wanted: int, inputs_only: bool = False) -> Pair:
-    unit = staged.slots(budget, min(wanted, most_slots(len(staged.runners))))
-    chain = segments(staged, unit)
-    table = solve_segments(without_ways(chain) if inputs_only else chain, int(unit.count * BEYOND))
-    return search(staged, budget, table.whole(), lambda memory: trace(table, memory))
+def _persistent(best: _Best, staged: Staged, wanted: int, inputs_only: bool = False) -> None:
+    def program(unit: Slots, memory: int) -> tuple[Floats, Sequences]:
+        chain = segments(staged, unit)
+        table = solve_segments(without_ways(chain) if inputs_only else chain, memory, best.done)
+        return table.whole(), lambda slots: trace(table, slots)
+
+    _widening(best, staged, min(wanted, most_slots(len(staged.runners))), program)
 
 
-def _floating(staged: Staged, budget: int, wanted: int) -> Pair:
-    unit = staged.slots(budget, wanted)
-    program = floating.Program(counted(as_chain(staged), unit), int(unit.count * BEYOND))
-    return search(staged, budget, program.whole(), program.trace)
+def _floating(best: _Best, staged: Staged, wanted: int) -> None:
+    def program(unit: Slots, memory: int) -> tuple[Floats, Sequences]:
+        table = floating.Program(counted(as_chain(staged), unit), memory, best.done)
+        return table.whole(), table.trace
+
+    _widening(best, staged, wanted, program)
+
+
+def _widening(
+    best: _Best, staged: Staged, wanted: int, program: Callable[[Slots, int], tuple[Floats, Sequences]]
+) -> None:
+    """Take what the program finds; as long as all of it fits, a table of the same size that goes further."""
+    beyond = BEYOND
+    while not best.done():
+        unit = staged.slots(best.budget, max(1, int(wanted * BEYOND / beyond)))
+        whole, sequence = program(unit, int(unit.count * beyond))
+        fitting, least, more = search(staged, best.budget, whole, sequence, best.done)
+        best.take(staged.stages, (fitting, least))
+        beyond *= _WIDER
+        if not more or beyond > _WIDEST:
+            return

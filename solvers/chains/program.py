@@ -13,12 +13,13 @@ The tables hold the excess over running each stage once in its quickest way. A c
 of s..s'-1, so for each s' only those m need a look at which the best excess so far is larger: the table is exact all
 the same, and most of it is never touched.
 
-Invariant: rows never increase with m, and an entry is finite exactly where a sequence was found.
+Invariant: rows never increase with m, and an entry is finite exactly where a sequence was found: the whole chain's, the
+last to be filled, nowhere if somebody stopped the program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,35 +78,47 @@ def row(first: int, last: int) -> int:
     return last * (last - 1) // 2 + first - 1
 
 
-def solve_segments(segments: Segments, memory: int) -> Table:
+def never() -> bool:
+    return False
+
+
+def solve_segments(segments: Segments, memory: int, stopped: Callable[[], bool] = never) -> Table:
     count = len(segments.a) - 1
     ways = segments.ways
     excess = np.full((count * (count + 1) // 2, memory + 1), np.inf)
     loose = np.full_like(excess if not ways.holds.all() else excess[:0], np.inf)
-    _fill(
-        excess,
-        loose,
-        np.cumsum(segments.walk),
-        segments.walk_memory,
-        segments.a,
-        segments.delta,
-        segments.spared,
-        ways.start,
-        ways.time,
-        ways.keep,
-        ways.holds,
-        ways.loose,
-        ways.forward,
-        ways.backward,
-        segments.at_once,
-    )
+    inner = np.zeros(count + 1, np.int64)
+    for left in range(1, count + 1, _COLUMNS):
+        if stopped():
+            break
+        _fill(
+            left,
+            excess,
+            loose,
+            inner,
+            np.cumsum(segments.walk),
+            segments.walk_memory,
+            segments.a,
+            segments.delta,
+            segments.spared,
+            ways.start,
+            ways.time,
+            ways.keep,
+            ways.holds,
+            ways.loose,
+            ways.forward,
+            ways.backward,
+            segments.at_once,
+        )
     return Table(segments, excess, loose)
 
 
 @njit(cache=True)
 def _fill(
+    left: int,
     excess: Floats,
     loose: Floats,
+    inner: Ints,
     walked: Floats,
     walk_memory: Ints,
     a: Ints,
@@ -120,46 +133,47 @@ def _fill(
     backward: Ints,
     at_once: Ints,
 ) -> None:
-    """Column by column, a few columns side by side so that each row of what comes before a cut is read once for all."""
+    """A few columns side by side, so that each row of what comes before a cut is read once for all.
+
+    `inner`: memory of the F_0 after s, beyond a^{s-1}; `left`: the first column.
+    """
     stages = len(a) - 1
     top = excess.shape[1]
     nothing = np.zeros(top)
-    inner = np.zeros(stages + 1, np.int64)  # memory of the F_0 after s, beyond a^{s-1}
-    for left in range(1, stages + 1, _COLUMNS):
-        right = min(left + _COLUMNS, stages + 1)
-        for s in range(right - 1, 0, -1):
-            for t in range(max(s, left), right):
+    right = min(left + _COLUMNS, stages + 1)
+    for s in range(right - 1, 0, -1):
+        for t in range(max(s, left), right):
+            best = excess[row(s, t)]
+            if s == t:
+                best[max(at_once[t], 0) :] = 0.0
+                continue
+            if s + 1 < t:
+                inner[t] = max(inner[t], a[s] + walk_memory[s + 1])
+            for way in range(start[s], start[s + 1]):
+                after = excess[row(s + 1, t)] if holds[way] else loose[row(s + 1, t)]
+                need = max(delta[t] + forward[way], backward[way], keep[way])
+                if need < top:
+                    lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
+        for cut in range(s + 1, right):
+            price = walked[cut - 1] - walked[s - 1] - spared[cut - 1]
+            held = a[cut - 1]
+            before_cut = excess[row(s, cut - 1)]
+            for t in range(max(cut, left), right):
                 best = excess[row(s, t)]
-                if s == t:
-                    best[max(at_once[t], 0) :] = 0.0
-                    continue
-                if s + 1 < t:
-                    inner[t] = max(inner[t], a[s] + walk_memory[s + 1])
-                for way in range(start[s], start[s + 1]):
+                first = max(delta[t] + max(walk_memory[s], inner[t]), held)
+                end = first_at_most(best, price)
+                if first < end:
+                    after_cut = excess[row(cut, t)]
+                    lower_to(best[first:end], price, after_cut[first - held : end - held], before_cut[first:end])
+        for t in range(max(s, left), right) if len(loose) else range(0):
+            best = loose[row(s, t)]
+            _shift(best, excess[row(s, t)], a[s - 1])
+            for way in range(start[s], start[s + 1]):
+                if s < t and lets_go[way]:
                     after = excess[row(s + 1, t)] if holds[way] else loose[row(s + 1, t)]
-                    need = max(delta[t] + forward[way], backward[way], keep[way])
+                    need = max(a[s - 1] + delta[t] + forward[way], backward[way], keep[way])
                     if need < top:
                         lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
-            for cut in range(s + 1, right):
-                price = walked[cut - 1] - walked[s - 1] - spared[cut - 1]
-                held = a[cut - 1]
-                before_cut = excess[row(s, cut - 1)]
-                for t in range(max(cut, left), right):
-                    best = excess[row(s, t)]
-                    first = max(delta[t] + max(walk_memory[s], inner[t]), held)
-                    end = first_at_most(best, price)
-                    if first < end:
-                        after_cut = excess[row(cut, t)]
-                        lower_to(best[first:end], price, after_cut[first - held : end - held], before_cut[first:end])
-            for t in range(max(s, left), right) if len(loose) else range(0):
-                best = loose[row(s, t)]
-                _shift(best, excess[row(s, t)], a[s - 1])
-                for way in range(start[s], start[s + 1]):
-                    if s < t and lets_go[way]:
-                        after = excess[row(s + 1, t)] if holds[way] else loose[row(s + 1, t)]
-                        need = max(a[s - 1] + delta[t] + forward[way], backward[way], keep[way])
-                        if need < top:
-                            lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
 
 
 @njit(cache=True)

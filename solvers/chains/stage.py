@@ -1,7 +1,7 @@
 """One stage of a graph: which of its nodes run in its forward and in its backward, and what that takes.
 
-Invariant: memory is counted beyond what crosses into the stage and beyond pinned values, sharing between values is not
-counted, and so what is found is never less than what the runtime needs.
+Invariant: memory is counted beyond what crosses into the stage and beyond pinned values; a write takes the place of a
+read only where nothing outside the stage holds it, so what is found is never less than what the runtime needs.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class Runner:
         self.problem: Problem = stages.problem
         self.stage: Stage = stages.stages[number - 1]
         self.pinned = stages.pinned
+        self.outputs = stages.outputs
         self.given = stages.pinned | self.stage.input
         self.output = self.stage.output - self.given  # what it writes itself, of what it hands on
         self.known: dict[frozenset[int], tuple[int, ...]] = {}  # backwards, as they are asked for many times
@@ -110,19 +111,24 @@ class Runner:
             holds=not output or bool(kept & output),
             loose=not (reads | self.stage.output) & self.stage.input,
             forward=self.peak(there, frozenset(), kept | output),
-            backward=self.peak(back, kept | self.stage.gradient_in, self.stage.gradient_out),
+            backward=self.peak_back(back, kept),
         )
 
     def at_once(self) -> tuple[int, int]:
         """Time and memory of F_all and B one after the other, without the output, which nobody wants."""
         back = self.backward(frozenset())
-        return self.time(back), self.peak(back, self.stage.gradient_in, self.stage.gradient_out)
+        return self.time(back), self.peak_back(back, frozenset())
 
     def time(self, order: Iterable[int]) -> int:
         return sum(self.problem.nodes[index].cost for index in order)
 
     def bytes(self, values: Iterable[int]) -> int:
         return sum(self.problem.sizes[value] for value in values)
+
+    def peak_back(self, order: Sequence[int], have: Set[int]) -> int:
+        """The most bytes held while the backward runs, other stages' gradients among them."""
+        stage = self.stage
+        return stage.finished + self.peak(order, have | stage.gradient_in, stage.gradient_out)
 
     def peak(self, order: Sequence[int], start: Set[int], end: Set[int]) -> int:
         """The most bytes held while the order runs: `start` is there before, `end` must be there after."""
@@ -138,11 +144,24 @@ class Runner:
         most = used
         for index, ends in zip(order, reversed(dying), strict=True):
             for value in nodes[index].writes:
-                if value not in held and value not in self.given and not (value in ends and value in optional):
-                    held.add(value)
+                if value in held or value in self.given or (value in ends and value in optional):
+                    continue
+                place = self._place_taken(index, value, ends & held)
+                if place is None:
                     used += sizes[value]
+                else:
+                    held.discard(place)
+                held.add(value)
             most = max(most, used + nodes[index].workspace)
             for value in ends & held:
                 held.discard(value)
                 used -= sizes[value]
         return most
+
+    def _place_taken(self, index: int, value: int, dying: Set[int]) -> int | None:
+        """The read that a node writes over: an output ends in memory of its own, and so over nothing."""
+        if value in self.outputs:
+            return None
+        sizes = self.problem.sizes
+        reads = (read for write, read in self.problem.nodes[index].overwrites if write == value)
+        return next((read for read in reads if read in dying and sizes[read] == sizes[value]), None)

@@ -61,9 +61,14 @@ class Staged:
 
 
 def search(
-    staged: Staged, budget: int, whole: Floats, sequence: Callable[[int], tuple[Step, ...]]
-) -> tuple[Found | None, Found | None]:
-    """The cheapest order that fits, and that of least peak, among those the program has for each memory.
+    staged: Staged,
+    budget: int,
+    whole: Floats,
+    sequence: Callable[[int], tuple[Step, ...]],
+    stopped: Callable[[], bool],
+) -> tuple[Found | None, Found | None, bool]:
+    """The cheapest order that fits, and that of least peak, among those the program has for each memory; and whether
+    a larger table might have a cheaper one.
 
     Bisect over the memories at which its answer changes to where orders stop to fit, then look a little beyond.
     """
@@ -77,15 +82,19 @@ def search(
         return seen[place].peak <= budget
 
     low, high = 0, len(changes)
-    while low < high:
+    while low < high and not stopped():
         middle = (low + high) // 2
         low, high = (middle + 1, high) if fits(middle) else (low, middle)
+    more = low == len(changes) and whole[-1] != 0
     for place in range(low, min(len(changes), low + _MORE_TRIES)):
+        if stopped():
+            break
         fits(place)
     fitting = [found for found in seen.values() if found.peak <= budget]
     return (
         min(fitting, key=lambda found: (found.cost, found.peak), default=None),
         min(seen.values(), key=lambda found: (found.peak, found.cost), default=None),
+        more,
     )
 
 
@@ -163,4 +172,5 @@ def as_chain(staged: Staged) -> Chain:
 def _gradients(staged: Staged) -> list[int]:
     """The bytes of δ^0 .. δ^n."""
     first = staged.runners[0]
-    return [first.bytes(first.stage.gradient_out), *(r.bytes(r.stage.gradient_in) for r in staged.runners)]
+    last = first.bytes(first.stage.gradient_out) + first.stage.finished
+    return [last, *(r.bytes(r.stage.gradient_in) + r.stage.finished for r in staged.runners)]

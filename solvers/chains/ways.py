@@ -9,7 +9,7 @@ Invariant: the first way keeps everything that the backward reads; each later on
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations
 
 from solvers import scip
@@ -21,15 +21,15 @@ _FEW = 6  # values: each choice of them is tried
 _NODES = 500  # of the search tree, for one program: not time, so that answers do not depend on the machine
 
 
-def all_ways(runners: Sequence[Runner]) -> tuple[tuple[Way, ...], ...]:
-    """The ways of each stage."""
+def all_ways(runners: Sequence[Runner], stopped: Callable[[], bool]) -> tuple[tuple[Way, ...], ...]:
+    """The ways of each stage; once somebody has stopped, only the way that keeps everything."""
     shapes = [structure(runner) for runner in runners]
     first = {key: (runner, values) for runner, (key, values) in zip(runners, shapes, strict=True)}
     count = max(LEAST_WAYS, min(MOST_WAYS, _PROGRAMS // len(first)))
     known: dict[Hashable, list[frozenset[int]]] = {}
     for key, (runner, values) in first.items():
         place = {value: index for index, value in enumerate(values)}
-        known[key] = [frozenset(place[value] for value in keep) for keep in pareto(runner, count)]
+        known[key] = [frozenset(place[value] for value in keep) for keep in pareto(runner, count, stopped)]
     return tuple(
         tuple(undominated([runner.way({values[index] for index in keep}) for keep in known[key]]))
         for runner, (key, values) in zip(runners, shapes, strict=True)
@@ -65,7 +65,7 @@ def _no_worse(one: Way, other: Way) -> bool:
     return less and one.loose >= other.loose
 
 
-def pareto(runner: Runner, count: int) -> list[frozenset[int]]:
+def pareto(runner: Runner, count: int, stopped: Callable[[], bool]) -> list[frozenset[int]]:
     """What to keep, from everything to nothing: the least time for each of some budgets, or each choice if few."""
     everything = runner.wanted()
     values = sorted(_makeable(runner))
@@ -74,6 +74,8 @@ def pareto(runner: Runner, count: int) -> list[frozenset[int]]:
     most = runner.bytes(everything - runner.output)
     found = [everything]
     for step in reversed(range(count)):
+        if stopped():
+            break
         budget = most * step // count
         if runner.bytes(found[-1] - runner.output) > budget:  # or else it is the best for this budget too
             found.append(least_time(runner, budget) if budget else frozenset())

@@ -341,7 +341,7 @@ def anneal(t: Ints, s: Ints, best_keys: Ints, best: Ints, moves: int, hot: float
             low = min(low, s[STEPS] - 1)
             pick = low + np.random.randint(s[STEPS] - low)
             other = s[s[KEYS] + pick]
-            if other % factor == other // factor or _logged(log, logged, other):
+            if other % factor == other // factor or other in log[:logged]:
                 continue
             excess = s[EXCESS]
             if excess == 0 and not _room(t, s, other % factor, other // factor):
@@ -360,11 +360,6 @@ def anneal(t: Ints, s: Ints, best_keys: Ints, best: Ints, moves: int, hot: float
         else:
             _undo(t, s, log, logged, 0)
     return made
-
-
-@inner
-def _logged(log: Ints, logged: int, key: int) -> bool:
-    return key in log[:logged]
 
 
 @inner

@@ -35,13 +35,13 @@ from solvers.problem import Limits, Node, Problem, Progress, Result, Status
 _CLASS = "the bound covers every schedule that first computes the ops in the order given"
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
 _ADDED = 4  # boundaries in a round
-_MOVES = 5_000_000  # of annealing in one go, times nodes
-_TREE = 300  # nodes of SCIP's search tree at first, for a program of _COLUMNS columns
+_MOVES = 10_000_000  # of annealing in one go, times nodes
+_TREE = 40  # nodes of SCIP's search tree at first, for a program of _COLUMNS columns
 _COLUMNS = 2000
 _WORK = 2_000_000  # iterations of SCIP's simplex method, times columns, that one go of annealing is worth
 _LARGE = 500  # nodes: a walk takes longer than some milliseconds
 _IDLE = 12  # goes of annealing without success before giving up
-_HEATS = (1e-3, 3e-4, 1e-4)  # of the cost
+_HEATS = (3e-3, 1e-3, 3e-4)  # of the cost
 
 
 def solve(problem: Problem, budget: int, limits: Limits, *, candidates: Sequence[Sequence[int]] = ()) -> Result:
@@ -159,17 +159,28 @@ class Hunt:
                 order = np.array(expand(cuts, answer.values), dtype=np.int64)
                 self.best.offer(order)
                 self.walk_with(hints_of(cuts, answer.values))
+                self.mend(order)
                 more = over_budget(memory_of(self.arrays, order), order, self.budget, taus)
+            self.polish(len(_HEATS))
             if answer.status is Status.OPTIMAL and not more:
-                self.polish()
+                self.polish(_IDLE)
                 return
             taus = sorted({*taus, *more})
             effort = 1 if more else effort * 4
 
-    def polish(self) -> None:
-        """Nothing raises the bound any more: anneal until that finds nothing either."""
+    def mend(self, order: Ints) -> None:
+        """Anneal from the relaxation's answer, which may not quite fit."""
+        for _ in _HEATS:
+            if self.done():
+                return
+            mended = self.anneal(order)
+            if mended is not None:
+                self.best.offer(mended)
+
+    def polish(self, patience: int) -> None:
+        """Anneal until that has found nothing so many times running."""
         idle = 0
-        while idle < _IDLE and not self.done():
+        while idle < patience and not self.done():
             before = self.best.cost
             order = self.anneal(None)
             if order is not None:
@@ -189,8 +200,9 @@ class Hunt:
             gap=self.limits.gap / 4,
             seed=self.limits.seed,
             nodes=nodes,
+            emphasis="fast",  # walks and annealing find better schedules than its own heuristics
             enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / self.scale,
-            parameters={"branching/pscost/priority": 1_000_000} if nodes < _TREE // 6 else {},
+            parameters={"branching/pscost/priority": 1_000_000} if nodes < 10 else {},
         )
         cuts.program.offset = self.total / self.scale
         begun = self.annealed
@@ -227,7 +239,7 @@ class Hunt:
         keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([least, 0])
         heat = _HEATS[self.annealed % len(_HEATS)] * max(1, self.total)
         seed = self.limits.seed * 1000 + self.annealed
-        anneal(self.tables, state, keys, best, min(20_000, max(1000, _MOVES // nodes)), heat, heat / 100, seed)
+        anneal(self.tables, state, keys, best, min(12_000, max(1000, _MOVES // nodes)), heat, heat / 100, seed)
         return order_of(keys[: best[1]], nodes) if best[1] else order
 
     def result(self) -> Result:

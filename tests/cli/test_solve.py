@@ -23,13 +23,13 @@ EXPECTED = {
         for budget, cost in json.loads(text)["optimum by budget, over all orders with repeats"].items()
     }
     for name in ("linear4", "linear8")
-    if (text := (Path(__file__).parents[1] / "data" / f"{name}.expected.json").read_text())
+    if (text := (Path(__file__).parents[1] / "data" / "checkmate" / f"{name}.expected.json").read_text())
 }
 
 
 @pytest.mark.parametrize("name, budget, cost", [(n, b, c) for n, table in EXPECTED.items() for b, c in table.items()])
 def test_unit_chains_reach_their_optimum(remat: Command, data: Path, name: str, budget: int, cost: int) -> None:
-    ran = remat("solve", data / f"{name}.problem.json", "--budget", budget, "--json", "-o", "x.plan.json")
+    ran = remat("solve", data / "checkmate" / f"{name}.problem.json", "--budget", budget, "--json", "-o", "x.plan.json")
     assert ran.code == 0
     assert list(ran.object) == KEYS
     assert (ran.object["status"], ran.object["cost"], ran.object["bound"]) == ("optimal", cost, cost)
@@ -37,12 +37,12 @@ def test_unit_chains_reach_their_optimum(remat: Command, data: Path, name: str, 
 
 
 def test_a_share_of_the_peak(remat: Command, data: Path) -> None:
-    ran = remat("solve", data / "linear8.problem.json", "--budget", "50%", "--json", "-o", "x.plan.json")
+    ran = remat("solve", data / "checkmate" / "linear8.problem.json", "--budget", "50%", "--json", "-o", "x.plan.json")
     assert ran.object["budget"] == ran.object["baseline_peak"] // 2
 
 
 def test_infeasible_is_proved_and_explained(remat: Command, data: Path) -> None:
-    ran = remat("solve", data / "linear8.problem.json", "--budget", 2, "--json", "-o", "x.plan.json")
+    ran = remat("solve", data / "checkmate" / "linear8.problem.json", "--budget", 2, "--json", "-o", "x.plan.json")
     assert ran.code == 4
     assert (ran.object["status"], ran.object["least_peak"], ran.object["plan"]) == ("infeasible", 3, None)
     assert "3 bytes" in ran.err
@@ -50,25 +50,30 @@ def test_infeasible_is_proved_and_explained(remat: Command, data: Path) -> None:
 
 
 def test_no_plan_is_not_a_proof(remat: Command, data: Path) -> None:
-    ran = remat("solve", data / "linear8.problem.json", "--budget", 5, "--method", "checkpoint-all")
+    ran = remat("solve", data / "checkmate" / "linear8.problem.json", "--budget", 5, "--method", "checkpoint-all")
     assert ran.code == 5
     assert "checkpoint-all found no plan of linear8.problem.json within 5B" in ran.err
 
 
 def test_the_plan_stands_beside_the_model(remat: Command, data: Path, tmp_path: Path) -> None:
-    shutil.copy(data / "linear4.problem.json", tmp_path)
+    shutil.copy(data / "checkmate" / "linear4.problem.json", tmp_path)
     assert remat("solve", "linear4.problem.json", "--budget", 5).code == 0
     assert Path("linear4.plan.json").is_file()
 
 
 def test_the_same_question_gives_the_same_bytes(remat: Command, data: Path) -> None:
     for name in ("a", "b"):
-        assert remat("solve", data / "linear8.problem.json", "--budget", 4, "-q", "-o", f"{name}.plan.json").code == 0
+        assert (
+            remat(
+                "solve", data / "checkmate" / "linear8.problem.json", "--budget", 4, "-q", "-o", f"{name}.plan.json"
+            ).code
+            == 0
+        )
     assert Path("a.plan.json").read_bytes() == Path("b.plan.json").read_bytes()
 
 
 def test_all_methods_in_a_table(remat: Command, data: Path) -> None:
-    ran = remat("solve", data / "linear4.problem.json", "--budget", 5, "--method", "all", "--csv")
+    ran = remat("solve", data / "checkmate" / "linear4.problem.json", "--budget", 5, "--method", "all", "--csv")
     assert ran.code == 0
     head, *rows = [line.split(",") for line in ran.out.splitlines()]
     assert head[:2] == ["method", "peak"]
@@ -77,7 +82,9 @@ def test_all_methods_in_a_table(remat: Command, data: Path) -> None:
 
 
 def test_show_replays_the_plan(remat: Command, data: Path) -> None:
-    solved = remat("solve", data / "linear8.problem.json", "--budget", 4, "--json", "-o", "x.plan.json").object
+    solved = remat(
+        "solve", data / "checkmate" / "linear8.problem.json", "--budget", 4, "--json", "-o", "x.plan.json"
+    ).object
     shown = remat("show", "x.plan.json", "--json").object
     assert (shown["peak"], shown["cost"]) == (solved["peak"], solved["cost"])
     assert sum(row["times"] for row in shown["recomputed"]) == solved["recomputed"]
@@ -101,7 +108,9 @@ def test_the_least_peak_needs_no_budget_and_keeps_its_word(remat: Command, data:
 
 def test_each_step_of_the_search_on_request(remat: Command, data: Path) -> None:
     def solve(*more: str) -> Ran:
-        return remat("solve", data / "linear8.problem.json", "--budget", 4, "--json", "-o", "x.plan.json", *more)
+        return remat(
+            "solve", data / "checkmate" / "linear8.problem.json", "--budget", 4, "--json", "-o", "x.plan.json", *more
+        )
 
     plain, said = solve(), solve("-v")
     assert (plain.err, len(plain.out.splitlines())) == ("", 1)
@@ -113,7 +122,7 @@ def test_each_step_of_the_search_on_request(remat: Command, data: Path) -> None:
 def test_the_solvers_own_log_goes_to_stderr(data: Path, tmp_path: Path) -> None:
     question = [
         "solve",
-        data / "linear8.problem.json",
+        data / "checkmate" / "linear8.problem.json",
         "--budget",
         "4",
         "--json",

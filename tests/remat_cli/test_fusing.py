@@ -57,4 +57,4 @@ def test_a_model_that_cannot_run_here(data: Path) -> None:
 
 def test_a_bare_problem_has_no_ops(data: Path) -> None:
     with pytest.raises(BadInput, match="bare problem"):
-        as_fused(load_subject(data / "linear4.problem.json", None, {}))
+        as_fused(load_subject(data / "checkmate" / "linear4.problem.json", None, {}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -34,7 +35,7 @@ def naive(problem: Problem, plan: Plan, room: int) -> int | None:
                 if size:
                     start = place(size)
                     if start is None:
-                        return index
+                        return next(place for place in range(index, len(plan.statements)) if _computes(plan, place))
                     taken[register] = (start, start + size)
             case Compute(node):
                 work = -(-problem.nodes[node].workspace // ALIGNMENT) * ALIGNMENT
@@ -45,6 +46,26 @@ def naive(problem: Problem, plan: Plan, room: int) -> int | None:
                 if owner not in block.values():
                     taken.pop(owner, None)
     return None
+
+
+def _computes(plan: Plan, place: int) -> bool:
+    return isinstance(plan.statements[place], Compute)
+
+
+def test_what_is_taken_early_comes_before_results() -> None:
+    """Two pieces taken first leave no hole for the result; one piece taken after it needs the end alone."""
+    nodes = (
+        Node(1, (), (0,)),
+        Node(1, (), (1,)),
+        Node(1, (0,), (2,)),
+        Node(1, (1, 2), (3,), workspace=1024),
+    )
+    late = Problem(nodes, (768, 256, 256, 768), (1, 2, 3))
+    early = replace(late, nodes=(*nodes[:3], replace(nodes[3], early=(512, 512))))
+    plan, _ = baseline(late)
+    rooms = range(1024, 4096, 256)
+    least = [min(room for room in rooms if fits(problem, plan, room)) for problem in (late, early)]
+    assert least[0] != least[1]
 
 
 def scaled(seed: int) -> Problem:
