@@ -239,9 +239,13 @@ def calibration_of(record: Mapping[str, Any]) -> Calibration:
 
 
 def estimated(ops: Ops, where: str) -> dict[str, OpCost]:
-    """Each op from paper: for a device of `roofline.names()`, or `flops`."""
+    """Each op from paper: for a device of `roofline.names()`, or `flops`. What kernels hold is known of the CPU's."""
+
+    def cost(signature: Signature) -> OpCost:
+        return OpCost(roofline.estimate(signature, where), scratch(signature) if where == "cpu" else 0, "estimated")
+
     return {
-        name: OpCost(0, 0, "view") if name in ops.free else OpCost(roofline.estimate(signature, where), 0, "estimated")
+        name: OpCost(0, 0, "view") if name in ops.free else cost(signature)
         for name, signature in ops.signatures.items()
     }
 

@@ -14,12 +14,11 @@ import click
 import onnx
 
 from remat_cli import emitting
-from remat_cli.errors import BadInput, Mismatch
+from remat_cli.errors import BadInput, Mismatch, Usage
 from remat_cli.files import check_apart, sha256, write_whole
 from remat_cli.loading import load_planned
 from remat_cli.planfile import PlanFile, Promise
 from remat_cli.report import table
-from remat_cli.runtime import PROVIDERS
 from remat_cli.units import show_bytes
 from remat_cli.verify import Mode, Report, verify
 from remat_cli.verify.feeds import given, seeded
@@ -88,10 +87,11 @@ def _number(text: str | None) -> int | None:
 
 
 def _check_provider(name: str) -> None:
-    from remat_cli.runtime import quiet_runtime
+    """Without all it needs, onnxruntime would quietly run on the CPU instead."""
+    from profiles.device import missing_for_cuda
 
-    if PROVIDERS[name] not in quiet_runtime().get_available_providers():
-        raise BadInput(f"this onnxruntime has no {PROVIDERS[name]}; install one that has, or use --provider cpu")
+    if name == "cuda" and (missing := missing_for_cuda()):
+        raise Usage(f"--provider cuda cannot be used here; what is missing: {'; '.join(missing)}")
 
 
 def _faults(report: Report, budget: int) -> list[str]:
@@ -131,10 +131,10 @@ def _summary(report: Report, plan: PlanFile, promise: Promise) -> str:
             rows.append(_row("  second run", mode, mode.before.second, mode.after.second, None))
     words = [table(rows)]
     if report.capped:
-        rewritten, original = (text or "runs" for text in (report.capped.rewritten, report.capped.original))
+        rewritten, original = map(_capped, (report.capped.rewritten, report.capped.original))
         more = plan.budget < report.capped.budget
         where = f"{show_bytes(report.capped.budget)}, {'more than' if more else 'at'} the budget"
-        words.append(f"hard cap, {where}: rewritten: {rewritten}; original: {original}")
+        words.append(f"hard cap, {where}: the rewritten model {rewritten}; the original {original}")
     return "\n".join(words)
 
 
@@ -142,6 +142,10 @@ def _row(name: str, mode: Mode, before: int | None, after: int | None, said: int
     change = f"{after / before - 1:+.2%}" if before and after else ""
     same = "failed" if mode.failed else f"{len(mode.differs)} differ" if mode.differs else "same bytes"
     return [name, *("" if size is None else show_bytes(size) for size in (before, after)), change, _said(said), same]
+
+
+def _capped(failed: str | None) -> str:
+    return "runs" if failed is None else f"does not ({failed})"
 
 
 def _said(promised: int | None) -> str:

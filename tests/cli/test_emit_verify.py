@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from profiles.device import missing_for_cuda
 from remat_cli.runtime import session
 from tests.cli.running import Command
 
@@ -141,3 +142,24 @@ def test_feeds_of_ones_own(data: Path, tmp_path: Path, remat: Command) -> None:
     assert "no array for input" in ran.err
     (tmp_path / "g.npz").write_bytes(b"not a zip")
     assert remat("verify", tmp_path / "m.plan.json", "--feeds", tmp_path / "g.npz").code == 3
+
+
+def test_a_plan_from_estimates_keeps_its_promise_too(remat: Command, data: Path) -> None:
+    """What kernels hold while they run counts, measured or not; U-Net has convolutions large enough to tell."""
+    assert remat("zoo", "unet", "--batch", 2, "--image", 32, "--width", 4, "-o", "u.onnx", "-q").code == 0
+    assert remat("grad", "u.onnx", "-q").code == 0
+    assert remat("solve", "u.train.onnx", "--budget", "80%", "--method", "evict", "-q").code == 0
+    ran = remat("verify", "u.train.plan.json", "--no-cap", "--json")
+    assert ran.code == 0, ran.err
+    assert (
+        ran.object["strict"]["before"]["first"] == remat("show", "u.train.plan.json", "--json").object["baseline_peak"]
+    )
+
+
+@pytest.mark.skipif(not missing_for_cuda(), reason="CUDA can be used here")
+def test_the_cpu_never_stands_in_for_cuda(remat: Command, data: Path) -> None:
+    shutil.copy(data / "torch_mlp.onnx", "m.onnx")
+    assert remat("solve", "m.onnx", "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
+    ran = remat("verify", "m.plan.json", "--provider", "cuda")
+    assert ran.code == 2
+    assert "missing" in ran.err
