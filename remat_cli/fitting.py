@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from remat_cli.pipeline import REORDERED, Answer, answer
+from remat_cli.pipeline import REORDERED, Answer, answer, half
 from remat_cli.rewrite import Rewritten, rewrite
 from remat_cli.subject import Subject
 from solvers.problem import Limits, Solver, Status
@@ -20,33 +20,48 @@ from solvers.schedule import evaluate
 
 ROUNDS = 6
 STEP = 0.005  # of the budget: the least by which the next try asks for less
+SHARE = 2 / 3  # of the time, for the question itself
+LEAST = 0.5  # seconds: with less left, nothing more is asked
 SLACK = 1024  # bytes kept for the constants of guards that another order needs
 
 
 def fitted(
     subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None = False
 ) -> Answer:
-    """Ask for a schedule within `budget` bytes that also runs under a hard cap there."""
-    found = _capped(subject, budget, method, solver, limits, reorder)
-    if found.promise is None or reorder is False or limits.stopped():
+    """Ask for a schedule within `budget` bytes that also runs under a hard cap there.
+
+    A third of the time is kept for making a plan run as it should, and none is taken beyond the limit.
+    """
+    if subject.graph is None:
+        return answer(subject, budget, method, solver, limits, reorder)
+    end = time.perf_counter() + limits.seconds
+    found = replace(_capped(subject, budget, method, solver, limits, reorder, end), limits=limits)
+    limits = _left(limits, end)
+    if found.promise is None or reorder is False or limits.stopped() or limits.seconds < LEAST:
         return found
     before = _rewritten(found).baseline.default
     if before is None or (found.promise.default or 0) < before:
         return found
-    return _below(found, before, method, solver, limits) or found
+    return _below(found, before, method, solver, limits, end) or found
 
 
-def _below(found: Answer, before: int, method: str, solver: Solver, limits: Limits) -> Answer | None:
+def _left(limits: Limits, end: float) -> Limits:
+    return replace(limits, seconds=max(0.0, end - time.perf_counter()))
+
+
+def _below(found: Answer, before: int, method: str, solver: Solver, limits: Limits, end: float) -> Answer | None:
     """A plan that needs less than the model by default, whose order of that session may need less than the file's."""
     for share in (0.97, 0.9):
         target = min(found.budget, int(share * before))
-        asked = replace(limits, report=Limits().report)
+        asked = replace(_left(limits, end), report=Limits().report)
+        if asked.seconds < LEAST:
+            return None
         other = answer(found.subject, target, method, solver, asked, True)
         if not other.found:
             return None
         model = _rewritten(other)
         if not model.prediction.fits(found.budget):
-            moved = _moved(other, found.budget, _room(model, other, found.budget), limits)
+            moved = _moved(other, found.budget, _room(model, other, found.budget), limits, end)
             other = moved or other
             model = _rewritten(other)
         if (model.promise.default or 0) < before and model.prediction.fits(found.budget):
@@ -55,10 +70,12 @@ def _below(found: Answer, before: int, method: str, solver: Solver, limits: Limi
     return None
 
 
-def _capped(subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None) -> Answer:
+def _capped(
+    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None, end: float
+) -> Answer:
     started = time.perf_counter()
-    first = _with_bits(subject, budget, method, solver, limits, reorder)
-    if subject.graph is None or not first.found:
+    first = _with_bits(subject, budget, method, solver, replace(limits, seconds=limits.seconds * SHARE), reorder)
+    if not first.found:
         return first
     found, best, target = first, None, budget
     for number in range(ROUNDS):
@@ -67,16 +84,15 @@ def _capped(subject: Subject, budget: int, method: str, solver: Solver, limits: 
         over = max(0, (model.promise.strict or 0) - budget)
         if not over and model.prediction.fits(budget):
             return _stands_in(first, found, _made_for(found), started) if number else found
-        if other := _moved(found, budget, _room(model, found, budget), limits):
+        if other := _moved(found, budget, _room(model, found, budget), limits, end):
             return _stands_in(first, other, "with ops moved about", started)
         best = best or (None if over else found)
         missing = max(over, (model.promise.arena or budget) - budget)
         assert found.schedule.outcome is not None
         target = min(target, found.schedule.outcome.peak) - max(over, missing // 2, int(STEP * budget))
-        left = limits.seconds - (time.perf_counter() - started)
-        if limits.stopped() or target <= subject.problem.resident:
+        asked = replace(_left(limits, end), report=Limits().report)
+        if limits.stopped() or target <= subject.problem.resident or asked.seconds < LEAST:
             break
-        asked = replace(limits, seconds=max(left, limits.seconds / ROUNDS), report=Limits().report)
         again = bool(reorder) or REORDERED in found.schedule.result.notes
         fewer = answer(found.subject, target, method, solver, asked, again)
         if not fewer.found and not again and reorder is None:
@@ -85,7 +101,7 @@ def _capped(subject: Subject, budget: int, method: str, solver: Solver, limits: 
             break
         found = fewer
     model = _rewritten(found)
-    if other := _evicting(found, budget, _room(model, found, budget), limits):
+    if other := _evicting(found, budget, _room(model, found, budget), limits, end):
         return _stands_in(first, other, "from a walk that evicts", started)
     return _does_not_fit(best or first)
 
@@ -94,11 +110,14 @@ def _with_bits(
     subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None
 ) -> Answer:
     """Schedule what is fused by default as one; op by op only if that leads to no plan."""
-    found = answer(subject, budget, method, solver, limits, reorder)
-    if found.found or not subject.problem.inner or limits.stopped():
+    end = time.perf_counter() + limits.seconds
+    if not subject.problem.inner:
+        return answer(subject, budget, method, solver, limits, reorder)
+    found = answer(subject, budget, method, solver, half(limits), reorder)
+    if found.found or limits.stopped():
         return found
     apart = replace(subject, problem=replace(subject.problem, inner=frozenset()))
-    found = answer(apart, budget, method, solver, limits, reorder)
+    found = answer(apart, budget, method, solver, _left(limits, end), reorder)
     if not found.found:
         return found
     note = "ops that default options fuse are scheduled apart, so only the strict session promises the same bits"
@@ -106,19 +125,18 @@ def _with_bits(
     return replace(found, schedule=replace(found.schedule, result=result))
 
 
-def _moved(found: Answer, budget: int, room: int, limits: Limits) -> Answer | None:
+def _moved(found: Answer, budget: int, room: int, limits: Limits, end: float) -> Answer | None:
     order = found.schedule.plan.order() if found.schedule.plan else ()
-    stopped = _until(limits, limits.seconds / (2 * ROUNDS))
+    stopped = _until(limits, min(end, time.perf_counter() + limits.seconds / (2 * ROUNDS)))
     return _taking(found, budget, settled(found.subject.problem, order, room, limits.seed, stopped))
 
 
-def _evicting(found: Answer, budget: int, room: int, limits: Limits) -> Answer | None:
-    stopped = _until(limits, limits.seconds / 4)
+def _evicting(found: Answer, budget: int, room: int, limits: Limits, end: float) -> Answer | None:
+    stopped = _until(limits, end)
     return _taking(found, budget, walked(found.subject.problem, budget, room, limits.seed, stopped))
 
 
-def _until(limits: Limits, seconds: float) -> Callable[[], bool]:
-    end = time.perf_counter() + seconds
+def _until(limits: Limits, end: float) -> Callable[[], bool]:
     return lambda: limits.stopped() or time.perf_counter() > end
 
 

@@ -109,7 +109,7 @@ def answer(
 
     if reorder is not None:
         return ask(limits, reorder)
-    first = ask(_half(limits), False)
+    first = ask(half(limits), False)
     left = limits.seconds - first.seconds
     hopeless = (first.schedule.result.peak_bound or 0) > budget  # in any order of first computes
     if first.found or limits.stopped() or left < 1 or hopeless:
@@ -129,7 +129,7 @@ def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:
     return after(contract(problem), lambda smaller: reorder(smaller, budget, seed))
 
 
-def _half(limits: Limits) -> Limits:
+def half(limits: Limits) -> Limits:
     """The same limits, but with an end at half the time unless a plan is known by then."""
     known = [False]
     begun = time.perf_counter()
