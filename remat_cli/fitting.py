@@ -60,13 +60,13 @@ def _below(found: Answer, before: int, method: str, solver: Solver, limits: Limi
         if not other.found:
             return None
         model = _rewritten(other)
-        if not model.prediction.fits(found.budget):
+        if not _holds(model, found.budget):
             moved = _moved(other, found.budget, _room(model, other, found.budget), limits, end)
             other = moved or other
             model = _rewritten(other)
-        if (model.promise.default or 0) < before and model.prediction.fits(found.budget):
+        if (model.promise.default or 0) < before and _holds(model, found.budget):
             how = f"made for {target} bytes, as the order of default options needs no more than {before} without a plan"
-            return _promising(_noted(found, other, how), model, found.budget)
+            return _promising(_noted(found, other, how), model)
     return None
 
 
@@ -80,9 +80,9 @@ def _capped(
     found, best, target = first, None, budget
     for number in range(ROUNDS):
         model = _rewritten(found)
-        found = _promising(found, model, budget)
+        found = _promising(found, model)
         over = max(0, (model.promise.strict or 0) - budget)
-        if not over and model.prediction.fits(budget):
+        if not over and _holds(model, budget):
             return _stands_in(first, found, _made_for(found), started) if number else found
         if other := _moved(found, budget, _room(model, found, budget), limits, end):
             return _stands_in(first, other, "with ops moved about", started)
@@ -154,17 +154,21 @@ def _taking(found: Answer, budget: int, order: tuple[int, ...] | None) -> Answer
     result = replace(found.schedule.result, order=order)
     other = replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome, result=result))
     model = _rewritten(other)
-    if (model.promise.strict or 0) > budget or not model.prediction.fits(budget):
+    if (model.promise.strict or 0) > budget or not _holds(model, budget):
         return None
-    return _promising(other, model, budget)
+    return _promising(other, model)
 
 
-def _promising(found: Answer, model: Rewritten, budget: int) -> Answer:
-    """With what the model promises. An arena that holds the plan may be smaller than the least one found."""
-    promise = model.promise
-    if model.prediction.fits(budget):
-        promise = replace(promise, arena=min(promise.arena or budget, budget))
-    return replace(found, promise=promise)
+def _promising(found: Answer, model: Rewritten) -> Answer:
+    return replace(found, promise=model.promise)
+
+
+def _holds(model: Rewritten, budget: int) -> bool:
+    """Whether an arena of the budget's size holds the plan, and every larger one does too.
+
+    That one size of arena happens to do on paper is no promise: it was seen to fail on the runtime by a hair.
+    """
+    return model.promise.arena is not None and model.promise.arena <= budget
 
 
 def _made_for(found: Answer) -> str:
