@@ -31,7 +31,6 @@ class Node:
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     workspace: int = 0  # held only while the node runs
-    early: tuple[int, ...] = ()  # the pieces of the workspace, if they are taken before the writes have their places
     once: bool = False  # random, or with an effect: never computed twice
     views: tuple[tuple[int, int], ...] = ()  # (write, read or RESIDENT): the write is a view of the read
     overwrites: tuple[tuple[int, int], ...] = ()  # (write, read): takes its place if this is the read's last use
@@ -39,6 +38,7 @@ class Node:
     kind: Kind = Kind.OPAQUE
     takes: tuple[tuple[int, int], ...] = ()  # (number, bytes) of the inputs and weights it reads: for traffic alone
     fused: int = -1  # ops of one number share a kernel, as the runtime was seen to fuse them; -1: has its own
+    early: tuple[int, ...] = ()  # the pieces of the workspace, if they are taken before the writes have their places
 
 
 @dataclass(frozen=True, slots=True)

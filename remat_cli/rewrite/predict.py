@@ -63,7 +63,7 @@ class Prediction:
             base = ((writes[0], self.number.get(step.reads[0], RESIDENT)),)
             return Node(0, reads, writes, views=base if step.node.op_type in ("Reshape", "Unsqueeze") else ())
         views, overwrites = (tuple(self._pairs(step, step.op, pairs)) for pairs in (asked.views, asked.overwrites))
-        return Node(0, reads, writes, asked.workspace, asked.early, views=views, overwrites=overwrites)
+        return Node(0, reads, writes, asked.workspace, views=views, overwrites=overwrites, early=asked.early)
 
     def _pairs(self, step: Step, op: Op, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """The op's (write, read) pairs in the numbers of this copy; writes that are left out share nothing."""

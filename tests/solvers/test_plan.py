@@ -148,3 +148,9 @@ def test_an_effect_never_happens_twice() -> None:
     once = replace(CHAIN, nodes=(replace(CHAIN.nodes[0], once=True), *CHAIN.nodes[1:]))
     with pytest.raises(IllegalPlan, match="only once"):
         evaluate(once, (0, 1, 2, 0, 3))
+
+
+def test_the_vocabulary_reads_in_this_order() -> None:
+    """Others write it out by place: cost, reads, writes, workspace, once."""
+    node = Node(1, (), (0,), 2, True)
+    assert (node.workspace, node.once, node.early) == (2, True, ())
