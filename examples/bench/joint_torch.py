@@ -101,7 +101,9 @@ def joint_graph(model: nn.Module, given: torch.Tensor) -> tuple[fx.GraphModule, 
         caught.append((copy.deepcopy(joint), num_fwd_outputs, list(fixed)))
         return partitioners.default_partition(joint, inputs, num_fwd_outputs=num_fwd_outputs)
 
-    same = lambda graph, _: graph  # noqa: E731
+    def same(graph: fx.GraphModule, _: Any) -> fx.GraphModule:
+        return graph
+
     compiled = aot_module(
         model, fw_compiler=same, bw_compiler=same, partition_fn=catch, decompositions=select_decomp_table()
     )

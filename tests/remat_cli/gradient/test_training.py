@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -21,8 +24,8 @@ LABELS = np.array([0, 3, 1, 1])
 FEED = {**stored(perceptron()), "x": DATA, "labels": LABELS}
 
 
-def _names(values: object) -> list[str]:
-    return [value.name for value in values]  # type: ignore[attr-defined]
+def _names(values: Iterable[Any]) -> list[str]:
+    return [value.name for value in values]
 
 
 def _loss(logits: np.ndarray, labels: np.ndarray) -> float:

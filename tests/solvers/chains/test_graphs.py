@@ -274,7 +274,7 @@ def test_whoever_is_stopped_says_what_is_known(method: Solver, patience: int, da
     assert (done.result.status is Status.FEASIBLE) == (done.outcome.peak <= budget)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", (1, 3, 4, 5, 7))  # steps in which every op has a reader, and so a stage
 def test_the_memory_of_a_stage_is_what_an_order_needs(seed: int) -> None:
     """A graph that is one stage, its writes over its reads included: the simulator says the same of it."""
     random = Random(seed)
@@ -288,8 +288,7 @@ def test_the_memory_of_a_stage_is_what_an_order_needs(seed: int) -> None:
     assert len(stages.stages) == 1
     runner = Runner(stages, 1)
     order = (*runner.forward(runner.wanted()), *runner.backward(runner.wanted()))
-    if sorted(order) != list(range(len(problem.nodes))):
-        pytest.skip("some op is nobody's")
+    assert sorted(order) == list(range(len(problem.nodes)))
     needed = max(runner.way(runner.wanted()).forward, runner.way(runner.wanted()).backward) + problem.resident
     assert needed == evaluate(problem, order)[1].peak
 
