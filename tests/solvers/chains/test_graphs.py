@@ -274,7 +274,7 @@ def test_whoever_is_stopped_says_what_is_known(method: Solver, patience: int, da
     assert (done.result.status is Status.FEASIBLE) == (done.outcome.peak <= budget)
 
 
-@pytest.mark.parametrize("seed", (1, 3, 4, 5, 7))  # steps in which every op has a reader, and so a stage
+@pytest.mark.parametrize("seed", [1, 3, 4, 5, 7])  # steps in which every op has a reader, and so a stage
 def test_the_memory_of_a_stage_is_what_an_order_needs(seed: int) -> None:
     """A graph that is one stage, its writes over its reads included: the simulator says the same of it."""
     random = Random(seed)
