@@ -13,7 +13,7 @@ is counted in moves and tree nodes, never in seconds, so that without a time-out
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import product
 from math import ceil, gcd, isfinite
 from time import monotonic
@@ -73,6 +73,7 @@ class Hunt:
         self.tastes: list[Taste] = list(TASTES)
         self.tables: Ints | None = None
         self.annealed = 0
+        self.effort = 1
         self.size = ""
 
     def run(self) -> Result:
@@ -143,30 +144,45 @@ class Hunt:
             self.best.offer(self.evictor.run(self.budget, replace(taste, hint=strength), self.limits.seed, hints))
 
     def refine(self) -> None:
-        free = small_values(self.ended, self.budget, _SMALL)
         memory = memory_of(self.arrays, np.arange(len(self.problem.nodes), dtype=np.int64))
         taus = first_boundaries(memory, self.budget)
-        effort = 1
+        repeats: set[tuple[int, int]] = set()
+        relaxation: Relaxation | None = None
         while not self.done():
-            cuts = build(self.ended, self.budget, taus, free, self.scale)
-            answer = self.relax(cuts, effort)
+            relaxation = relaxation or self.pose(taus, repeats)
+            answer = self.relax(relaxation)
             if answer.status is Status.INFEASIBLE:
                 self.infeasible = self.best.order is None
                 return
-            self.raise_bound(self.total + answer.bound * self.scale)
-            more: list[int] = []
-            if answer.values is not None and not self.done():
-                order = np.array(expand(cuts, answer.values), dtype=np.int64)
-                self.best.offer(order)
-                self.walk_with(hints_of(cuts, answer.values))
-                self.mend(order)
-                more = over_budget(memory_of(self.arrays, order), order, self.budget, taus)
+            more, again = self.follow(relaxation.cuts, answer.values)
             self.polish(len(_HEATS))
-            if answer.status is Status.OPTIMAL and not more:
+            if more or not repeats.issuperset(again):
+                taus, repeats = sorted({*taus, *more}), repeats if more else repeats | again
+                relaxation = None
+            elif answer.status is Status.OPTIMAL:
                 self.polish(_IDLE)
                 return
-            taus = sorted({*taus, *more})
-            effort = 1 if more else effort * 4
+            if answer.status is not Status.OPTIMAL:
+                self.effort *= 2
+
+    def pose(self, taus: Sequence[int], repeats: set[tuple[int, int]]) -> Relaxation:
+        free = small_values(self.ended, self.budget, _SMALL)
+        cuts = build(self.ended, self.budget, taus, free, self.scale, repeats)
+        cuts.program.offset = self.total / self.scale
+        columns = len(cuts.program.costs)
+        self.size = f"the last relaxation had {columns} columns at {len(cuts.taus)} boundaries"
+        return Relaxation(cuts)
+
+    def follow(self, cuts: Cuts, values: Sequence[float] | None) -> tuple[list[int], set[tuple[int, int]]]:
+        """Try what the relaxation's answer suggests; where it does not fit: stages, and (stage, node) of repeats."""
+        if values is None or self.done():
+            return [], set()
+        order = np.array(expand(cuts, values), dtype=np.int64)
+        self.best.offer(order)
+        self.walk_with(hints_of(cuts, values))
+        self.mend(order)
+        memory = memory_of(self.arrays, order)
+        return over_budget(memory, order, self.budget, cuts.taus), over_again(memory, order, self.budget)
 
     def mend(self, order: Ints) -> None:
         """Anneal from the relaxation's answer, which may not quite fit."""
@@ -187,34 +203,40 @@ class Hunt:
                 self.best.offer(order)
             idle = idle + 1 if self.best.cost == before else 0
 
-    def relax(self, cuts: Cuts, effort: int) -> scip.Answer:
-        """SCIP on the relaxation, and annealing beside it."""
+    def relax(self, relaxation: Relaxation) -> scip.Answer:
+        """SCIP on the relaxation, from where it stopped if it did, and annealing beside it."""
+        cuts, columns = relaxation.cuts, len(relaxation.cuts.program.costs)
         starts = [] if self.best.order is None else [project(cuts, list(map(int, self.best.order)))]
         cost = self.best.cost
-        columns = len(cuts.program.costs)
-        nodes = effort * tree(columns)
-        self.size = f"the last relaxation had {columns} binaries at {len(cuts.taus)} boundaries"
-        settings = scip.Settings(
-            verbose=self.limits.verbose,
-            seconds=self.left(),
-            gap=self.limits.gap / 4,
-            seed=self.limits.seed,
-            nodes=nodes,
-            emphasis="fast",  # walks and annealing find better schedules than its own heuristics
-            enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / self.scale,
-            parameters={"branching/pscost/priority": 1_000_000} if nodes < 10 else {},
-        )
-        cuts.program.offset = self.total / self.scale
-        begun = self.annealed
-        solving = scip.Solving(cuts.program, settings, starts)
+        nodes = relaxation.nodes + self.effort * tree(columns)
+        enough = None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / self.scale
+        if relaxation.solving is None:
+            settings = scip.Settings(
+                verbose=self.limits.verbose,
+                seconds=self.left(),
+                gap=self.limits.gap / 4,
+                seed=self.limits.seed,
+                nodes=nodes,
+                emphasis="fast",  # walks and annealing find better schedules than its own heuristics
+                enough=enough,
+                parameters={"branching/pscost/priority": 1_000_000}
+                if nodes < 10
+                else {"branching/relpscost/initcand": 20},
+            )
+            relaxation.solving = scip.Solving(cuts.program, settings, starts)
+        else:
+            relaxation.solving.go_on(self.left(), nodes, enough, starts)
+        begun, solving = self.annealed, relaxation.solving
         found = [self.anneal(None)] if solving.running() else []
         while solving.running() and not self.out_of_time():
             found.append(self.anneal(found[-1]))
         answer = solving.wait(self.out_of_time)
-        earned = answer.work * columns // _WORK
+        earned = (answer.work - relaxation.work) * columns // _WORK
         self.adopt(found, earned)
         self.annealed = begun + earned  # which seeds come next must not depend on the clock either
-        return replace(answer, bound=answer.bound - cuts.program.offset)
+        relaxation.nodes, relaxation.work = answer.nodes, answer.work
+        self.raise_bound(answer.bound * self.scale)
+        return answer
 
     def adopt(self, found: list[Ints | None], earned: int) -> None:
         """Of what annealing found beside SCIP, take as much as SCIP's work is worth: the clock must not decide."""
@@ -253,6 +275,16 @@ class Hunt:
         return Result(status, order, None, (), *astuple(self.least))
 
 
+@dataclass(slots=True)
+class Relaxation:
+    """One relaxation, and how far SCIP has come with it."""
+
+    cuts: Cuts
+    solving: scip.Solving | None = None
+    nodes: int = 0
+    work: int = 0
+
+
 def tree(columns: int) -> int:
     """How many nodes of the search tree a round is worth: each takes ever longer, and boundaries bring more."""
     return max(1, int(_TREE * min(1.0, _COLUMNS / max(1, columns)) ** 3))
@@ -277,6 +309,15 @@ def over_budget(memory: Ints, order: Ints, budget: int, taus: Sequence[int]) -> 
         if len(found) < _ADDED and all(abs(stage - other) > len(first) // 20 for other in (*taus, *found)):
             found.append(stage)
     return found
+
+
+def over_again(memory: Ints, order: Ints, budget: int) -> set[tuple[int, int]]:
+    """(stage, node) of the recomputations at which an order does not fit."""
+    fresh = np.zeros(len(order), np.int64)
+    fresh[np.unique(order, return_index=True)[1]] = 1
+    stages = np.cumsum(fresh) - fresh
+    steps = np.flatnonzero((memory > budget) & (fresh == 0))
+    return {(int(stages[step]), int(order[step])) for step in steps}
 
 
 def hints_of(cuts: Cuts, values: Sequence[float]) -> Hints:
