@@ -14,7 +14,8 @@ from before the first compute of tau_g to after it, R(g, j) that node j runs aga
 
 Invariant: every schedule with this order of first computes, however often and wherever it recomputes, gives an (S, R)
 at no greater cost (`project`), so that the minimum is a bound for all of them. In-place writes count as if they were
-always possible, optional writes as if they were left out unless held; values in `free` take no room at all.
+always possible, optional writes as if they were left out unless held; values in `free` take no room at all, and passing
+ones (`passing.py`) have no S once the one node that reads them has first run.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
 
+from solvers.exact.passing import advance, passing_values
 from solvers.problem import Problem
 from solvers.scip import Program
 
@@ -42,6 +44,7 @@ class Cuts:
     keep: list[dict[int, int]]  # for each group, value -> column of S
     again: list[dict[int, int]]  # for each group, node -> column of R
     across: list[dict[int, int]]  # for each group, value -> column of H
+    passing: dict[int, int]  # values without S after the first compute of the one node that reads them
 
 
 def small_values(problem: Problem, budget: int, share: float) -> frozenset[int]:
@@ -71,13 +74,14 @@ def build(
     edges = (-1, *sorted(taus), len(problem.nodes) - 1)
     groups = tuple(range(low + 1, high + 1) for low, high in pairwise(edges))
     keep, again, across = (_columns(groups) for _ in range(3))
-    cuts = Cuts(problem, problem.writers(), edges[1:-1], groups, free, Program(), keep, again, across)
+    passing = passing_values(problem, free)
+    cuts = Cuts(problem, problem.writers(), edges[1:-1], groups, free, Program(), keep, again, across, passing)
     _add_variables(cuts, scale)
     for g in range(1, len(groups)):
         _add_availability(cuts, g)
         _add_memory(cuts, g, budget)
     for g, node in sorted({(bisect_left(cuts.taus, stage), node) for stage, node in repeats}):
-        if node in cuts.again[g]:
+        if node in cuts.again[g] and node not in cuts.passing.values():
             _add_repeat(cuts, g, node, budget)
     return cuts
 
@@ -101,7 +105,8 @@ def _add_variables(cuts: Cuts, scale: float) -> None:
             useful.update(value for value in node.reads if value not in cuts.free)
         held = {value for value in held | useful if cuts.writer[value] < before}
         for value in sorted(held):
-            cuts.keep[g][value] = cuts.program.variable()
+            if cuts.passing.get(value, before) >= before:
+                cuts.keep[g][value] = cuts.program.variable()
 
 
 def _certain(cuts: Cuts, g: int) -> set[int]:
@@ -193,6 +198,8 @@ def _write_room(cuts: Cuts, g: int, tau: int, value: int) -> tuple[int, dict[int
         return (0, {}) if kept is None or shares else (0, {kept: size})
     if not shares:
         return size, {}
+    if value in cuts.free:
+        return 0, {}
     if value in problem.outputs:  # its last copy has memory of its own
         again = [cuts.again[h][tau] for h in range(g, len(cuts.groups)) if tau in cuts.again[h]]
         return size, dict.fromkeys(again, -size)
@@ -224,6 +231,7 @@ def _add_knapsack(program: Program, terms: dict[int, int], room: int) -> None:
 def project(cuts: Cuts, order: Sequence[int]) -> list[float]:
     """The (S, R) of an order."""
     nodes = cuts.problem.nodes
+    order = advance(cuts.problem, cuts.passing, order)
     solution = [0.0] * len(cuts.program.costs)
     first: dict[int, int] = {}
     for step, index in enumerate(order):

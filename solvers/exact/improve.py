@@ -26,7 +26,7 @@ from solvers.problem import Limits, Problem
 _MOVES = 10_000_000  # of annealing in one go, times nodes
 _HEATS = (3e-3, 1e-3, 3e-4)  # of the cost
 _LARGE = 500  # nodes: a walk takes longer than some milliseconds
-WORK = 500_000  # iterations of SCIP's simplex method, times columns, that one go of annealing is worth
+WORK = 100  # iterations of SCIP's simplex method that one go of annealing is worth
 _WIDE = 4000  # columns of a window
 _TREE = 20  # nodes of a window's search tree
 _LEAST, _MOST = 6, 400  # nodes in a window
@@ -146,7 +146,7 @@ class Improver:
             return replace(stand, order=order, spent=stand.spent + 1, reach=max(_LEAST, stand.reach * 3 // 4))
         settings = scip.Settings(seconds=self.limits.seconds, seed=self.limits.seed, nodes=_TREE)
         answer = scip.solve(program.program, settings, [program.start], stopped=stopped)
-        worth = 1 + answer.work * columns // WORK
+        worth = 1 + answer.work // WORK
         reach = min(_MOST, stand.reach + 2) if answer.nodes < _TREE else max(_LEAST, stand.reach * 3 // 4)
         found = order if answer.values is None else np.array(program.order(answer.values), dtype=np.int64)
         return replace(stand, order=found, spent=stand.spent + worth, owed=worth, reach=reach)

@@ -177,7 +177,7 @@ class Hunt:
             if solving.running():
                 stands.append(stand)
         answer = solving.wait(self.out_of_time)
-        earned = stands[0].spent + (answer.work - relaxation.work) * relaxation.columns // WORK
+        earned = stands[0].spent + (answer.work - relaxation.work) // WORK
         while stands[-1].spent < earned and not self.out_of_time():
             stands.append(self.improver.go(stands[-1]))
         if not self.out_of_time():  # what is taken, and which seeds come next, must not depend on the clock
