@@ -131,6 +131,8 @@ class Hunt:
                 self.effort *= 2
                 if relaxation.promising(self.best.cost):
                     continue
+            if not more and repeats.issuperset(again):
+                more = sorted({stage - before for stage, _ in again for before in (0, 1)}.difference(taus))
             if more or not repeats.issuperset(again):
                 taus, repeats = sorted({*taus, *more}), repeats if more else repeats | again
                 relaxation = None
