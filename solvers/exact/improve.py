@@ -147,7 +147,7 @@ class Improver:
         settings = scip.Settings(seconds=self.limits.seconds, seed=self.limits.seed, nodes=_TREE)
         answer = scip.solve(program.program, settings, [program.start], stopped=stopped)
         worth = 1 + answer.work // WORK
-        reach = min(_MOST, stand.reach + 2) if answer.nodes < _TREE else max(_LEAST, stand.reach * 3 // 4)
+        reach = min(_MOST, stand.reach * 5 // 4 + 1) if answer.nodes < _TREE else max(_LEAST, stand.reach * 3 // 4)
         found = order if answer.values is None else np.array(program.order(answer.values), dtype=np.int64)
         return replace(stand, order=found, spent=stand.spent + worth, owed=worth, reach=reach)
 

@@ -132,7 +132,11 @@ class Hunt:
                 if relaxation.promising(self.best.cost):
                     continue
             if not more and repeats.issuperset(again):
-                more = sorted({stage - before for stage, _ in again for before in (0, 1)}.difference(taus))
+                more = sorted(
+                    {stage - before for stage, _ in again for before in (0, 1)}.difference(
+                        taus, [len(self.problem.nodes)]
+                    )
+                )
             if more or not repeats.issuperset(again):
                 taus, repeats = sorted({*taus, *more}), repeats if more else repeats | again
                 relaxation = None
@@ -153,12 +157,13 @@ class Hunt:
         if values is None or self.done():
             return [], set()
         order = np.array(expand(cuts, values), dtype=np.int64)
-        self.best.offer(order)
-        self.improver.walk_with(hints_of(cuts, values))
-        self.improver.mend(order)
+        memory = memory_of(self.arrays, order)
+        if self.best.cost is None or self.arrays.cost[order].sum() < self.best.cost:  # else it has nothing to teach
+            self.best.offer(order)
+            self.improver.walk_with(hints_of(cuts, values))
+            self.improver.mend(order)
         if self.best.order is not None:
             self.improver.disputed = disputed(cuts, values, project(cuts, self.best.order.tolist()))
-        memory = memory_of(self.arrays, order)
         return over_budget(memory, order, self.budget, cuts.taus), over_again(memory, order, self.budget)
 
     def relax(self, relaxation: Relaxation) -> scip.Answer:
