@@ -78,21 +78,41 @@ class Answer:
 
 
 class Solving:
-    """A solve that runs in a thread of its own, outside Python's lock, so that compiled code can run beside it."""
+    """A solve that runs in a thread of its own, outside Python's lock, so that compiled code can run beside it.
+
+    One that came to its limit of nodes can go on from there.
+    """
 
     def __init__(
         self, program: Program, settings: Settings, starts: Sequence[Sequence[float]] = (), relaxed: bool = False
     ) -> None:
-        self.program = program
-        self.settings = settings
         self._interrupted = False
         self._begun = monotonic()
         self._model, self._variables = _build(program, settings, relaxed)
         for start in starts:
-            _suggest(self._model, self._variables, start)
-        self._model.setParam("limits/time", max(0.01, settings.seconds - (monotonic() - self._begun)))
+            self._model.addSol(self._solution(start))
+        self._start(settings.seconds - (monotonic() - self._begun))
+
+    def go_on(self, seconds: float, nodes: int, enough: float | None, starts: Sequence[Sequence[float]] = ()) -> None:
+        """Search on for so many seconds, up to so many nodes in all; `starts`: solutions found since."""
+        for start in starts:
+            self._model.trySol(self._solution(start))
+        self._model.setParam("limits/totalnodes", nodes)
+        if enough is not None:
+            self._model.setParam("limits/dual", enough)
+        self._start(self._model.getSolvingTime() + seconds)
+
+    def _start(self, until: float) -> None:
+        self._model.setParam("limits/time", max(0.01, until))
         self._thread = threading.Thread(target=self._model.optimizeNogil, daemon=True)
         self._thread.start()
+
+    def _solution(self, values: Sequence[float]) -> object:
+        solution = self._model.createOrigSol()
+        for variable, value in zip(self._variables, values, strict=True):
+            if value:
+                self._model.setSolVal(solution, variable, value)
+        return solution
 
     def running(self) -> bool:
         return self._thread.is_alive()
@@ -182,14 +202,6 @@ def _build(program: Program, settings: Settings, relaxed: bool) -> tuple[Model, 
         model.addCons(ExprCons(Expr(sums), None if low == -INFINITY else low, None if high == INFINITY else high))
     model.addObjoffset(program.offset)
     return model, variables
-
-
-def _suggest(model: Model, variables: Sequence[object], start: Sequence[float]) -> None:
-    solution = model.createSol()
-    for variable, value in zip(variables, start, strict=True):
-        if value:
-            model.setSolVal(solution, variable, value)
-    model.addSol(solution)
 
 
 def _parameters(settings: Settings) -> dict[str, float | int | bool | str]:

@@ -8,19 +8,25 @@ from before the first compute of tau_g to after it, R(g, j) that node j runs aga
     (1)  S(g+1, v) <= S(g, v) + R(g, writer(v))
     (2)  S(g, v) + R(g, writer(v)) >= 1 for each v read by a first compute of group g, >= R(g, j) if read by j
     (3)  when tau runs: its reads, its writes, its workspace and all S across it fit
+    (4)  where a recomputation was seen not to fit: if R(g, j), then what j reads and writes, its workspace and every
+         other value that is held throughout group g, which H(g, v) >= S(g, v) + S(g+1, v) - R(g, writer(v)) - 1 says,
+         fit; what the last first compute of the group reads counts as S(g+1, v) = 1
 
 Invariant: every schedule with this order of first computes, however often and wherever it recomputes, gives an (S, R)
 at no greater cost (`project`), so that the minimum is a bound for all of them. In-place writes count as if they were
-always possible, optional writes as if they were left out unless held; values in `free` take no room at all.
+always possible, optional writes as if they were left out unless held; values in `free` take no room at all, and passing
+ones (`passing.py`) have no S once the one node that reads them has first run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
 
+from solvers.exact.passing import advance, passing_values
 from solvers.problem import Problem
 from solvers.scip import Program
 
@@ -37,6 +43,8 @@ class Cuts:
     program: Program
     keep: list[dict[int, int]]  # for each group, value -> column of S
     again: list[dict[int, int]]  # for each group, node -> column of R
+    across: list[dict[int, int]]  # for each group, value -> column of H
+    passing: dict[int, int]  # values without S after the first compute of the one node that reads them
 
 
 def small_values(problem: Problem, budget: int, share: float) -> frozenset[int]:
@@ -51,18 +59,35 @@ def small_values(problem: Problem, budget: int, share: float) -> frozenset[int]:
     return frozenset(found)
 
 
-def build(problem: Problem, budget: int, taus: Sequence[int], free: frozenset[int], scale: float) -> Cuts:
-    """The relaxation at these boundaries; costs are divided by `scale`."""
+def build(
+    problem: Problem,
+    budget: int,
+    taus: Sequence[int],
+    free: frozenset[int],
+    scale: float,
+    repeats: Iterable[tuple[int, int]] = (),
+) -> Cuts:
+    """The relaxation at these boundaries; costs are divided by `scale`.
+
+    `repeats`: (stage, node) of the recomputations to which (4) applies.
+    """
     edges = (-1, *sorted(taus), len(problem.nodes) - 1)
     groups = tuple(range(low + 1, high + 1) for low, high in pairwise(edges))
-    cuts = Cuts(
-        problem, problem.writers(), edges[1:-1], groups, free, Program(), [{} for _ in groups], [{} for _ in groups]
-    )
+    keep, again, across = (_columns(groups) for _ in range(3))
+    passing = passing_values(problem, free)
+    cuts = Cuts(problem, problem.writers(), edges[1:-1], groups, free, Program(), keep, again, across, passing)
     _add_variables(cuts, scale)
     for g in range(1, len(groups)):
         _add_availability(cuts, g)
         _add_memory(cuts, g, budget)
+    for g, node in sorted({(bisect_left(cuts.taus, stage), node) for stage, node in repeats}):
+        if node in cuts.again[g] and node not in cuts.passing.values():
+            _add_repeat(cuts, g, node, budget)
     return cuts
+
+
+def _columns(groups: Sequence[range]) -> list[dict[int, int]]:
+    return [{} for _ in groups]
 
 
 def _add_variables(cuts: Cuts, scale: float) -> None:
@@ -80,7 +105,8 @@ def _add_variables(cuts: Cuts, scale: float) -> None:
             useful.update(value for value in node.reads if value not in cuts.free)
         held = {value for value in held | useful if cuts.writer[value] < before}
         for value in sorted(held):
-            cuts.keep[g][value] = cuts.program.variable()
+            if cuts.passing.get(value, before) >= before:
+                cuts.keep[g][value] = cuts.program.variable()
 
 
 def _certain(cuts: Cuts, g: int) -> set[int]:
@@ -132,6 +158,36 @@ def _add_memory(cuts: Cuts, g: int, budget: int) -> None:
     _add_knapsack(cuts.program, terms, room)
 
 
+def _add_repeat(cuts: Cuts, g: int, index: int, budget: int) -> None:
+    """(4), whenever a node runs again in a group."""
+    problem, node = cuts.problem, cuts.problem.nodes[index]
+    shared = {write for write, _ in (*node.views, *node.overwrites)} | problem.optional
+    own = {*node.reads, *(write for write in node.writes if write not in shared)}
+    stuck = sum(problem.sizes[value] for value in _stuck(problem) if cuts.writer[value] < cuts.groups[g].start)
+    terms = {cuts.again[g][index]: node.workspace + sum(problem.sizes[value] for value in own)}
+    last = problem.nodes[cuts.groups[g][-1]]
+    for value in cuts.keep[g]:
+        if value in own or value in node.writes or not problem.sizes[value]:
+            continue
+        if value in last.reads or (g + 1 < len(cuts.groups) and value in cuts.keep[g + 1]):
+            terms[_held_across(cuts, g, value, last.reads)] = problem.sizes[value]
+    _add_knapsack(cuts.program, terms, budget - problem.resident - stuck)
+
+
+def _held_across(cuts: Cuts, g: int, value: int, certain: Sequence[int]) -> int:
+    """The column of H."""
+    if value not in cuts.across[g]:
+        column = cuts.across[g][value] = cuts.program.variable(whole=False)
+        columns, signs, low = [column, cuts.keep[g][value]], [1.0, -1.0], 0.0
+        if value not in certain:
+            columns, signs, low = [*columns, cuts.keep[g + 1][value]], [*signs, -1.0], -1.0
+        again = cuts.again[g].get(cuts.writer[value])
+        if again is not None:
+            columns, signs = [*columns, again], [*signs, 1.0]
+        cuts.program.row(columns, signs, low=low)
+    return cuts.across[g][value]
+
+
 def _write_room(cuts: Cuts, g: int, tau: int, value: int) -> tuple[int, dict[int, int]]:
     """The bytes that a write of tau surely takes, and those that depend on S or R."""
     problem, size = cuts.problem, cuts.problem.sizes[value]
@@ -142,6 +198,8 @@ def _write_room(cuts: Cuts, g: int, tau: int, value: int) -> tuple[int, dict[int
         return (0, {}) if kept is None or shares else (0, {kept: size})
     if not shares:
         return size, {}
+    if value in cuts.free:
+        return 0, {}
     if value in problem.outputs:  # its last copy has memory of its own
         again = [cuts.again[h][tau] for h in range(g, len(cuts.groups)) if tau in cuts.again[h]]
         return size, dict.fromkeys(again, -size)
@@ -173,6 +231,7 @@ def _add_knapsack(program: Program, terms: dict[int, int], room: int) -> None:
 def project(cuts: Cuts, order: Sequence[int]) -> list[float]:
     """The (S, R) of an order."""
     nodes = cuts.problem.nodes
+    order = advance(cuts.problem, cuts.passing, order)
     solution = [0.0] * len(cuts.program.costs)
     first: dict[int, int] = {}
     for step, index in enumerate(order):
@@ -189,6 +248,13 @@ def project(cuts: Cuts, order: Sequence[int]) -> list[float]:
             solution[cuts.again[g][index]] = 1.0
         needed.difference_update(nodes[index].writes)
         needed.update(nodes[index].reads)
+    for g, columns in enumerate(cuts.across):
+        last = nodes[cuts.groups[g][-1]]
+        for value, column in columns.items():
+            ends = value in last.reads or solution[cuts.keep[g + 1][value]] > 0
+            again = cuts.again[g].get(cuts.writer[value])
+            if ends and solution[cuts.keep[g][value]] > 0 and (again is None or solution[again] == 0):
+                solution[column] = 1.0
     return solution
 
 
