@@ -134,23 +134,20 @@ def single(signature: Signature, arrays: Sequence[Any]) -> tuple[bytes, dict[str
     return model.SerializeToString(), feeds
 
 
-def traced(
-    content: bytes,
-    feeds: dict[str, Any],
-    device: Device,
-    runs: int,
-    folder: Path | None = None,
-    shared_arena: bool = False,
-) -> list[Any]:
+def traced(content: bytes, feeds: dict[str, Any], device: Device, runs: int, folder: Path | None = None) -> list[Any]:
     """The events of onnxruntime's own profile over some runs of a model."""
     with tempfile.TemporaryDirectory(prefix="remat-") as scratch:
-        running = session(content, device, Path(scratch) / "trace", folder, shared_arena)
+        running = session(content, device, Path(scratch) / "trace", folder)
         binding = bind(running, feeds, device)
         for _ in range(runs):
             run(running, binding)
-        trace = Path(running.end_profiling())
-        events: list[Any] = json.loads(trace.read_text())
-    return events
+        return events(running)
+
+
+def events(running: Any) -> list[Any]:
+    """What a session's trace holds; it runs on untraced."""
+    found: list[Any] = json.loads(Path(running.end_profiling()).read_text())
+    return found
 
 
 def _info(name: str, tensor: Tensor) -> onnx.ValueInfoProto:

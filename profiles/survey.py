@@ -15,20 +15,20 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from profiles import roofline
+from profiles.bench import Bench, expected_peak
 from profiles.cache import Cache
 from profiles.costs import OpCost, rounded
 from profiles.device import Device
 from profiles.kernels import scratch
-from profiles.measure import LEAST_RUNS, measure
+from profiles.measure import LEAST_RUNS
 from profiles.running import CannotRun
 from profiles.signature import Signature
 from profiles.whole import WHOLE_SECONDS, Calibration, Whole, calibrate
-from profiles.workspace import Bench
 
-PER_SIGNATURE = (0.03, 0.4)  # seconds: no signature gets less or more
-ROUNDS = 3
+PER_SIGNATURE = (0.01, 0.1)  # seconds in each round: no signature gets less or more
+ROUNDS = (2, 5)  # least and most: as many as the time allows
 LONG_NS = 5_000_000  # an op this long is measured in one round: noise shorter than that is in its median
-OVERHEAD = 0.02  # seconds to make operands and sessions for one signature
+OVERHEAD = 0.01  # seconds to make operands and a session once
 FULLER = "measured with the outputs that are left out here"
 COVERED = 0.9  # a calibration serves another graph whose time lies this far in ops that both have
 
@@ -70,10 +70,12 @@ def missing(ops: Ops, cache: Cache) -> dict[str, Signature]:
     return {key: signature for key, signature in ops.distinct().items() if cache.key_of(signature) not in known}
 
 
-def share(count: int, seconds: float) -> float:
-    """Seconds for each of so many signatures."""
-    least, most = PER_SIGNATURE
-    return min(most, max(least, seconds / max(1, count) - OVERHEAD))
+def share(count: int, seconds: float) -> tuple[int, float]:
+    """How many rounds, and seconds for each of so many signatures in each round."""
+    least, most = ROUNDS
+    rounds = min(most, max(least, int(seconds / (3 * OVERHEAD * max(1, count)))))
+    shortest, longest = PER_SIGNATURE
+    return rounds, min(longest, max(shortest, seconds / max(1, count) / rounds - OVERHEAD))
 
 
 def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float) -> float:
@@ -81,8 +83,9 @@ def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float
     paper, total = _nearest(device), 0.0
     for ops in graphs:
         wanted = missing(ops, cache)
-        each = share(len(wanted), seconds / len(graphs))
-        total += sum(max(each, LEAST_RUNS * paper.time(signature) / 1e9) + OVERHEAD for signature in wanted.values())
+        rounds, each = share(len(wanted), seconds / len(graphs))
+        times = [paper.time(signature) for signature in wanted.values()]
+        total += sum(max(rounds * each, LEAST_RUNS * ns / 1e9) + rounds * OVERHEAD for ns in times)
         if ops.key not in cache.wholes:
             total += max(WHOLE_SECONDS, 6e-9 * sum(paper.time(signature) for signature in ops.timed().values()))
     return total
@@ -94,24 +97,23 @@ def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, hear
     Short ops are measured in several rounds, and the fastest round counts: a neighbour that slows the machine for a
     second or two then makes some rounds slower, not some ops.
     """
-    wanted = sorted(missing(ops, cache).items(), key=lambda item: (_written(item[1]), item[0]))
-    each = share(len(wanted), seconds)
-    total, started = ROUNDS * len(wanted), time.perf_counter()
+    wanted = sorted(missing(ops, cache).items(), key=lambda item: (expected_peak(item[1]), item[0]))
+    rounds, each = share(len(wanted), seconds)
+    total, started = rounds * len(wanted), time.perf_counter()
     with Bench(device) as bench:
-        for done, (turn, (key, signature)) in enumerate(itertools.product(range(ROUNDS), wanted)):
+        for done, (turn, (key, signature)) in enumerate(itertools.product(range(rounds), wanted)):
             spent = time.perf_counter() - started
-            left = spent / done * (total - done) if done else total * (each / ROUNDS + OVERHEAD)
+            left = spent / done * (total - done) if done else total * (each + OVERHEAD)
             heard(Step(done, total, str(signature), left))
             if turn == 0:
-                _measure_first(key, signature, device, cache, each / ROUNDS, bench)
+                _measure_first(signature, cache, each, bench)
             elif key in cache.timings and cache.timings[key].ns < LONG_NS:
-                _measure_again(key, signature, device, cache, each / ROUNDS)
+                _measure_again(signature, cache, each, bench)
 
 
-def _measure_first(key: str, signature: Signature, device: Device, cache: Cache, seconds: float, bench: Bench) -> None:
+def _measure_first(signature: Signature, cache: Cache, seconds: float, bench: Bench) -> None:
     try:
-        timing = measure(signature, device, seconds)
-        timing = replace(timing, workspace=bench.workspace(signature))
+        timing = bench.measure(signature, seconds)
     except CannotRun as refused:
         words = f"out of memory: {refused}" if refused.memory else str(refused)
         cache.keep_refusal(signature, words, _today())
@@ -119,18 +121,14 @@ def _measure_first(key: str, signature: Signature, device: Device, cache: Cache,
         cache.keep_timing(signature, timing, _today())
 
 
-def _measure_again(key: str, signature: Signature, device: Device, cache: Cache, seconds: float) -> None:
-    before = cache.timings[key]
+def _measure_again(signature: Signature, cache: Cache, seconds: float, bench: Bench) -> None:
+    before = cache.timings[signature.key]
     try:
-        timing = measure(signature, device, seconds)
+        timing = bench.time(signature, seconds)
     except CannotRun:  # it ran once: what was measured then stands
         return
     if timing.ns < before.ns:
         cache.keep_timing(signature, replace(timing, workspace=before.workspace), _today())
-
-
-def _written(signature: Signature) -> int:
-    return sum(tensor.bytes for tensor in signature.made)
 
 
 def _today() -> str:

@@ -14,11 +14,12 @@ from typing import Any
 import onnx
 from google.protobuf.message import DecodeError
 
+from profiles.bench import Bench
 from profiles.costs import Costs, OpCost
 from profiles.device import Device, free_memory
 from profiles.running import CannotRun
 from profiles.survey import Ops
-from profiles.whole import WHOLE_SECONDS, Whole, run_whole
+from profiles.whole import WHOLE_SECONDS, Whole
 from remat_cli.errors import BadInput, Usage
 from remat_cli.graph import Graph
 from remat_cli.problem_of import problem_of
@@ -72,7 +73,8 @@ def run(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, sec
     names = [op.name for op in graph.ops]
     folder = graph.path.parent.resolve()
     limit = min(seconds, WHOLE_SECONDS)
-    return run_whole(graph.model.SerializeToString(), names, feeds_of(graph, ops), device, folder, limit)
+    with Bench(device) as bench:
+        return bench.whole(graph.model.SerializeToString(), names, feeds_of(graph, ops), folder, limit)
 
 
 def compare(graph: Graph, ops: Ops, costs: Costs, device: Device, seconds: float) -> Difference:
