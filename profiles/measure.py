@@ -12,17 +12,21 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from profiles.device import Device
 from profiles.feeds import operands
-from profiles.running import CannotRun, bind, events, failures, refusal, run, session, single
+from profiles.running import CannotRun, bind, chain, events, failures, refusal, run, session, single
 from profiles.signature import Signature
 
 ENOUGH = 0.02  # a median known to 2% is known well enough
 LEAST_RUNS, MOST_RUNS = 5, 1000
+CHAINS = (1, 17)  # tiny ops in a row
+CHAIN_ROUNDS, CHAIN_RUNS = 16, 50
 FEW = 3  # runs, where even LEAST_RUNS would take too long
 
 
@@ -39,26 +43,49 @@ class Timing:
 Seen = tuple[Timing, int, int]  # and the bytes in the arena before the op, and at its peak
 
 
-def measure(signature: Signature, device: Device, seconds: float) -> Seen:
+def measure(signature: Signature, device: Device, seconds: float, watched: bool = True) -> Seen:
     """Run one signature for about so many seconds. Raises CannotRun.
 
-    The first run is the warm-up, and onnxruntime traces it for what its arena held; the others run untraced.
+    The first run is the warm-up; if `watched`, onnxruntime traces it for what its arena held. The others run untraced.
     """
     if signature.opaque:
         raise CannotRun("it holds a subgraph, which reads values around it")
     try:
         content, feeds = single(signature, operands(signature))
-        with tempfile.TemporaryDirectory(prefix="remat-") as scratch:
-            running = session(content, device, Path(scratch) / "trace", shared_arena=device.kind == "cpu")
+        with tempfile.TemporaryDirectory(prefix="remat-") if watched else nullcontext() as scratch:
+            trace = Path(scratch) / "trace" if scratch else None
+            running = session(content, device, trace, shared_arena=device.kind == "cpu")
             binding = bind(running, feeds, device)
             warmed = _seconds(lambda: run(running, binding))
-            before, peak = _arena(events(running))
+            before, peak = _arena(events(running)) if watched else (0, 0)
         ns, spread, runs = sample(lambda: run(running, binding), seconds, FEW - (warmed > seconds))
     except MemoryError as error:
         raise CannotRun("the host has too little memory for its operands", memory=True) from error
     except failures() as error:
         raise refusal(error) from error
     return Timing(ns, spread, runs), before, peak
+
+
+def session_ns(device: Device) -> int:
+    """What one run of a session costs before its first op, as chains of tiny ops tell."""
+    runs = []
+    for count in CHAINS:
+        content, feeds = chain(count)
+        running = session(content, device)
+        binding = bind(running, feeds, device)
+        runs.append(partial(run, running, binding))
+    rounds = [[_quick(once) for once in runs] for _ in range(CHAIN_ROUNDS)]
+    short, long = (min(found) for found in zip(*rounds, strict=True))
+    return max(0, round(short - CHAINS[0] * (long - short) / (CHAINS[1] - CHAINS[0])))
+
+
+def _quick(once: Callable[[], None]) -> float:
+    times = []
+    for _ in range(CHAIN_RUNS):
+        begin = time.perf_counter_ns()
+        once()
+        times.append(time.perf_counter_ns() - begin)
+    return statistics.median(times)
 
 
 def _arena(events: Sequence[Any]) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import helper
 
@@ -132,6 +133,15 @@ def single(signature: Signature, arrays: Sequence[Any]) -> tuple[bytes, dict[str
     model = onnx.ModelProto(graph=graph, opset_import=imports)
     model.ir_version = max(8, helper.find_min_ir_version_for(imports[:1]))
     return model.SerializeToString(), feeds
+
+
+def chain(count: int) -> tuple[bytes, dict[str, Any]]:
+    """A model of so many ops, one after another, that do next to nothing; and its feeds."""
+    small = Tensor(onnx.TensorProto.FLOAT, (4,))
+    nodes = [helper.make_node("Relu", [f"v{place}"], [f"v{place + 1}"]) for place in range(count)]
+    graph = helper.make_graph(nodes, "chain", [_info("v0", small)], [_info(f"v{count}", small)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
+    return model.SerializeToString(), {"v0": np.ones(4, np.float32)}
 
 
 def traced(content: bytes, feeds: dict[str, Any], device: Device, runs: int, folder: Path | None = None) -> list[Any]:

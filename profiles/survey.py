@@ -23,11 +23,12 @@ from profiles.kernels import scratch
 from profiles.measure import LEAST_RUNS
 from profiles.running import CannotRun
 from profiles.signature import Signature
-from profiles.whole import WHOLE_SECONDS, Calibration, Whole, calibrate
+from profiles.whole import LEAST_NS, WHOLE_SECONDS, Calibration, Whole, calibrate
 
-PER_SIGNATURE = (0.01, 0.1)  # seconds in each round: no signature gets less or more
-ROUNDS = (2, 5)  # least and most: as many as the time allows
-LONG_NS = 5_000_000  # an op this long is measured in one round: noise shorter than that is in its median
+PER_ROUND = (0.005, 0.05)  # seconds: no signature gets less or more
+ROUNDS = 16  # at most: with so many, two profiles agree on the order of ops that differ by a microsecond
+LONG_NS = 5_000_000  # an op this long is measured in few rounds: noise shorter than that is in its median
+LONG_ROUNDS = 4
 OVERHEAD = 0.01  # seconds to make operands and a session once
 FULLER = "measured with the outputs that are left out here"
 COVERED = 0.9  # a calibration serves another graph whose time lies this far in ops that both have
@@ -35,13 +36,15 @@ COVERED = 0.9  # a calibration serves another graph whose time lies this far in 
 
 @dataclass(frozen=True, slots=True)
 class Ops:
-    """A graph's ops by name; `free` names those that do no work to speak of, such as views of their input."""
+    """A graph's ops by name; `free` names the views of an input, `light` those whose only cost is their launch."""
 
     signatures: Mapping[str, Signature]
     free: frozenset[str] = frozenset()
+    light: frozenset[str] = frozenset()
 
     def timed(self) -> dict[str, Signature]:
-        return {name: signature for name, signature in self.signatures.items() if name not in self.free}
+        untimed = self.free | self.light
+        return {name: signature for name, signature in self.signatures.items() if name not in untimed}
 
     def distinct(self) -> dict[str, Signature]:
         """What there is to measure, by key."""
@@ -70,12 +73,10 @@ def missing(ops: Ops, cache: Cache) -> dict[str, Signature]:
     return {key: signature for key, signature in ops.distinct().items() if cache.key_of(signature) not in known}
 
 
-def share(count: int, seconds: float) -> tuple[int, float]:
-    """How many rounds, and seconds for each of so many signatures in each round."""
-    least, most = ROUNDS
-    rounds = min(most, max(least, int(seconds / (3 * OVERHEAD * max(1, count)))))
-    shortest, longest = PER_SIGNATURE
-    return rounds, min(longest, max(shortest, seconds / max(1, count) / rounds - OVERHEAD))
+def share(count: int, seconds: float) -> float:
+    """Seconds for each of so many signatures in one round."""
+    least, most = PER_ROUND
+    return min(most, max(least, seconds / max(1, count) / ROUNDS - OVERHEAD))
 
 
 def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float) -> float:
@@ -83,9 +84,9 @@ def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float
     paper, total = _nearest(device), 0.0
     for ops in graphs:
         wanted = missing(ops, cache)
-        rounds, each = share(len(wanted), seconds / len(graphs))
-        times = [paper.time(signature) for signature in wanted.values()]
-        total += sum(max(rounds * each, LEAST_RUNS * ns / 1e9) + rounds * OVERHEAD for ns in times)
+        each = share(len(wanted), seconds / len(graphs))
+        once = sum(max(each, LEAST_RUNS * paper.time(one) / 1e9) + OVERHEAD for one in wanted.values())
+        total += max(once, min(seconds / len(graphs), ROUNDS * once))
         if ops.key not in cache.wholes:
             total += max(WHOLE_SECONDS, 6e-9 * sum(paper.time(signature) for signature in ops.timed().values()))
     return total
@@ -94,20 +95,24 @@ def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float
 def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, heard: Callable[[Step], None]) -> None:
     """Measure what the cache lacks; each result is kept at once.
 
-    Short ops are measured in several rounds, and the fastest round counts: a neighbour that slows the machine for a
-    second or two then makes some rounds slower, not some ops.
+    All are measured once, then again and again while there is time, and the fastest round counts: a neighbour that
+    slows the machine for a second or two then makes some rounds slower, not some ops.
     """
     wanted = sorted(missing(ops, cache).items(), key=lambda item: (expected_peak(item[1]), item[0]))
-    rounds, each = share(len(wanted), seconds)
-    total, started = rounds * len(wanted), time.perf_counter()
+    each = share(len(wanted), seconds)
+    total, started = ROUNDS * len(wanted), time.perf_counter()
     with Bench(device) as bench:
-        for done, (turn, (key, signature)) in enumerate(itertools.product(range(rounds), wanted)):
+        if wanted and cache.session_ns is None:
+            cache.keep_session(bench.session_ns())
+        for done, (turn, (key, signature)) in enumerate(itertools.product(range(ROUNDS), wanted)):
             spent = time.perf_counter() - started
-            left = spent / done * (total - done) if done else total * (each + OVERHEAD)
-            heard(Step(done, total, str(signature), left))
+            if turn and spent > seconds:
+                break
+            rest = spent / done * (total - done) if done else total * (each + OVERHEAD)
+            heard(Step(done, total, str(signature), min(rest, max(0.0, seconds - spent)) if turn else rest))
             if turn == 0:
                 _measure_first(signature, cache, each, bench)
-            elif key in cache.timings and cache.timings[key].ns < LONG_NS:
+            elif key in cache.timings and (turn < LONG_ROUNDS or cache.timings[key].ns < LONG_NS):
                 _measure_again(signature, cache, each, bench)
 
 
@@ -142,7 +147,7 @@ def refused(ops: Ops, cache: Cache) -> dict[str, str]:
 
 
 def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
-    """Each op by itself: as measured, or estimated where it could not be."""
+    """Each op by itself: as measured, less what any run of a session costs; or estimated, where it could not be."""
     paper = _nearest(device)
     corrections = _corrections(ops, cache, paper)
     found = {}
@@ -150,12 +155,15 @@ def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
         timing = cache.timing(signature)
         if name in ops.free:
             found[name] = OpCost(0, 0, "view")
+        elif name in ops.light:
+            found[name] = OpCost(LEAST_NS, 0, "estimated", note="its launch: it makes nothing to speak of")
         elif timing:
+            ns = max(LEAST_NS, timing.ns - (cache.session_ns or 0))
             found[name] = OpCost(
-                timing.ns,
+                ns,
                 timing.workspace,
                 "measured",
-                timing.ns,
+                ns,
                 round(timing.spread, 4),
                 timing.runs,
                 note="" if signature.key in cache.timings else FULLER,
@@ -175,7 +183,9 @@ def scaled(
     found = {}
     for name, cost in costs.items():
         ns, how, signature = cost.ns, cost.how, ops.signatures[name]
-        if name not in ops.free and calibration is not None:
+        if name in ops.light and calibration is not None:
+            ns = calibration.launch
+        elif name not in ops.free and calibration is not None:
             ns = calibration.apply(signature.op_type, cost.ns)
             if how == "estimated" and signature.family in inside:
                 ns, how = inside[signature.family], "inside"
@@ -202,7 +212,7 @@ def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole) -> Calibrati
 
 def keep(ops: Ops, cache: Cache, calibration: Calibration, whole: Whole) -> None:
     """Remember a whole run, for this graph and for those made from it."""
-    record = {**asdict(calibration), "spread": round(whole.spread, 4), "runs": whole.runs}
+    record = {**asdict(calibration), "spread": round(whole.spread, 4), "runs": len(whole.times)}
     record["signatures"] = sorted({cache.key_of(signature) for signature in ops.distinct().values()})
     record["inside"] = inside_of(ops, cache, whole)
     cache.keep_whole(ops.key, record, _today())

@@ -7,8 +7,8 @@ with warm caches and nobody beside it, is only a shape: each class of ops is sca
 from __future__ import annotations
 
 import math
+import resource
 import statistics
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,32 +17,47 @@ from pathlib import Path
 from typing import Any
 
 from profiles.device import Device
-from profiles.measure import LEAST_RUNS, sample
-from profiles.running import bind, events, run, session, traced
+from profiles.measure import spread_of
+from profiles.running import bind, run, session, traced
 
 WHOLE_SECONDS = 12.0  # for the runs of one graph; a few runs are made however long they take
-DOUBT = 0.005  # of all ops' time
-ROUNDS = 3  # of timing the whole graph: the fastest counts, the others had neighbours
-LONG_NS = 300_000_000  # a graph this long runs but a few times
-LONG_RUNS = 2
+SHARE = 0.25  # of that for each time it is run plainly: before its ops are measured, and after
+LEAST_RUNS = 4
+WARM_FAULTS = 0.02  # of the first run's page faults: with fewer, the arena has grown as far as it will
+TRACED_RUNS = (2, 200)
+TRACED_EVENTS = 60_000  # a kilobyte each
+DOUBT = 0.02  # of all ops' time
 SUFFIX = "_kernel_time"
-DISPATCH_NS = 5000  # at most so much between two kernels; what is beyond that slowed the kernels too
+DISPATCH_NS = 5000  # at most so much for a kernel besides its work; what is beyond that slowed the work too
+LEAST_NS = 200  # no kernel was seen to take less, nor to be launched for less
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """`ns`: one run, median; `inside`: what each op took in it, by name, as far as onnxruntime's trace tells."""
+    """`times`: ns of each run; `inside`: what each op took in traced runs, by name, as far as the trace tells."""
 
-    ns: int
-    spread: float
-    runs: int
+    times: tuple[int, ...]
     inside: Mapping[str, int]
     elsewhere: int = 0  # kernels that bear no op's name: what onnxruntime made of ops that are functions
+
+    @property
+    def ns(self) -> int:
+        """A usual run."""
+        return int(statistics.median(self.times))
+
+    @property
+    def quick(self) -> float:
+        """A run that nobody disturbed: the lower quartile."""
+        return sorted(self.times)[len(self.times) // 4]
+
+    @property
+    def spread(self) -> float:
+        return spread_of(self.times)
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """cost = alone * factor of its class * `overall` + `each`; `ns` is the measured time it was made from."""
+    """cost = (alone * factor of its class + `each`) * `overall`; `ns` is the measured time it was made from."""
 
     factors: Mapping[str, float]
     each: float
@@ -51,12 +66,17 @@ class Calibration:
     alone: int
 
     def apply(self, kind: str, alone: float) -> int:
-        return round(alone * self.factors.get(kind, self.usual) * self.overall + self.each)
+        return round((alone * self.factors.get(kind, self.usual) + self.each) * self.overall)
 
     @property
     def usual(self) -> float:
         """For a class that was not in the graph."""
         return statistics.median(self.factors.values()) if self.factors else 1.0
+
+    @property
+    def launch(self) -> int:
+        """What the least of kernels costs in the graph."""
+        return round((LEAST_NS + self.each) * self.overall)
 
 
 def run_whole(
@@ -66,40 +86,43 @@ def run_whole(
     device: Device,
     folder: Path,
     seconds: float = WHOLE_SECONDS,
+    earlier: Sequence[int] = (),
 ) -> Whole:
-    """Time the graph, then once more with onnxruntime's trace on. Raises CannotRun.
+    """Time the graph, then run it with onnxruntime's trace on. Raises CannotRun. `earlier`: times found before.
 
-    A long graph is timed while it is traced, which costs it a microsecond an op: it need not run as often.
+    Traced runs are no measure of the whole: the trace takes up to 15 microseconds a kernel.
     """
-    found = _at_once(content, names, feeds, device, folder)
-    if found is not None:
-        return found
-    ns, spread, runs = _plainly(content, feeds, device, folder, seconds / 2)
-    traces = max(1, min(40, int(seconds / 2 * 1e9 / max(1, ns)) - 1))
-    return Whole(ns, spread, runs, *_shares(traced(content, feeds, device, traces + 1, folder), set(names)))
+    times = (*earlier, *time_whole(content, feeds, device, folder, seconds * SHARE))
+    least, most = TRACED_RUNS
+    wanted = min(seconds * (1 - 2 * SHARE) * 1e9 / max(1, min(times)), TRACED_EVENTS / max(1, len(names)))
+    runs = max(least, min(most, int(wanted)))
+    return Whole(times, *_shares(traced(content, feeds, device, runs + 1, folder), set(names)))
 
 
-def _at_once(content: bytes, names: Sequence[str], feeds: dict[str, Any], device: Device, folder: Path) -> Whole | None:
-    """A long graph timed and traced in one; None where it is short. Sessions end one before the next is made."""
-    with tempfile.TemporaryDirectory(prefix="remat-") as scratch:
-        running = session(content, device, Path(scratch) / "trace", folder)
-        binding = bind(running, feeds, device)
-        begin = time.perf_counter_ns()
-        run(running, binding)
-        if time.perf_counter_ns() - begin <= LONG_NS:
-            return None
-        ns, spread, runs = sample(lambda: run(running, binding), 0.0, LONG_RUNS)
-        return Whole(ns, spread, runs, *_shares(events(running), set(names)))
-
-
-def _plainly(
-    content: bytes, feeds: dict[str, Any], device: Device, folder: Path, seconds: float
-) -> tuple[int, float, int]:
-    """The fastest of some rounds."""
+def time_whole(
+    content: bytes, feeds: dict[str, Any], device: Device, folder: Path, seconds: float = WHOLE_SECONDS * SHARE
+) -> tuple[int, ...]:
+    """Times of runs without a trace, once no run makes the arena grow any more. Raises CannotRun."""
     running = session(content, device, folder=folder)
     binding = bind(running, feeds, device)
+    first = _faults(running, binding)
+    for _ in range(3):
+        if _faults(running, binding) <= first * WARM_FAULTS:
+            break
+    times: list[int] = []
+    end = time.perf_counter() + seconds
+    while len(times) < LEAST_RUNS or time.perf_counter() < end:
+        begin = time.perf_counter_ns()
+        run(running, binding)
+        times.append(time.perf_counter_ns() - begin)
+    return tuple(times)
+
+
+def _faults(running: Any, binding: Any) -> int:
+    """How many pages one run touched for the first time."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     run(running, binding)
-    return min(sample(lambda: run(running, binding), seconds / ROUNDS) for _ in range(ROUNDS))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
 def _shares(events: Sequence[Any], names: set[str]) -> tuple[dict[str, int], int]:
@@ -108,34 +131,58 @@ def _shares(events: Sequence[Any], names: set[str]) -> tuple[dict[str, int], int
     for event in sorted(events, key=lambda event: int(event["ts"])):
         if event.get("cat") == "Node" and event["name"].endswith(SUFFIX):
             times[event["name"].removesuffix(SUFFIX)].append(int(event["dur"]) * 1000)
-    middles = {name: _middle(found[1:]) for name, found in times.items() if found[1:]}
-    inside = {name: ns for name, ns in middles.items() if name in names}
-    elsewhere = sum(ns for name, ns in middles.items() if name not in names)
+    usual = {name: _undisturbed(found[1:]) for name, found in times.items() if found[1:]}
+    inside = {name: ns for name, ns in usual.items() if name in names}
+    elsewhere = sum(ns for name, ns in usual.items() if name not in names)
     return inside, elsewhere
 
 
-def _middle(times: Sequence[int]) -> int:
-    """The median of the few fastest: in a long trace on a busy machine nearly every op was interrupted now and then."""
-    return int(statistics.median(sorted(times)[:LEAST_RUNS]))
+def _undisturbed(times: Sequence[int]) -> int:
+    """The mean of the fastest quarter: the trace knows whole microseconds only, and their mean knows more than one."""
+    return round(statistics.fmean(sorted(times)[: max(1, len(times) // 4)]))
 
 
 def calibrate(whole: Whole, alone: Mapping[str, float], kinds: Mapping[str, str]) -> Calibration:
     """Factors by class. `alone`: ns of each op that takes time; `kinds`: its class."""
-    inside: dict[str, float] = defaultdict(float)
+    inside = untaxed(whole, alone)
+    within: dict[str, float] = defaultdict(float)
     summed: dict[str, float] = defaultdict(float)
-    unnamed = [name for name in alone if name not in whole.inside]
-    unnamed_alone = sum(alone[name] for name in unnamed)
     for name, ns in alone.items():
         summed[kinds[name]] += ns
-        if name in whole.inside:
-            inside[kinds[name]] += whole.inside[name]
-        elif unnamed_alone:
-            inside[kinds[name]] += whole.elsewhere * ns / unnamed_alone
-    common = sum(inside.values()) / max(1.0, sum(summed.values()))
+        within[kinds[name]] += inside[name]
+    each = _launch(whole, inside, alone)
+    common = sum(within.values()) / max(1.0, sum(summed.values()))
     doubt = DOUBT * sum(summed.values())  # a class of a few microseconds tells little: it leans on the others
-    factors = {kind: (inside[kind] + doubt * common) / (summed[kind] + doubt) for kind in summed if doubt}
-    total = sum(alone[name] * factors.get(kinds[name], 1.0) for name in alone)
-    rest = whole.ns - total  # less than nothing when the traced runs were the slower ones
-    each = min(max(0.0, rest / max(1, len(alone))), DISPATCH_NS)
-    overall = (whole.ns - each * len(alone)) / total if total else 1.0
-    return Calibration(factors, each, overall, whole.ns, math.ceil(sum(alone.values())))
+    factors = {kind: (within[kind] + doubt * common) / (summed[kind] + doubt) for kind in summed if doubt}
+    total = sum(alone[name] * factors.get(kinds[name], 1.0) + each for name in alone)
+    return Calibration(factors, each, whole.ns / total if total else 1.0, whole.ns, math.ceil(sum(alone.values())))
+
+
+def untaxed(whole: Whole, alone: Mapping[str, float]) -> dict[str, float]:
+    """What each op's own work took inside, as far as the trace tells: it takes a few microseconds a kernel itself."""
+    inside = _inside(whole, alone)
+    tax = _tax(inside, alone)
+    return {name: max(0.0, ns - tax) for name, ns in inside.items()}
+
+
+def _inside(whole: Whole, alone: Mapping[str, float]) -> dict[str, float]:
+    """What each op took in the trace; kernels without an op's name are shared out among ops without a kernel."""
+    unnamed = sum(ns for name, ns in alone.items() if name not in whole.inside)
+    return {
+        name: float(whole.inside[name]) if name in whole.inside else whole.elsewhere * ns / max(1.0, unnamed)
+        for name, ns in alone.items()
+    }
+
+
+def _tax(inside: Mapping[str, float], alone: Mapping[str, float]) -> float:
+    """What every kernel took in the trace besides its work, as the ops tell that hardly do any."""
+    small = sorted(alone, key=lambda name: alone[name])[: max(1, len(alone) // 10)]
+    found = statistics.median([inside[name] - alone[name] for name in small]) if small else 0.0
+    return min(max(0.0, found), DISPATCH_NS)
+
+
+def _launch(whole: Whole, work: Mapping[str, float], alone: Mapping[str, float]) -> float:
+    """What every kernel costs without a trace besides its work: what an undisturbed run leaves for it."""
+    tax = _tax(_inside(whole, alone), alone)
+    rest = (whole.quick - sum(work.values())) / max(1, len(work))
+    return min(tax, max(rest, LEAST_NS))

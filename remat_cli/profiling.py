@@ -115,13 +115,15 @@ def _profile(graph: Graph, device: Device, cache: Cache, settings: Settings, gra
         wanted = len(survey.missing(ops, cache))
         if wanted:
             _warn_if_busy(device, settings)
+        bar.say("the whole graph")
+        earlier = _timed_before(graph, ops, device, cache, settings)
         survey.measure_missing(ops, device, cache, settings.time_limit / graphs, bar)
         refused = survey.refused(ops, cache)
         if refused and settings.strict:
             raise BadInput(f"{graph.path}: {_name_refused(refused, ops)}; without --strict they are estimated")
         alone = survey.alone(ops, cache, device)
         bar.say("the whole graph")
-        costs, whole = _in_the_whole(graph, ops, alone, device, cache, settings)
+        costs, whole = _in_the_whole(graph, ops, alone, device, cache, settings, earlier)
     return Found(graph, ops, _costs(graph, device.described(), costs, whole, survey.dated(ops, cache)), refused, wanted)
 
 
@@ -148,15 +150,32 @@ def _warn_if_busy(device: Device, settings: Settings) -> None:
         click.echo(f"remat: this machine is busy (load {load:.1f}); what is measured now may read high", err=True)
 
 
+def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, settings: Settings) -> tuple[int, ...]:
+    """The whole graph's times before its ops are measured: a machine is not as fast at all times."""
+    alone = survey.alone(ops, cache, device)
+    if settings.no_whole or survey.recall(ops, cache, alone):
+        return ()
+    try:
+        return whole_graph.time(graph, ops, alone, device, settings.time_limit)
+    except CannotRun:  # this is said when it is tried again
+        return ()
+
+
 def _in_the_whole(
-    graph: Graph, ops: Ops, alone: Mapping[str, OpCost], device: Device, cache: Cache, settings: Settings
+    graph: Graph,
+    ops: Ops,
+    alone: Mapping[str, OpCost],
+    device: Device,
+    cache: Cache,
+    settings: Settings,
+    earlier: tuple[int, ...],
 ) -> tuple[dict[str, OpCost], dict[str, Any]]:
     """The ops' costs scaled to a run of the whole graph, and what the file says of that run."""
-    said: dict[str, Any] = {"alone": sum(cost.ns for cost in alone.values())}
+    said: dict[str, Any] = {"alone": sum(cost.ns for cost in alone.values()), "session": cache.session_ns or 0}
     record = survey.recall(ops, cache, alone)
     if record is None and not settings.no_whole:
         try:
-            whole = whole_graph.run(graph, ops, alone, device, settings.time_limit)
+            whole = whole_graph.run(graph, ops, alone, device, settings.time_limit, earlier)
         except CannotRun as refused:
             said["whole_graph"] = f"not run: {refused}"
         else:
@@ -164,7 +183,9 @@ def _in_the_whole(
             record = cache.wholes[ops.key]
     if record is None:
         return survey.scaled(ops, alone, None, {}), said
-    costs = survey.scaled(ops, alone, survey.calibration_of(record), record["inside"])
+    calibration = survey.calibration_of(record)
+    costs = survey.scaled(ops, alone, calibration, record["inside"])
+    said["launch"] = calibration.launch
     if ops.key not in cache.wholes:
         return costs, {**said, "whole_graph": "not run: scaled as a graph of the same ops was"}
     total = sum(cost.ns for cost in costs.values())

@@ -20,7 +20,7 @@ def test_costs_sum_to_the_whole(ops, ns, elsewhere):
     kinds = {str(place): kind for place, (kind, _, _) in enumerate(ops)}
     inside = {str(place): time for place, (_, _, time) in enumerate(ops) if time is not None}
     assume(inside or elsewhere)
-    made = calibrate(Whole(ns, 0.0, 3, inside, elsewhere), alone, kinds)
+    made = calibrate(Whole((ns,) * 3, inside, elsewhere), alone, kinds)
     costs = {name: made.apply(kinds[name], alone[name]) for name in alone}
     assert sum(costs.values()) == pytest.approx(ns, rel=1e-3, abs=len(ops))
     assert min(costs.values()) >= 0
@@ -28,7 +28,7 @@ def test_costs_sum_to_the_whole(ops, ns, elsewhere):
 
 def test_a_class_that_is_slower_inside_costs_more():
     alone = {"conv": 1e6, "add": 1e6}
-    made = calibrate(Whole(3_000_000, 0.0, 3, {"conv": 1_000_000, "add": 2_000_000}), alone, {"conv": "C", "add": "A"})
+    made = calibrate(Whole((3_000_000,) * 3, {"conv": 1_000_000, "add": 2_000_000}), alone, {"conv": "C", "add": "A"})
     assert made.apply("A", 1e6) == pytest.approx(2e6, rel=0.02)
     assert made.apply("C", 1e6) == pytest.approx(1e6, rel=0.02)
     assert made.apply("unseen", 1e6) == pytest.approx(1.5e6, rel=0.02)
