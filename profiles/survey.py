@@ -25,6 +25,7 @@ from profiles.running import CannotRun
 from profiles.signature import Signature
 from profiles.whole import LEAST_NS, WHOLE_SECONDS, Calibration, Whole, calibrate
 
+OPS_SHARE = 0.6  # of the time: the whole graph takes the rest
 PER_ROUND = (0.005, 0.05)  # seconds: no signature gets less or more
 ROUNDS = 16  # at most: with so many, two profiles agree on the order of ops that differ by a microsecond
 LONG_NS = 5_000_000  # an op this long is measured in few rounds: noise shorter than that is in its median
@@ -84,9 +85,9 @@ def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float
     paper, total = _nearest(device), 0.0
     for ops in graphs:
         wanted = missing(ops, cache)
-        each = share(len(wanted), seconds / len(graphs))
+        each = share(len(wanted), OPS_SHARE * seconds / len(graphs))
         once = sum(max(each, LEAST_RUNS * paper.time(one) / 1e9) + OVERHEAD for one in wanted.values())
-        total += max(once, min(seconds / len(graphs), ROUNDS * once))
+        total += max(once, min(OPS_SHARE * seconds / len(graphs), ROUNDS * once))
         if ops.key not in cache.wholes:
             total += max(WHOLE_SECONDS, 6e-9 * sum(paper.time(signature) for signature in ops.timed().values()))
     return total
@@ -99,6 +100,7 @@ def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, hear
     slows the machine for a second or two then makes some rounds slower, not some ops.
     """
     wanted = sorted(missing(ops, cache).items(), key=lambda item: (expected_peak(item[1]), item[0]))
+    seconds *= OPS_SHARE
     each = share(len(wanted), seconds)
     total, started = ROUNDS * len(wanted), time.perf_counter()
     with Bench(device) as bench:

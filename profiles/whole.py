@@ -11,7 +11,7 @@ import resource
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from profiles.running import bind, run, session, traced
 WHOLE_SECONDS = 12.0  # for the runs of one graph; a few runs are made however long they take
 SHARE = 0.25  # of that for each time it is run plainly: before its ops are measured, and after
 LEAST_RUNS = 4
+WARM_RUNS = 3  # at most, after the first
 WARM_FAULTS = 0.02  # of the first run's page faults: with fewer, the arena has grown as far as it will
 TRACED_RUNS = (2, 200)
 TRACED_EVENTS = 60_000  # a kilobyte each
@@ -105,11 +106,13 @@ def time_whole(
     """Times of runs without a trace, once no run makes the arena grow any more. Raises CannotRun."""
     running = session(content, device, folder=folder)
     binding = bind(running, feeds, device)
-    first = _faults(running, binding)
-    for _ in range(3):
-        if _faults(running, binding) <= first * WARM_FAULTS:
-            break
+    first = _touched(lambda: run(running, binding))
     times: list[int] = []
+    for _ in range(WARM_RUNS):
+        begin = time.perf_counter_ns()
+        if _touched(lambda: run(running, binding)) <= first * WARM_FAULTS:
+            times.append(time.perf_counter_ns() - begin)
+            break
     end = time.perf_counter() + seconds
     while len(times) < LEAST_RUNS or time.perf_counter() < end:
         begin = time.perf_counter_ns()
@@ -118,10 +121,10 @@ def time_whole(
     return tuple(times)
 
 
-def _faults(running: Any, binding: Any) -> int:
-    """How many pages one run touched for the first time."""
+def _touched(once: Callable[[], None]) -> int:
+    """How many pages one run touches for the first time."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    run(running, binding)
+    once()
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
