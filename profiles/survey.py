@@ -32,6 +32,8 @@ LONG_NS = 5_000_000  # an op this long is measured in few rounds: noise shorter 
 LONG_ROUNDS = 4
 OVERHEAD = 0.01  # seconds to make operands and a session once
 FULLER = "measured with the outputs that are left out here"
+LARGE = 2.5  # times as long in the graph as alone: worth a word
+MATTERS = 0.02  # of all time
 COVERED = 0.9  # a calibration serves another graph whose time lies this far in ops that both have
 
 
@@ -194,6 +196,19 @@ def scaled(
         single = rounded(cost.ns) if cost.runs else None
         found[name] = replace(cost, ns=rounded(ns), how=how, alone=single)
     return found
+
+
+def outliers(ops: Ops, alone: Mapping[str, OpCost], costs: Mapping[str, OpCost]) -> list[str]:
+    """The classes that matter whose scaling is large: alone, their ops do not show what they take in the graph."""
+    before: Counter[str] = Counter()
+    after: Counter[str] = Counter()
+    for name, signature in ops.timed().items():
+        before[signature.op_type] += alone[name].ns
+        after[signature.op_type] += costs[name].ns
+    usual = sum(after.values()) / max(1, sum(before.values()))
+    least = MATTERS * sum(after.values())
+    off = {kind: after[kind] / max(1, before[kind]) / usual for kind in after if after[kind] > least}
+    return [f"{kind} x{off[kind]:.2g}" for kind in sorted(off) if not 1 / LARGE < off[kind] < LARGE]
 
 
 def dated(ops: Ops, cache: Cache) -> str:

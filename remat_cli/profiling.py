@@ -64,6 +64,7 @@ class Found:
     costs: Costs
     refused: Mapping[str, str]
     measured: int = 0  # signatures measured just now
+    outliers: tuple[str, ...] = ()  # classes of ops that take several times as long in the graph as alone, or less
 
 
 def run(model: Path, settings: Settings) -> None:
@@ -102,6 +103,8 @@ def _graphs(model: Path, settings: Settings) -> list[Graph]:
     """The model with its dimensions bound: once, or once for each batch size, the largest last."""
     dims = dict(settings.dims)
     if not settings.batches:
+        if settings.batch_dim is not None:
+            raise Usage("--batch-dim says which dimension --batch sets: give both, or bind it with --dim NAME=SIZE")
         return [ingest(model, dims)]
     name = whole_graph.batch_dim(model, settings.batch_dim, dims)
     return [ingest(model, {**dims, name: size}) for size in settings.batches]
@@ -124,7 +127,8 @@ def _profile(graph: Graph, device: Device, cache: Cache, settings: Settings, gra
         alone = survey.alone(ops, cache, device)
         bar.say("the whole graph")
         costs, whole = _in_the_whole(graph, ops, alone, device, cache, settings, earlier)
-    return Found(graph, ops, _costs(graph, device.described(), costs, whole, survey.dated(ops, cache)), refused, wanted)
+    found = _costs(graph, device.described(), costs, whole, survey.dated(ops, cache))
+    return Found(graph, ops, found, refused, wanted, tuple(survey.outliers(ops, alone, costs)))
 
 
 def _from_paper(graph: Graph, ops: Ops, where: str) -> Found:
@@ -259,15 +263,33 @@ def _tell(found: Found, destination: Path, settings: Settings, difference: whole
     if settings.quiet:
         return
     total = f"{costs.total} FLOPs" if costs.unit == "flops" else show_time(costs.total)
-    click.echo(f"{destination}: {len(costs.ops)} ops, {total}; {found.measured} signatures measured now")
+    click.echo(f"{destination}: {len(costs.ops)} ops, {total}; {_where_from(found, settings)}")
     if "whole_graph" in costs.whole:
-        whole = costs.whole["whole_graph"]
-        measured = f"took {show_time(whole)}, {costs.whole['difference']}" if isinstance(whole, int) else whole
-        click.echo(f"the ops alone sum to {show_time(costs.whole['alone'])}; the whole graph: {measured}")
+        click.echo(_against_whole(costs))
+    if found.outliers:
+        click.echo(f"remat: unlike alone, in the graph: {', '.join(found.outliers)}", err=True)
     if found.refused:
         click.echo(f"estimated, since {_name_refused(found.refused, found.ops)}", err=True)
     if difference:
         click.echo(difference.as_text())
+
+
+def _where_from(found: Found, settings: Settings) -> str:
+    if settings.estimate is not None:
+        return "estimated, nothing was run"
+    return f"{found.measured} of {len(found.ops.distinct())} signatures measured now"
+
+
+def _against_whole(costs: Costs) -> str:
+    """Both sums beside the time of the whole graph."""
+    whole, alone, total = costs.whole["whole_graph"], costs.whole["alone"], costs.total
+    if not isinstance(whole, int):
+        return f"one by one, alone, the ops take {show_time(alone)}; the whole graph was {whole}"
+    near = f"{alone / max(1, whole) - 1:+.1%}"
+    return (
+        f"the whole graph took {show_time(whole)}; its ops, one by one, alone, {show_time(alone)} ({near}); "
+        f"scaled by class to agree with it, {show_time(total)} ({total / max(1, whole) - 1:+.1%})"
+    )
 
 
 class _Bar:

@@ -27,6 +27,7 @@ class Subject:
     costs_path: Path | None = None
     costs_sha256: str | None = None
     notes: tuple[str, ...] = ()  # what the user should know of where the costs came from
+    launch: int = 0  # what the least kernel costs: a rewritten model has some besides the plan's
 
     def before(self) -> Outcome:
         """What the file needs and costs as it stands: a model leaves nothing out, and keeps what nobody reads."""

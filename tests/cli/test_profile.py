@@ -223,6 +223,7 @@ def test_batches_are_fitted(remat, mlp):
         (("m.onnx", "--estimate", "v900"), 2, "h100"),
         (("m.onnx", "--batch", "1,zero"), 2, "--batch 1,8,32"),
         (("m.onnx", "--batch", "1,8"), 2, "fixed"),
+        (("m.onnx", "--batch-dim", "n"), 2, "--batch"),
         (("m.onnx", "--dim", "n=4"), 2, "n"),
         (("none.onnx",), 3, "none.onnx"),
         (("m.onnx", "--estimate", "cpu", "-o", "no/such/m.yaml"), 3, "no/such"),
