@@ -217,13 +217,14 @@ def dated(ops: Ops, cache: Cache) -> str:
     return max((cache.dates.get(key, "") for key in keys), default="")
 
 
-def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole) -> Calibration:
+def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole, device: Device) -> Calibration:
     """Factors that make the ops of this graph sum to its measured time."""
     timed = ops.timed()
     return calibrate(
         whole,
         {name: float(costs[name].ns) for name in timed},
         {name: signature.op_type for name, signature in timed.items()},
+        device.kind,
     )
 
 

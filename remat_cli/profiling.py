@@ -183,7 +183,7 @@ def _in_the_whole(
         except CannotRun as refused:
             said["whole_graph"] = f"not run: {refused}"
         else:
-            survey.keep(ops, cache, survey.calibrated(ops, alone, whole), whole)
+            survey.keep(ops, cache, survey.calibrated(ops, alone, whole, device), whole)
             record = cache.wholes[ops.key]
     if record is None:
         return survey.scaled(ops, alone, None, {}), said
