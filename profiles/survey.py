@@ -25,7 +25,7 @@ from profiles.running import CannotRun
 from profiles.signature import Signature
 from profiles.whole import LEAST_NS, WHOLE_SECONDS, Calibration, Whole, calibrate
 
-OPS_SHARE = 0.6  # of the time: the whole graph takes the rest
+OPS_SHARE = 0.5  # of the time: the whole graph takes the rest
 PER_ROUND = (0.005, 0.05)  # seconds: no signature gets less or more
 ROUNDS = 16  # at most: with so many, two profiles agree on the order of ops that differ by a microsecond
 LONG_NS = 5_000_000  # an op this long is measured in few rounds: noise shorter than that is in its median

@@ -22,6 +22,7 @@ from profiles.running import bind, run, session, traced
 
 WHOLE_SECONDS = 12.0  # for the runs of one graph; a few runs are made however long they take
 SHARE = 0.25  # of that for each time it is run plainly: before its ops are measured, and after
+TRACED_SHARE = 0.3
 LEAST_RUNS = 4
 WARM_RUNS = 3  # at most, after the first
 WARM_FAULTS = 0.02  # of the first run's page faults: with fewer, the arena has grown as far as it will
@@ -96,7 +97,7 @@ def run_whole(
     """
     times = (*earlier, *time_whole(content, feeds, device, folder, seconds * SHARE))
     least, most = TRACED_RUNS
-    wanted = min(seconds * (1 - 2 * SHARE) * 1e9 / max(1, min(times)), TRACED_EVENTS / max(1, len(names)))
+    wanted = min(seconds * TRACED_SHARE * 1e9 / max(1, min(times)), TRACED_EVENTS / max(1, len(names)))
     runs = max(least, min(most, int(wanted)))
     return Whole(times, *_shares(traced(content, feeds, device, runs + 1, folder), set(names)))
 
