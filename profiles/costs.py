@@ -105,6 +105,12 @@ class Costs:
         return found if isinstance(found, int) and 0 <= found <= ABSURD_NS else 0
 
     @property
+    def threads(self) -> int:
+        """Those of the sessions that the costs are for; none where they are from paper."""
+        found = self.device.get("threads", 0)
+        return found if isinstance(found, int) and found > 0 else 0
+
+    @property
     def total(self) -> int:
         return sum(cost.ns for cost in self.ops.values())
 

@@ -175,7 +175,7 @@ def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
         else:
             ns = round(paper.time(signature) * corrections[signature.op_type in roofline.PRODUCTS])
             reason = cache.refusal(signature) or "not measured"
-            held = scratch(signature) if device.kind == "cpu" else 0
+            held = scratch(signature, device.threads) if device.kind == "cpu" else 0
             found[name] = OpCost(ns, held, "estimated", ns, note=f"roofline of {paper.name}, fitted; {reason[:120]}")
     return found
 

@@ -70,6 +70,18 @@ def test_a_model_for_the_strict_session_only_is_leaner_and_keeps_the_plan(unet: 
     assert found["predicted"]["strict"] <= both["peak"]["strict"]
 
 
+def test_verify_runs_with_the_threads_that_the_costs_are_for(data: Path, tmp_path: Path, remat: Command) -> None:
+    """Convolutions work in memory of each thread's own: with another number the peak would be another."""
+    shutil.copy(data / "torch_cnn.onnx", tmp_path / "cnn.onnx")
+    options = ("--device", "cpu", "--threads", "1", "--time-limit", "1s", "--no-cache", "--no-whole", "-q")
+    assert remat("profile", tmp_path / "cnn.onnx", *options).code == 0
+    assert remat("solve", tmp_path / "cnn.onnx", "--budget", "90%", "--time-limit", "5s", "-q").code == 0
+    ran = remat("verify", tmp_path / "cnn.plan.json", "--json", "--no-cap")
+    assert ran.code == 0, ran.err
+    assert ran.object["threads"] == 1
+    assert ran.object["strict"]["after"]["first"] == ran.object["predicted"]["strict"]
+
+
 def test_the_strict_peak_is_the_predicted_one(data: Path, tmp_path: Path, remat: Command) -> None:
     """A network without workspace, so that estimated costs are enough: to the byte, and under a hard cap there."""
     model = tmp_path / "gpt2.onnx"

@@ -137,6 +137,15 @@ def normalised():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
 
 
+def test_what_is_printed_says_what_was_run(remat, mlp):
+    estimated = remat("profile", "m.onnx", "--estimate", "cpu").out
+    assert "nothing was run" in estimated
+    assert "signatures" not in estimated
+    measured = remat("profile", "m.onnx", *QUICK).out
+    assert "the whole graph took" in measured
+    assert "+0.0%)" in measured or "-0.0%)" in measured
+
+
 def test_pinned_entries_stay(remat, mlp):
     remat("profile", "m.onnx", "--estimate", "cpu")
     path = mlp.with_name("m.costs.yaml")

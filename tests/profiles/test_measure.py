@@ -69,6 +69,13 @@ def test_an_op_is_timed(cpu):
     assert timing.runs >= LEAST_RUNS
 
 
+def test_what_a_session_costs_by_itself_is_most_of_a_tiny_ops_time(cpu):
+    tiny = signature("Relu", [floats(4)], [floats(4)])
+    with Bench(cpu) as bench:
+        alone, session = bench.time(tiny, 0.02).ns, bench.session_ns()
+    assert 0.3 * alone < session < 1.5 * alone
+
+
 def test_workspace_is_what_the_kernel_allocates_besides_its_operands(cpu):
     """ConvTranspose first writes M * kernel columns for every input place: 16 * 9 * 256 floats for one image.
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from profiles.whole import TAX_NS, Whole, calibrate
+from profiles.whole import TAX_NS, Whole, calibrate, untaxed
 
 TIMES = st.lists(
     st.tuples(st.sampled_from("ABC"), st.integers(1_000, 10**7), st.none() | st.integers(1_000, 10**7)), min_size=1
@@ -24,6 +24,21 @@ def test_costs_sum_to_the_whole(ops, ns, elsewhere):
     costs = {name: made.apply(kinds[name], alone[name]) for name in alone}
     assert sum(costs.values()) == pytest.approx(ns, rel=1e-3, abs=len(ops))
     assert min(costs.values()) >= 0
+
+
+def test_what_the_trace_takes_is_no_work_and_a_launch_costs_little():
+    """A hundred tiny ops that the trace says take 3 us more than alone, and a product that fills the rest."""
+    alone = {f"tiny{place}": 300.0 for place in range(100)} | {"product": 1e6}
+    kinds = {name: "M" if name == "product" else "T" for name in alone}
+    inside = {name: int(ns) + 3000 for name, ns in alone.items()}
+    whole = Whole((1_110_000,) * 5, inside)
+    work = untaxed(whole, alone)
+    assert work["product"] == pytest.approx(1e6)
+    assert work["tiny0"] == pytest.approx(300)
+    made = calibrate(whole, alone, kinds, "cpu")
+    assert made.apply("T", 300) == pytest.approx(1100, rel=0.05)
+    assert made.launch == pytest.approx(1000, rel=0.05)
+    assert made.apply("M", 1e6) == pytest.approx(1e6, rel=0.01)
 
 
 def test_a_class_that_is_slower_inside_costs_more():
