@@ -230,7 +230,7 @@ def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole, device: Devi
 
 def keep(ops: Ops, cache: Cache, calibration: Calibration, whole: Whole) -> None:
     """Remember a whole run, for this graph and for those made from it."""
-    record = {**asdict(calibration), "spread": round(whole.spread, 4), "runs": len(whole.times)}
+    record = {**asdict(calibration), "median": whole.median, "spread": round(whole.spread, 4), "runs": len(whole.times)}
     record["signatures"] = sorted({cache.key_of(signature) for signature in ops.distinct().values()})
     record["inside"] = inside_of(ops, cache, whole)
     cache.keep_whole(ops.key, record, _today())

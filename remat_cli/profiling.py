@@ -194,7 +194,7 @@ def _in_the_whole(
         return costs, {**said, "whole_graph": "not run: scaled as a graph of the same ops was"}
     total = sum(cost.ns for cost in costs.values())
     said |= {"whole_graph": record["ns"], "difference": f"{total / max(1, record['ns']) - 1:+.2%}"}
-    return costs, {**said, "spread": record["spread"], "runs": record["runs"]}
+    return costs, {**said, "median": record.get("median"), "spread": record["spread"], "runs": record["runs"]}
 
 
 def _fitted(found: list[Found], settings: Settings, model: Path) -> Costs:
@@ -285,9 +285,12 @@ def _against_whole(costs: Costs) -> str:
     whole, alone, total = costs.whole["whole_graph"], costs.whole["alone"], costs.total
     if not isinstance(whole, int):
         return f"one by one, alone, the ops take {show_time(alone)}; the whole graph was {whole}"
+    median = costs.whole.get("median")
+    usual = f" ({show_time(median)} as a median)" if isinstance(median, int) else ""
     near = f"{alone / max(1, whole) - 1:+.1%}"
     return (
-        f"the whole graph took {show_time(whole)}; its ops, one by one, alone, {show_time(alone)} ({near}); "
+        f"the whole graph took {show_time(whole)} undisturbed{usual}; "
+        f"its ops, one by one, alone, {show_time(alone)} ({near}); "
         f"scaled by class to agree with it, {show_time(total)} ({total / max(1, whole) - 1:+.1%})"
     )
 

@@ -83,8 +83,10 @@ def bench(name: str, options: list[str], folder: Path, threads: str) -> dict[str
         "measured_again": fresh[0]["measured_now"],
         "rank_correlation": round(rank_correlation(*runs), 4),
         "sum_ns": [costs.total for costs in runs],
+        "median_ns": [costs.whole["median"] for costs in runs],
         "alone_against_whole": [round(costs.whole["alone"] / costs.whole["whole_graph"] - 1, 4) for costs in runs],
         "fresh_whole_ns": [one["compare"]["measured"] for one in fresh],
+        "fresh_median_ns": [one["compare"]["median"] for one in fresh],
         "sum_against_fresh": [one["compare"]["difference"] for one in fresh],
         "rewritten": rewritten(folder, name, threads),
     }
