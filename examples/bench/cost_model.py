@@ -3,8 +3,9 @@
 For each network, in its own folder: two profiles with nothing cached, and the rank correlation of the two; the sum
 of the costs against three fresh runs of the whole graph, each in a process of its own; a plan (the first budget that
 is met), its predicted time against the rewritten graph's, whose profile must need no new measurement. A machine that
-others share is not as fast at all times, so the rewritten graph and the original also run in turn, and what that shows
-of the plan's overhead stands beside what was predicted of it. Results are added to cost_model.json.
+others share is not as fast at all times, so the rewritten graph and the original also run in turn (each slower then, as
+the other's threads wait beside it), and what that shows of the plan's overhead stands beside what was predicted of it.
+Results are added to cost_model.json.
 """
 
 from __future__ import annotations
