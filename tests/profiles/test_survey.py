@@ -8,7 +8,7 @@ from tests.profiles.making import floats, signature
 
 
 def test_a_class_that_is_unlike_alone_is_named_if_it_matters():
-    """Twice alone is usual here; Sub takes ten times that, and Neg too, but too little of the time to be worth a word."""
+    """Twice alone is usual here; Sub takes ten times that, and Neg too, but Neg takes too little to be worth a word."""
     kinds = {"a": "Add", "b": "Add", "c": "Sub", "d": "Neg"}
     ops = Ops({name: signature(kind, [floats(4)], [floats(4)]) for name, kind in kinds.items()})
     alone = {"a": OpCost(50_000), "b": OpCost(50_000), "c": OpCost(1_000), "d": OpCost(10)}
