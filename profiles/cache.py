@@ -28,6 +28,7 @@ class Cache:
         self.refusals: dict[str, str] = {}
         self.wholes: dict[str, dict[str, Any]] = {}
         self.dates: dict[str, str] = {}
+        self.session_ns: int | None = None  # what one run of a session costs before its first op
         self.families: dict[str, dict[str, tuple[str, ...]]] = {}  # family -> key -> outputs, of what is known
         if self.path and not fresh:
             for line in _lines(self.path):
@@ -55,6 +56,9 @@ class Cache:
     def refusal(self, signature: Signature) -> str | None:
         return self.refusals.get(self.key_of(signature))
 
+    def keep_session(self, ns: int) -> None:
+        self._note({"session_ns": ns})
+
     def keep_whole(self, key: str, whole: dict[str, Any], date: str) -> None:
         self._note({"graph": key, "date": date, "whole": whole})
 
@@ -65,6 +69,9 @@ class Cache:
     def _take(self, line: dict[str, Any]) -> None:
         key = str(line.get("signature") or line.get("graph") or "")
         try:
+            if "session_ns" in line:
+                self.session_ns = max(0, int(line["session_ns"]))
+                return
             if "whole" in line:
                 self.wholes[key] = dict(line["whole"])
             elif "refused" in line:

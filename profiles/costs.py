@@ -99,6 +99,18 @@ class Costs:
         return replace(self, ops={**self.ops, **pinned})
 
     @property
+    def launch(self) -> int:
+        """What the least kernel costs, where that is known: a rewritten graph has some more of them."""
+        found = self.whole.get("launch", 0)
+        return found if isinstance(found, int) and 0 <= found <= ABSURD_NS else 0
+
+    @property
+    def threads(self) -> int:
+        """Those of the sessions that the costs are for; none where they are from paper."""
+        found = self.device.get("threads", 0)
+        return found if isinstance(found, int) and found > 0 else 0
+
+    @property
     def total(self) -> int:
         return sum(cost.ns for cost in self.ops.values())
 

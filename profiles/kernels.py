@@ -15,20 +15,20 @@ from profiles.signature import Signature, Tensor, bits
 
 ALIGNMENT = 256  # the arena hands out multiples of this
 SEGMENT = 64 * 1024  # MLAS: bytes of unfolded image that one thread works on
-THREADS = 2
+THREADS = 2  # of the CPU on paper
 
 
-def scratch(signature: Signature) -> int:
-    """Bytes held only while the op runs."""
+def scratch(signature: Signature, threads: int = THREADS) -> int:
+    """Bytes held only while the op runs, in a session of so many threads."""
     count = FORMULAS.get(signature.op_type) if not signature.domain else None
-    return count(signature) if count else 0
+    return count(signature, threads) if count else 0
 
 
 def _padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _conv(signature: Signature) -> int:
+def _conv(signature: Signature, threads: int) -> int:
     """Unfolded image: whole where filters outnumber the outputs, else a segment for each thread; none for 1x1."""
     weight, result = _given(signature, 1), signature.made[0]
     kernel, places = math.prod(weight.shape[2:]), math.prod(result.shape[2:])
@@ -36,16 +36,16 @@ def _conv(signature: Signature) -> int:
         return 0
     if weight.shape[0] // int(signature.options.get("group", 1)) > places:
         return _padded(4 * places * math.prod(weight.shape[1:]))
-    return THREADS * SEGMENT
+    return threads * SEGMENT
 
 
-def _conv_transpose(signature: Signature) -> int:
+def _conv_transpose(signature: Signature, _: int) -> int:
     """The columns of one image and group, before they are folded into the result."""
     x, weight = _given(signature, 0), _given(signature, 1)
     return _padded(4 * math.prod(weight.shape[1:]) * math.prod(x.shape[2:]))
 
 
-def _where(signature: Signature) -> int:
+def _where(signature: Signature, _: int) -> int:
     """Each side is first selected by itself, at the shape that it and the condition have together."""
     condition = _given(signature, 0)
     total = 0
@@ -56,7 +56,7 @@ def _where(signature: Signature) -> int:
     return total
 
 
-def _log_softmax(signature: Signature) -> int:
+def _log_softmax(signature: Signature, _: int) -> int:
     """Along any but the last axis the operand is transposed there and back."""
     x = _given(signature, 0)
     axis = int(signature.options.get("axis", -1))
@@ -69,7 +69,7 @@ def _given(signature: Signature, place: int) -> Tensor:
     return tensor
 
 
-FORMULAS: dict[str, Callable[[Signature], int]] = {
+FORMULAS: dict[str, Callable[[Signature, int], int]] = {
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
     "LogSoftmax": _log_softmax,

@@ -9,17 +9,25 @@ from __future__ import annotations
 import math
 import resource
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from profiles.device import Device
 from profiles.feeds import operands
-from profiles.running import CannotRun, bind, failures, refusal, run, session, single
+from profiles.running import CannotRun, bind, chain, events, failures, refusal, run, session, single
 from profiles.signature import Signature
 
 ENOUGH = 0.02  # a median known to 2% is known well enough
 LEAST_RUNS, MOST_RUNS = 5, 1000
+CHAINS = (1, 17)  # tiny ops in a row
+CHAIN_ROUNDS, CHAIN_RUNS = 16, 50
+FEW = 3  # runs, where even LEAST_RUNS would take too long
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +40,74 @@ class Timing:
     workspace: int = 0
 
 
-def measure(signature: Signature, device: Device, seconds: float = 0.2) -> Timing:
-    """Time one signature within about so many seconds; its workspace is `Bench`'s to find. Raises CannotRun."""
+Seen = tuple[Timing, int, int]  # and the bytes in the arena before the op, and at its peak
+
+
+def measure(signature: Signature, device: Device, seconds: float, watched: bool = True) -> Seen:
+    """Run one signature for about so many seconds. Raises CannotRun.
+
+    The first run is the warm-up; if `watched`, onnxruntime traces it for what its arena held. The others run untraced.
+    """
     if signature.opaque:
         raise CannotRun("it holds a subgraph, which reads values around it")
     try:
         content, feeds = single(signature, operands(signature))
-        running = session(content, device)
-        binding = bind(running, feeds, device)
-        ns, spread, runs = sample(lambda: run(running, binding), seconds)
+        with tempfile.TemporaryDirectory(prefix="remat-") if watched else nullcontext() as scratch:
+            trace = Path(scratch) / "trace" if scratch else None
+            running = session(content, device, trace, shared_arena=device.kind == "cpu")
+            binding = bind(running, feeds, device)
+            warmed = _seconds(lambda: run(running, binding))
+            before, peak = _arena(events(running)) if watched else (0, 0)
+        ns, spread, runs = sample(lambda: run(running, binding), seconds, FEW - (warmed > seconds))
     except MemoryError as error:
         raise CannotRun("the host has too little memory for its operands", memory=True) from error
     except failures() as error:
         raise refusal(error) from error
-    return Timing(ns, spread, runs)
+    return Timing(ns, spread, runs), before, peak
 
 
-def sample(once: Callable[[], None], seconds: float, least: int = LEAST_RUNS) -> tuple[int, float, int]:
-    """The median time in ns, its spread, and the runs it took: until it is known to 2%, or the time is up."""
+def session_ns(device: Device) -> int:
+    """What one run of a session costs before its first op, as chains of tiny ops tell."""
+    runs = []
+    for count in CHAINS:
+        content, feeds = chain(count)
+        running = session(content, device)
+        binding = bind(running, feeds, device)
+        runs.append(partial(run, running, binding))
+    rounds = [[_quick(once) for once in runs] for _ in range(CHAIN_ROUNDS)]
+    short, long = (min(found) for found in zip(*rounds, strict=True))
+    return max(0, round(short - CHAINS[0] * (long - short) / (CHAINS[1] - CHAINS[0])))
+
+
+def _quick(once: Callable[[], None]) -> float:
+    times = []
+    for _ in range(CHAIN_RUNS):
+        begin = time.perf_counter_ns()
+        once()
+        times.append(time.perf_counter_ns() - begin)
+    return statistics.median(times)
+
+
+def _arena(events: Sequence[Any]) -> tuple[int, int]:
+    """Bytes in the arena before the op, and at its peak."""
+    nodes = [event["args"] for event in events if event.get("cat") == "Node" and "mem_in_use_peak" in event["args"]]
+    if not nodes:
+        return 0, 0
+    before = int(nodes[0]["mem_bytes_in_use"]) - int(nodes[0]["mem_in_use_delta"])
+    return before, max(int(node["mem_in_use_peak"]) for node in nodes)
+
+
+def _seconds(once: Callable[[], None]) -> float:
     begin = time.perf_counter()
     once()
-    few = 2 if time.perf_counter() - begin > seconds else 3  # where the warm-up alone took all the time there was
+    return time.perf_counter() - begin
+
+
+def sample(once: Callable[[], None], seconds: float, few: int = FEW) -> tuple[int, float, int]:
+    """The median time in ns, its spread, and the runs it took: until it is known to 2%, or the time is up.
+
+    What is timed must be warm; `few` runs are made however long they take.
+    """
     runs: list[tuple[int, int]] = []  # how often the run was interrupted, and its ns
     end = time.perf_counter() + seconds
     while len(runs) < MOST_RUNS:
@@ -63,7 +118,7 @@ def sample(once: Callable[[], None], seconds: float, least: int = LEAST_RUNS) ->
         if time.perf_counter() > end:
             if len(runs) >= few:
                 break
-        elif len(runs) >= least and len(runs) % 8 == 0 and spread_of(undisturbed(runs)) <= ENOUGH:
+        elif len(runs) >= LEAST_RUNS and len(runs) % 8 == 0 and spread_of(undisturbed(runs)) <= ENOUGH:
             break
     times = undisturbed(runs)
     return int(statistics.median(times)), spread_of(times), len(times)

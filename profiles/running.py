@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import helper
 
@@ -134,23 +135,29 @@ def single(signature: Signature, arrays: Sequence[Any]) -> tuple[bytes, dict[str
     return model.SerializeToString(), feeds
 
 
-def traced(
-    content: bytes,
-    feeds: dict[str, Any],
-    device: Device,
-    runs: int,
-    folder: Path | None = None,
-    shared_arena: bool = False,
-) -> list[Any]:
+def chain(count: int) -> tuple[bytes, dict[str, Any]]:
+    """A model of so many ops, one after another, that do next to nothing; and its feeds."""
+    small = Tensor(onnx.TensorProto.FLOAT, (4,))
+    nodes = [helper.make_node("Relu", [f"v{place}"], [f"v{place + 1}"]) for place in range(count)]
+    graph = helper.make_graph(nodes, "chain", [_info("v0", small)], [_info(f"v{count}", small)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
+    return model.SerializeToString(), {"v0": np.ones(4, np.float32)}
+
+
+def traced(content: bytes, feeds: dict[str, Any], device: Device, runs: int, folder: Path | None = None) -> list[Any]:
     """The events of onnxruntime's own profile over some runs of a model."""
     with tempfile.TemporaryDirectory(prefix="remat-") as scratch:
-        running = session(content, device, Path(scratch) / "trace", folder, shared_arena)
+        running = session(content, device, Path(scratch) / "trace", folder)
         binding = bind(running, feeds, device)
         for _ in range(runs):
             run(running, binding)
-        trace = Path(running.end_profiling())
-        events: list[Any] = json.loads(trace.read_text())
-    return events
+        return events(running)
+
+
+def events(running: Any) -> list[Any]:
+    """What a session's trace holds; it runs on untraced."""
+    found: list[Any] = json.loads(Path(running.end_profiling()).read_text())
+    return found
 
 
 def _info(name: str, tensor: Tensor) -> onnx.ValueInfoProto:

@@ -15,33 +15,39 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from profiles import roofline
+from profiles.bench import Bench, expected_peak
 from profiles.cache import Cache
 from profiles.costs import OpCost, rounded
 from profiles.device import Device
 from profiles.kernels import scratch
-from profiles.measure import LEAST_RUNS, measure
+from profiles.measure import LEAST_RUNS
 from profiles.running import CannotRun
 from profiles.signature import Signature
-from profiles.whole import WHOLE_SECONDS, Calibration, Whole, calibrate
-from profiles.workspace import Bench
+from profiles.whole import LEAST_NS, WHOLE_SECONDS, Calibration, Whole, calibrate
 
-PER_SIGNATURE = (0.03, 0.4)  # seconds: no signature gets less or more
-ROUNDS = 3
-LONG_NS = 5_000_000  # an op this long is measured in one round: noise shorter than that is in its median
-OVERHEAD = 0.02  # seconds to make operands and sessions for one signature
+OPS_SHARE = 0.5  # of the time: the whole graph takes the rest
+PER_ROUND = (0.005, 0.05)  # seconds: no signature gets less or more
+ROUNDS = 16  # at most: with so many, two profiles agree on the order of ops that differ by a microsecond
+LONG_NS = 5_000_000  # an op this long is measured in few rounds: noise shorter than that is in its median
+LONG_ROUNDS = 4
+OVERHEAD = 0.01  # seconds to make operands and a session once
 FULLER = "measured with the outputs that are left out here"
+LARGE = 2.5  # times as long in the graph as alone: worth a word
+MATTERS = 0.02  # of all time
 COVERED = 0.9  # a calibration serves another graph whose time lies this far in ops that both have
 
 
 @dataclass(frozen=True, slots=True)
 class Ops:
-    """A graph's ops by name; `free` names those that do no work to speak of, such as views of their input."""
+    """A graph's ops by name; `free` names the views of an input, `light` those whose only cost is their launch."""
 
     signatures: Mapping[str, Signature]
     free: frozenset[str] = frozenset()
+    light: frozenset[str] = frozenset()
 
     def timed(self) -> dict[str, Signature]:
-        return {name: signature for name, signature in self.signatures.items() if name not in self.free}
+        untimed = self.free | self.light
+        return {name: signature for name, signature in self.signatures.items() if name not in untimed}
 
     def distinct(self) -> dict[str, Signature]:
         """What there is to measure, by key."""
@@ -71,9 +77,9 @@ def missing(ops: Ops, cache: Cache) -> dict[str, Signature]:
 
 
 def share(count: int, seconds: float) -> float:
-    """Seconds for each of so many signatures."""
-    least, most = PER_SIGNATURE
-    return min(most, max(least, seconds / max(1, count) - OVERHEAD))
+    """Seconds for each of so many signatures in one round."""
+    least, most = PER_ROUND
+    return min(most, max(least, seconds / max(1, count) / ROUNDS - OVERHEAD))
 
 
 def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float) -> float:
@@ -81,8 +87,9 @@ def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float
     paper, total = _nearest(device), 0.0
     for ops in graphs:
         wanted = missing(ops, cache)
-        each = share(len(wanted), seconds / len(graphs))
-        total += sum(max(each, LEAST_RUNS * paper.time(signature) / 1e9) + OVERHEAD for signature in wanted.values())
+        each = share(len(wanted), OPS_SHARE * seconds / len(graphs))
+        once = sum(max(each, LEAST_RUNS * paper.time(one) / 1e9) + OVERHEAD for one in wanted.values())
+        total += max(once, min(OPS_SHARE * seconds / len(graphs), ROUNDS * once))
         if ops.key not in cache.wholes:
             total += max(WHOLE_SECONDS, 6e-9 * sum(paper.time(signature) for signature in ops.timed().values()))
     return total
@@ -91,27 +98,31 @@ def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float
 def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, heard: Callable[[Step], None]) -> None:
     """Measure what the cache lacks; each result is kept at once.
 
-    Short ops are measured in several rounds, and the fastest round counts: a neighbour that slows the machine for a
-    second or two then makes some rounds slower, not some ops.
+    All are measured once, then again and again while there is time, and the fastest round counts: a neighbour that
+    slows the machine for a second or two then makes some rounds slower, not some ops.
     """
-    wanted = sorted(missing(ops, cache).items(), key=lambda item: (_written(item[1]), item[0]))
+    wanted = sorted(missing(ops, cache).items(), key=lambda item: (expected_peak(item[1]), item[0]))
+    seconds *= OPS_SHARE
     each = share(len(wanted), seconds)
     total, started = ROUNDS * len(wanted), time.perf_counter()
     with Bench(device) as bench:
+        if wanted and cache.session_ns is None:
+            cache.keep_session(bench.session_ns())
         for done, (turn, (key, signature)) in enumerate(itertools.product(range(ROUNDS), wanted)):
             spent = time.perf_counter() - started
-            left = spent / done * (total - done) if done else total * (each / ROUNDS + OVERHEAD)
-            heard(Step(done, total, str(signature), left))
+            if turn and spent > seconds:
+                break
+            rest = spent / done * (total - done) if done else total * (each + OVERHEAD)
+            heard(Step(done, total, str(signature), min(rest, max(0.0, seconds - spent)) if turn else rest))
             if turn == 0:
-                _measure_first(key, signature, device, cache, each / ROUNDS, bench)
-            elif key in cache.timings and cache.timings[key].ns < LONG_NS:
-                _measure_again(key, signature, device, cache, each / ROUNDS)
+                _measure_first(signature, cache, each, bench)
+            elif key in cache.timings and (turn < LONG_ROUNDS or cache.timings[key].ns < LONG_NS):
+                _measure_again(signature, cache, each, bench)
 
 
-def _measure_first(key: str, signature: Signature, device: Device, cache: Cache, seconds: float, bench: Bench) -> None:
+def _measure_first(signature: Signature, cache: Cache, seconds: float, bench: Bench) -> None:
     try:
-        timing = measure(signature, device, seconds)
-        timing = replace(timing, workspace=bench.workspace(signature))
+        timing = bench.measure(signature, seconds)
     except CannotRun as refused:
         words = f"out of memory: {refused}" if refused.memory else str(refused)
         cache.keep_refusal(signature, words, _today())
@@ -119,18 +130,14 @@ def _measure_first(key: str, signature: Signature, device: Device, cache: Cache,
         cache.keep_timing(signature, timing, _today())
 
 
-def _measure_again(key: str, signature: Signature, device: Device, cache: Cache, seconds: float) -> None:
-    before = cache.timings[key]
+def _measure_again(signature: Signature, cache: Cache, seconds: float, bench: Bench) -> None:
+    before = cache.timings[signature.key]
     try:
-        timing = measure(signature, device, seconds)
+        timing = bench.time(signature, seconds)
     except CannotRun:  # it ran once: what was measured then stands
         return
     if timing.ns < before.ns:
         cache.keep_timing(signature, replace(timing, workspace=before.workspace), _today())
-
-
-def _written(signature: Signature) -> int:
-    return sum(tensor.bytes for tensor in signature.made)
 
 
 def _today() -> str:
@@ -144,7 +151,7 @@ def refused(ops: Ops, cache: Cache) -> dict[str, str]:
 
 
 def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
-    """Each op by itself: as measured, or estimated where it could not be."""
+    """Each op by itself: as measured, less what any run of a session costs; or estimated, where it could not be."""
     paper = _nearest(device)
     corrections = _corrections(ops, cache, paper)
     found = {}
@@ -152,12 +159,15 @@ def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
         timing = cache.timing(signature)
         if name in ops.free:
             found[name] = OpCost(0, 0, "view")
+        elif name in ops.light:
+            found[name] = OpCost(LEAST_NS, 0, "estimated", note="its launch: it makes nothing to speak of")
         elif timing:
+            ns = max(LEAST_NS, timing.ns - (cache.session_ns or 0))
             found[name] = OpCost(
-                timing.ns,
+                ns,
                 timing.workspace,
                 "measured",
-                timing.ns,
+                ns,
                 round(timing.spread, 4),
                 timing.runs,
                 note="" if signature.key in cache.timings else FULLER,
@@ -165,7 +175,7 @@ def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
         else:
             ns = round(paper.time(signature) * corrections[signature.op_type in roofline.PRODUCTS])
             reason = cache.refusal(signature) or "not measured"
-            held = scratch(signature) if device.kind == "cpu" else 0
+            held = scratch(signature, device.threads) if device.kind == "cpu" else 0
             found[name] = OpCost(ns, held, "estimated", ns, note=f"roofline of {paper.name}, fitted; {reason[:120]}")
     return found
 
@@ -177,7 +187,9 @@ def scaled(
     found = {}
     for name, cost in costs.items():
         ns, how, signature = cost.ns, cost.how, ops.signatures[name]
-        if name not in ops.free and calibration is not None:
+        if name in ops.light and calibration is not None:
+            ns = calibration.launch
+        elif name not in ops.free and calibration is not None:
             ns = calibration.apply(signature.op_type, cost.ns)
             if how == "estimated" and signature.family in inside:
                 ns, how = inside[signature.family], "inside"
@@ -186,25 +198,39 @@ def scaled(
     return found
 
 
+def outliers(ops: Ops, alone: Mapping[str, OpCost], costs: Mapping[str, OpCost]) -> list[str]:
+    """The classes that matter whose scaling is large: alone, their ops do not show what they take in the graph."""
+    before: Counter[str] = Counter()
+    after: Counter[str] = Counter()
+    for name, signature in ops.timed().items():
+        before[signature.op_type] += alone[name].ns
+        after[signature.op_type] += costs[name].ns
+    usual = sum(after.values()) / max(1, sum(before.values()))
+    least = MATTERS * sum(after.values())
+    off = {kind: after[kind] / max(1, before[kind]) / usual for kind in after if after[kind] > least}
+    return [f"{kind} x{off[kind]:.2g}" for kind in sorted(off) if not 1 / LARGE < off[kind] < LARGE]
+
+
 def dated(ops: Ops, cache: Cache) -> str:
     """When the newest of the measurements was made: not today, so that the same figures give the same file."""
     keys = [*(cache.key_of(signature) for signature in ops.distinct().values()), ops.key]
     return max((cache.dates.get(key, "") for key in keys), default="")
 
 
-def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole) -> Calibration:
+def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole, device: Device) -> Calibration:
     """Factors that make the ops of this graph sum to its measured time."""
     timed = ops.timed()
     return calibrate(
         whole,
         {name: float(costs[name].ns) for name in timed},
         {name: signature.op_type for name, signature in timed.items()},
+        device.kind,
     )
 
 
 def keep(ops: Ops, cache: Cache, calibration: Calibration, whole: Whole) -> None:
     """Remember a whole run, for this graph and for those made from it."""
-    record = {**asdict(calibration), "spread": round(whole.spread, 4), "runs": whole.runs}
+    record = {**asdict(calibration), "median": whole.median, "spread": round(whole.spread, 4), "runs": len(whole.times)}
     record["signatures"] = sorted({cache.key_of(signature) for signature in ops.distinct().values()})
     record["inside"] = inside_of(ops, cache, whole)
     cache.keep_whole(ops.key, record, _today())

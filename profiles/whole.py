@@ -7,38 +7,60 @@ with warm caches and nobody beside it, is only a shape: each class of ops is sca
 from __future__ import annotations
 
 import math
+import resource
 import statistics
+import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from profiles.device import Device
-from profiles.measure import LEAST_RUNS, sample
+from profiles.measure import spread_of
 from profiles.running import bind, run, session, traced
 
 WHOLE_SECONDS = 12.0  # for the runs of one graph; a few runs are made however long they take
+SHARE = 0.25  # of that for each time it is run plainly: before its ops are measured, and after
+TRACED_SHARE = 0.3
+LEAST_RUNS = 4
+WARM_RUNS = 3  # at most, after the first
+WARM_FAULTS = 0.02  # of the first run's page faults: with fewer, the arena has grown as far as it will
+TRACED_RUNS = (2, 200)
+TRACED_EVENTS = 60_000  # a kilobyte each
 DOUBT = 0.005  # of all ops' time
-ROUNDS = 3  # of timing the whole graph: the fastest counts, the others had neighbours
 SUFFIX = "_kernel_time"
-DISPATCH_NS = 5000  # at most so much between two kernels; what is beyond that slowed the kernels too
+TAX_NS = 5000  # at most so much does the trace take a kernel; what is beyond that slowed the work too
+DISPATCH_NS = {"cpu": 800, "cuda": 5000}  # at most so much without it: on six graphs, empty kernels took 700 to 1100
+LEAST_NS = 200  # no kernel was seen to take less, nor to be launched for less
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """`ns`: one run, median; `inside`: what each op took in it, by name, as far as onnxruntime's trace tells."""
+    """`times`: ns of each run; `inside`: what each op took in traced runs, by name, as far as the trace tells."""
 
-    ns: int
-    spread: float
-    runs: int
+    times: tuple[int, ...]
     inside: Mapping[str, int]
     elsewhere: int = 0  # kernels that bear no op's name: what onnxruntime made of ops that are functions
+
+    @property
+    def ns(self) -> int:
+        """A run that nobody disturbed: the tenth percentile. On a machine with neighbours no other figure repeats."""
+        return sorted(self.times)[len(self.times) // 10]
+
+    @property
+    def median(self) -> int:
+        """A usual run."""
+        return int(statistics.median(self.times))
+
+    @property
+    def spread(self) -> float:
+        return spread_of(self.times)
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """cost = alone * factor of its class * `overall` + `each`; `ns` is the measured time it was made from."""
+    """cost = (alone * factor of its class + `each`) * `overall`; `ns` is the measured time it was made from."""
 
     factors: Mapping[str, float]
     each: float
@@ -47,12 +69,17 @@ class Calibration:
     alone: int
 
     def apply(self, kind: str, alone: float) -> int:
-        return round(alone * self.factors.get(kind, self.usual) * self.overall + self.each)
+        return round((alone * self.factors.get(kind, self.usual) + self.each) * self.overall)
 
     @property
     def usual(self) -> float:
         """For a class that was not in the graph."""
         return statistics.median(self.factors.values()) if self.factors else 1.0
+
+    @property
+    def launch(self) -> int:
+        """What the least of kernels costs in the graph."""
+        return round((LEAST_NS + self.each) * self.overall)
 
 
 def run_whole(
@@ -62,24 +89,45 @@ def run_whole(
     device: Device,
     folder: Path,
     seconds: float = WHOLE_SECONDS,
+    earlier: Sequence[int] = (),
 ) -> Whole:
-    """Time the graph plainly, then once more with onnxruntime's trace on. Raises CannotRun."""
-    ns, spread, runs = _plainly(content, feeds, device, folder, seconds / 2)
-    traces = max(1, min(40, int(seconds / 2 * 1e9 / max(1, ns)) - 1))
-    inside, elsewhere = _shares(traced(content, feeds, device, traces + 1, folder), set(names))
-    return Whole(ns, spread, runs, inside, elsewhere)
+    """Time the graph, then run it with onnxruntime's trace on. Raises CannotRun. `earlier`: times found before.
+
+    Traced runs are no measure of the whole: the trace takes up to 15 microseconds a kernel.
+    """
+    times = (*earlier, *time_whole(content, feeds, device, folder, seconds * SHARE))
+    least, most = TRACED_RUNS
+    wanted = min(seconds * TRACED_SHARE * 1e9 / max(1, min(times)), TRACED_EVENTS / max(1, len(names)))
+    runs = max(least, min(most, int(wanted)))
+    return Whole(times, *_shares(traced(content, feeds, device, runs + 1, folder), set(names)))
 
 
-def _plainly(
-    content: bytes, feeds: dict[str, Any], device: Device, folder: Path, seconds: float
-) -> tuple[int, float, int]:
-    """Its session ends with it: two side by side would need twice the memory."""
+def time_whole(
+    content: bytes, feeds: dict[str, Any], device: Device, folder: Path, seconds: float = WHOLE_SECONDS * SHARE
+) -> tuple[int, ...]:
+    """Times of runs without a trace, once no run makes the arena grow any more. Raises CannotRun."""
     running = session(content, device, folder=folder)
     binding = bind(running, feeds, device)
-    rounds = [sample(lambda: run(running, binding), seconds / ROUNDS)]
-    while len(rounds) < ROUNDS and rounds[0][0] * 4e-9 < seconds / ROUNDS:
-        rounds.append(sample(lambda: run(running, binding), seconds / ROUNDS))
-    return min(rounds)
+    first = _touched(lambda: run(running, binding))
+    times: list[int] = []
+    for _ in range(WARM_RUNS):
+        begin = time.perf_counter_ns()
+        if _touched(lambda: run(running, binding)) <= first * WARM_FAULTS:
+            times.append(time.perf_counter_ns() - begin)
+            break
+    end = time.perf_counter() + seconds
+    while len(times) < LEAST_RUNS or time.perf_counter() < end:
+        begin = time.perf_counter_ns()
+        run(running, binding)
+        times.append(time.perf_counter_ns() - begin)
+    return tuple(times)
+
+
+def _touched(once: Callable[[], None]) -> int:
+    """How many pages one run touches for the first time."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    once()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
 def _shares(events: Sequence[Any], names: set[str]) -> tuple[dict[str, int], int]:
@@ -88,34 +136,57 @@ def _shares(events: Sequence[Any], names: set[str]) -> tuple[dict[str, int], int
     for event in sorted(events, key=lambda event: int(event["ts"])):
         if event.get("cat") == "Node" and event["name"].endswith(SUFFIX):
             times[event["name"].removesuffix(SUFFIX)].append(int(event["dur"]) * 1000)
-    middles = {name: _middle(found[1:]) for name, found in times.items() if found[1:]}
-    inside = {name: ns for name, ns in middles.items() if name in names}
-    elsewhere = sum(ns for name, ns in middles.items() if name not in names)
+    usual = {name: _undisturbed(found[1:]) for name, found in times.items() if found[1:]}
+    inside = {name: ns for name, ns in usual.items() if name in names}
+    elsewhere = sum(ns for name, ns in usual.items() if name not in names)
     return inside, elsewhere
 
 
-def _middle(times: Sequence[int]) -> int:
-    """The median of the few fastest: in a long trace on a busy machine nearly every op was interrupted now and then."""
-    return int(statistics.median(sorted(times)[:LEAST_RUNS]))
+def _undisturbed(times: Sequence[int]) -> int:
+    """The mean of the fastest quarter: the trace knows whole microseconds only, and their mean knows more than one."""
+    return round(statistics.fmean(sorted(times)[: max(1, len(times) // 4)]))
 
 
-def calibrate(whole: Whole, alone: Mapping[str, float], kinds: Mapping[str, str]) -> Calibration:
-    """Factors by class. `alone`: ns of each op that takes time; `kinds`: its class."""
-    inside: dict[str, float] = defaultdict(float)
+def calibrate(whole: Whole, alone: Mapping[str, float], kinds: Mapping[str, str], device: str) -> Calibration:
+    """Factors by class. `alone`: ns of each op that takes time; `kinds`: its class; `device`: its kind."""
+    inside = untaxed(whole, alone)
+    within: dict[str, float] = defaultdict(float)
     summed: dict[str, float] = defaultdict(float)
-    unnamed = [name for name in alone if name not in whole.inside]
-    unnamed_alone = sum(alone[name] for name in unnamed)
     for name, ns in alone.items():
         summed[kinds[name]] += ns
-        if name in whole.inside:
-            inside[kinds[name]] += whole.inside[name]
-        elif unnamed_alone:
-            inside[kinds[name]] += whole.elsewhere * ns / unnamed_alone
-    common = sum(inside.values()) / max(1.0, sum(summed.values()))
+        within[kinds[name]] += inside[name]
+    each = _launch(whole, inside, DISPATCH_NS[device])
+    common = sum(within.values()) / max(1.0, sum(summed.values()))
     doubt = DOUBT * sum(summed.values())  # a class of a few microseconds tells little: it leans on the others
-    factors = {kind: (inside[kind] + doubt * common) / (summed[kind] + doubt) for kind in summed if doubt}
-    total = sum(alone[name] * factors.get(kinds[name], 1.0) for name in alone)
-    rest = whole.ns - total  # less than nothing when the traced runs were the slower ones
-    each = min(max(0.0, rest / max(1, len(alone))), DISPATCH_NS)
-    overall = (whole.ns - each * len(alone)) / total if total else 1.0
-    return Calibration(factors, each, overall, whole.ns, math.ceil(sum(alone.values())))
+    factors = {kind: (within[kind] + doubt * common) / (summed[kind] + doubt) for kind in summed if doubt}
+    total = sum(alone[name] * factors.get(kinds[name], 1.0) + each for name in alone)
+    return Calibration(factors, each, whole.ns / total if total else 1.0, whole.ns, math.ceil(sum(alone.values())))
+
+
+def untaxed(whole: Whole, alone: Mapping[str, float]) -> dict[str, float]:
+    """What each op's own work took inside, as far as the trace tells: it takes a few microseconds a kernel itself."""
+    inside = _inside(whole, alone)
+    tax = _tax(inside, alone)
+    return {name: max(0.0, ns - tax) for name, ns in inside.items()}
+
+
+def _inside(whole: Whole, alone: Mapping[str, float]) -> dict[str, float]:
+    """What each op took in the trace; kernels without an op's name are shared out among ops without a kernel."""
+    unnamed = sum(ns for name, ns in alone.items() if name not in whole.inside)
+    return {
+        name: float(whole.inside[name]) if name in whole.inside else whole.elsewhere * ns / max(1.0, unnamed)
+        for name, ns in alone.items()
+    }
+
+
+def _tax(inside: Mapping[str, float], alone: Mapping[str, float]) -> float:
+    """What every kernel took in the trace besides its work, as the ops tell that hardly do any."""
+    small = sorted(alone, key=lambda name: alone[name])[: max(1, len(alone) // 10)]
+    found = statistics.median([inside[name] - alone[name] for name in small]) if small else 0.0
+    return min(max(0.0, found), TAX_NS)
+
+
+def _launch(whole: Whole, work: Mapping[str, float], most: int) -> float:
+    """What every kernel costs without a trace besides its work: what an undisturbed run leaves for it."""
+    rest = (whole.ns - sum(work.values())) / max(1, len(work))
+    return min(max(rest, LEAST_NS), most)

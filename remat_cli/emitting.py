@@ -24,7 +24,7 @@ from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
 from remat_cli.runtime import CPP, PYTHON
 from remat_cli.subject import Subject
-from remat_cli.units import show_bytes
+from remat_cli.units import show_bytes, show_time
 
 LARGEST = 2**31 - 1  # bytes that protobuf writes in one message
 
@@ -39,7 +39,7 @@ class Emitted:
     rewritten: Rewritten
 
 
-def emit(path: Path, output: Path | None, functions: bool = False) -> Emitted:
+def emit(path: Path, output: Path | None, functions: bool = False, strict_only: bool = False) -> Emitted:
     """Write the model of the plan at `path`."""
     plan, subject = load_planned(path)
     if subject.graph is None:
@@ -47,7 +47,7 @@ def emit(path: Path, output: Path | None, functions: bool = False) -> Emitted:
     statements, _ = replay(plan, subject.problem, subject.nodes, subject.values)
     destination = output or subject.beside(".remat.onnx")
     check_apart(destination, subject.path, path)
-    found = rewrite(subject.graph, keeping_bits(subject).problem, statements)
+    found = rewrite(subject.graph, keeping_bits(subject).problem, statements, subject.launch, strict_only)
     if functions:
         found = replace(found, model=with_functions(subject.graph, found.model))
     _stamp(found.model, plan, path, found)
@@ -87,6 +87,8 @@ def as_object(emitted: Emitted) -> dict[str, Any]:
         "budget": plan.budget,
         "peak": {"strict": found.promise.strict, "default": found.promise.default},
         "baseline_peak": {"strict": found.baseline.strict, "default": found.baseline.default},
+        "time": found.promise.time,
+        "baseline_time": found.baseline.time,
         "notes": notes(emitted),
     }
 
@@ -102,21 +104,26 @@ def notes(emitted: Emitted) -> list[str]:
     return said
 
 
-def run(path: Path, output: Path | None, as_json: bool, quiet: bool, functions: bool = False) -> None:
-    emitted = emit(path, output, functions)
+def run(
+    path: Path, output: Path | None, as_json: bool, quiet: bool, functions: bool = False, strict_only: bool = False
+) -> None:
+    emitted = emit(path, output, functions, strict_only)
     if as_json:
         click.echo(json.dumps(as_object(emitted)))
         return
     if quiet:
         return
     found = emitted.rewritten
-    rows = [["predicted peak", "before", "after", "change"]]
+    rows = [["predicted", "before", "after", "change"]]
     for name, before, after in (
-        ("strict session", found.baseline.strict, found.promise.strict),
-        ("default options", found.baseline.default, found.promise.default),
+        ("peak, strict session", found.baseline.strict, found.promise.strict),
+        ("peak, default options", found.baseline.default, found.promise.default),
     ):
         if before is not None and after is not None:
             rows.append([name, show_bytes(before), show_bytes(after), f"{after / before - 1:+.2%}"])
+    if found.baseline.time and found.promise.time:
+        before, after = found.baseline.time, found.promise.time
+        rows.append(["time, strict session", show_time(before), show_time(after), f"{after / before - 1:+.2%}"])
     click.echo(table(rows))
     for note in notes(emitted):
         click.echo(f"note: {note}")

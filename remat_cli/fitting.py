@@ -179,7 +179,7 @@ def _rewritten(found: Answer) -> Rewritten:
     graph, plan = found.subject.graph, found.schedule.plan
     assert graph is not None
     assert plan is not None
-    return rewrite(graph, found.subject.problem, plan)
+    return rewrite(graph, found.subject.problem, plan, found.subject.launch)
 
 
 def _stands_in(first: Answer, found: Answer, how: str, started: float) -> Answer:

@@ -29,6 +29,8 @@ def load_subject(model: Path | None, costs: Path | None, dims: Mapping[str, int]
 
 
 def _model(model: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
+    from profiles.kernels import THREADS
+    from profiles.roofline import device
     from profiles.survey import estimated
     from remat_cli.ingest import ingest
     from remat_cli.problem_of import problem_of, rewritten
@@ -47,7 +49,10 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
         if missing:
             raise BadInput(f"{costs} says nothing of op '{missing[0]}'; run `remat profile {model}` again")
         notes: tuple[str, ...] = ()
+        launch, threads = found.launch, found.threads or THREADS
     else:
+        threads = THREADS
+        launch = device("cpu").launch_ns
         table = {name: (cost.ns, cost.workspace) for name, cost in estimated(ops_of(graph), "cpu").items()}
         notes = ("the costs are estimates for a CPU; `remat profile` measures them",)
     named = problem_of(graph, table)
@@ -63,6 +68,8 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
         costs,
         digest,
         notes,
+        threads,
+        launch,
     )
 
 

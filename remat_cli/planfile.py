@@ -45,12 +45,14 @@ class Promise:
     """The predicted peak in each session type; None where it was not worked out (no ONNX model, say).
 
     `arena`: a budget under which the strict session runs even if its arena is capped there, a hard cap: more than the
-    peak, since free memory in pieces is not as good as in one.
+    peak, since free memory in pieces is not as good as in one. `time`: the plan's cost, and that of the small kernels
+    that the rewritten model has besides.
     """
 
     strict: int | None
     default: int | None = None
     arena: int | None = None
+    time: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ class Found:
     costs: Costs
     refused: Mapping[str, str]
     measured: int = 0  # signatures measured just now
+    outliers: tuple[str, ...] = ()  # classes of ops that take several times as long in the graph as alone, or less
 
 
 def run(model: Path, settings: Settings) -> None:
@@ -102,6 +103,8 @@ def _graphs(model: Path, settings: Settings) -> list[Graph]:
     """The model with its dimensions bound: once, or once for each batch size, the largest last."""
     dims = dict(settings.dims)
     if not settings.batches:
+        if settings.batch_dim is not None:
+            raise Usage("--batch-dim says which dimension --batch sets: give both, or bind it with --dim NAME=SIZE")
         return [ingest(model, dims)]
     name = whole_graph.batch_dim(model, settings.batch_dim, dims)
     return [ingest(model, {**dims, name: size}) for size in settings.batches]
@@ -115,14 +118,17 @@ def _profile(graph: Graph, device: Device, cache: Cache, settings: Settings, gra
         wanted = len(survey.missing(ops, cache))
         if wanted:
             _warn_if_busy(device, settings)
+        bar.say("the whole graph")
+        earlier = _timed_before(graph, ops, device, cache, settings)
         survey.measure_missing(ops, device, cache, settings.time_limit / graphs, bar)
         refused = survey.refused(ops, cache)
         if refused and settings.strict:
             raise BadInput(f"{graph.path}: {_name_refused(refused, ops)}; without --strict they are estimated")
         alone = survey.alone(ops, cache, device)
         bar.say("the whole graph")
-        costs, whole = _in_the_whole(graph, ops, alone, device, cache, settings)
-    return Found(graph, ops, _costs(graph, device.described(), costs, whole, survey.dated(ops, cache)), refused, wanted)
+        costs, whole = _in_the_whole(graph, ops, alone, device, cache, settings, earlier)
+    found = _costs(graph, device.described(), costs, whole, survey.dated(ops, cache))
+    return Found(graph, ops, found, refused, wanted, tuple(survey.outliers(ops, alone, costs)))
 
 
 def _from_paper(graph: Graph, ops: Ops, where: str) -> Found:
@@ -148,28 +154,47 @@ def _warn_if_busy(device: Device, settings: Settings) -> None:
         click.echo(f"remat: this machine is busy (load {load:.1f}); what is measured now may read high", err=True)
 
 
+def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, settings: Settings) -> tuple[int, ...]:
+    """The whole graph's times before its ops are measured: a machine is not as fast at all times."""
+    alone = survey.alone(ops, cache, device)
+    if settings.no_whole or survey.recall(ops, cache, alone):
+        return ()
+    try:
+        return whole_graph.time(graph, ops, alone, device, settings.time_limit)
+    except CannotRun:  # this is said when it is tried again
+        return ()
+
+
 def _in_the_whole(
-    graph: Graph, ops: Ops, alone: Mapping[str, OpCost], device: Device, cache: Cache, settings: Settings
+    graph: Graph,
+    ops: Ops,
+    alone: Mapping[str, OpCost],
+    device: Device,
+    cache: Cache,
+    settings: Settings,
+    earlier: tuple[int, ...],
 ) -> tuple[dict[str, OpCost], dict[str, Any]]:
     """The ops' costs scaled to a run of the whole graph, and what the file says of that run."""
-    said: dict[str, Any] = {"alone": sum(cost.ns for cost in alone.values())}
+    said: dict[str, Any] = {"alone": sum(cost.ns for cost in alone.values()), "session": cache.session_ns or 0}
     record = survey.recall(ops, cache, alone)
     if record is None and not settings.no_whole:
         try:
-            whole = whole_graph.run(graph, ops, alone, device, settings.time_limit)
+            whole = whole_graph.run(graph, ops, alone, device, settings.time_limit, earlier)
         except CannotRun as refused:
             said["whole_graph"] = f"not run: {refused}"
         else:
-            survey.keep(ops, cache, survey.calibrated(ops, alone, whole), whole)
+            survey.keep(ops, cache, survey.calibrated(ops, alone, whole, device), whole)
             record = cache.wholes[ops.key]
     if record is None:
         return survey.scaled(ops, alone, None, {}), said
-    costs = survey.scaled(ops, alone, survey.calibration_of(record), record["inside"])
+    calibration = survey.calibration_of(record)
+    costs = survey.scaled(ops, alone, calibration, record["inside"])
+    said["launch"] = calibration.launch
     if ops.key not in cache.wholes:
         return costs, {**said, "whole_graph": "not run: scaled as a graph of the same ops was"}
     total = sum(cost.ns for cost in costs.values())
     said |= {"whole_graph": record["ns"], "difference": f"{total / max(1, record['ns']) - 1:+.2%}"}
-    return costs, {**said, "spread": record["spread"], "runs": record["runs"]}
+    return costs, {**said, "median": record.get("median"), "spread": record["spread"], "runs": record["runs"]}
 
 
 def _fitted(found: list[Found], settings: Settings, model: Path) -> Costs:
@@ -238,15 +263,36 @@ def _tell(found: Found, destination: Path, settings: Settings, difference: whole
     if settings.quiet:
         return
     total = f"{costs.total} FLOPs" if costs.unit == "flops" else show_time(costs.total)
-    click.echo(f"{destination}: {len(costs.ops)} ops, {total}; {found.measured} signatures measured now")
+    click.echo(f"{destination}: {len(costs.ops)} ops, {total}; {_where_from(found, settings)}")
     if "whole_graph" in costs.whole:
-        whole = costs.whole["whole_graph"]
-        measured = f"took {show_time(whole)}, {costs.whole['difference']}" if isinstance(whole, int) else whole
-        click.echo(f"the ops alone sum to {show_time(costs.whole['alone'])}; the whole graph: {measured}")
+        click.echo(_against_whole(costs))
+    if found.outliers:
+        click.echo(f"remat: unlike alone, in the graph: {', '.join(found.outliers)}", err=True)
     if found.refused:
         click.echo(f"estimated, since {_name_refused(found.refused, found.ops)}", err=True)
     if difference:
         click.echo(difference.as_text())
+
+
+def _where_from(found: Found, settings: Settings) -> str:
+    if settings.estimate is not None:
+        return "estimated, nothing was run"
+    return f"{found.measured} of {len(found.ops.distinct())} signatures measured now"
+
+
+def _against_whole(costs: Costs) -> str:
+    """Both sums beside the time of the whole graph."""
+    whole, alone, total = costs.whole["whole_graph"], costs.whole["alone"], costs.total
+    if not isinstance(whole, int):
+        return f"one by one, alone, the ops take {show_time(alone)}; the whole graph was {whole}"
+    median = costs.whole.get("median")
+    usual = f" ({show_time(median)} as a median)" if isinstance(median, int) else ""
+    near = f"{alone / max(1, whole) - 1:+.1%}"
+    return (
+        f"the whole graph took {show_time(whole)} undisturbed{usual}; "
+        f"its ops, one by one, alone, {show_time(alone)} ({near}); "
+        f"scaled by class to agree with it, {show_time(total)} ({total / max(1, whole) - 1:+.1%})"
+    )
 
 
 class _Bar:

@@ -45,12 +45,16 @@ def summary(answer: Answer) -> str:
     """Before and after, as a table of a few lines."""
     outcome = answer.schedule.outcome
     assert outcome is not None
-    words = before_and_after(answer.baseline, outcome, answer.subject.problem.resident, answer.recomputed or 0)
+    fixed, model = answer.subject.problem.resident, answer.promise.time if answer.promise else None
+    words = before_and_after(answer.baseline, outcome, fixed, answer.recomputed or 0, model)
     return words + "\n" + _proof(answer)
 
 
-def before_and_after(before: Outcome, after: Outcome, fixed: int, again: int) -> str:
-    """What a plan needs and costs beside every op run once in the model's order."""
+def before_and_after(before: Outcome, after: Outcome, fixed: int, again: int, model: int | None = None) -> str:
+    """What a plan needs and costs beside every op run once in the model's order.
+
+    `model`: what it costs as a model that keeps its order under default options too.
+    """
     rows = [
         ("", "before", "after", "change"),
         _row("peak", before.peak, after.peak, show_bytes),
@@ -59,6 +63,8 @@ def before_and_after(before: Outcome, after: Outcome, fixed: int, again: int) ->
         _row("time", before.cost, after.cost, show_time),
         ("ops computed again", "0", str(again), ""),
     ]
+    if model is not None and model > after.cost:
+        rows.insert(-1, _row("  with what emit adds", before.cost, model, show_time))
     return table(rows)
 
 

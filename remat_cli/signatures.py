@@ -33,7 +33,8 @@ def ops_of(graph: Graph) -> Ops:
     outputs = set(graph.outputs)
     return Ops(
         {op.name: _signature(graph, op, constants, held) for op in graph.ops},
-        frozenset(op.name for op in graph.ops if _is_free(graph, op, outputs)),
+        frozenset(op.name for op in graph.ops if _is_free(op, outputs)),
+        frozenset(op.name for op in graph.ops if _is_light(graph, op) and not _is_free(op, outputs)),
     )
 
 
@@ -47,17 +48,17 @@ def _look_through(graph: Graph, op: Op, constants: dict[str, np.ndarray], held: 
                 constants[view] = constants[base].reshape(graph.values[view].shape)
 
 
-def _is_free(graph: Graph, op: Op, outputs: set[str]) -> bool:
-    """A view runs no kernel, except that one which is an output of the graph is copied there.
+def _is_free(op: Op, outputs: set[str]) -> bool:
+    """A view makes nothing, except that one which is an output of the graph is copied there."""
+    return any(True for _ in semantics.views(op)) and not outputs.intersection(op.outputs)
 
-    Nor is it worth a measurement to reckon with a few shapes, as a rewritten graph does, or to make nothing at all.
-    """
+
+def _is_light(graph: Graph, op: Op) -> bool:
+    """It is not worth a measurement to reckon with a few shapes, as a rewritten graph does, or to make nothing."""
     results = [graph.values[name] for name in op.writes]
     if not any(value.bytes for value in results):
         return True
-    if all(_is_shape(value) for value in results) and all(_is_shape(graph.values[name]) for name in op.reads):
-        return True
-    return any(True for _ in semantics.views(op)) and not outputs.intersection(op.outputs)
+    return all(_is_shape(value) for value in results) and all(_is_shape(graph.values[name]) for name in op.reads)
 
 
 def _is_shape(value: Value) -> bool:

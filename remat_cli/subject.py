@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from profiles.kernels import THREADS
 from remat_cli.graph import Graph
 from solvers.problem import Problem
 from solvers.schedule import baseline
@@ -27,6 +28,8 @@ class Subject:
     costs_path: Path | None = None
     costs_sha256: str | None = None
     notes: tuple[str, ...] = ()  # what the user should know of where the costs came from
+    threads: int = THREADS  # of the sessions that the costs are for: some kernels work in memory of each thread's own
+    launch: int = 0  # what the least kernel costs: a rewritten model has some besides the plan's
 
     def before(self) -> Outcome:
         """What the file needs and costs as it stands: a model leaves nothing out, and keeps what nobody reads."""

@@ -6,6 +6,7 @@ Invariant: exit code 0 means same bytes out, and a peak within the budget in the
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -51,16 +52,19 @@ def run(path: Path, settings: Settings) -> None:
     promise = _promise(rewritten, path)
     _check_provider(settings.provider)
     feeds = given(subject.graph, settings.feeds) if settings.feeds else seeded(subject.graph, settings.seed)
-    with Bench(feeds, settings.provider, settings.timeout) as bench:
+    with Bench(feeds, settings.provider, settings.timeout, subject.threads) as bench:
         report = verify(subject.graph, rewritten, feeds, _cap(plan) if settings.cap else None, bench)
     faults = _faults(report, plan.budget)
-    found = _object(report, plan, promise, rewritten, faults)
+    found = _object(report, plan, promise, rewritten, faults, subject.threads)
     if settings.output:
         write_whole(settings.output, json.dumps(found, indent=1) + "\n")
     if settings.as_json:
         click.echo(json.dumps(found))
     elif not settings.quiet:
         click.echo(_summary(report, plan, promise))
+        if subject.threads != len(os.sched_getaffinity(0)):
+            count = f"{subject.threads} thread{'s' if subject.threads > 1 else ''}"
+            click.echo(f"run with {count}, as the costs are for; with more, convolutions work in 64 KiB more for each")
     if faults:
         raise Mismatch(f"{rewritten.name}: {'; '.join(faults)}")
 
@@ -109,11 +113,14 @@ def _faults(report: Report, budget: int) -> list[str]:
     return found
 
 
-def _object(report: Report, plan: PlanFile, promise: Promise, rewritten: Path, faults: list[str]) -> dict[str, Any]:
+def _object(
+    report: Report, plan: PlanFile, promise: Promise, rewritten: Path, faults: list[str], threads: int
+) -> dict[str, Any]:
     return {
         "ok": not faults,
         "model": str(rewritten),
         "budget": plan.budget,
+        "threads": threads,
         "predicted": {"strict": promise.strict, "default": promise.default},
         **asdict(report),
         "faults": faults,

@@ -14,11 +14,12 @@ from typing import Any
 import onnx
 from google.protobuf.message import DecodeError
 
+from profiles.bench import Bench
 from profiles.costs import Costs, OpCost
 from profiles.device import Device, free_memory
 from profiles.running import CannotRun
 from profiles.survey import Ops
-from profiles.whole import WHOLE_SECONDS, Whole, run_whole
+from profiles.whole import SHARE, WHOLE_SECONDS, Whole, untaxed
 from remat_cli.errors import BadInput, Usage
 from remat_cli.graph import Graph
 from remat_cli.problem_of import problem_of
@@ -38,11 +39,13 @@ class Difference:
     measured: int
     classes: tuple[tuple[str, int, int], ...]
     worst: tuple[tuple[str, int, int], ...]
+    median: int = 0  # of the runs: `measured` is what one takes undisturbed
 
     def as_object(self) -> dict[str, Any]:
         return {
             "predicted": self.predicted,
             "measured": self.measured,
+            "median": self.median,
             "difference": round(self.predicted / max(1, self.measured) - 1, 4),
             "classes": {name: list(pair) for name, *pair in self.classes},
             "worst": {name: list(pair) for name, *pair in self.worst},
@@ -51,9 +54,10 @@ class Difference:
     def as_text(self) -> str:
         head = ("", "predicted", "measured", "off by")
         total = _row("the whole graph", self.predicted, self.measured)
+        usual = _row("  as a median", self.predicted, self.median)
         classes = [_row(*row) for row in self.classes]
         worst = [_row(*row) for row in self.worst]
-        return table([head, total, *classes, ("most off:", "", "", ""), *worst])
+        return table([head, total, usual, *classes, ("most off:", "", "", ""), *worst])
 
 
 def _row(name: str, predicted: int, measured: int) -> tuple[str, str, str, str]:
@@ -61,32 +65,53 @@ def _row(name: str, predicted: int, measured: int) -> tuple[str, str, str, str]:
     return name, show_time(predicted), show_time(measured), off
 
 
-def run(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float) -> Whole:
-    """Time the whole graph. Raises CannotRun, also where it would not fit."""
+def time(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float) -> tuple[int, ...]:
+    """Times of the whole graph, in ns. Raises CannotRun, also where it would not fit."""
+    _check_room(graph, costs, device)
+    content, feeds, folder = _subject(graph, ops)
+    with Bench(device) as bench:
+        return bench.whole_times(content, feeds, folder, SHARE * min(seconds, WHOLE_SECONDS))
+
+
+def run(
+    graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float, earlier: tuple[int, ...]
+) -> Whole:
+    """Time and trace the whole graph. Raises CannotRun, also where it would not fit. `earlier`: times found before."""
+    _check_room(graph, costs, device)
+    content, feeds, folder = _subject(graph, ops)
+    names = [op.name for op in graph.ops]
+    with Bench(device) as bench:
+        return bench.whole(content, names, feeds, folder, min(seconds, WHOLE_SECONDS), earlier)
+
+
+def _subject(graph: Graph, ops: Ops) -> tuple[bytes, dict[str, Any], Path]:
+    """The model, what to feed it, and where its weights lie."""
+    return graph.model.SerializeToString(), feeds_of(graph, ops), graph.path.parent.resolve()
+
+
+def _check_room(graph: Graph, costs: Mapping[str, OpCost], device: Device) -> None:
     named = problem_of(graph, {name: (cost.ns, cost.workspace) for name, cost in costs.items()}, device.kind)
     _, outcome = baseline(named.problem)
     free = free_memory(device)
     if outcome.peak > free:
         words = f"it needs {show_bytes(outcome.peak)} and {show_bytes(free)} are free"
         raise CannotRun(words, memory=True)
-    names = [op.name for op in graph.ops]
-    folder = graph.path.parent.resolve()
-    limit = min(seconds, WHOLE_SECONDS)
-    return run_whole(graph.model.SerializeToString(), names, feeds_of(graph, ops), device, folder, limit)
 
 
 def compare(graph: Graph, ops: Ops, costs: Costs, device: Device, seconds: float) -> Difference:
     """Run the whole graph now and hold it against the costs. Time between kernels is shared out among them."""
     try:
-        whole = run(graph, ops, costs.ops, device, seconds)
+        earlier = time(graph, ops, costs.ops, device, seconds)
+        whole = run(graph, ops, costs.ops, device, seconds, earlier)
     except CannotRun as refused:
         raise BadInput(
             f"{graph.path}: the whole graph cannot be run, so there is nothing to compare: {refused}"
         ) from refused
-    stretch = whole.ns / max(1, sum(whole.inside.values()))
-    rows = [(name, costs.ops[name].ns, round(whole.inside.get(name, 0) * stretch)) for name in ops.timed()]
+    inside = untaxed(whole, {name: float(costs.ops[name].ns) for name in ops.timed()})
+    stretch = whole.ns / max(1.0, sum(inside.values()))
+    rows = [(name, costs.ops[name].ns, round(took * stretch)) for name, took in inside.items()]
     worst = sorted(rows, key=lambda row: (-abs(row[1] - row[2]), row[0]))[:WORST]
-    return Difference(costs.total, whole.ns, tuple(_by_class(rows, ops)), tuple(worst))
+    return Difference(costs.total, whole.ns, tuple(_by_class(rows, ops)), tuple(worst), whole.median)
 
 
 def _by_class(rows: Iterable[tuple[str, int, int]], ops: Ops) -> list[tuple[str, int, int]]:

@@ -34,8 +34,11 @@ class Rewritten:
     veils: int
 
 
-def rewrite(graph: Graph, problem: Problem, plan: Plan) -> Rewritten:
-    """The model that runs `plan`, and what it needs in each session type."""
+def rewrite(graph: Graph, problem: Problem, plan: Plan, launch: int = 0, strict_only: bool = False) -> Rewritten:
+    """The model that runs `plan`, and what it needs in each session type.
+
+    `launch`: what the least kernel costs. `strict_only`: without what keeps order and buffers in default sessions.
+    """
     runs = [
         Run(graph.ops[statement.node], tuple(register is not None for register in statement.registers))
         for statement in plan.statements
@@ -46,15 +49,15 @@ def rewrite(graph: Graph, problem: Problem, plan: Plan) -> Rewritten:
     inner = {name for place, name in enumerate(written(graph)) if place in problem.inner}
     guards = Guards(graph, names, inner)
     guarded = guards.guarded(plain)
-    steps, zero = anchored(graph, guarded, names, inner)
-    hidden = Prediction(graph, problem, steps).idle(_around(guarded, inner))
+    steps, zero = anchored(graph, guarded, names, inner, not strict_only)
+    hidden = set() if strict_only else Prediction(graph, problem, steps).idle(_around(guarded, inner))
     veils = Veils(graph, names)
     if hidden:
         veiled = veils.veiled(guarded, hidden)
         steps, zero = anchored(graph, veiled, names, inner)
     constants = [*guards.constants.values(), *veils.constants, *zero]
     model = _model(graph, steps, constants, hidden | veils.made)
-    prediction = Prediction(graph, problem, steps, [len(constant.raw_data) for constant in constants])
+    prediction = Prediction(graph, problem, steps, [len(constant.raw_data) for constant in constants], launch)
     return Rewritten(
         model=model,
         promise=prediction.promise(hidden),

@@ -37,14 +37,16 @@ def breaks(steps: Sequence[Step]) -> list[int]:
 
 
 def anchored(
-    graph: Graph, steps: Sequence[Step], names: Names, inner: Collection[str] = ()
+    graph: Graph, steps: Sequence[Step], names: Names, inner: Collection[str] = (), ordered: bool = True
 ) -> tuple[list[Step], list[onnx.TensorProto]]:
     """The steps with an anchor after every break, in file order, and the constants that they need.
 
-    `inner`: values that must be left alone, lest their ops are not fused.
+    `inner`: values that must be left alone, lest their ops are not fused. Without `ordered`, only the results that
+    nobody reads get theirs.
     """
     zero = numpy_helper.from_array(np.zeros(1, dtype=np.int64), names.copy("__zero", 1))
-    stray = {index for index in breaks(steps) if not set(steps[index].origin.values()).intersection(inner)}
+    found = breaks(steps) if ordered else ()
+    stray = {index for index in found if not set(steps[index].origin.values()).intersection(inner)}
     outputs = set(graph.outputs)
     read = outputs.union(name for step in steps for name in step.reads)
     body: list[Step] = []

@@ -23,10 +23,13 @@ ROUNDS = 40  # of hiding what is idle at the peak
 class Prediction:
     """The rewritten graph as a problem of its own: one node a step, each run once.
 
-    `constants`: bytes of the initializers that the rewriting added.
+    `constants`: bytes of the initializers that the rewriting added. `launch`: what a node costs that it added.
     """
 
-    def __init__(self, graph: Graph, problem: Problem, steps: Sequence[Step], constants: Sequence[int] = ()) -> None:
+    def __init__(
+        self, graph: Graph, problem: Problem, steps: Sequence[Step], constants: Sequence[int] = (), launch: int = 0
+    ) -> None:
+        self.launch = launch
         self.names = [name for step in steps for name in step.node.output if name]
         self.number = {name: index for index, name in enumerate(self.names)}
         origin = {name: value for step in steps for name, value in step.origin.items()}
@@ -61,9 +64,9 @@ class Prediction:
         reads = tuple(dict.fromkeys(self.number[name] for name in step.reads if name in self.number))
         if asked is None or step.op is None:
             base = ((writes[0], self.number.get(step.reads[0], RESIDENT)),)
-            return Node(0, reads, writes, views=base if step.node.op_type in ("Reshape", "Unsqueeze") else ())
+            return Node(self.launch, reads, writes, views=base if step.node.op_type in ("Reshape", "Unsqueeze") else ())
         views, overwrites = (tuple(self._pairs(step, step.op, pairs)) for pairs in (asked.views, asked.overwrites))
-        return Node(0, reads, writes, asked.workspace, views=views, overwrites=overwrites, early=asked.early)
+        return Node(asked.cost, reads, writes, asked.workspace, views=views, overwrites=overwrites, early=asked.early)
 
     def _pairs(self, step: Step, op: Op, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """The op's (write, read) pairs in the numbers of this copy; writes that are left out share nothing."""
@@ -78,11 +81,12 @@ class Prediction:
                 yield made[self.values[write]], self.number[step.node.input[place]]
 
     def promise(self, hidden: Collection[str] = ()) -> Promise:
-        """The peak in each session type; `hidden`: values whose shapes the planner does not see."""
-        strict = simulate(self.problem, self.strict).peak
+        """The peak in each session type, and the time; `hidden`: values whose shapes the planner does not see."""
+        outcome = simulate(self.problem, self.strict)
+        strict = outcome.peak
         spans, work = self._buffers(hidden)
         default = self.problem.resident + _highest(spans, work)[0]
-        return Promise(strict, default, least_arena(self.problem, self.strict, strict) + self.rounding)
+        return Promise(strict, default, least_arena(self.problem, self.strict, strict) + self.rounding, outcome.cost)
 
     def fits(self, budget: int) -> bool:
         """Whether the strict session runs under a hard cap of `budget` bytes, free memory being in pieces."""

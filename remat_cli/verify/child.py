@@ -29,6 +29,7 @@ class Request:
     cap: int | None = None
     outputs: str | None = None
     trace: str | None = None
+    threads: int = 0  # as many as there are cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ def _session(request: Request) -> Any:
     ort = quiet_runtime()
     options = strict_options() if request.session == "strict" else ort.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = request.threads
     provider: Any = PROVIDERS[request.provider]
     if request.provider == "cpu":
         cap_arena(request.cap)

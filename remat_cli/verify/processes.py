@@ -24,9 +24,10 @@ from remat_cli.verify.child import Reply, Request
 class Bench:
     """A scratch folder with the feeds in it; `run` tries a model there."""
 
-    def __init__(self, feeds: Mapping[str, Any], provider: str, timeout: float) -> None:
+    def __init__(self, feeds: Mapping[str, Any], provider: str, timeout: float, threads: int = 0) -> None:
         self.provider = provider
         self.timeout = timeout
+        self.threads = threads
         self.scratch = tempfile.TemporaryDirectory(prefix="remat-verify-")
         self.folder = Path(self.scratch.name)
         self.count = 0
@@ -55,6 +56,7 @@ class Bench:
             cap=cap,
             outputs=str(self.folder / outputs) if outputs else None,
             trace=None if cap is not None else f"{stem}.trace",
+            threads=self.threads,
         )
         asked = stem.with_suffix(".request.json")
         asked.write_text(json.dumps(asdict(request)))

@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from profiles import roofline
 from profiles.device import missing_for_cuda
 from remat_cli.runtime import session
 from tests.cli.running import Command
@@ -53,6 +54,32 @@ def test_a_plan_is_kept(unet: Path, remat: Command) -> None:
     assert found["default"]["after"]["first"] < found["default"]["before"]["first"]
     assert found["strict"]["after"]["first"] < found["strict"]["before"]["first"]
     assert (unet.parent / "report.json").is_file()
+
+
+def test_a_model_for_the_strict_session_only_is_leaner_and_keeps_the_plan(unet: Path, remat: Command) -> None:
+    """Fewer kernels, and less time predicted by what they were said to cost; same peak in the strict session."""
+    both, lean = (remat("emit", unet, "--json", *option).object for option in ((), ("--strict-only",)))
+    assert lean["clones"] == both["clones"]
+    assert lean["anchors"] < both["anchors"]
+    dropped = both["nodes"] - lean["nodes"]
+    assert both["time"] - lean["time"] == dropped * roofline.device("cpu").launch_ns
+    assert lean["baseline_time"] < lean["time"]
+    found = remat("verify", unet, "--json", "--no-cap").object
+    assert found["strict"]["differs"] == []
+    assert found["strict"]["after"]["first"] == found["predicted"]["strict"]
+    assert found["predicted"]["strict"] <= both["peak"]["strict"]
+
+
+def test_verify_runs_with_the_threads_that_the_costs_are_for(data: Path, tmp_path: Path, remat: Command) -> None:
+    """Convolutions work in memory of each thread's own: with another number the peak would be another."""
+    shutil.copy(data / "torch_cnn.onnx", tmp_path / "cnn.onnx")
+    options = ("--device", "cpu", "--threads", "1", "--time-limit", "1s", "--no-cache", "--no-whole", "-q")
+    assert remat("profile", tmp_path / "cnn.onnx", *options).code == 0
+    assert remat("solve", tmp_path / "cnn.onnx", "--budget", "90%", "--time-limit", "5s", "-q").code == 0
+    ran = remat("verify", tmp_path / "cnn.plan.json", "--json", "--no-cap")
+    assert ran.code == 0, ran.err
+    assert ran.object["threads"] == 1
+    assert ran.object["strict"]["after"]["first"] == ran.object["predicted"]["strict"]
 
 
 def test_the_strict_peak_is_the_predicted_one(data: Path, tmp_path: Path, remat: Command) -> None:

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from profiles import device as devices
-from profiles import survey
+from profiles.bench import Bench
 from profiles.costs import load
 from profiles.signature import VIEWS
 from remat_cli.ingest import ingest
@@ -50,23 +50,21 @@ def test_a_second_run_touches_no_kernel_and_writes_the_same_bytes(remat, mlp, mo
     def touch(*_: object, **__: object) -> None:
         raise AssertionError("a kernel was touched")
 
-    monkeypatch.setattr("profiles.running.session", touch)
-    monkeypatch.setattr("profiles.measure.session", touch)
-    monkeypatch.setattr("profiles.whole.session", touch)
+    monkeypatch.setattr("profiles.bench.Bench._start", touch)
     assert remat("profile", "m.onnx", "--json", *QUICK).object["measured_now"] == 0
     assert mlp.with_name("m.costs.yaml").read_bytes() == before
 
 
 def test_a_kill_loses_nothing_measured(remat, mlp, monkeypatch):
-    measure, seen = survey.measure, []
+    measure, seen = Bench.measure, []
 
-    def killed(signature, device, seconds):
+    def killed(bench, signature, seconds):
         if len(seen) == 5:
             raise KeyboardInterrupt
         seen.append(signature.key)
-        return measure(signature, device, seconds)
+        return measure(bench, signature, seconds)
 
-    monkeypatch.setattr(survey, "measure", killed)
+    monkeypatch.setattr(Bench, "measure", killed)
     assert remat("profile", "m.onnx", *QUICK).code == 130
     assert not mlp.with_name("m.costs.yaml").exists()
     monkeypatch.undo()
@@ -139,6 +137,15 @@ def normalised():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
 
 
+def test_what_is_printed_says_what_was_run(remat, mlp):
+    estimated = remat("profile", "m.onnx", "--estimate", "cpu").out
+    assert "nothing was run" in estimated
+    assert "signatures" not in estimated
+    measured = remat("profile", "m.onnx", *QUICK).out
+    assert "the whole graph took" in measured
+    assert "+0.0%)" in measured or "-0.0%)" in measured
+
+
 def test_pinned_entries_stay(remat, mlp):
     remat("profile", "m.onnx", "--estimate", "cpu")
     path = mlp.with_name("m.costs.yaml")
@@ -166,7 +173,7 @@ def test_a_pinned_file_with_nonsense_is_refused_and_kept(remat, mlp):
 
 @pytest.mark.parametrize("device", ["v100", "a100", "h100", "h200", "cpu", "flops"])
 def test_estimates_need_no_kernel(remat, mlp, monkeypatch, device):
-    monkeypatch.setattr("profiles.running.session", None)
+    monkeypatch.setattr("profiles.bench.Bench._start", None)
     assert remat("profile", "m.onnx", "--estimate", device).code == 0
     costs = load(mlp.with_name("m.costs.yaml"))
     assert costs.total > 0
@@ -225,6 +232,7 @@ def test_batches_are_fitted(remat, mlp):
         (("m.onnx", "--estimate", "v900"), 2, "h100"),
         (("m.onnx", "--batch", "1,zero"), 2, "--batch 1,8,32"),
         (("m.onnx", "--batch", "1,8"), 2, "fixed"),
+        (("m.onnx", "--batch-dim", "n"), 2, "--batch"),
         (("m.onnx", "--dim", "n=4"), 2, "n"),
         (("none.onnx",), 3, "none.onnx"),
         (("m.onnx", "--estimate", "cpu", "-o", "no/such/m.yaml"), 3, "no/such"),

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profiles import device as devices
+from profiles.bench import Bench
 from profiles.feeds import ALIGNMENT, operands
 from profiles.measure import LEAST_RUNS, measure, spread_of, undisturbed
 from profiles.running import NO_KERNEL, CannotRun, bind, run, session, single
-from profiles.workspace import Bench
 from tests.profiles.making import constant, floats, signature, truth, whole
 
 IMAGE = floats(2, 3, 8, 8)
@@ -64,9 +64,16 @@ def test_operands_depend_on_the_seed_alone_and_stand_as_onnxruntimes_own():
 
 
 def test_an_op_is_timed(cpu):
-    timing = measure(signature("Relu", [IMAGE], [IMAGE]), cpu, seconds=0.01)
+    timing, _, _ = measure(signature("Relu", [IMAGE], [IMAGE]), cpu, seconds=0.01)
     assert timing.ns > 0
     assert timing.runs >= LEAST_RUNS
+
+
+def test_what_a_session_costs_by_itself_is_most_of_a_tiny_ops_time(cpu):
+    tiny = signature("Relu", [floats(4)], [floats(4)])
+    with Bench(cpu) as bench:
+        alone, session = bench.time(tiny, 0.02).ns, bench.session_ns()
+    assert 0.3 * alone < session < 1.5 * alone
 
 
 def test_workspace_is_what_the_kernel_allocates_besides_its_operands(cpu):
@@ -80,19 +87,25 @@ def test_workspace_is_what_the_kernel_allocates_besides_its_operands(cpu):
         "ConvTranspose", [floats(1, 32, 16, 16), floats(32, 16, 3, 3)], [floats(1, 16, 16, 16)], pads=[1, 1, 1, 1]
     )
     with Bench(cpu) as bench:
-        assert [bench.workspace(each) for each in (plain, made, large, made, plain)] == [0, 147456, 0, 147456, 0]
+        assert [bench.measure(each, 0.0).workspace for each in (plain, made, large, made, plain)] == [
+            0,
+            147456,
+            0,
+            147456,
+            0,
+        ]
 
 
 def test_a_process_that_dies_is_a_refusal_and_the_next_op_gets_another(cpu):
     plain = signature("Relu", [IMAGE], [IMAGE])
     with Bench(cpu) as bench:
-        bench.workspace(plain)
+        bench.measure(plain, 0.0)
         assert bench.process is not None
         bench.process.kill()
         bench.process.join()
         with pytest.raises(CannotRun, match="died"):
-            bench.workspace(plain)
-        assert bench.workspace(plain) == 0
+            bench.measure(plain, 0.0)
+        assert bench.measure(plain, 0.0).workspace == 0
 
 
 def test_a_missing_kernel_is_a_refusal(cpu):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from profiles.whole import DISPATCH_NS, Whole, calibrate
+from profiles.whole import TAX_NS, Whole, calibrate, untaxed
 
 TIMES = st.lists(
     st.tuples(st.sampled_from("ABC"), st.integers(1_000, 10**7), st.none() | st.integers(1_000, 10**7)), min_size=1
@@ -15,20 +15,37 @@ TIMES = st.lists(
 
 @given(TIMES, st.integers(10**5, 10**9), st.integers(0, 10**5))
 def test_costs_sum_to_the_whole(ops, ns, elsewhere):
-    assume(ns > 2 * DISPATCH_NS * len(ops))
+    assume(ns > 2 * TAX_NS * len(ops))
     alone = {str(place): float(time) for place, (_, time, _) in enumerate(ops)}
     kinds = {str(place): kind for place, (kind, _, _) in enumerate(ops)}
     inside = {str(place): time for place, (_, _, time) in enumerate(ops) if time is not None}
     assume(inside or elsewhere)
-    made = calibrate(Whole(ns, 0.0, 3, inside, elsewhere), alone, kinds)
+    made = calibrate(Whole((ns,) * 3, inside, elsewhere), alone, kinds, "cpu")
     costs = {name: made.apply(kinds[name], alone[name]) for name in alone}
     assert sum(costs.values()) == pytest.approx(ns, rel=1e-3, abs=len(ops))
     assert min(costs.values()) >= 0
 
 
+def test_what_the_trace_takes_is_no_work_and_a_launch_costs_little():
+    """A hundred tiny ops that the trace says take 3 us more than alone, and a product that fills the rest."""
+    alone = {f"tiny{place}": 300.0 for place in range(100)} | {"product": 1e6}
+    kinds = {name: "M" if name == "product" else "T" for name in alone}
+    inside = {name: int(ns) + 3000 for name, ns in alone.items()}
+    whole = Whole((1_110_000,) * 5, inside)
+    work = untaxed(whole, alone)
+    assert work["product"] == pytest.approx(1e6)
+    assert work["tiny0"] == pytest.approx(300)
+    made = calibrate(whole, alone, kinds, "cpu")
+    assert made.apply("T", 300) == pytest.approx(1100, rel=0.05)
+    assert made.launch == pytest.approx(1000, rel=0.05)
+    assert made.apply("M", 1e6) == pytest.approx(1e6, rel=0.01)
+
+
 def test_a_class_that_is_slower_inside_costs_more():
     alone = {"conv": 1e6, "add": 1e6}
-    made = calibrate(Whole(3_000_000, 0.0, 3, {"conv": 1_000_000, "add": 2_000_000}), alone, {"conv": "C", "add": "A"})
+    made = calibrate(
+        Whole((3_000_000,) * 3, {"conv": 1_000_000, "add": 2_000_000}), alone, {"conv": "C", "add": "A"}, "cpu"
+    )
     assert made.apply("A", 1e6) == pytest.approx(2e6, rel=0.02)
     assert made.apply("C", 1e6) == pytest.approx(1e6, rel=0.02)
     assert made.apply("unseen", 1e6) == pytest.approx(1.5e6, rel=0.02)

@@ -1,0 +1,173 @@
+"""A process of its own in which ops and graphs run: how long they take, and the memory that ops work in.
+
+Invariant: whatever a kernel does happens to that process alone, and its memory goes with it. Its arena splits every
+chunk it hands out: a session's own arena hands out chunks of up to twice what is asked for, and its peak cannot be
+told from that waste.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from profiles.device import Device, quiet
+from profiles.kernels import scratch
+from profiles.measure import Seen, Timing, measure, session_ns
+from profiles.running import CannotRun
+from profiles.signature import Signature, Tensor
+from profiles.whole import Whole, run_whole, time_whole
+
+ALIGNMENT = 256  # the arena hands out multiples of this
+UNSEEN = 2**63  # a peak that nobody watched: higher than any
+DIED = "the process that ran it died"
+
+
+class Bench:
+    """Runs ops one after another. `with` ends its process.
+
+    The arena's peak only ever grows, and an op whose own peak hides below it runs again in a fresh process: so ops are
+    best asked for in the order of `expected_peak`.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.process: BaseProcess | None = None
+        self.line: Connection | None = None
+        self.highest = 0
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def measure(self, signature: Signature, seconds: float) -> Timing:
+        """Its time, and the bytes held only while it runs. Raises CannotRun, also if it takes the process down."""
+        timing, before, peak = self._ask(measure, signature, self.device, seconds)
+        found = self._work(signature, before, peak)
+        if found is None:
+            self._stop()
+            _, before, peak = self._ask(measure, signature, self.device, 0.0)
+            found = self._work(signature, before, peak)
+        return replace(timing, workspace=found or 0)
+
+    def time(self, signature: Signature, seconds: float) -> Timing:
+        """Its time only. Raises CannotRun."""
+        self.highest = UNSEEN
+        seen: Seen = self._ask(measure, signature, self.device, seconds, False)
+        return seen[0]
+
+    def session_ns(self) -> int:
+        """What one run of a session costs before its first op."""
+        found: int = self._ask(session_ns, self.device)
+        return found
+
+    def whole(
+        self,
+        content: bytes,
+        names: list[str],
+        feeds: dict[str, Any],
+        folder: Path,
+        seconds: float,
+        earlier: tuple[int, ...] = (),
+    ) -> Whole:
+        """A whole graph, as `run_whole` times it. Raises CannotRun."""
+        found: Whole = self._ask(run_whole, content, names, feeds, self.device, folder, seconds, earlier)
+        return found
+
+    def whole_times(self, content: bytes, feeds: dict[str, Any], folder: Path, seconds: float) -> tuple[int, ...]:
+        """A whole graph, timed only. Raises CannotRun."""
+        found: tuple[int, ...] = self._ask(time_whole, content, feeds, self.device, folder, seconds)
+        return found
+
+    def _work(self, signature: Signature, before: int, peak: int) -> int | None:
+        """What an op works in, or None where an earlier op's peak may hide it. Less than a chunk is nothing."""
+        left = sum(_padded(tensor) for tensor in signature.made)
+        found = max(0, peak - before - left) // ALIGNMENT * ALIGNMENT
+        hidden = found and peak <= self.highest
+        self.highest = max(self.highest, peak)
+        return None if hidden else found
+
+    def _ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        line = self.line or self._start()
+        try:
+            line.send((function, arguments))
+            found = line.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError) as error:
+            self._stop()
+            raise CannotRun(DIED) from error
+        if isinstance(found, _Refused):
+            raise CannotRun(found.reason, found.memory)
+        return found
+
+    def _start(self) -> Connection:
+        context = multiprocessing.get_context("forkserver")  # onnxruntime is imported once, and each child starts fresh
+        context.set_forkserver_preload(["onnxruntime", "profiles.bench"])
+        self.line, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, self.device), daemon=True)
+        self.process.start()
+        theirs.close()
+        return self.line
+
+    def _stop(self) -> None:
+        if self.line and self.process:
+            self.line.close()
+            self.process.join(1.0)
+            if self.process.is_alive():
+                self.process.kill()
+                self.process.join()
+        self.line = self.process = None
+        self.highest = 0
+
+
+class _Refused:
+    """A CannotRun on its way through the pipe."""
+
+    def __init__(self, error: CannotRun) -> None:
+        self.reason = str(error)
+        self.memory = error.memory
+
+
+def expected_peak(signature: Signature) -> int:
+    """What the arena should hold while the op runs."""
+    return sum(_padded(tensor) for tensor in signature.made) + scratch(signature)
+
+
+def _padded(tensor: Tensor) -> int:
+    return -(-tensor.bytes // ALIGNMENT) * ALIGNMENT
+
+
+def _serve(line: Connection, device: Device) -> None:
+    """Do what is asked, until the other end closes: an interrupt is the other end's to handle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _split_chunks(device)
+    while True:
+        try:
+            function, arguments = line.recv()
+        except EOFError:
+            return
+        try:
+            found = function(*arguments)
+        except CannotRun as error:
+            found = _Refused(error)
+        try:
+            line.send(found)
+        except BrokenPipeError:
+            return
+
+
+def _split_chunks(device: Device) -> None:
+    import onnxruntime
+
+    quiet()
+    if device.kind == "cpu":
+        memory = onnxruntime.OrtMemoryInfo(
+            "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
+        )
+        onnxruntime.create_and_register_allocator(memory, onnxruntime.OrtArenaCfg({"max_dead_bytes_per_chunk": 1}))
