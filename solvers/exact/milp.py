@@ -2,12 +2,12 @@
 
 One anytime loop. Eviction walks give schedules at once; cuts in time give a bound and say what to hold across each
 boundary, which guides further walks; boundaries are added where the relaxation's answer does not fit, until schedule
-and bound meet. Beside SCIP, in this thread, annealing improves the best schedule. (P. Jain et al., "Checkmate: Breaking
-the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020, pose the question.)
+and bound meet. Beside SCIP, annealing and programs over windows improve the best schedule. (P. Jain et al.,
+"Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020, pose the question.)
 
 Invariant: the bound holds for every schedule that first computes the nodes in the order given, wherever and however
 often it recomputes, and the schedules returned are of that class. How much is searched between two looks at the bound
-is counted in moves and tree nodes, never in seconds, so that without a time-out the answer depends on the seed alone.
+is counted in moves, iterations and tree nodes, never in seconds: without a time-out the answer depends on the seed alone.
 """
 
 from __future__ import annotations
