@@ -7,7 +7,7 @@ and bound meet. Beside SCIP, annealing and programs over windows improve the bes
 
 Invariant: the bound holds for every schedule that first computes the nodes in the order given, wherever and however
 often it recomputes, and the schedules returned are of that class. How much is searched between two looks at the bound
-is counted in moves, iterations and tree nodes, never in seconds: without a time-out the answer depends on the seed alone.
+is counted in moves, iterations and tree nodes, never in seconds: without a time-out only the seed decides.
 """
 
 from __future__ import annotations
