@@ -19,6 +19,7 @@ from solvers.exact.evict import Hints
 _ADDED = 4  # boundaries in a round
 _TREE = 40  # nodes of SCIP's search tree at first, for a program of _COLUMNS columns
 _COLUMNS = 2000
+_SMALL = 100  # nodes, of a graph that can afford more boundaries at once
 _PACE = 0.01  # of what is open, that a search must have won to be searched on
 
 
@@ -73,7 +74,8 @@ def first_boundaries(memory: Ints, budget: int) -> list[int]:
     over = np.flatnonzero(memory > budget)
     if not len(over):
         return []
-    places = np.linspace(0, len(over) - 1, 6)[1:-1]
+    many = 6 if len(memory) <= _SMALL else 4
+    places = np.linspace(0, len(over) - 1, many + 2)[1:-1]
     return sorted({int(np.argmax(memory)), *(int(over[round(place)]) for place in places)})
 
 
