@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from time import sleep
 
 import pytest
 
+from solvers.exact.improve import Improver, Stand
 from solvers.exact.milp import solve
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem, Progress, Status
@@ -100,6 +103,24 @@ def test_the_same_seed_gives_the_same_order() -> None:
     results = [solve(problem, peak * 6 // 10, Limits(seconds=60, seed=3)) for _ in range(2)]
     assert results[0] == results[1]
     assert results[0].status is Status.OPTIMAL
+
+
+def test_nor_does_the_clock_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much is done beside SCIP by the time it answers: annealing and windows are as slow as can be at first."""
+    problem = load("unet")
+    peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
+    fast = solve(problem, peak // 2, Limits(seconds=100))
+    go = Improver.go
+    goes: list[Stand] = []
+
+    def slow(self: Improver, stand: Stand, stopped: Callable[[], bool] | None = None) -> Stand:
+        goes.append(go(self, stand, stopped))
+        sleep(0.2)
+        return goes[-1]
+
+    monkeypatch.setattr(Improver, "go", slow)
+    assert solve(problem, peak // 2, Limits(seconds=100)) == fast
+    assert max(stand.reach for stand in goes) > Stand(None).reach, "no window was tried"
 
 
 def test_a_known_plan_is_never_lost() -> None:
