@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from solvers.contract import Contraction, contract
 from solvers.plan import Plan, lower
 from solvers.problem import Limits, Problem, Progress, Result, Solver, Status
+from solvers.reductions.views import Contraction, contract
 from solvers.simulate import Outcome, simulate
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from remat_cli import errors
 from remat_cli.main import COMMANDS
-from remat_cli.runtime import PYTHON
+from remat_cli.runtime.session import PYTHON
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 LINES = re.findall(r"^\$ (remat .*)$", README, flags=re.M)

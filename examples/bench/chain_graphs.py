@@ -18,7 +18,7 @@ from time import monotonic, process_time
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from remat_cli.loading import load_subject
+from remat_cli.planning.loading import load_subject
 from solvers.problem import Limits
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule

@@ -28,7 +28,7 @@ from profiles import device as devices
 from profiles.costs import Costs, load
 from profiles.running import bind, run, session
 from remat_cli.ingest import ingest
-from remat_cli.signatures import feeds_of, ops_of
+from remat_cli.model.signatures import feeds_of, ops_of
 
 NETWORKS = {
     "resnet50": ["--batch", "8", "--image", "96"],

@@ -28,9 +28,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from transformer import deepen
 
-from remat_cli import problemfile
-from solvers.contract import contract
+from remat_cli.formats import problemfile
 from solvers.problem import Limits, Problem, Progress, Result, Status
+from solvers.reductions.views import contract
 from solvers.registry import METHODS
 from solvers.schedule import evaluate
 

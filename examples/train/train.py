@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from remat_cli.runtime import session
+from remat_cli.runtime.session import session
 
 Feeds = dict[str, Any]
 

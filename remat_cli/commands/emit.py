@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from remat_cli import options
+from remat_cli.commands import options
 
 
 @click.command()
@@ -26,6 +26,6 @@ def command(plan: Path, groups: str | None, strict_only: bool, output: Path | No
     One file keeps both promises: the plan exactly in the strict session, whose options are printed, and the plan's
     order and clones under onnxruntime's default options.
     """
-    from remat_cli import emitting
+    from remat_cli.actions import emitting
 
     emitting.run(plan, output, as_json, quiet, groups == "functions", strict_only)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from remat_cli import options
+from remat_cli.commands import options
 
 
 @click.command("grad")
@@ -71,7 +71,7 @@ def command(
     remat grad gpt2.onnx --batch 4 --dim sequence=256 --optimizer adamw
     remat grad unet.onnx --class-axis 1
     """
-    from remat_cli.files import check_apart, write_whole
+    from remat_cli.formats.files import check_apart, write_whole
     from remat_cli.gradient.optimizers import Hyper
     from remat_cli.gradient.prepare import Binding, load
     from remat_cli.gradient.training import Options, training_graph

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from remat_cli import options
+from remat_cli.commands import options
 
 if TYPE_CHECKING:
-    from remat_cli.subject import Subject
+    from remat_cli.planning.subject import Subject
 
 
 @click.command()
@@ -30,10 +30,10 @@ def command(
     quiet: bool,
 ) -> None:
     """Write the scheduling problem of MODEL.onnx: what each op costs, reads and writes, and the sizes of values."""
-    from remat_cli import problemfile
-    from remat_cli.files import check_apart
-    from remat_cli.loading import load_subject
-    from remat_cli.problem_of import Named
+    from remat_cli.formats import problemfile
+    from remat_cli.formats.files import check_apart
+    from remat_cli.model.problem_of import Named
+    from remat_cli.planning.loading import load_subject
 
     subject = load_subject(model, costs, dict(dims))
     path = output or subject.beside(".problem.json")
@@ -60,7 +60,7 @@ def _figures(subject: Subject) -> dict[str, Any]:
 
 
 def _line(path: Path, figures: dict[str, Any]) -> str:
-    from remat_cli.units import show_bytes, show_time
+    from remat_cli.saying.units import show_bytes, show_time
 
     return (
         f"{path}: {figures['nodes']} ops, {figures['values']} values; every op once takes "

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from remat_cli import options
+from remat_cli.commands import options
 
 
 def _parse_batches(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...] | None:
@@ -44,6 +44,6 @@ def command(model: Path, **given: Any) -> None:
     Each kind of op is timed alone, once, by ONNX Runtime, then the whole graph is run and the times are scaled to
     agree with it. What was measured is kept in the user's cache. Entries marked `pinned: true` are left as they are.
     """
-    from remat_cli import profiling
+    from remat_cli.actions import profiling
 
     profiling.run(model, profiling.Settings(**given))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from remat_cli import options
+from remat_cli.commands import options
 
 
 @click.command()
@@ -19,6 +19,6 @@ from remat_cli import options
 @options.as_json
 def command(plan: Path, statements: bool, plot: Path | None, fusion: str, as_json: bool) -> None:
     """Show what PLAN does and what it buys."""
-    from remat_cli import showing
+    from remat_cli.actions import showing
 
     showing.run(plan, statements, plot, as_json, fusion)

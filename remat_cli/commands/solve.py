@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from remat_cli import options
+from remat_cli.commands import options
 
 METHOD_OPTIONS = (
     "splits",
@@ -65,7 +65,7 @@ def command(model: Path | None, **given: Any) -> None:
 
     Without MODEL, takes the only *.costs.yaml in the working directory, which says whose costs they are.
     """
-    from remat_cli import solving
+    from remat_cli.actions import solving
 
     if given["list_methods"]:
         click.echo(solving.list_methods(given["as_json"]))

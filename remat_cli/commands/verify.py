@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from remat_cli import options
+from remat_cli.commands import options
 
 
 @click.command()
@@ -37,6 +37,6 @@ def command(
     Each model runs in a process of its own, in the strict session and under default options. Emits the rewritten model
     first if it is not there. Exit code 6 if a promise does not hold.
     """
-    from remat_cli import verifying
+    from remat_cli.actions import verifying
 
     verifying.run(plan, verifying.Settings(model, feeds, seed, cap, provider, timeout, output, as_json, quiet))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from remat_cli import options
+from remat_cli.commands import options
 
 SIZES = {
     "batch": "Examples in a step.",
@@ -79,7 +79,7 @@ def command(
 
     if name is None or listing:
         return _list_networks({key: network.about for key, network in ZOO.items()}, as_json)
-    from remat_cli.files import write_whole
+    from remat_cli.formats.files import write_whole
     from remat_cli.zoo.build import describe
 
     settings = {key: value for key, value in {**sizes, "upsample": upsample}.items() if value is not None}

@@ -13,13 +13,13 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.graph import Graph, Op
 from remat_cli.ingest.dims import bind, refuse_unused
 from remat_cli.ingest.expand import expand
 from remat_cli.ingest.load import load
 from remat_cli.ingest.names import captures, name_nodes, sort_nodes
 from remat_cli.ingest.phases import backward_ops
 from remat_cli.ingest.shapes import infer
+from remat_cli.model.graph import Graph, Op
 
 
 def ingest(path: Path, dims: Mapping[str, int] | None = None) -> Graph:

@@ -13,7 +13,7 @@ import onnx
 import onnx.inliner
 
 from remat_cli.errors import BadInput
-from remat_cli.semantics import EXPANDED, needs_training_build
+from remat_cli.model.semantics import EXPANDED, needs_training_build
 
 
 def expand(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
-from remat_cli.graph import Op, Value
+from remat_cli.model.graph import Op, Value
 
 FLOATS = {
     onnx.TensorProto.FLOAT,

@@ -16,11 +16,11 @@ import onnx
 from onnx import helper, numpy_helper
 
 from remat_cli.errors import BadInput
-from remat_cli.graph import Value
 from remat_cli.ingest.constants import SMALL, constant_tensor, fold
 from remat_cli.ingest.load import TYPES
 from remat_cli.ingest.names import captures, subgraphs
 from remat_cli.ingest.rules import ALIASES, BLOCKED, RULES, Call, Type
+from remat_cli.model.graph import Value
 
 Partial = tuple[int, tuple[int | None, ...]]  # a type with dimensions that are not known yet
 INFERENCE_ERRORS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError)

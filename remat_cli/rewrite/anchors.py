@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from remat_cli.graph import Graph
+from remat_cli.model.graph import Graph
 from remat_cli.rewrite.copies import Names, Step
 
 SLICED = {*range(onnx.TensorProto.FLOAT, onnx.TensorProto.UINT64 + 1), onnx.TensorProto.BFLOAT16}  # kernels exist

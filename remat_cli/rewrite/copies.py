@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from remat_cli.graph import Graph, Op
+from remat_cli.model.graph import Graph, Op
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.files import sha256
+from remat_cli.formats.files import sha256
 from remat_cli.ingest.load import tensors
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import onnx
 from onnx import helper
 
-from remat_cli import semantics
-from remat_cli.graph import Graph, Op
+from remat_cli.model import semantics
+from remat_cli.model.graph import Graph, Op
 from remat_cli.rewrite.copies import subgraphs
 from solvers.mincut.groups import fused
 from solvers.mincut.traffic import FUSIBLE, seam_of

@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from remat_cli.graph import Graph
+from remat_cli.model.graph import Graph
 from remat_cli.rewrite.copies import Names, Step, rename
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from remat_cli.graph import Graph, Op
-from remat_cli.planfile import Promise
+from remat_cli.formats.planfile import Promise
+from remat_cli.model.graph import Graph, Op
 from remat_cli.rewrite.copies import Step
 from remat_cli.rewrite.orders import default_order, edges, strict_order
-from solvers.arena import ALIGNMENT, fits, least_arena
+from solvers.placement.region import ALIGNMENT, fits, least_arena
 from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.simulate import simulate

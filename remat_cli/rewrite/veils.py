@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from remat_cli.graph import Graph
+from remat_cli.model.graph import Graph
 from remat_cli.rewrite.anchors import SLICED
 from remat_cli.rewrite.copies import Names, Step
 from remat_cli.rewrite.guards import reading

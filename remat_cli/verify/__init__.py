@@ -14,7 +14,7 @@ from typing import Any
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.graph import Graph
+from remat_cli.model.graph import Graph
 from remat_cli.rewrite.predict import IN_ARENA
 from remat_cli.verify.child import Reply
 from remat_cli.verify.compare import Difference, differences

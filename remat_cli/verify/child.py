@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from remat_cli.files import write_whole
-from remat_cli.runtime import PROVIDERS, cap_arena, quiet_runtime, strict_options
+from remat_cli.formats.files import write_whole
+from remat_cli.runtime.session import PROVIDERS, cap_arena, quiet_runtime, strict_options
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ import numpy as np
 from onnx import helper
 
 from remat_cli.errors import BadInput
-from remat_cli.graph import Graph
+from remat_cli.model.graph import Graph
 
 
 def seeded(graph: Graph, seed: int) -> dict[str, Any]:
-    from remat_cli.signatures import feeds_of, ops_of
+    from remat_cli.model.signatures import feeds_of, ops_of
 
     return feeds_of(graph, ops_of(graph), seed)
 

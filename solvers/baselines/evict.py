@@ -8,7 +8,7 @@ and staleness, which looks back, is the distance to the next use, which looks ah
 from __future__ import annotations
 
 from solvers.baselines.sweep import Sweep
-from solvers.exact.evict import TASTES, Evictor
+from solvers.orders.evict import TASTES, Evictor
 from solvers.problem import Limits, Problem, Result
 
 FEWEST, NODES_WALKED = 9, 40_000  # settings tried at least, and as keep a sweep within a second or so

@@ -17,10 +17,10 @@ from itertools import product
 
 import numpy as np
 
-from solvers.baselines.keep_more import keep_more
 from solvers.baselines.relaxation import Relaxed, Whole, relax_improved, relax_paper
 from solvers.baselines.sweep import Sweep
-from solvers.exact.evict import TASTES, Evictor
+from solvers.orders.evict import TASTES, Evictor
+from solvers.orders.keep_more import keep_more
 from solvers.problem import Limits, Problem, Result, Status
 
 ALLOWANCES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)

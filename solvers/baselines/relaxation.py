@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from solvers.baselines.from_checkpoints import cheapest_order, nothing_kept
 from solvers.baselines.paper_program import PaperProgram, too_large
-from solvers.exact.arrays import arrays_of
 from solvers.exact.cuts import Cuts, build, expand
-from solvers.exact.evict import Hints
-from solvers.exact.measure import memory_of
+from solvers.orders.arrays import arrays_of
+from solvers.orders.evict import Hints
+from solvers.orders.measure import memory_of
 from solvers.problem import Limits, Node, Problem, Status
 from solvers.scip import Answer, Program, Settings, solve
 

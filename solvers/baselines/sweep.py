@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from solvers.exact.arrays import Arrays, Ints, arrays_of
-from solvers.exact.measure import ILLEGAL, measure, trim
+from solvers.orders.arrays import Arrays, Ints, arrays_of
+from solvers.orders.measure import ILLEGAL, measure, trim
 from solvers.problem import Limits, Problem, Progress, Result, Status
 
 

@@ -22,10 +22,10 @@ from solvers.chains.slots import Slots, counted
 from solvers.chains.stage import Runner
 from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, most_slots, search, segments
 from solvers.chains.ways import all_ways
-from solvers.exact.arrays import Arrays, arrays_of
-from solvers.exact.bounds import peak_bound
-from solvers.exact.measure import measure
-from solvers.polish import polish
+from solvers.orders.arrays import Arrays, arrays_of
+from solvers.orders.bounds import peak_bound
+from solvers.orders.measure import measure
+from solvers.orders.polish import polish
 from solvers.problem import Limits, Problem, Progress, Result, Status
 
 Pair = tuple[Found | None, Found | None]  # the cheapest that fits, and that of least peak

@@ -19,8 +19,8 @@ from solvers.chains.order import to_order
 from solvers.chains.program import Floats, Ints, Segments, Ways
 from solvers.chains.slots import Slots, slots
 from solvers.chains.stage import Runner, Way
-from solvers.exact.arrays import Arrays
-from solvers.exact.measure import ILLEGAL, measure, trim
+from solvers.orders.arrays import Arrays
+from solvers.orders.measure import ILLEGAL, measure, trim
 
 BEYOND = 1.25  # how far past the budget a table goes
 _TABLE = 10_000_000  # entries, at most

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.exact.arrays import Ints
-from solvers.exact.compiled import entry, inner
 from solvers.exact.tables import (
     ACROSS,
     BUDGET,
@@ -45,6 +43,8 @@ from solvers.exact.tables import (
     blank,
     keys_of,
 )
+from solvers.orders.arrays import Ints
+from solvers.orders.compiled import entry, inner
 
 _LOG = 64  # changes in one move, at most
 _END = 1 << 60

@@ -16,11 +16,11 @@ import numpy as np
 from solvers import scip
 from solvers.exact import window
 from solvers.exact.anneal import anneal, start
-from solvers.exact.arrays import Ints
-from solvers.exact.evict import TASTES, Evictor, Hints, Taste
 from solvers.exact.incumbent import Incumbent
-from solvers.exact.measure import memory_of
 from solvers.exact.tables import EXCESS, KEYS, MEMORY, TOTAL, order_of, pack
+from solvers.orders.arrays import Ints
+from solvers.orders.evict import TASTES, Evictor, Hints, Taste
+from solvers.orders.measure import memory_of
 from solvers.problem import Limits, Problem
 
 _MOVES = 10_000_000  # of annealing in one go, times nodes

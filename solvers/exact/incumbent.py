@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from solvers.exact.arrays import Arrays, Ints
-from solvers.exact.measure import ILLEGAL, measure, trim
+from solvers.orders.arrays import Arrays, Ints
+from solvers.orders.measure import ILLEGAL, measure, trim
 
 NO_PLAN = 1 << 62
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import astuple, replace
 from time import monotonic
 
-from solvers.exact.arrays import arrays_of
-from solvers.exact.bounds import peak_bound, prove
 from solvers.exact.incumbent import Incumbent
 from solvers.exact.lowest import search
 from solvers.exact.milp import solve
+from solvers.orders.arrays import arrays_of
+from solvers.orders.bounds import peak_bound, prove
 from solvers.problem import Limits, Problem, Result, Status
 
 

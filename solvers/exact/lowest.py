@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from time import monotonic
 
-from solvers.exact.arrays import arrays_of
-from solvers.exact.bounds import peak_bound
-from solvers.exact.evict import TASTES, Evictor
 from solvers.exact.incumbent import Incumbent
+from solvers.orders.arrays import arrays_of
+from solvers.orders.bounds import peak_bound
+from solvers.orders.evict import TASTES, Evictor
 from solvers.problem import Limits, Problem, Progress
 
 _AIMS = 6  # budgets aimed at, between the bound and the best peak

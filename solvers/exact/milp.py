@@ -20,14 +20,14 @@ from time import monotonic
 import numpy as np
 
 from solvers import scip
-from solvers.exact.arrays import arrays_of
-from solvers.exact.bounds import cost_bound, peak_bound, prove
 from solvers.exact.cuts import Cuts, build, expand, project, small_values
 from solvers.exact.improve import WORK, Improver
 from solvers.exact.incumbent import Incumbent
 from solvers.exact.lowest import search
-from solvers.exact.measure import memory_of
 from solvers.exact.relaxation import Relaxation, disputed, first_boundaries, hints_of, over_again, over_budget
+from solvers.orders.arrays import arrays_of
+from solvers.orders.bounds import cost_bound, peak_bound, prove
+from solvers.orders.measure import memory_of
 from solvers.problem import Limits, Node, Problem, Progress, Result, Status
 
 _CLASS = "the bound covers every schedule that first computes the ops in the order given"

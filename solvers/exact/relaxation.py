@@ -12,9 +12,9 @@ from math import isfinite
 import numpy as np
 
 from solvers import scip
-from solvers.exact.arrays import Ints
 from solvers.exact.cuts import Cuts, kept, project
-from solvers.exact.evict import Hints
+from solvers.orders.arrays import Ints
+from solvers.orders.evict import Hints
 
 _ADDED = 4  # boundaries in a round
 _TREE = 40  # nodes of SCIP's search tree at first, for a program of _COLUMNS columns

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solvers.exact.arrays import Arrays, Ints
+from solvers.orders.arrays import Arrays, Ints
 
 NODES, VALUES, RESIDENT, STAY = range(4)
 COST, WORKSPACE, ONCE, READS_AT, READS, SAVED, WRITES_AT, WRITES, SIZE, WRITER, USERS_AT, USERS, OPTIONAL = range(4, 17)

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from solvers.exact.arrays import Arrays
-from solvers.exact.measure import memory_of
 from solvers.mincut.cut import cut
 from solvers.mincut.joint import AGGRESSIVE, DEFAULT, Options
 from solvers.mincut.tradeoff import Tradeoff
 from solvers.mincut.training import joint_of
+from solvers.orders.arrays import Arrays
+from solvers.orders.measure import memory_of
 from solvers.problem import Problem
 
 Saved = frozenset[int]

@@ -7,11 +7,11 @@ over it, and nothing that may run only once runs again.
 
 from __future__ import annotations
 
-from solvers.exact.arrays import arrays_of
 from solvers.mincut.cuts import cuts, paper_cut
 from solvers.mincut.rebuild import FOREVER, Rebuilding
 from solvers.mincut.search import Search
 from solvers.mincut.traffic import traffic_of
+from solvers.orders.arrays import arrays_of
 from solvers.problem import Limits, Problem, Result, Status
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from solvers.exact.arrays import Arrays, Ints
-from solvers.exact.measure import measure, trim
 from solvers.mincut.between import between_groups
 from solvers.mincut.cuts import Saved
 from solvers.mincut.rebuild import FOREVER, Rebuilding
-from solvers.polish import polish
+from solvers.orders.arrays import Arrays, Ints
+from solvers.orders.measure import measure, trim
+from solvers.orders.polish import polish
 from solvers.problem import Limits, Problem, Progress
 
 REACHES = (FOREVER, 16, 4, 1)  # how many ops ahead a rebuilt value may wait for its next reader

@@ -12,7 +12,7 @@ import pytest
 from onnx import numpy_helper
 
 from profiles import roofline
-from remat_cli.runtime import session
+from remat_cli.runtime.session import session
 from tests.cli.running import Command
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from remat_cli.problemfile import read
+from remat_cli.formats.problemfile import read
 from tests.cli.running import Command
 from tests.remat_cli.ingest.models import model, node, save, value
 

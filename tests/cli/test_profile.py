@@ -13,7 +13,7 @@ from profiles.bench import Bench
 from profiles.costs import load
 from profiles.signature import VIEWS
 from remat_cli.ingest import ingest
-from remat_cli.loading import load_subject
+from remat_cli.planning.loading import load_subject
 from remat_cli.rewrite import rewrite
 from solvers.plan import lower
 

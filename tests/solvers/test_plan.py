@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from solvers.contract import contract
 from solvers.plan import Allocate, Compute, Deallocate, IllegalOrder, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem, faults
+from solvers.reductions.views import contract
 from solvers.schedule import evaluate
 from solvers.simulate import IllegalPlan, simulate
 from tests.solvers.viewed_problems import random_order, random_problem

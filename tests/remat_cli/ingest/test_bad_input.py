@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from remat_cli.errors import RematError
 from remat_cli.ingest import ingest
-from remat_cli.problem_of import problem_of
+from remat_cli.model.problem_of import problem_of
 from solvers.problem import faults
 from tests.remat_cli.ingest.models import model, node, save, value
 

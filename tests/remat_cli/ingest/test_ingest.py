@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.ingest import graph_of, ingest
 from remat_cli.ingest.dims import refuse_unused
-from remat_cli.problem_of import problem_of
+from remat_cli.model.problem_of import problem_of
 from solvers.problem import faults
 from solvers.schedule import baseline
 from tests.remat_cli.ingest.models import model, node, save, value

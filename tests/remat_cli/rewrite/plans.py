@@ -7,9 +7,9 @@ import random
 import onnx
 from onnx import TensorProto, helper
 
-from remat_cli.graph import Graph
 from remat_cli.ingest import graph_of
-from remat_cli.problem_of import problem_of, rewritten
+from remat_cli.model.graph import Graph
+from remat_cli.model.problem_of import problem_of, rewritten
 from solvers.problem import Problem
 from tests.remat_cli.test_problem_of import HERE
 

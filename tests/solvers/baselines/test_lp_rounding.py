@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remat_cli import problemfile
+from remat_cli.formats import problemfile
 from solvers.baselines import lp_rounding
-from solvers.baselines.keep_more import keep_more
 from solvers.baselines.relaxation import relax_improved, relax_paper
-from solvers.exact.arrays import arrays_of
+from solvers.orders.arrays import arrays_of
+from solvers.orders.keep_more import keep_more
 from solvers.problem import Limits, Problem, Status
 from solvers.schedule import baseline, evaluate, schedule
 from tests.contract.graphs import GRAPHS, chain

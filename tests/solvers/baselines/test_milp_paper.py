@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from remat_cli import problemfile
+from remat_cli.formats import problemfile
 from solvers.baselines.milp_paper import solve
 from solvers.baselines.paper_program import PaperProgram
 from solvers.baselines.paper_start import start_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from solvers.exact.bounds import peak_bound, prove
 from solvers.exact.least_peak import minimize_peak
+from solvers.orders.bounds import peak_bound, prove
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem, Status
 from solvers.simulate import simulate

@@ -8,10 +8,10 @@ from random import Random
 import numpy as np
 
 from solvers import scip
-from solvers.exact.arrays import arrays_of
 from solvers.exact.incumbent import in_order
-from solvers.exact.measure import ILLEGAL, measure, memory_of
 from solvers.exact.window import Window, build, neighbours
+from solvers.orders.arrays import arrays_of
+from solvers.orders.measure import ILLEGAL, measure, memory_of
 from solvers.plan import lower
 from solvers.problem import Node, Problem
 from solvers.simulate import simulate

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from remat_cli.problemfile import read
+from remat_cli.formats.problemfile import read
 from solvers.mincut.min_cut import solve
 from solvers.mincut.rebuild import FOREVER, Rebuilding
 from solvers.mincut.traffic import traffic_of

@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import pytest
 
-from solvers.contract import contract
 from solvers.mincut.between import between_groups
 from solvers.mincut.cuts import paper_cut
 from solvers.mincut.rebuild import Rebuilding
 from solvers.mincut.traffic import Traffic, runs_of, traffic_of
 from solvers.plan import lower
 from solvers.problem import RESIDENT, Kind, Node, Problem
+from solvers.reductions.views import contract
 from solvers.simulate import simulate
 from tests.solvers.mincut.training_graphs import random_training
 

@@ -1,0 +1,146 @@
+"""The whole graph run for its time, with operands that suit it, and held against what was predicted.
+
+Invariant: nothing is run whose predicted peak does not fit in the free memory of this machine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from profiles.bench import Bench
+from profiles.costs import Costs, OpCost
+from profiles.device import Device, free_memory
+from profiles.running import CannotRun
+from profiles.survey import Ops
+from profiles.whole import SHARE, WHOLE_SECONDS, Whole, untaxed
+from remat_cli.errors import BadInput, Usage
+from remat_cli.model.graph import Graph
+from remat_cli.model.problem_of import problem_of
+from remat_cli.model.signatures import feeds_of
+from remat_cli.saying.report import table
+from remat_cli.saying.units import show_bytes, show_time
+from solvers.schedule import baseline
+
+WORST = 10  # ops that --compare names
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Predicted and measured ns: of the whole, by class, and of the ops that are most off."""
+
+    predicted: int
+    measured: int
+    classes: tuple[tuple[str, int, int], ...]
+    worst: tuple[tuple[str, int, int], ...]
+    median: int = 0  # of the runs: `measured` is what one takes undisturbed
+
+    def as_object(self) -> dict[str, Any]:
+        return {
+            "predicted": self.predicted,
+            "measured": self.measured,
+            "median": self.median,
+            "difference": round(self.predicted / max(1, self.measured) - 1, 4),
+            "classes": {name: list(pair) for name, *pair in self.classes},
+            "worst": {name: list(pair) for name, *pair in self.worst},
+        }
+
+    def as_text(self) -> str:
+        head = ("", "predicted", "measured", "off by")
+        total = _row("the whole graph", self.predicted, self.measured)
+        usual = _row("  as a median", self.predicted, self.median)
+        classes = [_row(*row) for row in self.classes]
+        worst = [_row(*row) for row in self.worst]
+        return table([head, total, usual, *classes, ("most off:", "", "", ""), *worst])
+
+
+def _row(name: str, predicted: int, measured: int) -> tuple[str, str, str, str]:
+    off = f"{predicted / measured - 1:+.1%}" if measured else "-"
+    return name, show_time(predicted), show_time(measured), off
+
+
+def time(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float) -> tuple[int, ...]:
+    """Times of the whole graph, in ns. Raises CannotRun, also where it would not fit."""
+    _check_room(graph, costs, device)
+    content, feeds, folder = _subject(graph, ops)
+    with Bench(device) as bench:
+        return bench.whole_times(content, feeds, folder, SHARE * min(seconds, WHOLE_SECONDS))
+
+
+def run(
+    graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float, earlier: tuple[int, ...]
+) -> Whole:
+    """Time and trace the whole graph. Raises CannotRun, also where it would not fit. `earlier`: times found before."""
+    _check_room(graph, costs, device)
+    content, feeds, folder = _subject(graph, ops)
+    names = [op.name for op in graph.ops]
+    with Bench(device) as bench:
+        return bench.whole(content, names, feeds, folder, min(seconds, WHOLE_SECONDS), earlier)
+
+
+def _subject(graph: Graph, ops: Ops) -> tuple[bytes, dict[str, Any], Path]:
+    """The model, what to feed it, and where its weights lie."""
+    return graph.model.SerializeToString(), feeds_of(graph, ops), graph.path.parent.resolve()
+
+
+def _check_room(graph: Graph, costs: Mapping[str, OpCost], device: Device) -> None:
+    named = problem_of(graph, {name: (cost.ns, cost.workspace) for name, cost in costs.items()}, device.kind)
+    _, outcome = baseline(named.problem)
+    free = free_memory(device)
+    if outcome.peak > free:
+        words = f"it needs {show_bytes(outcome.peak)} and {show_bytes(free)} are free"
+        raise CannotRun(words, memory=True)
+
+
+def compare(graph: Graph, ops: Ops, costs: Costs, device: Device, seconds: float) -> Difference:
+    """Run the whole graph now and hold it against the costs. Time between kernels is shared out among them."""
+    try:
+        earlier = time(graph, ops, costs.ops, device, seconds)
+        whole = run(graph, ops, costs.ops, device, seconds, earlier)
+    except CannotRun as refused:
+        raise BadInput(
+            f"{graph.path}: the whole graph cannot be run, so there is nothing to compare: {refused}"
+        ) from refused
+    inside = untaxed(whole, {name: float(costs.ops[name].ns) for name in ops.timed()})
+    stretch = whole.ns / max(1.0, sum(inside.values()))
+    rows = [(name, costs.ops[name].ns, round(took * stretch)) for name, took in inside.items()]
+    worst = sorted(rows, key=lambda row: (-abs(row[1] - row[2]), row[0]))[:WORST]
+    return Difference(costs.total, whole.ns, tuple(_by_class(rows, ops)), tuple(worst), whole.median)
+
+
+def _by_class(rows: Iterable[tuple[str, int, int]], ops: Ops) -> list[tuple[str, int, int]]:
+    predicted: Counter[str] = Counter()
+    measured: Counter[str] = Counter()
+    for name, ns, took in rows:
+        predicted[ops.signatures[name].op_type] += ns
+        measured[ops.signatures[name].op_type] += took
+    return [(kind, predicted[kind], took) for kind, took in measured.most_common()]
+
+
+def batch_dim(model: Path, named: str | None, bound: Mapping[str, int]) -> str:
+    """The symbolic dimension that stands for the batch."""
+    try:
+        proto = onnx.load(model, load_external_data=False)
+    except (OSError, DecodeError) as error:
+        raise BadInput(f"{model} cannot be read as an ONNX model: {error}") from error
+    found: set[str] = {
+        dim.dim_param for value in proto.graph.input for dim in value.type.tensor_type.shape.dim if dim.dim_param
+    }
+    free = sorted(found - set(bound))
+    if named is not None:
+        if named not in free:
+            raise Usage(f"{model}: there is no free dimension '{named}'; there are: {', '.join(free) or 'none'}")
+        return named
+    if len(free) == 1:
+        return free[0]
+    if "batch" in free:
+        return "batch"
+    if not free:
+        raise Usage(f"{model}: its batch size is fixed in the file, so --batch cannot change it")
+    raise Usage(f"{model}: say which dimension is the batch with --batch-dim: {', '.join(free)}")

@@ -1,0 +1,66 @@
+"""The options that several commands share, written once so that they read the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from remat_cli.saying.units import Budget, parse_budget, parse_seconds, parse_share
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class _Parsed(click.ParamType[Any]):
+    """A parameter read by a function that raises ValueError with what it expects."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self.parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _parse_dim(text: str) -> tuple[str, int]:
+    name, _, size = text.partition("=")
+    if not name or not size.isdigit() or int(size) < 1:
+        raise ValueError(f"'{text}' does not bind a dimension: write --dim batch=32")
+    return name, int(size)
+
+
+def _parse_shape(text: str) -> tuple[str, list[int]]:
+    name, _, sizes = text.rpartition("=")
+    parts = sizes.split(",")
+    if not name or not all(part.strip().isdigit() and int(part) > 0 for part in parts):
+        raise ValueError(f"'{text}' gives no shape: write --shape input=1,3,224,224")
+    return name, [int(part) for part in parts]
+
+
+SIZE = _Parsed("size", parse_budget)
+TIME = _Parsed("time", parse_seconds)
+SHARE = _Parsed("share", parse_share)
+DIM = _Parsed("name=size", _parse_dim)
+SHAPE = _Parsed("name=sizes", _parse_shape)
+FUSION = click.Choice(["ideal", "runtime"])  # all neighbours that can be fused, or what onnxruntime fuses
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+output = click.option("-o", "--output", type=FILE, help="Where to write; by default beside the input.")
+as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, and nothing else there.")
+quiet = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+verbose = click.option(
+    "-v", "--verbose", count=True, help="Print each step of the search on stderr; -vv: SCIP's own log too."
+)
+seed = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+dims = click.option("--dim", "dims", type=DIM, multiple=True, help="Bind a symbolic dimension: --dim batch=32.")
+time_limit = click.option("--time-limit", type=TIME, default="60s", show_default=True, help="90s, 5m, 1h.")
+gap = click.option("--gap", type=SHARE, default="0.1%", show_default=True, help="Stop when this close to the bound.")
+threads = click.option("--threads", type=click.IntRange(1), default=2, show_default=True)
+budget = click.option("--budget", type=SIZE, help="16GB, 16GiB, bytes, or 75% of the peak without recomputation.")

@@ -1,0 +1,1 @@
+"""The files that remat reads and writes."""

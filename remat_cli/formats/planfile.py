@@ -1,0 +1,190 @@
+"""`*.plan.json`: a schedule, what it was asked for and what it promises, in the names of its model.
+
+Invariant: equal plans give equal bytes; what is read back is complete and of the right types; paths inside the file
+are relative to its folder, so that a folder can be moved as a whole. Loads without the solver that made it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, get_args, get_type_hints
+
+from remat_cli.errors import BadInput
+from remat_cli.formats.files import sha256, write_whole
+from remat_cli.formats.program import fault, numbered
+from solvers.plan import Plan
+from solvers.problem import Problem
+from solvers.simulate import IllegalPlan, Outcome, simulate
+
+FORMAT = "remat-plan/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that the plan depends on; `path` is as the reader can open it."""
+
+    path: Path
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The limits of the search that found the plan."""
+
+    seconds: float
+    gap: float
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """The predicted peak in each session type; None where it was not worked out (no ONNX model, say).
+
+    `arena`: a budget under which the strict session runs even if its arena is capped there, a hard cap: more than the
+    peak, since free memory in pieces is not as good as in one. `time`: the plan's cost, and that of the small kernels
+    that the rewritten model has besides.
+    """
+
+    strict: int | None
+    default: int | None = None
+    arena: int | None = None
+    time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFile:
+    """Bytes and nanoseconds throughout. `model` is the ONNX file or the problem file that was scheduled."""
+
+    model: Source
+    costs: Source | None
+    dims: dict[str, int]
+    budget: int
+    method: str
+    seed: int
+    limits: Searched
+    status: str
+    bound: float | None
+    peak: int
+    cost: int
+    baseline_peak: int
+    baseline_cost: int
+    resident: int
+    promises: Promise
+    program: tuple[dict[str, Any], ...] = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+def describe(path: Path) -> Source:
+    """A file by path and content, as a plan records it."""
+    return Source(path, sha256(path))
+
+
+def dump(plan: PlanFile, folder: Path) -> str:
+    """The file's content, one statement a line; `folder` is where it will stand."""
+    head = {"format": FORMAT, **{f.name: getattr(plan, f.name) for f in fields(plan) if f.name != "program"}}
+    for name in ("model", "costs"):
+        source = head[name]
+        head[name] = source and {"path": _relative(source.path, folder), "sha256": source.sha256}
+    head["limits"], head["promises"] = asdict(plan.limits), asdict(plan.promises)
+    lines = [f" {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items()]
+    statements = ",\n".join("  " + json.dumps(entry, ensure_ascii=False) for entry in plan.program)
+    return "{\n" + ",\n".join(lines) + ',\n "program": [\n' + statements + "\n ]\n}\n"
+
+
+def write(plan: PlanFile, path: Path) -> None:
+    write_whole(path, dump(plan, path.parent))
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+
+
+def read(path: Path) -> PlanFile:
+    """Load a plan and check its form; whether it is legal is for `replay` to say."""
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise BadInput(f"cannot read the plan {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not a plan: it is not even text; plans are what 'remat solve' writes") from error
+    except ValueError as error:
+        raise BadInput(f"{path} is not a plan, or truncated: {error}; plans are what 'remat solve' writes") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise BadInput(f"{path} is not a plan of format {FORMAT}; make one with 'remat solve'")
+    return _plan(data, path)
+
+
+def _plan(data: dict[str, Any], path: Path) -> PlanFile:
+    hints = get_type_hints(PlanFile)
+    given = {name: _field(data, name, hint, path) for name, hint in hints.items() if name not in _SPECIAL}
+    for place, entry in enumerate(_list(data, "program", path)):
+        if wrong := fault(entry):
+            raise BadInput(f"{path}: program[{place}]: {wrong}")
+    for name, size in given["dims"].items():
+        if not isinstance(size, int) or size < 1:
+            raise BadInput(f"{path}: dims['{name}'] is not a positive number")
+    return PlanFile(
+        **given,
+        model=_source(data.get("model"), "model", path),
+        costs=None if data.get("costs") is None else _source(data["costs"], "costs", path),
+        limits=_record(Searched, data, "limits", path),
+        promises=_record(Promise, data, "promises", path),
+        program=tuple(data["program"]),
+        notes=tuple(str(note) for note in _list(data, "notes", path)),
+    )
+
+
+_SPECIAL = frozenset({"model", "costs", "limits", "promises", "program", "notes"})
+
+
+def _field(data: dict[str, Any], name: str, hint: Any, path: Path) -> Any:
+    """One field of a record, held to its declared type; a whole number will do for a float."""
+    allowed = get_args(hint) if isinstance(hint, UnionType) else (getattr(hint, "__origin__", hint),)
+    value = data.get(name)
+    if float in allowed:
+        allowed = (*allowed, int)
+    if (value is None and NoneType not in allowed) or isinstance(value, bool) or not isinstance(value, allowed):
+        raise BadInput(f"{path}: '{name}' is {'missing' if value is None else 'of the wrong type'}")
+    return value
+
+
+def _record(kind: type, data: dict[str, Any], name: str, path: Path) -> Any:
+    inner = _field(data, name, dict, path)
+    return kind(**{key: _field(inner, key, hint, path) for key, hint in get_type_hints(kind).items()})
+
+
+def _source(entry: object, name: str, path: Path) -> Source:
+    match entry:
+        case {"path": str(where), "sha256": str(digest)}:
+            return Source(path.parent / where, digest)
+    raise BadInput(f"{path}: '{name}' does not give a path and a sha256")
+
+
+def _list(data: dict[str, Any], name: str, path: Path) -> list[Any]:
+    found = data.get(name)
+    if not isinstance(found, list):
+        raise BadInput(f"{path}: '{name}' is not a list")
+    return found
+
+
+def check_source(source: Source, kind: str) -> None:
+    """Refuse a file that is gone or no longer what was scheduled."""
+    try:
+        now = sha256(source.path)
+    except OSError as error:
+        raise BadInput(f"cannot read the plan's {kind} {source.path}: {error.strerror}") from error
+    if now != source.sha256:
+        raise BadInput(f"the {kind} {source.path} has changed since the plan was made; run 'remat solve' again")
+
+
+def replay(plan: PlanFile, problem: Problem, nodes: tuple[str, ...], values: tuple[str, ...]) -> tuple[Plan, Outcome]:
+    """The plan in the problem's numbers, and what it costs and needs by `simulate`'s word."""
+    numbers = numbered(plan.program, nodes, values)
+    try:
+        return numbers, simulate(problem, numbers)
+    except IllegalPlan as error:
+        raise BadInput(f"the plan of {plan.model.path} cannot be run: {error}") from error

@@ -1,0 +1,259 @@
+"""What a runtime does with each op: which outputs share memory, which can be left out, which must run only once.
+
+Invariant: data only; every line is measured in ONNX Runtime's strict session or read from its kernel registrations
+(docs/onnxruntime.md says which). Where nothing is known the answer is the safe one: no sharing, and an op of an unknown
+domain runs once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import onnx
+
+from remat_cli.model.graph import Op
+from solvers.problem import Kind
+
+STANDARD = ""
+MICROSOFT = "com.microsoft"
+
+Places = tuple[tuple[int, int], ...]  # (output, input)
+
+# The output is the input under another shape: no kernel touches the data.
+VIEWS: dict[str, Places] = dict.fromkeys(("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"), ((0, 0),))
+
+# In training mode the running statistics are written over those that were given, even over a graph input's.
+TRAINING_BATCH_NORM: Places = ((1, 3), (2, 4))
+
+# The output may take the place of the input, if that is its last use and both are of one shape and element size.
+ACTIVATIONS = ("Elu", "HardSigmoid", "LeakyRelu", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Tanh")
+OVERWRITES: dict[str, dict[str, Places]] = {
+    "cpu": {
+        **dict.fromkeys((*ACTIVATIONS, "ThresholdedRelu"), ((0, 0),)),
+        **dict.fromkeys(("BitCast", "Cast", "Celu", "Clip", "LogSoftmax", "Shrink", "Softmax"), ((0, 0),)),
+        **dict.fromkeys(("ScatterElements", "TensorScatter", "Trilu"), ((0, 0),)),
+        **dict.fromkeys(("Conv", "FusedConv"), ((0, 3),)),  # the summand that a fused Conv adds
+    },
+    "cuda": dict.fromkeys((*ACTIVATIONS, "ThresholdedRelu", "ScatterND", "Trilu"), ((0, 0),)),
+}
+
+# Standard functions without a kernel in ONNX Runtime, which replaces them by their bodies before it decides on an
+# order: the body's nodes come last in line, and the order of the file is lost.
+EXPANDED = {
+    "CastLike",
+    "CenterCropPad",
+    "GroupNormalization",
+    "HardSwish",
+    "Mish",
+    "NegativeLogLikelihoodLoss",
+    "SoftmaxCrossEntropyLoss",
+    "Swish",
+}
+
+# Each kernel has its own generator, which goes on from run to run: with a `seed`, copies of an op draw the same numbers
+# in every run; without one, never.
+RANDOM = {
+    "Bernoulli",
+    "BiasDropout",
+    "BitmaskBiasDropout",
+    "BitmaskDropout",
+    "Dropout",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+}
+
+# Ops that change something beyond their outputs: buffers they are given, or the world.
+EFFECTS = {
+    "AdamOptimizer",
+    "AdamWOptimizer",
+    "InPlaceAccumulator",
+    "InPlaceAccumulatorV2",
+    "LambOptimizer",
+    "NcclAllGather",
+    "NcclAllReduce",
+    "NcclReduceScatter",
+    "PythonOp",
+    "PythonOpGrad",
+    "RecordEvent",
+    "Recv",
+    "Send",
+    "SGDOptimizer",
+    "SGDOptimizerV2",
+    "WaitEvent",
+    "YieldOp",
+    "ZeroGradient",
+}
+
+PURE_DOMAINS = {STANDARD, MICROSOFT, "ai.onnx.ml", "ai.onnx.preview", "com.microsoft.nchwc", "org.pytorch.aten"}
+
+TRAINING_BUILD = EFFECTS | {
+    "BatchNormInternal",
+    "BitmaskDropout",
+    "BroadcastGradientArgs",
+    "ConcatTraining",
+    "MixedPrecisionScale",
+    "ReduceAllL2",
+    "ReduceSumTraining",
+    "Scale",
+    "SoftmaxCrossEntropyLossInternal",
+    "SplitTraining",
+}
+
+# Outputs that contrib and training ops can do without, by place.
+OPTIONAL = {
+    "EmbedLayerNormalization": {1, 2},
+    "SimplifiedLayerNormalization": {1},
+    "SkipLayerNormalization": {1, 2, 3},
+    "SkipSimplifiedLayerNormalization": {1, 2, 3},
+    "SoftmaxCrossEntropyLossInternal": {1},
+}
+
+# Outputs that the schema calls optional and the kernel all the same insists on.
+INSISTED = {"BatchNormalization"}
+
+COMPUTE = {
+    "Attention",
+    "Conv",
+    "ConvGrad",
+    "ConvTranspose",
+    "ConvTransposeGrad",
+    "DeformConv",
+    "Einsum",
+    "FusedConv",
+    "FusedGemm",
+    "FusedMatMul",
+    "GRU",
+    "Gemm",
+    "LSTM",
+    "MatMul",
+    "MultiHeadAttention",
+    "RNN",
+    "TransposeMatMul",
+}
+
+REDUCTIONS = {
+    "ArgMax",
+    "ArgMin",
+    "BatchNormInternal",
+    "BatchNormalization",
+    "BatchNormalizationGrad",
+    "GlobalAveragePool",
+    "GlobalMaxPool",
+    "GroupNormalization",
+    "InstanceNormalization",
+    "LayerNormalization",
+    "LayerNormalizationGrad",
+    "LogSoftmax",
+    "LogSoftmaxGrad",
+    "LogSoftmaxGrad_13",
+    "RMSNormalization",
+    "SimplifiedLayerNormalization",
+    "SimplifiedLayerNormalizationGrad",
+    "SkipLayerNormalization",
+    "Softmax",
+    "SoftmaxCrossEntropyLoss",
+    "SoftmaxCrossEntropyLossInternal",
+    "SoftmaxGrad",
+    "SoftmaxGrad_13",
+}
+
+POINTWISE = {
+    *("Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BiasGelu", "BiasGeluGrad_dX"),
+    *("BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "CastLike", "Ceil", "Celu", "Clip"),
+    *("Cos", "Cosh", "Div", "Dropout", "DropoutGrad", "Elu", "Equal", "Erf", "Exp", "Expand", "FastGelu"),
+    *("FastGeluGrad", "Floor", "Gelu", "GeluGrad", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "IsInf"),
+    *("IsNaN", "LeakyRelu", "LeakyReluGrad", "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul"),
+    *("Neg", "Not", "Or", "PRelu", "Pow", "QuickGelu", "QuickGeluGrad", "Reciprocal", "Relu", "ReluGrad", "Round"),
+    *("Scale", "Selu", "Sigmoid", "SigmoidGrad", "Sign", "Sin", "SinGrad", "Sinh", "Softplus", "Softsign", "Sqrt"),
+    *("Sub", "Sum", "Swish", "Tan", "Tanh", "TanhGrad", "ThresholdedRelu", "Where", "Xor"),
+}
+
+# Elements taken from elsewhere, unchanged: a fusing compiler lets the reader do it, as PyTorch's does with indexing.
+MOVES = {
+    *("ConstantOfShape", "DepthToSpace", "EyeLike", "Gather", "GatherElements", "GatherND", "OneHot", "Pad", "Range"),
+    *("Shape", "Size", "Slice", "SpaceToDepth", "Split", "SplitTraining", "Tile", "Transpose", "Trilu"),
+}
+
+CONCATS = {"Concat", "ConcatTraining"}
+
+
+def views(op: Op) -> Places:
+    """(output, input) places where the output is a view of the input."""
+    if op.op_type == "BatchNormalization" and _trains(op.node):
+        return tuple(pair for pair in TRAINING_BATCH_NORM if pair[0] < len(op.outputs))
+    return VIEWS.get(op.op_type, ()) if op.domain == STANDARD else ()
+
+
+def overwrites(op: Op, provider: str) -> Places:
+    """(output, input) places where the output may take the place of the input."""
+    table = OVERWRITES.get(provider, {}) if op.domain in PURE_DOMAINS else {}
+    return tuple(pair for pair in table.get(op.op_type, ()) if pair[1] < len(op.inputs))
+
+
+def optional_outputs(op: Op, opset: int) -> set[int]:
+    """Places of outputs that the op can be run without; never all of them."""
+    written = {place for place, name in enumerate(op.outputs) if name}
+    found = written & _optional_places(op, opset)
+    return found - {min(written)} if found and found == written else found
+
+
+def _optional_places(op: Op, opset: int) -> set[int]:
+    if op.op_type in INSISTED:
+        return set()
+    if op.domain == STANDARD and onnx.defs.has(op.op_type, opset, ""):
+        outputs = onnx.defs.get_schema(op.op_type, opset, "").outputs
+        return {
+            p for p, output in enumerate(outputs) if output.option == onnx.defs.OpSchema.FormalParameterOption.Optional
+        }
+    return OPTIONAL.get(op.op_type, set())
+
+
+def runs_once(op: Op) -> bool:
+    """Whether two runs of the op might differ, or do something twice."""
+    return op.domain not in PURE_DOMAINS or _is_impure(op.node) or _has_impure(op.node)
+
+
+def _is_impure(node: onnx.NodeProto) -> bool:
+    if node.op_type == "Dropout" and not (len(node.input) > 2 and node.input[2]):
+        return False  # without the input that turns training on, it is the identity
+    if node.op_type in RANDOM:
+        return all(attribute.name != "seed" for attribute in node.attribute)
+    return node.op_type in EFFECTS or _trains(node)
+
+
+def _trains(node: onnx.NodeProto) -> bool:
+    """Whether this is a BatchNormalization in training mode, which overwrites the statistics it is given."""
+    return node.op_type == "BatchNormalization" and any(a.name == "training_mode" and a.i for a in node.attribute)
+
+
+def _has_impure(node: onnx.NodeProto) -> bool:
+    graphs = [attribute.g for attribute in node.attribute if attribute.type == onnx.AttributeProto.GRAPH]
+    return any(_is_impure(inner) or _has_impure(inner) for graph in graphs for inner in graph.node)
+
+
+def needs_training_build(node: onnx.NodeProto) -> bool:
+    """Whether stock ONNX Runtime has no kernel for the node, and a training build has."""
+    stem = node.op_type.removesuffix("_13").removesuffix("_dX")
+    return node.op_type in TRAINING_BUILD or (stem.endswith("Grad") and node.domain in (STANDARD, MICROSOFT))
+
+
+def kind(op: Op) -> Kind:
+    """How the op can share a kernel with its neighbours."""
+    return next((kind for kind, names in KINDS if op.op_type in names), Kind.OPAQUE)
+
+
+REDUCES = {
+    *("ReduceAllL2", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin"),
+    *("ReduceProd", "ReduceSum", "ReduceSumSquare", "ReduceSumTraining"),
+}
+
+KINDS: tuple[tuple[Kind, Iterable[str]], ...] = (
+    (Kind.VIEW, VIEWS),
+    (Kind.POINTWISE, POINTWISE | MOVES),
+    (Kind.REDUCTION, REDUCTIONS | REDUCES),
+    (Kind.CONCAT, CONCATS),
+    (Kind.COMPUTE, COMPUTE),
+)

@@ -1,0 +1,140 @@
+"""From a graph to what `profiles` times: each op's signature, and operands for the whole graph.
+
+Invariant: an op's signature depends on nothing but the op and its operands, whether they are read straight or through
+views, so the ops of a rewritten graph have the signatures of the ops they were cloned from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from profiles.feeds import draw, index_bound, needs_positive
+from profiles.signature import Signature, Tensor, attributes_of
+from profiles.survey import Ops
+from remat_cli.model import semantics
+from remat_cli.model.graph import Graph, Op, Value
+
+SMALL = 64  # elements: a constant no larger that steers the kernel is part of the signature
+RANKS = 8  # a tensor has no more dimensions
+SHAPES = {("Reshape", 1), ("Expand", 1), ("ConstantOfShape", 0)}  # operands that can be read off the result
+
+
+def ops_of(graph: Graph) -> Ops:
+    """The graph's ops as `profiles` knows them."""
+    constants = dict(_constants(graph.model))
+    held = set(graph.weights)
+    for op in graph.ops:
+        _look_through(graph, op, constants, held)
+    outputs = set(graph.outputs)
+    return Ops(
+        {op.name: _signature(graph, op, constants, held) for op in graph.ops},
+        frozenset(op.name for op in graph.ops if _is_free(op, outputs)),
+        frozenset(op.name for op in graph.ops if _is_light(graph, op) and not _is_free(op, outputs)),
+    )
+
+
+def _look_through(graph: Graph, op: Op, constants: dict[str, np.ndarray], held: set[str]) -> None:
+    """A view of a weight, such as a rewritten graph's guard, is as constant as the weight."""
+    for out, into in semantics.views(op):
+        view, base = op.outputs[out], op.inputs[into]
+        if base in held and view in graph.values:
+            held.add(view)
+            if base in constants:
+                constants[view] = constants[base].reshape(graph.values[view].shape)
+
+
+def _is_free(op: Op, outputs: set[str]) -> bool:
+    """A view makes nothing, except that one which is an output of the graph is copied there."""
+    return any(True for _ in semantics.views(op)) and not outputs.intersection(op.outputs)
+
+
+def _is_light(graph: Graph, op: Op) -> bool:
+    """It is not worth a measurement to reckon with a few shapes, as a rewritten graph does, or to make nothing."""
+    results = [graph.values[name] for name in op.writes]
+    if not any(value.bytes for value in results):
+        return True
+    return all(_is_shape(value) for value in results) and all(_is_shape(graph.values[name]) for name in op.reads)
+
+
+def _is_shape(value: Value) -> bool:
+    return not value.bytes or (value.dtype == onnx.TensorProto.INT64 and value.bytes <= 8 * RANKS)
+
+
+def _signature(graph: Graph, op: Op, constants: Mapping[str, np.ndarray], held: set[str]) -> Signature:
+    return Signature(
+        op_type=op.op_type,
+        domain=op.domain,
+        opset=graph.opsets.get(op.domain, graph.opsets.get("ai.onnx", 1) if not op.domain else 1),
+        attributes=attributes_of(op.node),
+        inputs=tuple(_operand(graph, op, place, name, constants, held) for place, name in enumerate(op.inputs)),
+        outputs=tuple(_plain(graph, name) if name else None for name in op.outputs),
+    )
+
+
+def _plain(graph: Graph, name: str) -> Tensor:
+    value = graph.values[name]
+    return Tensor(value.dtype, tuple(value.shape))
+
+
+def _operand(
+    graph: Graph, op: Op, place: int, name: str, constants: Mapping[str, np.ndarray], held: set[str]
+) -> Tensor | None:
+    if not name:
+        return None
+    value = graph.values[name]
+    array = constants.get(name)
+    if array is None and (op.op_type, place) in SHAPES and not op.domain:
+        array = np.array(graph.values[op.outputs[0]].shape, np.int64)
+    if array is None or not _steers(array):
+        return Tensor(value.dtype, tuple(value.shape), name in held)
+    return Tensor(value.dtype, tuple(value.shape), True, np.ascontiguousarray(array).tobytes())
+
+
+def _steers(array: np.ndarray) -> bool:
+    """Whole numbers are axes, shapes, pads, indices; a single float can be an exponent or a limit."""
+    return array.size <= SMALL if array.dtype.kind in "iub" else array.size == 1 and array.dtype.kind == "f"
+
+
+def _constants(model: onnx.ModelProto) -> Iterator[tuple[str, np.ndarray]]:
+    """The small constants that the model file itself holds."""
+    for tensor in model.graph.initializer:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL and np.prod(tensor.dims) <= SMALL:
+            yield tensor.name, numpy_helper.to_array(tensor)
+    for node in model.graph.node:
+        if node.op_type == "Constant":
+            for attribute in node.attribute:
+                if attribute.name == "value" and np.prod(attribute.t.dims) <= SMALL:
+                    yield node.output[0], numpy_helper.to_array(attribute.t)
+                elif attribute.name in ("value_int", "value_ints"):
+                    yield node.output[0], np.array(onnx.helper.get_attribute_value(attribute), np.int64)
+                elif attribute.name in ("value_float", "value_floats"):
+                    yield node.output[0], np.array(onnx.helper.get_attribute_value(attribute), np.float32)
+
+
+def feeds_of(graph: Graph, ops: Ops, seed: int = 0) -> dict[str, Any]:
+    """Random inputs for the whole graph, valid for the ops that read them."""
+    rng = np.random.default_rng(seed)
+    readers: dict[str, list[tuple[Op, int]]] = {}
+    for op in graph.ops:
+        for place, name in enumerate(op.inputs):
+            readers.setdefault(name, []).append((op, place))
+    feeds = {}
+    for name in graph.inputs:
+        uses = list(_uses(name, readers))
+        bounds = [index_bound(ops.signatures[op.name], place) for op, place in uses]
+        positive = any(needs_positive(ops.signatures[op.name], place) for op, place in uses)
+        feeds[name] = draw(_plain(graph, name), rng, min((b for b in bounds if b), default=2), positive)
+    return feeds
+
+
+def _uses(name: str, readers: Mapping[str, list[tuple[Op, int]]]) -> Iterator[tuple[Op, int]]:
+    """Who reads a value, straight or through views and conversions."""
+    for op, place in readers.get(name, ()):
+        yield op, place
+        if place == 0 and (op.op_type in semantics.VIEWS or op.op_type == "Cast"):
+            yield from _uses(op.outputs[0], readers)

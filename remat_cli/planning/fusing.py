@@ -1,0 +1,143 @@
+"""Which ops the runtime really fuses: read from the graph that it has optimized, on the provider it will run on.
+
+Invariant: ops share a number only if the optimized graph computes all of them in one node; the ops are the model's own,
+and every other op has a kernel to itself.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+
+from profiles.running import failures, refusal
+from remat_cli.errors import BadInput
+from remat_cli.model.graph import Graph, Op
+from remat_cli.planning.subject import Subject
+from remat_cli.rewrite.external import bring
+from remat_cli.runtime.session import PROVIDERS, quiet_runtime
+from solvers.problem import Problem
+
+MOVERS = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Slice", "Expand", "Gather"}
+HEAVY = 1 << 30
+
+
+def as_fused(subject: Subject, provider: str = "cpu") -> Subject:
+    """The subject with each op that the runtime fuses marked with the number of its kernel."""
+    if subject.graph is None:
+        raise BadInput(f"{subject.path} is a bare problem: the runtime can fuse only ops of a model")
+    kernels = fused_by_runtime(subject.graph, provider)
+    return replace(subject, problem=_marked(subject.problem, [kernels.get(name, -1) for name in subject.nodes]))
+
+
+def keeping_bits(subject: Subject) -> Subject:
+    """The subject, told which values live only within kernels that the runtime fuses by default.
+
+    Where the runtime cannot run the model there is no default session either; weights of `HEAVY` bytes are not loaded
+    only to see what would be fused.
+    """
+    graph = subject.graph
+    if graph is None or subject.problem.inner or sum(graph.values[name].bytes for name in graph.weights) > HEAVY:
+        return subject
+    try:
+        names = inner_values(graph)
+    except BadInput:
+        return subject
+    inner = frozenset(place for place, name in enumerate(subject.values) if name in names)
+    return replace(subject, problem=replace(subject.problem, inner=inner))
+
+
+def inner_values(graph: Graph, provider: str = "cpu") -> frozenset[str]:
+    """Values that the optimized graph no longer has, as they are computed within another op's kernel.
+
+    Not those that were only moved about, whose bits are the same; nor those that depend on weights alone, or that
+    another op computes as well, which are gone without being fused.
+    """
+    optimized = _optimized(graph, provider, all_levels=True).graph
+    left = {name for node in optimized.node for name in node.output}.union(
+        entry.name for entry in optimized.initializer
+    )
+    fixed = set(graph.weights)
+    twins = Counter(_computes(op) for op in graph.ops)
+    inner: set[str] = set()
+    for op in graph.ops:
+        if fixed.issuperset(op.reads):
+            fixed.update(op.writes)
+        elif op.op_type not in MOVERS and twins[_computes(op)] == 1:
+            inner.update(name for name in op.writes if name not in left)
+    read = {name for op in graph.ops for name in op.reads}
+    return frozenset(inner & read - set(graph.outputs))
+
+
+def _computes(op: Op) -> tuple[object, ...]:
+    attributes = tuple(sorted(entry.SerializeToString(deterministic=True) for entry in op.node.attribute))
+    return op.domain, op.op_type, op.inputs, attributes
+
+
+def fused_by_runtime(graph: Graph, provider: str = "cpu") -> dict[str, int]:
+    """The number of the kernel of each op that has no kernel to itself."""
+    optimized = _optimized(graph, provider)
+    producer = {name: place for place, op in enumerate(graph.ops) for name in op.writes}
+    left = {name for node in optimized.graph.node for name in node.output if name}
+    found: dict[str, int] = {}
+    for number, node in enumerate(optimized.graph.node):
+        covered, read = _covered(graph, producer, left, node)
+        if len(covered) > 1 and read <= set(node.input):  # else it reads a twin of what was there
+            for place in covered:
+                found.setdefault(graph.ops[place].name, number)
+    alone = {number for number, many in Counter(found.values()).items() if many == 1}
+    return {name: number for name, number in found.items() if number not in alone}
+
+
+def _covered(
+    graph: Graph, producer: Mapping[str, int], left: set[str], node: onnx.NodeProto
+) -> tuple[set[int], set[str]]:
+    """The ops whose work an optimized node does, back from its results to what is left; and what they read of that."""
+    covered: set[int] = set()
+    read: set[str] = set()
+    waiting = [producer[name] for name in node.output if name in producer]
+    while waiting:
+        place = waiting.pop()
+        if place in covered:
+            continue
+        covered.add(place)
+        for name in graph.ops[place].reads:
+            if name in producer and name not in left:
+                waiting.append(producer[name])
+            elif name in producer or name in graph.inputs:
+                read.add(name)
+    return covered, read
+
+
+def _optimized(graph: Graph, provider: str, all_levels: bool = False) -> onnx.ModelProto:
+    """What onnxruntime makes of the graph, without its own memory layouts.
+
+    `all_levels`: with the fusions too that only the highest level has, such as a convolution, a sum and a Relu in one.
+    """
+    ort = quiet_runtime()
+    options = ort.SessionOptions()
+    levels = ort.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if all_levels else levels.ORT_ENABLE_EXTENDED
+    with tempfile.TemporaryDirectory() as folder:
+        given, written = Path(folder) / "given.onnx", Path(folder) / "optimized.onnx"
+        model = onnx.ModelProto()
+        model.CopyFrom(graph.model)
+        bring(model, graph.path, given)
+        given.write_bytes(model.SerializeToString())
+        options.optimized_model_filepath = str(written)
+        try:
+            providers = [PROVIDERS[provider]]
+            ort.InferenceSession(str(given), options, providers=providers, disabled_optimizers=["NchwcTransformer"])
+        except failures() as error:
+            words = f"onnxruntime cannot run {graph.path}, so it is not known what it fuses: {refusal(error)}"
+            raise BadInput(words) from error
+        return onnx.load(str(written), load_external_data=False)
+
+
+def _marked(problem: Problem, kernels: list[int]) -> Problem:
+    nodes = zip(problem.nodes, kernels, strict=True)
+    return replace(problem, nodes=tuple(replace(node, fused=kernel) for node, kernel in nodes))

@@ -1,0 +1,153 @@
+"""The stages in order: a subject and a budget in, a schedule with all its figures out.
+
+Invariant: every figure of an Answer is `simulate`'s or a solver's proved bound; nothing here reckons cost or memory.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from remat_cli.errors import Usage
+from remat_cli.formats.planfile import Promise
+from remat_cli.planning.subject import Subject
+from solvers.problem import Limits, Problem, Progress, Solver, Status
+from solvers.reductions.views import Contraction, after, contract
+from solvers.registry import METHODS
+from solvers.schedule import Schedule, schedule
+from solvers.simulate import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of asking one method for one budget."""
+
+    subject: Subject
+    method: str
+    budget: int
+    baseline: Outcome
+    schedule: Schedule
+    seconds: float
+    limits: Limits
+    promise: Promise | None = None  # what the rewritten model needs, where there is one
+
+    @property
+    def status(self) -> Status:
+        return self.schedule.result.status
+
+    @property
+    def found(self) -> bool:
+        return self.status in (Status.OPTIMAL, Status.FEASIBLE)
+
+    @property
+    def overhead(self) -> float | None:
+        """The share of time that recomputation adds."""
+        if self.schedule.outcome is None:
+            return None
+        return self.schedule.outcome.cost / max(self.baseline.cost, 1) - 1
+
+    @property
+    def bound(self) -> int | None:
+        """Costs are integers, so a bound can be rounded up, but for what floating point may have added to it."""
+        bound = self.schedule.result.bound
+        if bound is None:
+            return None
+        return math.ceil(bound - 1e-6 * max(1.0, abs(bound)))
+
+    @property
+    def gap(self) -> float | None:
+        if self.bound is None or self.schedule.outcome is None:
+            return None
+        return max(0.0, (self.schedule.outcome.cost - self.bound) / max(self.bound, 1))
+
+    @property
+    def recomputed(self) -> int | None:
+        """Computes beyond the first of each node; views made again take no time and do not count."""
+        order = self.schedule.result.order
+        if order is None:
+            return None
+        nodes = self.subject.problem.nodes
+        return sum(1 for index in order if not nodes[index].views) - sum(1 for node in nodes if not node.views)
+
+
+SPELT = {"candidates": "from", "lp": "relaxation"}  # options that the command line calls otherwise
+
+
+def find_solver(method: str, options: Mapping[str, Any]) -> Solver:
+    """The method with its own options bound. Options that it does not have are a usage error."""
+    if method not in METHODS:
+        raise Usage(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")
+    foreign = sorted(set(options) - set(METHODS[method].options))
+    if foreign:
+        names = ", ".join(f"--{SPELT.get(name, name).replace('_', '-')}" for name in foreign)
+        raise Usage(f"{names} is not an option of '{method}'")
+    return partial(METHODS[method].load(), **options) if options else METHODS[method].load()
+
+
+def answer(
+    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None = False
+) -> Answer:
+    """Ask for a schedule within `budget` bytes.
+
+    `reorder`: whether to first compute the ops in an order that needs less memory than the model's; None: only if the
+    model's own order leads to no plan, for which it may take half of the time.
+    """
+    started = time.perf_counter()
+    plain = subject.before()
+
+    def ask(limits: Limits, reorder: bool) -> Answer:
+        if reorder:
+            found = schedule(subject.problem, budget, solver, limits, partial(_reordered, budget, limits.seed))
+            found = replace(found, result=replace(found.result, notes=(*found.result.notes, REORDERED)))
+        else:
+            found = schedule(subject.problem, budget, solver, limits)
+        return Answer(subject, method, budget, plain, found, time.perf_counter() - started, limits)
+
+    if reorder is not None:
+        return ask(limits, reorder)
+    first = ask(half(limits), False)
+    left = limits.seconds - first.seconds
+    hopeless = (first.schedule.result.peak_bound or 0) > budget  # in any order of first computes
+    if first.found or limits.stopped() or left < 1 or hopeless:
+        return replace(first, limits=limits)
+    second = ask(replace(limits, seconds=left), True)
+    return replace(second if second.found else _smaller(first, second), limits=limits)
+
+
+REORDERED = (
+    "first computes stand in another order than the model's, one that needs less memory; a bound is for that order"
+)
+
+
+def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:
+    from solvers.reductions.reorder import reorder
+
+    return after(contract(problem), lambda smaller: reorder(smaller, budget, seed))
+
+
+def half(limits: Limits) -> Limits:
+    """The same limits, but with an end at half the time unless a plan is known by then."""
+    known = [False]
+    begun = time.perf_counter()
+
+    def report(progress: Progress) -> None:
+        known[0] = known[0] or progress.cost is not None
+        limits.report(progress)
+
+    def stopped() -> bool:
+        return limits.stopped() or (not known[0] and time.perf_counter() - begun > limits.seconds / 2)
+
+    return replace(limits, report=report, stopped=stopped)
+
+
+def _smaller(first: Answer, second: Answer) -> Answer:
+    """Of two answers without a plan, the first, with the least peak that either found."""
+    one, two = first.schedule, second.schedule
+    if one.outcome and two.outcome and two.outcome.peak < one.outcome.peak:
+        found = replace(two, result=replace(one.result, order=two.result.order))
+        return replace(first, schedule=found, seconds=second.seconds)
+    return replace(first, seconds=second.seconds)

@@ -1,0 +1,52 @@
+"""From an Answer to the plan file that records it, and from a plan file back to an order.
+
+Invariant: every figure in the file is the Answer's; nothing that changes from run to run is written.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from remat_cli.formats import planfile
+from remat_cli.formats.planfile import PlanFile, Promise, Searched, Source
+from remat_cli.formats.program import numbered, renamed
+from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.subject import Subject
+
+
+def plan_file(answer: Answer) -> PlanFile:
+    """The plan of an answer that found one."""
+    outcome, plan, subject = answer.schedule.outcome, answer.schedule.plan, answer.subject
+    assert outcome is not None
+    assert plan is not None
+    costs = None
+    if subject.costs_path and subject.costs_sha256:
+        costs = Source(subject.costs_path, subject.costs_sha256)
+    return PlanFile(
+        model=Source(subject.path, subject.sha256),
+        costs=costs,
+        dims=dict(subject.dims),
+        budget=answer.budget,
+        method=answer.method,
+        seed=answer.limits.seed,
+        limits=Searched(answer.limits.seconds, answer.limits.gap, answer.limits.threads),
+        status=answer.status.value,
+        bound=answer.bound,
+        peak=outcome.peak,
+        cost=outcome.cost,
+        baseline_peak=answer.baseline.peak,
+        baseline_cost=answer.baseline.cost,
+        resident=subject.problem.resident,
+        promises=answer.promise or Promise(strict=outcome.peak),
+        program=renamed(plan, subject.nodes, subject.values),
+        notes=(*subject.notes, *answer.schedule.result.notes),
+    )
+
+
+def write(path: Path, answer: Answer) -> None:
+    planfile.write(plan_file(answer), path)
+
+
+def known_order(path: Path, subject: Subject) -> tuple[int, ...]:
+    """The order of an earlier plan for the same model."""
+    return numbered(planfile.read(path).program, subject.nodes, subject.values).order()

@@ -1,0 +1,47 @@
+"""What a command works on: a scheduling problem, and what its nodes and values are called in the user's file.
+
+Invariant: `nodes[i]` names `problem.nodes[i]`, `values[j]` the value of size `problem.sizes[j]`; names are unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from profiles.kernels import THREADS
+from remat_cli.model.graph import Graph
+from solvers.problem import Problem
+from solvers.schedule import baseline
+from solvers.simulate import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    path: Path
+    sha256: str
+    problem: Problem
+    nodes: tuple[str, ...]
+    values: tuple[str, ...]
+    graph: Graph | None = None  # None for a `*.problem.json`
+    dims: Mapping[str, int] = field(default_factory=dict)
+    costs_path: Path | None = None
+    costs_sha256: str | None = None
+    notes: tuple[str, ...] = ()  # what the user should know of where the costs came from
+    threads: int = THREADS  # of the sessions that the costs are for: some kernels work in memory of each thread's own
+    launch: int = 0  # what the least kernel costs: a rewritten model has some besides the plan's
+
+    def before(self) -> Outcome:
+        """What the file needs and costs as it stands: a model leaves nothing out, and keeps what nobody reads."""
+        if self.graph is None:
+            return baseline(self.problem)[1]
+        return baseline(replace(self.problem, unread_stay=True, optional=frozenset()))[1]
+
+    @property
+    def stem(self) -> str:
+        """The name that output files share: `m` of `m.onnx` and of `m.problem.json`."""
+        return self.path.name.removesuffix(".json").removesuffix(".problem").removesuffix(".onnx")
+
+    def beside(self, suffix: str) -> Path:
+        """`m.onnx` gives `m.plan.json` and so on, in the same folder."""
+        return self.path.with_name(self.stem + suffix)

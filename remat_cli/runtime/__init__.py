@@ -1,0 +1,1 @@
+"""The sessions of ONNX Runtime that a plan is promised for."""

@@ -1,0 +1,1 @@
+"""What the user is told: units, tables, pictures."""

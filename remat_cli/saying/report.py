@@ -1,0 +1,174 @@
+"""What the user reads: answers as JSON objects, tables and single lines.
+
+Invariant: figures come from an Answer as they are; this module only spells them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from remat_cli.planning.pipeline import Answer
+from remat_cli.saying.units import show_bytes, show_time
+from solvers.problem import Progress, Status
+from solvers.simulate import Outcome
+
+
+def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
+    """The object that `remat solve --json` prints; the keys are a contract."""
+    outcome, result = answer.schedule.outcome, answer.schedule.result
+    found: dict[str, Any] = {
+        "status": answer.status.value,
+        "method": answer.method,
+        "budget": answer.budget,
+        "peak": outcome.peak if outcome and answer.found else None,
+        "cost": outcome.cost if outcome and answer.found else None,
+        "baseline_peak": answer.baseline.peak,
+        "baseline_cost": answer.baseline.cost,
+        "overhead": answer.overhead if answer.found else None,
+        "bound": answer.bound,
+        "gap": answer.gap if answer.found else None,
+        "resident": answer.subject.problem.resident,
+        "recomputed": answer.recomputed if answer.found else None,
+        "seconds": round(answer.seconds, 3),
+        "plan": plan,
+        "notes": [*answer.subject.notes, *result.notes],
+    }
+    if not answer.found:
+        found["least_peak"] = outcome.peak if outcome else None
+        found["least_peak_bound"] = result.peak_bound
+    return found
+
+
+def summary(answer: Answer) -> str:
+    """Before and after, as a table of a few lines."""
+    outcome = answer.schedule.outcome
+    assert outcome is not None
+    fixed, model = answer.subject.problem.resident, answer.promise.time if answer.promise else None
+    words = before_and_after(answer.baseline, outcome, fixed, answer.recomputed or 0, model)
+    return words + "\n" + _proof(answer)
+
+
+def before_and_after(before: Outcome, after: Outcome, fixed: int, again: int, model: int | None = None) -> str:
+    """What a plan needs and costs beside every op run once in the model's order.
+
+    `model`: what it costs as a model that keeps its order under default options too.
+    """
+    rows = [
+        ("", "before", "after", "change"),
+        _row("peak", before.peak, after.peak, show_bytes),
+        _row("  fixed (inputs, weights)", fixed, fixed, show_bytes),
+        _row("  the rest", before.peak - fixed, after.peak - fixed, show_bytes),
+        _row("time", before.cost, after.cost, show_time),
+        ("ops computed again", "0", str(again), ""),
+    ]
+    if model is not None and model > after.cost:
+        rows.insert(-1, _row("  with what emit adds", before.cost, model, show_time))
+    return table(rows)
+
+
+def _row(name: str, before: int, after: int, show: Callable[[int], str]) -> tuple[str, str, str, str]:
+    change = f"{after / before - 1:+.2%}" if before else ""
+    return name, show(before), show(after), change
+
+
+def _proof(answer: Answer) -> str:
+    words = f"{answer.method}: {answer.status.value} in {answer.seconds:.1f}s"
+    if answer.gap is not None:
+        words += f", within {answer.gap:.3%} of the least time possible"
+    return words + f"; budget {show_bytes(answer.budget)}"
+
+
+def table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+    """Columns side by side: words to the left, numbers to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if column in left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def comparison(answers: Sequence[Answer], as_csv: bool) -> str:
+    """One line for each method: what its plan needs and costs, and whether it keeps to the budget."""
+    rows = [["method", "peak", "overhead", "seconds", "bound", "within budget"]]
+    for found in answers:
+        outcome, bound = found.schedule.outcome, found.bound
+        peak = "-" if outcome is None else str(outcome.peak) if as_csv else show_bytes(outcome.peak)
+        over = "-" if found.overhead is None else f"{found.overhead:.6f}" if as_csv else f"{found.overhead:+.2%}"
+        least = "-" if bound is None else str(bound) if as_csv else f"{bound / max(found.baseline.cost, 1) - 1:+.2%}"
+        rows.append([found.method, peak, over, f"{found.seconds:.2f}", least, "yes" if found.found else "no"])
+    if as_csv:
+        return "\n".join(",".join(row) for row in rows)
+    return table(rows)
+
+
+def why_not(answer: Answer) -> str:
+    """Why there is no plan: the least peak there can be and the least known, where it is reached, what fills it."""
+    outcome, result, name = answer.schedule.outcome, answer.schedule.result, answer.subject.path.name
+    words = f"{answer.method} found no plan of {name} within {show_bytes(answer.budget)} ({answer.budget} bytes)"
+    if answer.status is Status.INFEASIBLE:
+        words = f"proved: no schedule of {name} fits {show_bytes(answer.budget)} ({answer.budget} bytes)"
+        if (result.peak_bound or 0) <= answer.budget:
+            words += " if it first computes the ops in the order given"
+    if (least := least_peak_bound(answer)) is not None:
+        words += f"; {least}"
+    if outcome is None or result.order is None:
+        return words
+    words += f"; the least peak found is {show_bytes(outcome.peak)} ({outcome.peak} bytes)"
+    words += f", reached at {answer.subject.nodes[result.order[outcome.peak_step]]}"
+    return words + _filled(answer, outcome.peak_values)
+
+
+def least_peak_bound(answer: Answer) -> str | None:
+    """What every schedule needs, whatever its order, and where."""
+    result = answer.schedule.result
+    if result.peak_bound is None:
+        return None
+    where = "at the end" if result.peak_node is None else f"at {answer.subject.nodes[result.peak_node]}"
+    words = f"every schedule needs at least {show_bytes(result.peak_bound)} ({result.peak_bound} bytes), {where}"
+    return words + _filled(answer, result.peak_values)
+
+
+def _filled(answer: Answer, values: Sequence[int]) -> str:
+    """The inputs and weights, and the largest of the values held beside them."""
+    problem, names = answer.subject.problem, answer.subject.values
+    largest = sorted(set(values), key=lambda value: (-problem.sizes[value], value))[:5]
+    parts = [f"inputs and weights {show_bytes(problem.resident)}"] if problem.resident else []
+    parts += [f"{names[value]} {show_bytes(problem.sizes[value])}" for value in largest]
+    more = len(set(values)) - len(largest)
+    return f" with {', '.join(parts)}" + (f" and {more} more" if more > 0 else "") if parts else ""
+
+
+class ProgressLine:
+    """Incumbent, bound, gap and time on one line of the terminal, written over as they improve, or with `kept` on a
+    line each."""
+
+    def __init__(self, baseline_cost: int, kept: bool = False) -> None:
+        self.baseline = max(baseline_cost, 1)
+        self.kept = kept
+        self.cost: float | None = None
+        self.bound: float | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.cost is not None:
+            self.cost = progress.cost if self.cost is None else min(self.cost, progress.cost)
+        if progress.bound is not None:
+            self.bound = progress.bound if self.bound is None else max(self.bound, progress.bound)
+        parts = [f"{progress.seconds:6.1f}s"]
+        parts.append("no plan yet" if self.cost is None else f"plan {self.cost / self.baseline - 1:+.3%}")
+        if self.bound is not None:
+            parts.append(f"bound {self.bound / self.baseline - 1:+.3%}")
+        if self.cost is not None and self.bound:
+            parts.append(f"gap {max(0.0, self.cost / self.bound - 1):.3%}")
+        words = "  ".join(parts)
+        sys.stderr.write(words + "\n" if self.kept else "\r\033[K" + words)
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        if not self.kept:
+            sys.stderr.write("\r\033[K")

@@ -1,0 +1,73 @@
+"""A walk along the first computes that evicts when there is no room and recomputes what is missing: an order in
+milliseconds.
+
+Greedy with a known future: what goes is the value of least recompute_cost^a / (size^b * distance^c), the recompute cost
+counting the ancestors that would have to be rebuilt and the distance running to the next use, by a first compute or by
+the rebuilding of something missing. The order found may be over its budget; `measure` says.
+
+Invariant: nodes are first computed in the order given, and what the walk believes to be in memory is never less than
+what the order will hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.orders.arrays import Arrays, Ints, arrays_of
+from solvers.orders.walk import walk_through
+from solvers.problem import Node, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Taste:
+    """What an eviction goes by."""
+
+    cost: float = 1.0
+    size: float = 1.0
+    distance: float = 1.0
+    depth_first: bool = False  # rebuild in depth-first order instead of the order given
+    noise: float = 0.0
+    backward: float = 1e4  # what a backward value counts more
+    hint: float = 1e4  # what a value that the hints keep counts more
+
+
+TASTES = tuple(
+    Taste(cost, size, distance, depth)
+    for depth, cost, size, distance in product((False, True), (1.0, 0.5), (1.0, 0.5, 0.0), (0.0, 1.0, 0.5))
+)
+
+
+class Hints(NamedTuple):
+    """`keep[group[stage], value]`: the value is wanted beyond the end of the stage's group."""
+
+    group: Ints
+    keep: NDArray[np.bool_]
+
+
+class Evictor:
+    """Eviction runs on one problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.count = len(problem.nodes)
+        end = Node(0, tuple(sorted(set(problem.outputs))), ())
+        self.arrays: Arrays = arrays_of(replace(problem, nodes=(*problem.nodes, end)))
+        self.no_hints = Hints(np.zeros(self.count + 1, np.int64), np.zeros((1, len(problem.sizes)), np.bool_))
+
+    def run(self, budget: int, taste: Taste, seed: int = 0, hints: Hints | None = None) -> Ints:
+        """An order that tries to fit; empty if rebuilding went round in circles."""
+        size = np.maximum(self.arrays.size, 1).astype(np.float64)
+        weight = size**-taste.size
+        if taste.noise:
+            random = np.random.default_rng(seed)
+            weight *= np.exp(taste.noise * random.standard_normal(len(size)))
+        if len(size):
+            weight[self.arrays.backward[self.arrays.writer]] *= taste.backward
+        group, keep = hints or self.no_hints
+        return walk_through(
+            self.arrays, budget, weight, taste.cost, taste.distance, taste.depth_first, group, keep, taste.hint
+        )

@@ -1,0 +1,1 @@
+"""Where values lie in memory: the allocator on paper, and orders that fit it."""

@@ -1,0 +1,1 @@
+"""Smaller or better-ordered problems, each with its way back."""

@@ -1,0 +1,163 @@
+"""Ops that the runtime fuses by default, scheduled as one: computed together or not at all.
+
+A fused kernel can give other bits than its ops one by one. So a copy of a value inside of it (`Problem.inner`) must be
+for one run of its readers, as in the original; else a plan would change what is fused.
+
+Invariant: `expand` runs the ops of a kernel one right after the other. The kernel is reckoned to hold all it touches
+from its first op to its last, which may be more than it really needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+
+from solvers.problem import Node, Problem
+from solvers.reductions.contraction import Contraction
+
+
+def contract_fused(problem: Problem) -> Contraction:
+    """One node for each kernel, standing where its last op stood."""
+    kernels = _in_order(problem, _kernels(problem))
+    readers = problem.readers()
+    inside = [_inside(problem, kernel, readers) for kernel in kernels]
+    gone = set().union(*inside)
+    values = [value for value in range(len(problem.sizes)) if value not in gone]
+    number = {value: place for place, value in enumerate(values)}
+    small = replace(
+        problem,
+        nodes=tuple(_numbered(_one(problem, *pair), number) for pair in zip(kernels, inside, strict=True)),
+        sizes=tuple(problem.sizes[value] for value in values),
+        outputs=tuple(number[value] for value in problem.outputs),
+        optional=frozenset(number[value] for value in problem.optional if value in number),
+        inner=frozenset(),
+    )
+    last = {kernel[-1]: place for place, kernel in enumerate(kernels)}
+    return Contraction(
+        small,
+        expand=lambda order: tuple(index for place in order for index in kernels[place]),
+        shrink=lambda order: tuple(last[index] for index in order if index in last),
+        node_of=lambda place: kernels[place][-1],
+        value_of=values.__getitem__,
+    )
+
+
+def _kernels(problem: Problem) -> list[list[int]]:
+    """The ops that inner values tie together; kernels that cannot run in one go are taken apart again.
+
+    What several kernels read, such as a factor that goes into each, ties none: any copy does for any of them.
+    """
+    leader = list(range(len(problem.nodes)))
+
+    def find(index: int) -> int:
+        while leader[index] != index:
+            index = leader[index]
+        return index
+
+    writer, readers = problem.writers(), problem.readers()
+    waiting = problem.inner.difference(problem.outputs)
+    while tied := {value for value in waiting if len({find(reader) for reader in readers[value]}) == 1}:
+        for value in sorted(tied):
+            one, two = sorted((find(writer[value]), find(readers[value][0])))
+            leader[two] = one
+        waiting -= tied
+    groups: dict[int, list[int]] = {}
+    for index in range(len(problem.nodes)):
+        groups.setdefault(find(index), []).append(index)
+    convex = {leader: _convex(problem, kernel) for leader, kernel in groups.items()}
+    apart = [index for leader, kernel in groups.items() if not convex[leader] for index in kernel]
+    return [kernel for leader, kernel in groups.items() if convex[leader]] + [[index] for index in apart]
+
+
+def _convex(problem: Problem, kernel: list[int]) -> bool:
+    """Whether nothing between the kernel's ops both needs one of them and is needed by another."""
+    if len(kernel) == 1:
+        return True
+    members = set(kernel)
+    tainted: set[int] = set()  # values that outsiders made from what the kernel makes
+    made: set[int] = set()
+    for index in range(kernel[0], kernel[-1] + 1):
+        node = problem.nodes[index]
+        if index in members:
+            if node.once or tainted.intersection(node.reads):
+                return False
+            made.update(node.writes)
+        elif made.intersection(node.reads) or tainted.intersection(node.reads):
+            tainted.update(node.writes)
+    return True
+
+
+def _in_order(problem: Problem, kernels: list[list[int]]) -> list[list[int]]:
+    """A runnable order of the kernels: of those that can run, the one whose last op stood first.
+
+    Should two kernels wait for each other, every op stays by itself.
+    """
+    kernel_of = {index: place for place, kernel in enumerate(kernels) for index in kernel}
+    writer = problem.writers()
+    before = [
+        {kernel_of[writer[value]] for index in kernel for value in problem.nodes[index].reads} - {place}
+        for place, kernel in enumerate(kernels)
+    ]
+    after: list[list[int]] = [[] for _ in kernels]
+    for place, sources in enumerate(before):
+        for source in sources:
+            after[source].append(place)
+    waiting = [len(sources) for sources in before]
+    ready = [(kernel[-1], place) for place, kernel in enumerate(kernels) if not waiting[place]]
+    heapify(ready)
+    found = []
+    while ready:
+        _, place = heappop(ready)
+        found.append(kernels[place])
+        for reader in after[place]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heappush(ready, (kernels[reader][-1], reader))
+    return found if len(found) == len(kernels) else [[index] for index in range(len(problem.nodes))]
+
+
+def _inside(problem: Problem, kernel: Sequence[int], readers: list[list[int]]) -> set[int]:
+    """Inner values that only the kernel itself reads."""
+    own = problem.inner.intersection(value for index in kernel for value in problem.nodes[index].writes)
+    found = {value for value in own if readers[value] and set(readers[value]) <= set(kernel)}
+    return found.difference(problem.outputs)
+
+
+def _one(problem: Problem, kernel: Sequence[int], inside: set[int]) -> Node:
+    """The kernel as a node: what its inner values take, it works in."""
+    nodes = [problem.nodes[index] for index in kernel]
+    last = nodes[-1]
+    if len(nodes) == 1:
+        return last
+    own = {value for node in nodes for value in node.writes}
+    over = [(write, read) for write, read in last.overwrites if read not in own]
+    taken = sum(problem.sizes[value] for value in inside)
+    for write, read in last.overwrites:  # a result that lies where an inner value was
+        if read in inside and problem.sizes[write] == problem.sizes[read] and write not in problem.outputs:
+            taken -= problem.sizes[write]
+            break
+    return Node(
+        cost=sum(node.cost for node in nodes),
+        reads=tuple(dict.fromkeys(v for node in nodes for v in node.reads if v not in own)),
+        writes=tuple(v for node in nodes for v in node.writes if v not in inside),
+        workspace=taken + max(node.workspace for node in nodes),
+        views=tuple(pair for pair in last.views if pair[1] not in own),
+        overwrites=tuple(over),
+        backward=last.backward,
+        kind=last.kind,
+        takes=tuple(sorted({pair for node in nodes for pair in node.takes})),
+    )
+
+
+def _numbered(node: Node, number: dict[int, int]) -> Node:
+    def renumbered(pairs: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+        return tuple((number[write], number.get(read, read)) for write, read in pairs)
+
+    return replace(
+        node,
+        reads=tuple(number[value] for value in node.reads),
+        writes=tuple(number[value] for value in node.writes),
+        views=renumbered(node.views),
+        overwrites=renumbered(node.overwrites),
+    )
