@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from remat_cli.saying.units import Budget, parse_budget, parse_seconds, parse_share
+from remat_cli.saying.units import parse_budget, parse_seconds, parse_share
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

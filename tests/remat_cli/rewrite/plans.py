@@ -11,7 +11,7 @@ from remat_cli.ingest import graph_of
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import problem_of, rewritten
 from solvers.problem import Problem
-from tests.remat_cli.test_problem_of import HERE
+from tests.remat_cli.model.test_problem_of import HERE
 
 
 def subject(model: onnx.ModelProto) -> tuple[Graph, Problem]:
