@@ -16,7 +16,6 @@ import onnx
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import check_apart, sha256, write_whole
 from remat_cli.formats.planfile import PlanFile, replay
-from remat_cli.planning.fusing import keeping_bits
 from remat_cli.planning.loading import load_planned
 from remat_cli.planning.subject import Subject
 from remat_cli.rewrite import Rewritten, rewrite
@@ -47,7 +46,7 @@ def emit(path: Path, output: Path | None, functions: bool = False, strict_only: 
     statements, _ = replay(plan, subject.problem, subject.nodes, subject.values)
     destination = output or subject.beside(".remat.onnx")
     check_apart(destination, subject.path, path)
-    found = rewrite(subject.graph, keeping_bits(subject).problem, statements, subject.launch, strict_only)
+    found = rewrite(subject.graph, subject.problem, statements, subject.launch, strict_only)
     if functions:
         found = replace(found, model=with_functions(subject.graph, found.model))
     _stamp(found.model, plan, path, found)

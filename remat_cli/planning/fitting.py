@@ -116,7 +116,7 @@ def _with_bits(
     found = answer(subject, budget, method, solver, half(limits), reorder)
     if found.found or limits.stopped():
         return found
-    apart = replace(subject, problem=replace(subject.problem, inner=frozenset()))
+    apart = subject.solving(replace(subject.problem, inner=frozenset()))
     found = answer(apart, budget, method, solver, _left(limits, end), reorder)
     if not found.found:
         return found

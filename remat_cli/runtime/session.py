@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from remat_cli.errors import Usage
+
+SessionKind = Literal["strict", "default"]  # of the sessions that a plan is for
 
 PYTHON = """\
 options = onnxruntime.SessionOptions()
