@@ -13,6 +13,7 @@ from typing import Any
 import click
 import onnx
 
+from profiles.strict import in_python
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import check_apart, sha256, write_whole
 from remat_cli.formats.planfile import PlanFile, replay
@@ -21,7 +22,7 @@ from remat_cli.planning.subject import Subject
 from remat_cli.rewrite import Rewritten, rewrite
 from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
-from remat_cli.runtime.session import CPP, PYTHON
+from remat_cli.runtime.session import CPP
 from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes, show_time
 
@@ -128,5 +129,5 @@ def run(
         click.echo(f"note: {note}")
     added = f"{found.clones} clones, {found.guards} guards, {found.anchors} anchors, {found.veils} veils"
     click.echo(f"wrote {emitted.path}: {added}")
-    click.echo(f"\nThe strict session, in Python (or remat_cli.runtime.session.session(path)):\n\n{PYTHON}\n")
+    click.echo(f"\nThe strict session, in Python (or remat_cli.runtime.session.session(path)):\n\n{in_python()}\n")
     click.echo(f"In C++, where the strict session's order and reuse have no setters:\n\n{CPP}")

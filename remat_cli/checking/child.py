@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from profiles.strict import strict_options
 from remat_cli.formats.files import write_whole
-from remat_cli.runtime.session import PROVIDERS, cap_arena, quiet_runtime, strict_options
+from remat_cli.runtime.session import PROVIDERS, cap_arena, quiet_runtime
 
 
 @dataclass(frozen=True, slots=True)
