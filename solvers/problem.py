@@ -6,9 +6,11 @@ Invariant: a Problem that `faults` finds nothing in can be scheduled by running 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Annotated
+
+from solvers.clock import Clock
 
 RESIDENT = -1  # stands for the base of a view whose base is an input or a weight, and so always there
 Value = Annotated[int, "an index into `Problem.sizes`"]  # which numbers are values is said once, for files as well
@@ -87,21 +89,28 @@ def _nobody_listens(_: Progress) -> None:
     return None
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long and how well; `report` hears of progress, `stopped` says that the user has had enough."""
+    """How long and how well; `report` hears of progress."""
 
-    seconds: float = 60.0
+    clock: Clock = field(default_factory=Clock)
     gap: float = 0.001
     seed: int = 0
     threads: int = 2
     report: Callable[[Progress], None] = _nobody_listens
-    stopped: Callable[[], bool] = _never
     verbose: bool = False  # let SCIP write its log on stderr
+
+    def silent(self) -> Limits:
+        """The same limits, of which nobody hears."""
+        return replace(self, report=_nobody_listens)
+
+    def share(self, part: float) -> Limits:
+        """From now on for that part of the time that is left."""
+        return replace(self, clock=self.clock.share(part))
+
+    def within(self, seconds: float) -> Limits:
+        """From now on for so many seconds, or for what is left if that is less."""
+        return replace(self, clock=self.clock.within(seconds))
 
 
 class Status(Enum):
@@ -152,10 +161,10 @@ def faults(problem: Problem, nodes: Sequence[str] = (), values: Sequence[str] = 
         written.update(dict.fromkeys(node.writes, name))
     if len(set(problem.outputs)) < len(problem.outputs):
         yield "outputs names a value twice"
-    for field, found in (("outputs", problem.outputs), ("optional", problem.optional), ("inner", problem.inner)):
+    for place, found in (("outputs", problem.outputs), ("optional", problem.optional), ("inner", problem.inner)):
         for value in sorted(found):
             if value not in written:
-                yield f"{field} names {_value(value, values)}, which no node writes"
+                yield f"{place} names {_value(value, values)}, which no node writes"
     if problem.resident < 0:
         yield f"the resident size is negative: {problem.resident}"
 
@@ -169,12 +178,12 @@ def _faults_alone(node: Node, count: int, values: Sequence[str]) -> Iterator[str
             yield f"it touches value {value}, which does not exist"
     if len(set(node.writes)) < len(node.writes):
         yield "writes names a value twice"
-    for field, pairs in (("views", node.views), ("overwrites", node.overwrites)):
+    for place, pairs in (("views", node.views), ("overwrites", node.overwrites)):
         for write, read in pairs:
-            resident = read == RESIDENT and field == "views"
+            resident = read == RESIDENT and place == "views"
             if write not in node.writes or (read not in node.reads and not resident):
                 base = "an input or weight" if read == RESIDENT else _value(read, values)
-                yield f"{field} pairs {_value(write, values)} with {base}; it does not write the one and read the other"
+                yield f"{place} pairs {_value(write, values)} with {base}; it does not write the one and read the other"
     if any(number < 0 or size < 0 for number, size in node.takes):
         yield "takes names an input or weight by a negative number or size"
 

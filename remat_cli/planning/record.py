@@ -27,7 +27,7 @@ def plan_file(answer: Answer) -> PlanFile:
         budget=answer.budget,
         method=answer.method,
         seed=answer.limits.seed,
-        limits=Searched(answer.limits.seconds, answer.limits.gap, answer.limits.threads),
+        limits=Searched(answer.limits.clock.seconds, answer.limits.gap, answer.limits.threads),
         status=answer.status.value,
         bound=answer.bound,
         peak=outcome.peak,

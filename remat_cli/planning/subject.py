@@ -13,6 +13,7 @@ from profiles.kernels import THREADS
 from remat_cli.formats.planfile import Source
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import Named, as_it_stands
+from solvers.plan import Plan
 from solvers.problem import Problem
 from solvers.schedule import baseline
 from solvers.simulate import Outcome
@@ -46,8 +47,12 @@ class Subject:
         return self.named.values
 
     def before(self) -> Outcome:
-        """What the file needs and costs as it stands, each op once."""
-        return baseline(as_it_stands(self.problem) if self.named.rewritten else self.problem)[1]
+        """What the file needs and costs as it stands."""
+        return self.as_it_is()[1]
+
+    def as_it_is(self) -> tuple[Plan, Outcome]:
+        """The file as a plan: every op once, in its order."""
+        return baseline(as_it_stands(self.problem) if self.named.rewritten else self.problem)
 
     def solving(self, problem: Problem) -> Subject:
         """The same subject with more, or less, said of its problem."""
