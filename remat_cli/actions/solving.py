@@ -20,7 +20,7 @@ from remat_cli.errors import BadInput, Infeasible, NoPlan, Usage
 from remat_cli.formats.files import check_apart
 from remat_cli.planning import record
 from remat_cli.planning.fitting import fitted
-from remat_cli.planning.fusing import as_fused, keeping_bits
+from remat_cli.planning.fusing import as_fused
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.pipeline import Answer, answer, find_solver
 from remat_cli.planning.subject import Subject
@@ -79,7 +79,6 @@ def _run(model: Path | None, settings: Settings, clock: Clock) -> None:
     subject = load_subject(model, settings.costs, dict(settings.dims))
     if settings.own.get("fusion") == "runtime":
         subject = as_fused(subject)
-    subject = keeping_bits(subject)
     plain = subject.before()
     budget = _budget(subject, plain, settings)
     if settings.lp_bound:

@@ -107,7 +107,7 @@ def _with_bits(
     found = answer(subject, budget, method, solver, half(limits), reorder)
     if found.found or limits.clock.over():
         return found
-    apart = replace(subject, problem=replace(subject.problem, inner=frozenset()))
+    apart = subject.solving(replace(subject.problem, inner=frozenset()))
     found = answer(apart, budget, method, solver, limits, reorder)
     if not found.found:
         return found

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from remat_cli.errors import Usage
-from remat_cli.formats.planfile import Promise
+from remat_cli.model.promise import Promise
 from remat_cli.planning.subject import Subject
 from solvers.problem import Limits, Problem, Progress, Solver, Status
 from solvers.reductions.views import Contraction, after, contract
