@@ -26,7 +26,7 @@ from solvers.exact.relaxation import Relaxation, disputed, first_boundaries, hin
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import cost_bound, peak_bound, prove
 from solvers.orders.measure import memory_of
-from solvers.problem import Limits, Node, Problem, Result, Status
+from solvers.problem import Limits, Problem, Result, Status
 
 _CLASS = "the bound covers every schedule that first computes the ops in the order given"
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
@@ -46,7 +46,7 @@ class Hunt:
 
     def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
         self.problem = problem
-        self.ended = replace(problem, nodes=(*problem.nodes, Node(0, tuple(sorted(set(problem.outputs))), ())))
+        self.ended = problem.ended()
         self.budget = budget
         self.limits = limits
         self.clock = limits.clock
