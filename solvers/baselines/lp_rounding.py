@@ -17,6 +17,7 @@ from itertools import product
 
 import numpy as np
 
+from solvers.baselines.options import ROUNDING, Rounding
 from solvers.baselines.relaxation import Relaxed, Whole, relax_improved, relax_paper
 from solvers.baselines.sweep import Sweep
 from solvers.orders.evict import TASTES, Evictor
@@ -36,23 +37,18 @@ def solve(
     problem: Problem,
     budget: int,
     limits: Limits,
-    lp: str = "improved",
-    rounding: str = "deterministic",
-    samples: int = 50,
+    options: Rounding = ROUNDING,
 ) -> Result:
-    """`lp`: improved or paper. `rounding`: deterministic or randomized, the latter `samples` times."""
-    if lp not in ("improved", "paper") or rounding not in ("deterministic", "randomized") or samples < 1:
-        raise ValueError("lp is improved or paper, rounding is deterministic or randomized, samples at least 1")
     sweep = Sweep(problem, budget, limits)
     sweep.offer(range(len(problem.nodes)))
     if sweep.best is not None:
         return sweep.result()
-    rounder = _Rounder(sweep, rounding == "randomized", samples)
+    rounder = _Rounder(sweep, options.rounding == "randomized", options.samples)
     bound = float(sum(node.cost for node in problem.nodes))
-    notes = [PAPER_CLASS if lp == "paper" else CLASS]
+    notes = [PAPER_CLASS if options.relaxation == "paper" else CLASS]
     rounds_that_fit = 0
     for allowance in ALLOWANCES:
-        relaxed = _relax(sweep, lp, allowance)
+        relaxed = _relax(sweep, options.relaxation, allowance)
         if relaxed is None:
             notes += [] if allowance else ["the relaxation has no solution, or none was found in time"]
             break
@@ -66,9 +62,9 @@ def solve(
     return replace(result, status=Status.OPTIMAL) if _closed(sweep, bound) else result
 
 
-def _relax(sweep: Sweep, lp: str, allowance: float) -> Relaxed | None:
+def _relax(sweep: Sweep, whose: str, allowance: float) -> Relaxed | None:
     smaller = sweep.budget - round(allowance * (sweep.budget - sweep.problem.resident))
-    if lp == "paper":
+    if whose == "paper":
         return relax_paper(sweep.problem, smaller, sweep.limits)
     return relax_improved(sweep.problem, smaller, sweep.limits, sweep.budget)
 

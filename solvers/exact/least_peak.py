@@ -10,6 +10,7 @@ from dataclasses import astuple
 from solvers.exact.incumbent import Incumbent
 from solvers.exact.lowest import search
 from solvers.exact.milp import solve
+from solvers.exact.options import Known
 from solvers.orders.arrays import arrays_of
 from solvers.orders.bounds import peak_bound, prove
 from solvers.problem import Limits, Problem, Result, Status
@@ -46,7 +47,7 @@ def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead
     while high - low > max(1, high // 1000) and not limits.clock.over():
         middle = (low + high) // 2
         share = limits.silent().share(1 / 3)
-        answer = solve(problem, middle, share, candidates=(kept,))
+        answer = solve(problem, middle, share, Known((kept,)))
         cheap = Incumbent(arrays_of(problem), middle, lambda: None)
         if answer.order is not None:
             cheap.offer(answer.order)
