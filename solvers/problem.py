@@ -108,7 +108,6 @@ class Limits:
     clock: Clock = field(default_factory=Clock)
     gap: float = 0.001
     seed: int = 0
-    threads: int = 2
     report: Callable[[Progress], None] = _nobody_listens
     verbose: bool = False  # let SCIP write its log on stderr
 

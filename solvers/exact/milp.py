@@ -22,6 +22,7 @@ from solvers import scip
 from solvers.exact.cuts import Cuts, build, expand, project, small_values
 from solvers.exact.improve import WORK, Improver
 from solvers.exact.lowest import search
+from solvers.exact.options import NOTHING_KNOWN, Known
 from solvers.exact.relaxation import Relaxation, disputed, first_boundaries, hints_of, over_again, over_budget
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import cost_bound, peak_bound, prove
@@ -33,10 +34,10 @@ _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does
 _IDLE = 100  # goes without success before giving up
 
 
-def solve(problem: Problem, budget: int, limits: Limits, *, candidates: Sequence[Sequence[int]] = ()) -> Result:
+def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHING_KNOWN) -> Result:
     """`candidates`: orders known beforehand, such as the plans of smaller budgets."""
     hunt = Hunt(problem, budget, limits)
-    for order in candidates:
+    for order in options.candidates:
         hunt.best.offer(order)
     return hunt.run()
 
