@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import ceil, gcd, isfinite
 from time import monotonic
 
@@ -78,7 +79,7 @@ class Search:
         self.infeasible = self.done = False
         self.work = self.columns = 0
         self.effort = 1
-        self.peaks: set[tuple[int, int]] = set()  # (node that closes the group, node)
+        self.peaks: set[int] = set()  # nodes off the path whose peaks are looked at
         self.windows = self._first_windows()
         self.timed: Timed | None = None
         self.solving: scip.Solving | None = None
@@ -92,8 +93,7 @@ class Search:
         """Boundaries as for a given order, but on the path that passes through the most bytes over budget."""
         plain = np.arange(len(self.problem.nodes), dtype=np.int64)
         memory = memory_of(self.arrays, plain)
-        over = np.maximum(memory - self.budget, 0)
-        path = heaviest_path(self.ended, self.writer, [*(over // 1024 + 1).tolist(), 0])
+        path = heaviest_path(self.ended, self.writer, [*(1 + 3 * (memory > self.budget)).tolist(), 0])
         chosen = first_boundaries(memory[path], self.budget)
         return windows_of(self.ended, self.writer, [path[place] for place in chosen])
 
@@ -132,7 +132,7 @@ class Search:
         return self.solving.wait(limits.stopped)
 
     def _pose(self) -> Timed:
-        peaks = {(self.windows.low[end], node) for end, node in self.peaks}
+        peaks = product(range(len(self.windows.pivots) + 1), sorted(self.peaks))
         timed = build(self.ended, self.writer, self.budget, self.windows, self.free, self.scale, peaks)
         sure = sum(node.cost for index, node in enumerate(self.problem.nodes) if self.windows.sure(index))
         timed.program.offset = sure / self.scale
@@ -150,8 +150,7 @@ class Search:
         order = np.array(expand(self.timed, answer.values), dtype=np.int64)
         self.order = order.tolist()
         memory = memory_of(self.arrays, order)
-        pivots = self._further_pivots(order, memory)
-        peaks = self._further_peaks(order, memory) - self.peaks
+        pivots, peaks = self._further(order, memory)
         if pivots or peaks:
             self.windows = windows_of(self.ended, self.writer, sorted({*self.windows.pivots, *pivots}))
             self.peaks |= peaks
@@ -161,28 +160,35 @@ class Search:
         else:
             self.effort *= 2
 
-    def _further_pivots(self, order: Ints, memory: Ints) -> list[int]:
-        """The worst nodes over budget that have one group each, and lie on one path with the pivots there are."""
-        windows = self.windows
-        _, first = np.unique(order, return_index=True)
-        over = sorted(((int(memory[step]), index) for index, step in enumerate(first)), reverse=True)
-        found: list[int] = []
-        for used, index in over:
-            if used <= self.budget or len(found) == _ADDED:
+    def _further(self, order: Ints, memory: Ints) -> tuple[list[int], set[int]]:
+        """Pivots and peaks to add, where it does not fit, worst first."""
+        over = np.flatnonzero(memory > self.budget)
+        windows, peaks = self.windows, set[int]()
+        for step in over[np.argsort(-memory[over], kind="stable")].tolist():
+            index = int(order[step])
+            if not windows.sure(index) and index not in self.peaks:
+                if len(peaks) < _PEAKS:
+                    peaks.add(index)
+                continue
+            if len(windows.pivots) - len(self.windows.pivots) >= _ADDED:
                 break
-            if windows.sure(index) and index not in windows.pivots:
-                found.append(index)
-                windows = windows_of(self.ended, self.writer, [*windows.pivots, index])
-        return found
+            for pivot in self._near(order, step, windows):
+                windows = windows_of(self.ended, self.writer, [*windows.pivots, pivot])
+        return sorted(set(windows.pivots).difference(self.windows.pivots)), peaks
 
-    def _further_peaks(self, order: Ints, memory: Ints) -> set[tuple[int, int]]:
-        """Where else it does not fit, worst first: the node, and the one that closes its group."""
-        ends = (*self.windows.pivots, len(self.ended.nodes) - 1)
-        g, found = 0, dict[tuple[int, int], int]()
-        for index, used in zip(order.tolist(), memory.tolist(), strict=True):
-            if used > self.budget and index != ends[g]:
-                found[ends[g], index] = max(used, found.get((ends[g], index), 0))
-            if index == ends[g]:
-                g += 1
-        worst = sorted(found, key=lambda pair: (-found[pair], pair))
-        return set(worst[:_PEAKS])
+    def _near(self, order: Ints, step: int, windows: Windows) -> list[int]:
+        """The node itself if it can be a pivot, else the nearest that can on either side of it within its group."""
+        found: list[int] = []
+        if windows.sure(int(order[step])):
+            near = [step]
+        else:
+            near = [*self._beside(order, step, windows, -1), *self._beside(order, step, windows, 1)]
+        for place in near:
+            if int(order[place]) not in windows.pivots:
+                found.append(int(order[place]))
+        return found[:1]
+
+    def _beside(self, order: Ints, step: int, windows: Windows, way: int) -> list[int]:
+        while 0 <= step < len(order) and not windows.sure(int(order[step])):
+            step += way
+        return [step] if 0 <= step < len(order) else []
