@@ -172,23 +172,18 @@ class Search:
                 continue
             if len(windows.pivots) - len(self.windows.pivots) >= _ADDED:
                 break
-            for pivot in self._near(order, step, windows):
+            pivot = _nearest(order, step, windows)
+            if pivot is not None:
                 windows = windows_of(self.ended, self.writer, [*windows.pivots, pivot])
         return sorted(set(windows.pivots).difference(self.windows.pivots)), peaks
 
-    def _near(self, order: Ints, step: int, windows: Windows) -> list[int]:
-        """The node itself if it can be a pivot, else the nearest that can on either side of it within its group."""
-        found: list[int] = []
-        if windows.sure(int(order[step])):
-            near = [step]
-        else:
-            near = [*self._beside(order, step, windows, -1), *self._beside(order, step, windows, 1)]
-        for place in near:
-            if int(order[place]) not in windows.pivots:
-                found.append(int(order[place]))
-        return found[:1]
 
-    def _beside(self, order: Ints, step: int, windows: Windows, way: int) -> list[int]:
-        while 0 <= step < len(order) and not windows.sure(int(order[step])):
-            step += way
-        return [step] if 0 <= step < len(order) else []
+def _nearest(order: Ints, step: int, windows: Windows) -> int | None:
+    """The node itself if it can be a pivot, else the nearest that can on either side of it."""
+    before, after = step, step
+    while before > 0 and not windows.sure(int(order[before])):
+        before -= 1
+    while after < len(order) - 1 and not windows.sure(int(order[after])):
+        after += 1
+    near = (int(order[place]) for place in (before, after))
+    return next((node for node in near if windows.sure(node) and node not in windows.pivots), None)

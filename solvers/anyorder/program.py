@@ -65,7 +65,7 @@ def build(
 ) -> Timed:
     """Costs are divided by `scale`. `peaks`: (group, node) to which (4) applies."""
     many = len(windows.pivots) + 1
-    held, runs, across = ([{} for _ in range(many)] for _ in range(3))
+    held, runs, across = (_columns(many) for _ in range(3))
     passing = passing_values(problem, free)
     timed = Timed(problem, writer, windows, free, passing, stuck_values(problem), Program(), held, runs, across)
     _add_variables(timed, scale)
@@ -79,6 +79,10 @@ def build(
         if node in runs[g] and (runs[g][node] == SURELY or node not in readers):
             _add_peak(timed, g, node, budget)
     return timed
+
+
+def _columns(many: int) -> list[dict[int, int]]:
+    return [{} for _ in range(many)]
 
 
 def _add_variables(timed: Timed, scale: float) -> None:

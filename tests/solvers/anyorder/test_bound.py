@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 from solvers.anyorder.bound import any_order_bound
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem
@@ -14,10 +12,10 @@ from tests.solvers.oracle import cheapest, least_peak
 from tests.solvers.random_problems import random_problem
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_bound_is_never_above_the_optimum(seed: int) -> None:
-    random = Random(seed)
-    assert sum(checked(random, plain=bool(seed % 2)) for _ in range(40)) > 1, "hardly a bound above the trivial"
+def test_the_bound_is_never_above_the_optimum() -> None:
+    random = Random(5)
+    hard = sum(checked(random, plain=bool(k % 2)) for k in range(160))
+    assert hard > 8, "hardly a bound above what every schedule costs"
 
 
 def checked(random: Random, plain: bool) -> bool:
