@@ -11,10 +11,9 @@ is done next is decided by counts, never by seconds: without a time-out the same
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import ceil, gcd, isfinite
-from time import monotonic
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from solvers.exact.relaxation import first_boundaries, tree
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.bounds import cost_bound
 from solvers.orders.measure import memory_of
-from solvers.problem import Limits, Node, Problem, Status
+from solvers.problem import Limits, Problem, Status
 
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
 _ADDED = 4  # pivots in a round
@@ -51,12 +50,8 @@ def any_order_bound(
 ) -> AnyOrder:
     """Until the bound is `enough`, nothing more can be had, or time is up. `known`: a schedule that fits."""
     search = Search(problem, budget, known)
-    until = monotonic() + limits.seconds
-    while not search.done and (enough is None or search.bound < enough) and not limits.stopped():
-        left = until - monotonic()
-        if left <= 0:
-            break
-        search.go(replace(limits, seconds=left), enough)
+    while not search.done and (enough is None or search.bound < enough) and not limits.clock.over():
+        search.go(limits, enough)
     return search.found()
 
 
@@ -65,7 +60,7 @@ class Search:
 
     def __init__(self, problem: Problem, budget: int, known: Sequence[int] | None = None) -> None:
         self.problem = problem
-        self.ended = replace(problem, nodes=(*problem.nodes, Node(0, tuple(sorted(set(problem.outputs))), ())))
+        self.ended = problem.ended()
         self.budget = budget
         self.arrays = arrays_of(problem)
         self.writer = self.ended.writers()
@@ -117,7 +112,7 @@ class Search:
         self.nodes += self.effort * tree(self.columns)
         settings = scip.Settings(
             verbose=limits.verbose,
-            seconds=limits.seconds,
+            clock=limits.clock,
             gap=limits.gap / 4,
             seed=limits.seed,
             enough=None if enough is None else enough / self.scale,
@@ -128,8 +123,8 @@ class Search:
             starts = [] if self.known is None else [project(self.timed, self.known)]
             self.solving = scip.Solving(self.timed.program, settings, starts)
         else:
-            self.solving.go_on(limits.seconds, self.nodes, settings.enough)
-        return self.solving.wait(limits.stopped)
+            self.solving.go_on(limits.clock, self.nodes, settings.enough)
+        return self.solving.wait()
 
     def _pose(self) -> Timed:
         peaks = product(range(len(self.windows.pivots) + 1), sorted(self.peaks))

@@ -198,7 +198,7 @@ def _write_room(timed: Timed, g: int, pivot: int, value: int) -> tuple[int, dict
 def _add_peak(timed: Timed, g: int, index: int, budget: int) -> None:
     """(4), whenever a node runs in a group."""
     problem, node = timed.problem, timed.problem.nodes[index]
-    shared = {write for write, _ in (*node.views, *node.overwrites)} | problem.optional
+    shared = node.sharing() | problem.optional
     own = {*node.reads, *(write for write in node.writes if write not in shared)}
     taken = node.workspace + sum(problem.sizes[value] for value in own)
     room = budget - problem.resident - (_stuck_before(timed, g) if g else 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 from solvers.anyorder.answers import expand, project
@@ -10,7 +9,7 @@ from solvers.anyorder.program import Timed, build
 from solvers.anyorder.windows import heaviest_path, windows_of
 from solvers.exact.passing import advance
 from solvers.plan import lower
-from solvers.problem import Node, Problem
+from solvers.problem import Problem
 from solvers.simulate import simulate
 from tests.solvers.random_problems import random_problem
 
@@ -41,7 +40,7 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
 
 def posed(random: Random, problem: Problem, budget: int) -> Timed:
     """The relaxation at some nodes of a random long path."""
-    ended = replace(problem, nodes=(*problem.nodes, Node(0, tuple(sorted(set(problem.outputs))), ())))
+    ended = problem.ended()
     writer, count = ended.writers(), len(problem.nodes)
     weights = [random.randint(0, 9) for _ in ended.nodes]
     path = heaviest_path(ended, writer, weights)
