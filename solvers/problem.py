@@ -5,7 +5,7 @@ Invariant: a Problem that `faults` finds nothing in can be scheduled by running 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -39,6 +39,24 @@ class Node:
     takes: tuple[tuple[int, int], ...] = ()  # (number, bytes) of the inputs and weights it reads: for traffic alone
     fused: int = -1  # ops of one number share a kernel, as the runtime was seen to fuse them; -1: has its own
     early: tuple[int, ...] = ()  # the pieces of the workspace, if they are taken before the writes have their places
+
+    def base(self, write: int) -> int | None:
+        """What the write is a view of: a read, RESIDENT, or None for no view. Of several listed, the first counts.
+
+        A view lives in its base's block of memory for as long as it is held, whatever becomes of the base; one of
+        RESIDENT in a block of no bytes that nothing may overwrite. An output's last copy is never a view.
+        """
+        return next((base for view, base in self.views if view == write), None)
+
+    def may_overwrite(self, write: int, sizes: Sequence[int]) -> tuple[int, ...]:
+        """The reads whose place the write may take: if the read ends there, alone in a block of just that size.
+
+        Never that of which a write of this same node is a view: that memory goes on being looked at.
+        """
+        viewed = {base for _, base in self.views}
+        if self.base(write) is not None:
+            return ()
+        return tuple(r for w, r in self.overwrites if w == write and sizes[r] == sizes[w] and r not in viewed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +169,8 @@ def faults(problem: Problem) -> Iterator[str]:
         for write, read in (*node.views, *node.overwrites):
             if write not in node.writes or (read != RESIDENT and read not in node.reads):
                 yield f"node {index} shares ({write}, {read}), which it does not write and read"
+        if any(read == RESIDENT for _, read in node.overwrites):
+            yield f"node {index} overwrites an input or a weight"
     for value in (*problem.outputs, *problem.optional):
         if value not in written:
             yield f"value {value} is an output or optional, but no node writes it"
