@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,17 +15,18 @@ from typing import Any
 
 import click
 
-from remat_cli.actions.interrupts import Interrupts, listening
+from remat_cli.actions.interrupts import listening
 from remat_cli.errors import BadInput, Infeasible, NoPlan, Usage
 from remat_cli.formats.files import check_apart
 from remat_cli.planning import record
 from remat_cli.planning.fitting import fitted
-from remat_cli.planning.fusing import as_fused, keeping_bits
+from remat_cli.planning.fusing import as_fused
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.pipeline import Answer, answer, find_solver
 from remat_cli.planning.subject import Subject
 from remat_cli.saying import report
 from remat_cli.saying.units import Budget
+from solvers.clock import Clock
 from solvers.problem import Limits, Progress, Result, Solver, Status
 from solvers.reductions.views import contract
 from solvers.registry import METHODS
@@ -64,6 +64,13 @@ class Settings:
 
 def run(model: Path | None, settings: Settings) -> None:
     """Solve and write; raises what the exit code should be for."""
+    with listening() as interrupts:
+        _run(model, settings, Clock(settings.time_limit, interrupts))
+    if interrupts.asked:
+        raise KeyboardInterrupt
+
+
+def _run(model: Path | None, settings: Settings, clock: Clock) -> None:
     if settings.method not in (*METHODS, "all"):
         raise Usage(f"there is no method '{settings.method}'; the methods are {', '.join(METHODS)}, or all")
     if settings.minimize == "cost" and settings.method not in BUDGETLESS and settings.budget is None:
@@ -72,27 +79,23 @@ def run(model: Path | None, settings: Settings) -> None:
     subject = load_subject(model, settings.costs, dict(settings.dims))
     if settings.own.get("fusion") == "runtime":
         subject = as_fused(subject)
-    subject = keeping_bits(subject)
     plain = subject.before()
     budget = _budget(subject, plain, settings)
     if settings.lp_bound:
-        _print_relaxation(subject, budget, settings)
+        _print_relaxation(subject, budget, settings, clock)
         return
     if settings.method == "all":
-        _compare(subject, budget, settings)
+        _compare(subject, budget, settings, clock)
         return
     destination = settings.output or subject.beside(".plan.json")
     check_apart(destination, subject.path, *settings.known)
     if not destination.parent.is_dir():
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
     solver = _solver(subject, settings)
-    with listening() as interrupts:
-        found = _search(subject, budget, solver, plain, destination, settings, interrupts)
-        if settings.budget is None and found.found:
-            found = replace(found, budget=_needed(found))
-        _tell(found, destination, settings)
-    if interrupts.asked:
-        raise KeyboardInterrupt
+    found = _search(subject, budget, solver, plain, destination, settings, clock)
+    if settings.budget is None and found.found:
+        found = replace(found, budget=_needed(found))
+    _tell(found, destination, settings)
 
 
 def _check_together(settings: Settings) -> None:
@@ -148,24 +151,24 @@ def _search(
     plain: Outcome,
     destination: Path,
     settings: Settings,
-    interrupts: Interrupts,
+    clock: Clock,
 ) -> Answer:
     """Run the solver; write each better plan as it comes, at most once a second."""
     show = _progress(plain.cost, settings)
-    written = [time.monotonic()]
-    limits = _limits(settings, interrupts)
+    limits = _limits(settings, clock)
+    written = [0.0]
 
     def hear(progress: Progress) -> None:
         if show:
             show(progress)
-        if progress.order is not None and time.monotonic() - written[0] > WRITE_EVERY:
+        if progress.order is not None and clock.elapsed() - written[0] > WRITE_EVERY:
             plan, outcome = evaluate(subject.problem, progress.order)
             if outcome.peak > budget:
                 return
             result = Result(Status.FEASIBLE, progress.order, progress.bound, ("the search was still going on",))
             so_far = Schedule(result, plan, outcome)
             record.write(destination, Answer(subject, settings.method, budget, plain, so_far, 0.0, limits))
-            written[0] = time.monotonic()
+            written[0] = clock.elapsed()
 
     try:
         reorder = settings.reorder
@@ -177,11 +180,9 @@ def _search(
             show.end()
 
 
-def _limits(settings: Settings, stopped: Callable[[], bool] | None = None) -> Limits:
+def _limits(settings: Settings, clock: Clock) -> Limits:
     """What the command line says of how long, how well and how loud."""
-    loud = settings.verbose >= 2
-    limits = Limits(settings.time_limit, settings.gap, settings.seed, settings.threads, verbose=loud)
-    return limits if stopped is None else replace(limits, stopped=stopped)
+    return Limits(clock, settings.gap, settings.seed, settings.threads, verbose=settings.verbose >= 2)
 
 
 def _progress(baseline_cost: int, settings: Settings) -> report.ProgressLine | None:
@@ -209,38 +210,35 @@ def _tell(found: Answer, destination: Path, settings: Settings) -> None:
     click.echo(f"wrote {destination}")
 
 
-def _compare(subject: Subject, budget: int, settings: Settings) -> None:
+def _compare(subject: Subject, budget: int, settings: Settings, clock: Clock) -> None:
     """Every method on the same question, as a table."""
     if settings.own:
         raise Usage("options of one method mean nothing to --method all")
-    with listening() as interrupts:
-        limits = _limits(settings, interrupts)
-        answers = []
-        for name in METHODS:
-            if interrupts.asked:
-                break
-            if sys.stderr.isatty() and not settings.quiet:
-                click.echo(f"\r\033[K{name} ...", err=True, nl=False)
-            answers.append(answer(subject, budget, name, find_solver(name, {}), limits))
+    answers = []
+    for name in METHODS:
+        if clock.stopped():
+            break
+        if sys.stderr.isatty() and not settings.quiet:
+            click.echo(f"\r\033[K{name} ...", err=True, nl=False)
+        limits = _limits(settings, Clock(settings.time_limit, clock.stopped))  # each has all the time there is
+        answers.append(answer(subject, budget, name, find_solver(name, {}), limits))
     if sys.stderr.isatty() and not settings.quiet:
         click.echo("\r\033[K", err=True, nl=False)
     if settings.as_json:
         click.echo(json.dumps({"budget": budget, "methods": [report.as_object(found, None) for found in answers]}))
     else:
         click.echo(report.comparison(answers, as_csv=settings.as_csv))
-    if interrupts.asked:
-        raise KeyboardInterrupt
     if not any(found.found for found in answers):
         proved = any(found.status is Status.INFEASIBLE for found in answers)
         raise (Infeasible if proved else NoPlan)(f"no method found a plan within {budget} bytes")
 
 
-def _print_relaxation(subject: Subject, budget: int, settings: Settings) -> None:
+def _print_relaxation(subject: Subject, budget: int, settings: Settings, clock: Clock) -> None:
     """The bound of the linear relaxation, and how far from the optimum it is (Checkmate, Appendix A)."""
     from solvers.baselines.relaxation import relaxation_bound
 
     smaller = contract(subject.problem)
-    limits = _limits(settings)
+    limits = _limits(settings, clock)
     bound = relaxation_bound(smaller.problem, budget, limits, no_stages=bool(settings.own.get("no_stages")))
     if bound is None:
         raise Infeasible(f"the linear relaxation already has no solution within {budget} bytes")

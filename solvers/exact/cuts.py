@@ -161,7 +161,7 @@ def _add_memory(cuts: Cuts, g: int, budget: int) -> None:
 def _add_repeat(cuts: Cuts, g: int, index: int, budget: int) -> None:
     """(4), whenever a node runs again in a group."""
     problem, node = cuts.problem, cuts.problem.nodes[index]
-    shared = {write for write, _ in (*node.views, *node.overwrites)} | problem.optional
+    shared = node.sharing() | problem.optional
     own = {*node.reads, *(write for write in node.writes if write not in shared)}
     stuck = sum(problem.sizes[value] for value in _stuck(problem) if cuts.writer[value] < cuts.groups[g].start)
     terms = {cuts.again[g][index]: node.workspace + sum(problem.sizes[value] for value in own)}
@@ -215,7 +215,7 @@ def _stuck(problem: Problem) -> list[int]:
     if not problem.unread_stay:
         return []
     read = {value for node in problem.nodes for value in node.reads} | problem.optional
-    shared = {write for node in problem.nodes for write, _ in (*node.views, *node.overwrites)}
+    shared = {write for node in problem.nodes for write in node.sharing()}
     return [value for value in range(len(problem.sizes)) if value not in read and value not in shared]
 
 
