@@ -25,7 +25,8 @@ from solvers.simulate import Outcome
 
 
 def run(path: Path, statements: bool, plot: Path | None, as_json: bool, fusion: str = "ideal") -> None:
-    recorded, subject = load_planned(path)
+    planned = load_planned(path)
+    recorded, subject = planned.recorded, planned.subject
     if fusion == "runtime":
         from remat_cli.planning.fusing import as_fused
 

@@ -92,12 +92,6 @@ def test_random_rounding_follows_the_seed() -> None:
     assert all(answer.status in (Status.OPTIMAL, Status.FEASIBLE) for answer in answers)
 
 
-@pytest.mark.parametrize("options", [{"lp": "other"}, {"rounding": "up"}, {"samples": 0}])
-def test_unknown_options(options: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="lp is improved or paper"):
-        lp_rounding.solve(chain(3), 9, limits(), **options)
-
-
 def test_memory_left_over_is_spent() -> None:
     """With room for all, nothing is recomputed; with room for one copy more, the dearest stays."""
     problem = GRAPHS["uneven chain"]
