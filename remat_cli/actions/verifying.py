@@ -71,6 +71,15 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
     return Verified(report, promise, plan.budget, threads, tuple(_faults(report, plan.budget)))
 
 
+def verified(plan: Planned, trial: Trial) -> Verified:
+    """The same of a model that is made for the occasion."""
+    with TemporaryDirectory(prefix="remat-") as folder:
+        emitted = emitting.emit(plan)
+        path = Path(folder) / "model.remat.onnx"
+        emitting.write(emitted, path)
+        return tried(plan, path, emitted.rewritten.promise, trial)
+
+
 @contextmanager
 def _in_a_file(plan: Planned, graph: Graph) -> Iterator[Graph]:
     """The graph, its model in a file that other processes can read."""
