@@ -39,7 +39,7 @@ def held(graph: Graph, found: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Arrays held to the graph's inputs; `where` they are from begins every message."""
     missing = sorted(set(graph.inputs) - set(found))
     if missing:
-        raise BadInput(f"{where} has no array for input '{missing[0]}'")
+        raise BadInput(f"{where}: there is no array for input '{missing[0]}'")
     arrays = {name: np.asarray(found[name]) for name in graph.inputs}
     for name, array in arrays.items():
         value = graph.values[name]
