@@ -25,6 +25,7 @@ class Vertex:
     reads: tuple[int, ...]
     tensor: bool = True
     fusible: bool = False
+    epilogue: bool = False  # compute-bound, but readers can be fused with what its kernel ends with
     concat: bool = False
     view: bool = False
     recomputable: bool = False
@@ -101,7 +102,8 @@ class Joint:
     def fuses(self, first: int, second: int) -> bool:
         """Whether `second` can run in the kernel that makes `first`: anything can be written into a concatenation."""
         user = self.vertices[second]
-        return user.concat or (self.vertices[first].fusible and user.fusible)
+        maker = self.vertices[first]
+        return user.concat or ((maker.fusible or maker.epilogue) and user.fusible)
 
     def materialized(self, index: int) -> bool:
         """Whether the value is written to memory even if nobody saves it."""

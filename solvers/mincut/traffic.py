@@ -81,7 +81,8 @@ def groups_of(problem: Problem, runs: Runs, fusion: str) -> Groups:
 
 
 def _ideal(first: Node, second: Node) -> bool:
-    return second.kind is Kind.CONCAT or (first.kind in FUSIBLE and second.kind in FUSIBLE)
+    ends = first.kind in FUSIBLE or first.kind is Kind.EPILOGUE
+    return second.kind is Kind.CONCAT or (ends and second.kind in FUSIBLE)
 
 
 def _as_seen(first: Node, second: Node) -> bool:

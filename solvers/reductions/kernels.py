@@ -16,7 +16,7 @@ from heapq import heapify, heappop, heappush
 from solvers.problem import Kind, Node, Problem
 from solvers.reductions.contraction import Contraction
 
-WEIGHTIEST = (Kind.COMPUTE, Kind.OPAQUE, Kind.CONCAT, Kind.REDUCTION, Kind.POINTWISE)
+WEIGHTIEST = (Kind.COMPUTE, Kind.EPILOGUE, Kind.OPAQUE, Kind.CONCAT, Kind.REDUCTION, Kind.POINTWISE)
 
 
 def contract_fused(problem: Problem) -> Contraction:
@@ -155,6 +155,8 @@ def _one(problem: Problem, kernel: Sequence[int], inside: set[int]) -> Node:
 def _kind(nodes: Sequence[Node]) -> Kind:
     """What the kernel is to its neighbours: compute-bound or opaque if any part of it is, whatever it ends with."""
     kinds = {node.kind for node in nodes}
+    if Kind.COMPUTE in kinds and nodes[-1].kind in (Kind.POINTWISE, Kind.REDUCTION):
+        return Kind.EPILOGUE
     return next((kind for kind in WEIGHTIEST if kind in kinds), nodes[-1].kind)
 
 
