@@ -14,7 +14,6 @@ from solvers.schedule import Schedule, baseline, schedule
 from tests.remat_cli.steps import network
 
 
-
 def solved(folder: Path, method: str, share: float) -> Schedule:
     problem = network(folder, "rotor-toy").problem
     budget = int(share * baseline(problem)[1].peak)

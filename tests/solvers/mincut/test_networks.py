@@ -15,8 +15,8 @@ from solvers.mincut.cut import cut
 from solvers.mincut.cuts import paper_cut
 from solvers.mincut.joint import DEFAULT
 from solvers.mincut.min_cut import solve
-from solvers.mincut.training import joint_of
 from solvers.mincut.traffic import traffic_of
+from solvers.mincut.training import joint_of
 from solvers.problem import Kind, Limits
 from solvers.reductions.views import contract
 from solvers.schedule import schedule

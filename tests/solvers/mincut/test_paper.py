@@ -17,8 +17,8 @@ from solvers.mincut.cuts import paper_cut
 from solvers.mincut.joint import DEFAULT, Joint, banned, weight
 from solvers.mincut.min_cut import solve
 from solvers.mincut.rebuild import Rebuilding
-from solvers.mincut.training import joint_of
 from solvers.mincut.traffic import traffic_of
+from solvers.mincut.training import joint_of
 from solvers.problem import Kind, Limits, Node, Problem
 from tests.solvers.mincut.training_graphs import random_training
 
