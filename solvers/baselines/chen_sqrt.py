@@ -1,7 +1,8 @@
 """`chen-sqrt`: checkpoint every sqrt(n)-th layer of a chain. Chen et al., Training Deep Nets with Sublinear Memory Cost
 (arXiv 1604.06174), section 4.1.
 
-Symbols: n is the number of layers (links of the chain); k = floor(sqrt(n)) of them make a segment. Costs and sizes are not looked at.
+Symbols: n is the number of layers (links of the chain); k = floor(sqrt(n)) of them make a segment. Costs and sizes are
+not looked at.
 """
 
 from __future__ import annotations

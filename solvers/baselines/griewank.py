@@ -1,10 +1,10 @@
 """`griewank`: binomial checkpointing of a chain, optimal for unit costs and unit sizes. Griewank and Walther, Algorithm
 799: Revolve (ACM TOMS 26, 2000); the log n strategy of Griewank (1992) is this with log n snapshots.
 
-Symbols: op i, a link of the chain, turns state i into state i + 1, its result, and is reversed from state i. State 0 is the input, which is
-always there, and counts as the first of c snapshots. The last op is the turn, whose reversal begins the backward pass.
-beta(c, r) = binomial(c + r, c) is the longest chain that c snapshots can reverse with each op run at most r times
-before its own reversal. c is swept.
+Symbols: op i, a link of the chain, turns state i into state i + 1, its result, and is reversed from state i. State 0 is
+the input, which is always there, and counts as the first of c snapshots. The last op is the turn, whose reversal begins
+the backward pass. beta(c, r) = binomial(c + r, c) is the longest chain that c snapshots can reverse with each op run at
+most r times before its own reversal. c is swept.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 from solvers.baselines.chen_sqrt import ONLY_CHAINS
 from solvers.baselines.from_checkpoints import Kept, cheapest_order, nothing_kept
 from solvers.baselines.links import links
+from solvers.baselines.options import SNAPSHOTS, Snapshots
 from solvers.baselines.sweep import cannot, over_knob
 from solvers.problem import Limits, Problem, Result
 
 
-def solve(problem: Problem, budget: int, limits: Limits, snapshots: int | None = None) -> Result:
-    """`snapshots`: c, the input among them, to have it fixed."""
+def solve(problem: Problem, budget: int, limits: Limits, options: Snapshots = SNAPSHOTS) -> Result:
+    """`snapshots`: c, to have it fixed."""
+    snapshots = options.snapshots
     chain = links(problem)
     if chain is None:
         return cannot(problem, ONLY_CHAINS)
-    if snapshots is not None and snapshots < 1:
-        raise ValueError(f"snapshots must be at least 1, not {snapshots}")
     length = len(chain) + 1
     knobs = _settings(length) if snapshots is None else [min(snapshots, length)]
     return over_knob(problem, budget, limits, knobs, lambda count: order_of(problem, chain, count))

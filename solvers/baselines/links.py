@@ -1,8 +1,8 @@
 """The links of a forward chain: the papers' layers, where a layer is several ops and the loss has labels to look at.
 
-A chain hands one value from layer to layer. Within a layer there may be small ones beside it (the mean and variance of a
-normalization), and beside the chain a branch that carries little (labels on their way to the loss); neither makes a
-chain of layers less of one. Where ops of comparable results run side by side it is none.
+A chain hands one value from layer to layer. Within a layer there may be small ones beside it (the mean and variance
+of a normalization), and beside the chain a branch that carries little (labels on their way to the loss); neither makes
+a chain of layers less of one. Where ops of comparable results run side by side it is none.
 
 Invariant: links are consecutive forward ops, and the last op of a link, its main one, writes what goes on.
 """

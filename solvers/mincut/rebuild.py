@@ -1,7 +1,9 @@
 """A set of saved values as an order of computes: what nobody saved is computed again just before it is read.
 
 Saved values may be the backward pass's own, as long as they need no gradient: they are made as soon as they can be, so
-that what they are made from need not wait. Invariant: the order is legal whatever the set says; an output, and what may be computed only once, counts as saved.
+that what they are made from need not wait.
+
+Invariant: the order is legal whatever the set says; an output, and what may be computed only once, counts as saved.
 """
 
 from __future__ import annotations

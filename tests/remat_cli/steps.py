@@ -7,7 +7,6 @@ from pathlib import Path
 import onnx
 
 from remat_cli.gradient.training import Options, training_graph
-from remat_cli.planning.fusing import keeping_bits
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.subject import Subject
 from remat_cli.zoo.build import build
@@ -20,4 +19,4 @@ def network(folder: Path, name: str, **settings: int | str) -> Subject:
 def step(folder: Path, forward: onnx.ModelProto, options: Options) -> Subject:
     path = folder / "step.onnx"
     path.write_bytes(training_graph(forward, options).SerializeToString())
-    return keeping_bits(load_subject(path, None, {}))
+    return load_subject(path, None, {})

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from solvers.chains.from_graph import cut
+from solvers.clock import Clock
 from solvers.problem import Limits, Status
 from solvers.reductions.views import contract
 from solvers.registry import METHODS
@@ -17,7 +18,7 @@ from tests.remat_cli.steps import network
 def solved(folder: Path, method: str, share: float) -> Schedule:
     problem = network(folder, "rotor-toy").problem
     budget = int(share * baseline(problem)[1].peak)
-    return schedule(problem, budget, METHODS[method].load(), Limits(seconds=30.0))
+    return schedule(problem, budget, METHODS[method].load(), Limits(Clock(30)))
 
 
 def test_a_layer_is_a_stage(tmp_path: Path) -> None:
@@ -35,7 +36,9 @@ def test_no_dearer_than_periodic_or_the_optimum(method: str, share: float, tmp_p
     found = solved(tmp_path, method, share)
     assert found.result.status is Status.FEASIBLE
     optimum, periodic = solved(tmp_path, "milp", share), solved(tmp_path, "periodic", share)
-    assert found.outcome and optimum.outcome and periodic.outcome
+    assert found.outcome
+    assert optimum.outcome
+    assert periodic.outcome
     assert optimum.outcome.cost <= found.outcome.cost <= 1.1 * optimum.outcome.cost
     if periodic.result.status is Status.FEASIBLE:
         assert found.outcome.cost <= periodic.outcome.cost

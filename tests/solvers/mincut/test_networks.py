@@ -21,7 +21,7 @@ from solvers.problem import Kind, Limits
 from solvers.reductions.views import contract
 from solvers.schedule import schedule
 from tests.remat_cli.steps import network, step
-from tests.solvers.mincut.test_paper import by_networkx
+from tests.solvers.mincut.test_paper import PAPER, by_networkx
 
 TINY = {"layers": 2, "hidden": 64, "heads": 2, "batch": 2, "vocabulary": 100}
 NETWORKS = [
@@ -34,7 +34,7 @@ NETWORKS = [
 
 
 def cut_order(subject: Subject) -> tuple[int, ...]:
-    order = schedule(subject.problem, 1 << 50, partial(solve, paper=True), Limits()).result.order
+    order = schedule(subject.problem, 1 << 50, partial(solve, options=PAPER), Limits()).result.order
     assert order is not None
     return order
 

@@ -1,7 +1,7 @@
 """Yu and He's functions f1 and f2 as printed (section 2.3), with a byte for each element, so that bytes are accesses.
 
-f1(a, b, c, d) = cos(cos(a + b + c + d)): the sum alone is to be saved, which takes 9 accesses; saving its cosine too, or
-the four inputs, takes 11. f2(x) = x * (uniform(x) < 0.5): the mask is to be saved, and the draw never made again.
+f1(a, b, c, d) = cos(cos(a + b + c + d)): the sum alone is to be saved, which takes 9 accesses; saving its cosine too,
+or the four inputs, takes 11. f2(x) = x * (uniform(x) < 0.5): the mask is to be saved, and the draw never made again.
 The witness of a cut's value is networkx, on the network of the paper written out here once more.
 """
 
@@ -16,12 +16,14 @@ from solvers.mincut.cut import cut
 from solvers.mincut.cuts import paper_cut
 from solvers.mincut.joint import DEFAULT, Joint, banned, weight
 from solvers.mincut.min_cut import solve
+from solvers.mincut.options import Cutting
 from solvers.mincut.rebuild import Rebuilding
 from solvers.mincut.traffic import traffic_of
 from solvers.mincut.training import joint_of
 from solvers.problem import Kind, Limits, Node, Problem
 from tests.solvers.mincut.training_graphs import random_training
 
+PAPER = Cutting(objective="paper")
 P = Kind.POINTWISE
 A, B, C, D, G = ((number, 1) for number in range(5))  # what is given: the inputs, and the gradient of the result
 
@@ -51,7 +53,7 @@ def test_f1_saves_the_sum_alone() -> None:
     assert accesses(problem, {2}) == 9
     assert accesses(problem, {2, 3}) == 11
     assert accesses(problem, set()) == 11
-    order = solve(problem, 1 << 40, Limits(), paper=True).order
+    order = solve(problem, 1 << 40, Limits(), PAPER).order
     assert order is not None
     assert traffic_of(problem, order).total == 9
 
@@ -67,7 +69,7 @@ def test_f2_saves_the_mask_and_draws_once() -> None:
     )
     problem = Problem(nodes, (4, 1, 4, 4), (2, 3))
     assert paper_cut(problem) == {1}
-    assert solve(problem, 1 << 40, Limits(), paper=True).order == (0, 1, 2, 3)
+    assert solve(problem, 1 << 40, Limits(), PAPER).order == (0, 1, 2, 3)
 
 
 def test_a_mask_of_the_backward_pass_is_made_early() -> None:
