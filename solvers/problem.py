@@ -25,6 +25,7 @@ class Kind(Enum):
     REDUCTION = "reduction"
     CONCAT = "concat"
     COMPUTE = "compute"  # compute-bound: matrix products, convolutions
+    EPILOGUE = "epilogue"  # compute-bound, and what the kernel ends with can be fused with its readers
     VIEW = "view"
 
 
