@@ -7,8 +7,6 @@ were moved about, or one for a smaller budget, stands in, and a note says so. Bo
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import replace
 
 from remat_cli.planning.pipeline import REORDERED, Answer, answer, half
@@ -34,34 +32,31 @@ def fitted(
     """
     if subject.graph is None:
         return answer(subject, budget, method, solver, limits, reorder)
-    end = time.perf_counter() + limits.seconds
-    found = replace(_capped(subject, budget, method, solver, limits, reorder, end), limits=limits)
-    limits = _left(limits, end)
-    if found.promise is None or reorder is False or limits.stopped() or limits.seconds < LEAST:
+    found = replace(_capped(subject, budget, method, solver, limits, reorder), limits=limits)
+    if found.promise is None or reorder is False or _late(limits):
         return found
     before = _rewritten(found).baseline.default
     if before is None or (found.promise.default or 0) < before:
         return found
-    return _below(found, before, method, solver, limits, end) or found
+    return _below(found, before, method, solver, limits) or found
 
 
-def _left(limits: Limits, end: float) -> Limits:
-    return replace(limits, seconds=max(0.0, end - time.perf_counter()))
+def _late(limits: Limits) -> bool:
+    return limits.clock.over() or limits.clock.left() < LEAST
 
 
-def _below(found: Answer, before: int, method: str, solver: Solver, limits: Limits, end: float) -> Answer | None:
+def _below(found: Answer, before: int, method: str, solver: Solver, limits: Limits) -> Answer | None:
     """A plan that needs less than the model by default, whose order of that session may need less than the file's."""
     for share in (0.97, 0.9):
         target = min(found.budget, int(share * before))
-        asked = replace(_left(limits, end), report=Limits().report)
-        if asked.seconds < LEAST:
+        if _late(limits):
             return None
-        other = answer(found.subject, target, method, solver, asked, True)
+        other = answer(found.subject, target, method, solver, limits.silent(), True)
         if not other.found:
             return None
         model = _rewritten(other)
         if not _holds(model, found.budget):
-            moved = _moved(other, found.budget, _room(model, other, found.budget), limits, end)
+            moved = _moved(other, found.budget, _room(model, other, found.budget), limits)
             other = moved or other
             model = _rewritten(other)
         if (model.promise.default or 0) < before and _holds(model, found.budget):
@@ -70,11 +65,8 @@ def _below(found: Answer, before: int, method: str, solver: Solver, limits: Limi
     return None
 
 
-def _capped(
-    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None, end: float
-) -> Answer:
-    started = time.perf_counter()
-    first = _with_bits(subject, budget, method, solver, replace(limits, seconds=limits.seconds * SHARE), reorder)
+def _capped(subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None) -> Answer:
+    first = _with_bits(subject, budget, method, solver, limits.share(SHARE), reorder)
     if not first.found:
         return first
     found, best, target = first, None, budget
@@ -83,15 +75,15 @@ def _capped(
         found = _promising(found, model)
         over = max(0, (model.promise.strict or 0) - budget)
         if not over and _holds(model, budget):
-            return _stands_in(first, found, _made_for(found), started) if number else found
-        if other := _moved(found, budget, _room(model, found, budget), limits, end):
-            return _stands_in(first, other, "with ops moved about", started)
+            return _stands_in(first, found, _made_for(found)) if number else found
+        if other := _moved(found, budget, _room(model, found, budget), limits):
+            return _stands_in(first, other, "with ops moved about")
         best = best or (None if over else found)
         missing = max(over, (model.promise.arena or budget) - budget)
         assert found.schedule.outcome is not None
         target = min(target, found.schedule.outcome.peak) - max(over, missing // 2, int(STEP * budget))
-        asked = replace(_left(limits, end), report=Limits().report)
-        if limits.stopped() or target <= subject.problem.resident or asked.seconds < LEAST:
+        asked = limits.silent()
+        if target <= subject.problem.resident or _late(limits):
             break
         again = bool(reorder) or REORDERED in found.schedule.result.notes
         fewer = answer(found.subject, target, method, solver, asked, again)
@@ -101,8 +93,8 @@ def _capped(
             break
         found = fewer
     model = _rewritten(found)
-    if other := _evicting(found, budget, _room(model, found, budget), limits, end):
-        return _stands_in(first, other, "from a walk that evicts", started)
+    if other := _evicting(found, budget, _room(model, found, budget), limits):
+        return _stands_in(first, other, "from a walk that evicts")
     return _does_not_fit(best or first)
 
 
@@ -110,14 +102,13 @@ def _with_bits(
     subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None
 ) -> Answer:
     """Schedule what is fused by default as one; op by op only if that leads to no plan."""
-    end = time.perf_counter() + limits.seconds
     if not subject.problem.inner:
         return answer(subject, budget, method, solver, limits, reorder)
     found = answer(subject, budget, method, solver, half(limits), reorder)
-    if found.found or limits.stopped():
+    if found.found or limits.clock.over():
         return found
-    apart = replace(subject, problem=replace(subject.problem, inner=frozenset()))
-    found = answer(apart, budget, method, solver, _left(limits, end), reorder)
+    apart = subject.solving(replace(subject.problem, inner=frozenset()))
+    found = answer(apart, budget, method, solver, limits, reorder)
     if not found.found:
         return found
     note = "ops that default options fuse are scheduled apart, so only the strict session promises the same bits"
@@ -125,19 +116,14 @@ def _with_bits(
     return replace(found, schedule=replace(found.schedule, result=result))
 
 
-def _moved(found: Answer, budget: int, room: int, limits: Limits, end: float) -> Answer | None:
+def _moved(found: Answer, budget: int, room: int, limits: Limits) -> Answer | None:
     order = found.schedule.plan.order() if found.schedule.plan else ()
-    stopped = _until(limits, min(end, time.perf_counter() + limits.seconds / (2 * ROUNDS)))
-    return _taking(found, budget, settled(found.subject.problem, order, room, limits.seed, stopped))
+    clock = limits.clock.share(1 / (2 * ROUNDS))
+    return _taking(found, budget, settled(found.subject.problem, order, room, limits.seed, clock.over))
 
 
-def _evicting(found: Answer, budget: int, room: int, limits: Limits, end: float) -> Answer | None:
-    stopped = _until(limits, end)
-    return _taking(found, budget, walked(found.subject.problem, budget, room, limits.seed, stopped))
-
-
-def _until(limits: Limits, end: float) -> Callable[[], bool]:
-    return lambda: limits.stopped() or time.perf_counter() > end
+def _evicting(found: Answer, budget: int, room: int, limits: Limits) -> Answer | None:
+    return _taking(found, budget, walked(found.subject.problem, budget, room, limits.seed, limits.clock.over))
 
 
 def _room(model: Rewritten, found: Answer, budget: int) -> int:
@@ -182,11 +168,10 @@ def _rewritten(found: Answer) -> Rewritten:
     return rewrite(graph, found.subject.problem, plan, found.subject.launch)
 
 
-def _stands_in(first: Answer, found: Answer, how: str, started: float) -> Answer:
+def _stands_in(first: Answer, found: Answer, how: str) -> Answer:
     """The later answer, as one to the question that was asked first."""
     note = f"{how}, so that it runs under a hard cap at the budget in an arena whose free memory is in pieces"
-    seconds = time.perf_counter() - started
-    return replace(_noted(first, found, note), seconds=seconds)
+    return replace(_noted(first, found, note), seconds=first.limits.clock.elapsed())
 
 
 def _noted(first: Answer, found: Answer, note: str) -> Answer:

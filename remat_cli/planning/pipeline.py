@@ -6,15 +6,15 @@ Invariant: every figure of an Answer is `simulate`'s or a solver's proved bound;
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from remat_cli.errors import Usage
-from remat_cli.formats.planfile import Promise
+from remat_cli.model.promise import Promise
 from remat_cli.planning.subject import Subject
+from solvers.options import options_of
 from solvers.problem import Limits, Problem, Progress, Solver, Status
 from solvers.reductions.views import Contraction, after, contract
 from solvers.registry import METHODS
@@ -74,18 +74,19 @@ class Answer:
         return sum(1 for index in order if not nodes[index].views) - sum(1 for node in nodes if not node.views)
 
 
-SPELT = {"candidates": "from", "lp": "relaxation"}  # options that the command line calls otherwise
-
-
 def find_solver(method: str, options: Mapping[str, Any]) -> Solver:
     """The method with its own options bound. Options that it does not have are a usage error."""
     if method not in METHODS:
         raise Usage(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")
-    foreign = sorted(set(options) - set(METHODS[method].options))
-    if foreign:
-        names = ", ".join(f"--{SPELT.get(name, name).replace('_', '-')}" for name in foreign)
+    own = {option.name for option in options_of(METHODS[method].options)}
+    flags = {option.name: option.flag for entry in METHODS.values() for option in options_of(entry.options)}
+    if foreign := sorted(set(options) - own):
+        names = ", ".join(flags.get(name, name) for name in foreign)
         raise Usage(f"{names} is not an option of '{method}'")
-    return partial(METHODS[method].load(), **options) if options else METHODS[method].load()
+    try:
+        return METHODS[method].load(**options)
+    except ValueError as error:
+        raise Usage(f"{method}: {error}") from error
 
 
 def answer(
@@ -96,7 +97,6 @@ def answer(
     `reorder`: whether to first compute the ops in an order that needs less memory than the model's; None: only if the
     model's own order leads to no plan, for which it may take half of the time.
     """
-    started = time.perf_counter()
     plain = subject.before()
 
     def ask(limits: Limits, reorder: bool) -> Answer:
@@ -105,16 +105,15 @@ def answer(
             found = replace(found, result=replace(found.result, notes=(*found.result.notes, REORDERED)))
         else:
             found = schedule(subject.problem, budget, solver, limits)
-        return Answer(subject, method, budget, plain, found, time.perf_counter() - started, limits)
+        return Answer(subject, method, budget, plain, found, limits.clock.elapsed(), limits)
 
     if reorder is not None:
         return ask(limits, reorder)
     first = ask(half(limits), False)
-    left = limits.seconds - first.seconds
     hopeless = (first.schedule.result.peak_bound or 0) > budget  # in any order of first computes
-    if first.found or limits.stopped() or left < 1 or hopeless:
+    if first.found or limits.clock.over() or limits.clock.left() < 1 or hopeless:
         return replace(first, limits=limits)
-    second = ask(replace(limits, seconds=left), True)
+    second = ask(limits, True)
     return replace(second if second.found else _smaller(first, second), limits=limits)
 
 
@@ -132,16 +131,16 @@ def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:
 def half(limits: Limits) -> Limits:
     """The same limits, but with an end at half the time unless a plan is known by then."""
     known = [False]
-    begun = time.perf_counter()
+    clock = limits.clock.share(1 / 2)
 
     def report(progress: Progress) -> None:
         known[0] = known[0] or progress.cost is not None
         limits.report(progress)
 
     def stopped() -> bool:
-        return limits.stopped() or (not known[0] and time.perf_counter() - begun > limits.seconds / 2)
+        return not known[0] and clock.over()
 
-    return replace(limits, report=report, stopped=stopped)
+    return replace(limits, report=report, clock=limits.clock.unless(stopped))
 
 
 def _smaller(first: Answer, second: Answer) -> Answer:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from remat_cli.formats import planfile
-from remat_cli.formats.planfile import PlanFile, Promise, Searched, Source
-from remat_cli.formats.program import numbered, renamed
+from remat_cli.formats.planfile import PlanFile, Searched
+from remat_cli.formats.program import renamed
+from remat_cli.model.promise import Promise
 from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.subject import Subject
 
 
 def plan_file(answer: Answer) -> PlanFile:
@@ -19,17 +19,14 @@ def plan_file(answer: Answer) -> PlanFile:
     outcome, plan, subject = answer.schedule.outcome, answer.schedule.plan, answer.subject
     assert outcome is not None
     assert plan is not None
-    costs = None
-    if subject.costs_path and subject.costs_sha256:
-        costs = Source(subject.costs_path, subject.costs_sha256)
     return PlanFile(
-        model=Source(subject.path, subject.sha256),
-        costs=costs,
+        model=subject.source,
+        costs=subject.costs,
         dims=dict(subject.dims),
         budget=answer.budget,
         method=answer.method,
         seed=answer.limits.seed,
-        limits=Searched(answer.limits.seconds, answer.limits.gap, answer.limits.threads),
+        limits=Searched(answer.limits.clock.seconds, answer.limits.gap),
         status=answer.status.value,
         bound=answer.bound,
         peak=outcome.peak,
@@ -45,8 +42,3 @@ def plan_file(answer: Answer) -> PlanFile:
 
 def write(path: Path, answer: Answer) -> None:
     planfile.write(plan_file(answer), path)
-
-
-def known_order(path: Path, subject: Subject) -> tuple[int, ...]:
-    """The order of an earlier plan for the same model."""
-    return numbered(planfile.read(path).program, subject.nodes, subject.values).order()

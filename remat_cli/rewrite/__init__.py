@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import onnx
 
-from remat_cli.formats.planfile import Promise
 from remat_cli.model.graph import Graph
+from remat_cli.model.promise import Promise
 from remat_cli.rewrite.anchors import anchored
 from remat_cli.rewrite.copies import Names, Run, Step, copies, infos
 from remat_cli.rewrite.guards import Guards

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from remat_cli.formats.planfile import Promise
 from remat_cli.model.graph import Graph, Op
+from remat_cli.model.promise import Promise
 from remat_cli.rewrite.copies import Step
 from remat_cli.rewrite.orders import default_order, edges, strict_order
 from solvers.placement.region import ALIGNMENT, fits, least_arena

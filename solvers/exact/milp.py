@@ -15,30 +15,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple, replace
 from math import ceil, gcd, isfinite
-from time import monotonic
 
 import numpy as np
 
 from solvers import scip
 from solvers.exact.cuts import Cuts, build, expand, project, small_values
 from solvers.exact.improve import WORK, Improver
-from solvers.exact.incumbent import Incumbent
 from solvers.exact.lowest import search
+from solvers.exact.options import NOTHING_KNOWN, Known
 from solvers.exact.relaxation import Relaxation, disputed, first_boundaries, hints_of, over_again, over_budget
-from solvers.orders.arrays import arrays_of
+from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import cost_bound, peak_bound, prove
 from solvers.orders.measure import memory_of
-from solvers.problem import Limits, Node, Problem, Progress, Result, Status
+from solvers.problem import Limits, Problem, Result, Status
 
 _CLASS = "the bound covers every schedule that first computes the ops in the order given"
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
 _IDLE = 100  # goes without success before giving up
 
 
-def solve(problem: Problem, budget: int, limits: Limits, *, candidates: Sequence[Sequence[int]] = ()) -> Result:
+def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHING_KNOWN) -> Result:
     """`candidates`: orders known beforehand, such as the plans of smaller budgets."""
     hunt = Hunt(problem, budget, limits)
-    for order in candidates:
+    for order in options.candidates:
         hunt.best.offer(order)
     return hunt.run()
 
@@ -48,18 +47,18 @@ class Hunt:
 
     def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
         self.problem = problem
-        self.ended = replace(problem, nodes=(*problem.nodes, Node(0, tuple(sorted(set(problem.outputs))), ())))
+        self.ended = problem.ended()
         self.budget = budget
         self.limits = limits
-        self.begun = monotonic()
-        self.arrays = arrays_of(problem)
+        self.clock = limits.clock
         self.total = cost_bound(problem)
         self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
         self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
         self.bound = self.total
         self.least = peak_bound(problem)
         self.infeasible = self.least.peak > budget
-        self.best = Incumbent(self.arrays, budget, self.tell)
+        self.best = Best(problem, budget, limits, in_order)
+        self.best.bound = self.bound
         self.improver = Improver(problem, self.ended, budget, limits, self.best, self.scale, self.done)
         self.effort = 1
         self.size = ""
@@ -76,33 +75,20 @@ class Hunt:
 
     def doubt(self) -> None:
         """Nothing fits yet: look for a proof that nothing can, and for the least peak."""
-        share = replace(self.limits, seconds=max(0.1, self.left() / 4), report=lambda _: None)
-        self.least = prove(self.problem, self.budget + 1, share)
+        quiet = self.limits.silent()
+        self.least = prove(self.problem, self.budget + 1, quiet.share(1 / 4))
         self.infeasible = self.least.peak > self.budget
-        lowest = search(self.problem, share, monotonic())
-        if lowest.least_order is not None:
-            self.best.offer(lowest.least_order)
-        if self.infeasible and self.best.least_peak is not None:
-            self.least = prove(self.problem, self.best.least_peak, share)
-
-    def seconds(self) -> float:
-        return monotonic() - self.begun
-
-    def left(self) -> float:
-        return self.limits.seconds - self.seconds()
-
-    def tell(self) -> None:
-        order = None if self.best.order is None else tuple(map(int, self.best.order))
-        self.limits.report(Progress(self.seconds(), self.best.cost, self.bound, order))
+        lowest = search(self.problem, quiet.share(1 / 4))
+        if lowest.leanest is not None:
+            self.best.offer(lowest.leanest.order)
+        if self.infeasible and self.best.leanest is not None:
+            self.least = prove(self.problem, self.best.leanest.peak, quiet.share(1 / 4))
 
     def closed(self) -> bool:
-        return self.best.cost is not None and self.best.cost <= self.bound * (1 + self.limits.gap)
-
-    def out_of_time(self) -> bool:
-        return self.left() <= 0 or self.limits.stopped()
+        return self.best.closed(self.bound)
 
     def done(self) -> bool:
-        return self.infeasible or self.closed() or self.out_of_time()
+        return self.infeasible or self.closed() or self.clock.over()
 
     def raise_bound(self, bound: float) -> None:
         """A cost is the total and some multiple of what all costs have in common."""
@@ -111,11 +97,11 @@ class Hunt:
         steps = ceil((bound - self.total) / self.unit - 1e-6)
         raised = self.total + max(0, steps) * self.unit
         if raised > self.bound:
-            self.bound = raised
-            self.tell()
+            self.bound = self.best.bound = raised
+            self.best.tell()
 
     def refine(self) -> None:
-        memory = memory_of(self.arrays, np.arange(len(self.problem.nodes), dtype=np.int64))
+        memory = memory_of(self.best.arrays, np.arange(len(self.problem.nodes), dtype=np.int64))
         taus = first_boundaries(memory, self.budget)
         repeats: set[tuple[int, int]] = set()
         relaxation: Relaxation | None = None
@@ -157,8 +143,9 @@ class Hunt:
         if values is None or self.done():
             return [], set()
         order = np.array(expand(cuts, values), dtype=np.int64)
-        memory = memory_of(self.arrays, order)
-        if self.best.cost is None or self.arrays.cost[order].sum() < self.best.cost:  # else it has nothing to teach
+        memory = memory_of(self.best.arrays, order)
+        known = self.best.cost
+        if known is None or self.best.arrays.cost[order].sum() < known:  # else it has nothing to teach
             self.best.offer(order)
             self.improver.walk_with(hints_of(cuts, values))
             self.improver.mend(order)
@@ -171,7 +158,7 @@ class Hunt:
         cost = self.best.cost
         settings = scip.Settings(
             verbose=self.limits.verbose,
-            seconds=self.left(),
+            clock=self.clock,
             gap=self.limits.gap / 4,
             seed=self.limits.seed,
             enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / self.scale,
@@ -179,15 +166,15 @@ class Hunt:
         )
         solving = relaxation.search(settings, self.effort, self.best.order)
         stands = [replace(self.improver.stand, order=None)]
-        while solving.running() and not self.out_of_time():
-            stand = self.improver.go(stands[-1], lambda: not solving.running() or self.out_of_time())
+        while solving.running() and not self.clock.over():
+            stand = self.improver.go(stands[-1], lambda: not solving.running() or self.clock.over())
             if solving.running():
                 stands.append(stand)
-        answer = solving.wait(self.out_of_time)
+        answer = solving.wait()
         earned = stands[0].spent + (answer.work - relaxation.work) // WORK
-        while stands[-1].spent < earned and not self.out_of_time():
+        while stands[-1].spent < earned and not self.clock.over():
             stands.append(self.improver.go(stands[-1]))
-        if not self.out_of_time():  # what is taken, and which seeds come next, must not depend on the clock
+        if not self.clock.over():  # what is taken, and which seeds come next, must not depend on the clock
             stands = [stand for stand in stands if stand.spent <= earned]
         self.improver.adopt(stands[-1])
         relaxation.take(answer, self.scale)
@@ -196,10 +183,10 @@ class Hunt:
 
     def result(self) -> Result:
         best = self.best
-        if best.order is not None:
+        if best.fitting is not None:
             status = Status.OPTIMAL if self.closed() else Status.FEASIBLE
             notes = (_CLASS, self.size) if self.size else (_CLASS,)
-            return Result(status, tuple(map(int, best.order)), self.bound, notes, *astuple(self.least))
+            return Result(status, best.fitting.steps(), self.bound, notes, *astuple(self.least))
         status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
-        order = None if best.least_order is None else tuple(map(int, best.least_order))
+        order = None if best.leanest is None else best.leanest.steps()
         return Result(status, order, None, (), *astuple(self.least))

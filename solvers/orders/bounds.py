@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from time import monotonic
 
 from solvers.problem import Limits, Node, Problem
 
@@ -42,10 +41,9 @@ def peak_bound(problem: Problem) -> PeakBound:
 
 def prove(problem: Problem, known: int, limits: Limits) -> PeakBound:
     """The best bound found; `known`: a peak that can be reached, above which no bound need be sought."""
-    begun = monotonic()
     best = peak_bound(problem)
     for index, node in sorted(_moments(problem), key=lambda moment: -_alone(problem, moment[1])):
-        if best.peak >= known or limits.stopped() or monotonic() - begun > limits.seconds:
+        if best.peak >= known or limits.clock.over():
             break
         found = _bound(problem, index, node, _backwards(problem, frozenset(node.reads), known))
         best = max(best, found, key=lambda bound: bound.peak)
@@ -54,7 +52,7 @@ def prove(problem: Problem, known: int, limits: Limits) -> PeakBound:
 
 def _moments(problem: Problem) -> list[tuple[int | None, Node]]:
     """Every node, and the end, at which the outputs are there as if a node read them."""
-    return [(None, Node(0, tuple(sorted(set(problem.outputs))), ())), *enumerate(problem.nodes)]
+    return [(None, problem.end()), *enumerate(problem.nodes)]
 
 
 def _bound(problem: Problem, index: int | None, node: Node, peak: int) -> PeakBound:
@@ -69,7 +67,7 @@ def _alone(problem: Problem, node: Node) -> int:
 
 
 def _own(problem: Problem, node: Node) -> list[int]:
-    shared = {write for write, _ in (*node.views, *node.overwrites)}
+    shared = node.sharing()
     return [write for write in node.writes if write not in shared and write not in problem.optional]
 
 
@@ -99,4 +97,4 @@ def _backwards(problem: Problem, wanted: frozenset[int], known: int) -> int:
 
 
 def _shares(node: Node, value: int) -> bool:
-    return any(write == value for write, _ in (*node.views, *node.overwrites))
+    return value in node.sharing()
