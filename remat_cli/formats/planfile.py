@@ -38,7 +38,6 @@ class Searched:
 
     seconds: float
     gap: float
-    threads: int
 
 
 @dataclass(frozen=True, slots=True)
