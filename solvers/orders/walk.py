@@ -18,6 +18,8 @@ NEVER = 1 << 60
 _CLOSURE = 400  # ancestors counted in a recompute cost, at most
 _PINNED = 1e200
 _RESTARTS = 30
+_REPEATS = 10  # computes for each stage so far, and _SPARE more, after which the walk gives up
+_SPARE = 1000
 
 
 class Walk(NamedTuple):
@@ -34,7 +36,8 @@ class Walk(NamedTuple):
     mark: Ints
     stack: Ints
     order: Ints
-    now: Ints  # used, len(order), len(held), last mark, stage of the last sweep, whether the order overflowed
+    now: Ints  # used, len(order), len(held), last mark, stage of the last sweep, whether to give up
+    halt: Ints  # becomes 1 when time is up
 
 
 _USED, _STEPS, _HELD, _MARK, _SWEPT, _FULL = range(6)
@@ -51,7 +54,9 @@ def walk_through(
     group: Ints,
     keep: NDArray[np.bool_],
     hint: float,
+    halt: Ints,
 ) -> Ints:
+    """The order; empty if rebuilding goes round in circles, or if `halt` comes to say so."""
     values, nodes = len(arrays.size), len(arrays.cost)
     walk = Walk(
         np.zeros(values, np.bool_),
@@ -66,8 +71,9 @@ def walk_through(
         np.full(values, -1, np.int64),
         np.zeros(max(values, nodes) + 1, np.int64),
         np.zeros(max(values, nodes) + 1, np.int64),
-        np.zeros(30 * nodes + 1000, np.int64),
+        np.zeros(_REPEATS * nodes + _SPARE, np.int64),
         np.zeros(6, np.int64),
+        halt,
     )
     walk.now[_USED] = arrays.resident
     rebuild = np.zeros(nodes, np.int64)
@@ -77,7 +83,7 @@ def walk_through(
         reads = arrays.reads[arrays.reads_at[stage] : arrays.reads_at[stage + 1]]
         for _ in range(_RESTARTS):
             count = _missing(arrays, walk, reads, rebuild, depth_first)
-            if count == 0:
+            if count == 0 or walk.now[_FULL]:
                 break
             for place in range(count - 1, -1, -1):
                 for value in _reads_of(arrays, rebuild[place]):
@@ -174,7 +180,7 @@ def _compute(
     hint: float,
 ) -> None:
     """Run a node whose reads are live, after making room for it."""
-    if walk.now[_STEPS] >= len(walk.order):
+    if walk.halt[0] or walk.now[_STEPS] >= _REPEATS * stage + _SPARE:
         walk.now[_FULL] = 1
         return
     was_pinned = walk.pinned[_reads_of(arrays, node)].copy()
@@ -300,7 +306,8 @@ def _make_stale(arrays: Arrays, walk: Walk, value: int) -> None:
 
 
 @inner
-def _recompute_cost(arrays: Arrays, walk: Walk, value: int) -> float:
+def _recompute_cost(arrays: Arrays, walk: Walk, value: int, most: float) -> float:
+    """What rebuilding a value takes; no more is counted than shows that it is over `most`."""
     if not walk.stale[value]:
         return walk.rebuild[value]
     walk.now[_MARK] += 1
@@ -313,6 +320,8 @@ def _recompute_cost(arrays: Arrays, walk: Walk, value: int) -> float:
         node = walk.stack[top]
         count += 1
         total += np.inf if arrays.once[node] else arrays.cost[node]
+        if total > most:
+            return total
         for read in _reads_of(arrays, node):
             parent = arrays.writer[read]
             if not walk.live[read] and walk.mark[parent] != mark:
@@ -382,16 +391,23 @@ def _cheapest(
         wanted = walk.wanted_at[value]
         if wanted < 0 and walk.next_use[value] == NEVER:
             return value
-        cost = _recompute_cost(arrays, walk, value)
-        if cost == np.inf:
+        node = arrays.writer[value]
+        if arrays.once[node]:
             continue
         if wanted >= 0:
             score = _PINNED / (1.0 + wanted)
-        else:
-            distance = max(1.0, float(walk.next_use[value] - stage))
-            score = (cost + 1.0) ** cost_power * weight[value] / distance**distance_power
-            if keeping[value]:
-                score *= hint
-        if score < least:
+            if score < least and _recompute_cost(arrays, walk, value, np.inf) < np.inf:
+                best, least = value, score
+            continue
+        distance = max(1.0, float(walk.next_use[value] - stage))
+        factor = weight[value] / distance**distance_power
+        if keeping[value]:
+            factor *= hint
+        if (arrays.cost[node] + 1.0) ** cost_power * factor >= least:  # it costs no less than its own node
+            continue
+        most = (least / factor) ** (1.0 / cost_power) if least < np.inf else np.inf
+        cost = _recompute_cost(arrays, walk, value, most * 1.001)
+        score = (cost + 1.0) ** cost_power * factor
+        if cost < np.inf and score < least:
             best, least = value, score
     return best
