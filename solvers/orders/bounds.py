@@ -15,10 +15,10 @@ over and leave out is `Blocks`' word.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solvers.orders.blocks import Blocks
-from solvers.problem import Limits, Node, Problem
+from solvers.problem import Limits, Node, Problem, Result
 
 _STATES = 20_000  # of one backward search
 
@@ -30,6 +30,10 @@ class PeakBound:
     peak: int
     node: int | None
     values: tuple[int, ...]
+
+    def told(self, result: Result) -> Result:
+        """The result, with what is proved of peaks."""
+        return replace(result, peak_bound=self.peak, peak_node=self.node, peak_values=self.values)
 
 
 @dataclass(frozen=True, slots=True)
