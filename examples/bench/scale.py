@@ -67,7 +67,9 @@ def layered(count: int, seed: int = 0) -> Problem:
     for index in range(count):
         low = max(0, index - index % width - width)
         near = range(low, index - index % width)
-        reads = {random.choice(near) if random.random() < 0.9 else random.randrange(near.stop) for _ in range(3) if near}
+        reads = {
+            random.choice(near) if random.random() < 0.9 else random.randrange(near.stop) for _ in range(3) if near
+        }
         nodes.append(Node(random.randint(1, 100), tuple(sorted(reads)), (index,)))
     read = {value for node in nodes for value in node.reads}
     outputs = tuple(value for value in range(count) if value not in read)

@@ -76,6 +76,4 @@ class Evictor:
         group, keep = hints or self.no_hints
         powers = taste.cost, taste.distance
         with halting(self.clock) as halt:
-            return walk_through(
-                self.arrays, budget, weight, *powers, taste.depth_first, group, keep, taste.hint, halt
-            )
+            return walk_through(self.arrays, budget, weight, *powers, taste.depth_first, group, keep, taste.hint, halt)
