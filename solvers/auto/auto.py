@@ -12,7 +12,7 @@ only the seed decides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -175,7 +175,7 @@ class Auto:
         if best.fitting is None:
             status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
             steps = None if best.leanest is None else best.leanest.steps()
-            return Result(status, steps, None, (), *astuple(self.least))
+            return self.least.told(Result(status, steps))
         bound = self.bound()
         status, note = Status.FEASIBLE, _OWN
         if best.closed(any_order):
@@ -183,7 +183,7 @@ class Auto:
         elif best.closed(bound):
             status = Status.ORDER_OPTIMAL
         steps = best.fitting.steps()
-        return Result(status, steps, bound, (note,), *astuple(self.least), bound_any_order=any_order)
+        return self.least.told(Result(status, steps, bound, (note,), bound_any_order=any_order))
 
 
 def firsts(order: Ints) -> tuple[int, ...]:

@@ -30,7 +30,21 @@ def blank(tables: Ints, steps: int, budget: int) -> Ints:
     """A state with room for several times `steps` computes, but none in it."""
     nodes, values = int(tables[NODES]), int(tables[VALUES])
     slots = 1 << int(np.ceil(np.log2(_GAP * (max(steps, nodes) + 8))))
-    lengths = (nodes * MOST, nodes, values * MOST, slots, slots, slots, 2 * slots, 2 * slots, nodes, nodes, values, 400, 4 * LONGEST + 40)
+    lengths = (
+        nodes * MOST,
+        nodes,
+        values * MOST,
+        slots,
+        slots,
+        slots,
+        2 * slots,
+        2 * slots,
+        nodes,
+        nodes,
+        values,
+        400,
+        4 * LONGEST + 40,
+    )
     starts = LOG + 1 + np.cumsum([0, *lengths])
     state = np.zeros(int(starts[-1]), np.int64)
     state[SLOTS], state[BUDGET] = slots, budget

@@ -13,7 +13,7 @@ is counted in moves, iterations and tree nodes, never in seconds: without a time
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from math import ceil, gcd, isfinite
 
 import numpy as np
@@ -200,9 +200,8 @@ class Hunt:
             status = Status.ORDER_OPTIMAL if self.closed() else Status.FEASIBLE
             status = Status.OPTIMAL if best.closed(self.total) else status
             notes = (_CLASS, self.size) if self.size else (_CLASS,)
-            return Result(
-                status, best.fitting.steps(), self.bound, notes, *astuple(self.least), bound_any_order=self.total
-            )
+            found = Result(status, best.fitting.steps(), self.bound, notes, bound_any_order=self.total)
+            return self.least.told(found)
         status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
         order = None if best.leanest is None else best.leanest.steps()
-        return Result(status, order, None, (), *astuple(self.least))
+        return self.least.told(Result(status, order))
