@@ -292,8 +292,12 @@ def kept(cuts: Cuts, solution: Sequence[float]) -> list[set[int]]:
 
 
 def expand(cuts: Cuts, solution: Sequence[float]) -> list[int]:
-    """An order that keeps just what S keeps, and recomputes as late as possible within each group."""
+    """An order that keeps just what S keeps, and recomputes as late as possible within each group.
+
+    What cannot be made again is kept as well: an S that was rounded may do without it.
+    """
     nodes, held = cuts.problem.nodes, kept(cuts, solution)
+    once = {value for node in nodes if node.once for value in node.writes}
     order: list[int] = []
     live: set[int] = set()
 
@@ -311,7 +315,7 @@ def expand(cuts: Cuts, solution: Sequence[float]) -> list[int]:
 
     for g, group in enumerate(cuts.groups):
         if g:
-            live = {value for value in live if value in held[g] or value in cuts.free}
+            live = {value for value in live if value in held[g] or value in cuts.free or value in once}
         for index in group:
             ensure(nodes[index].reads)
             order.append(index)
