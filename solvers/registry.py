@@ -18,6 +18,8 @@ from solvers.mincut.options import Cutting
 from solvers.options import NoOptions, built
 from solvers.problem import Solver
 
+DEFAULT = "milp"  # the method of whoever names none
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:

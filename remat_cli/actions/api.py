@@ -28,6 +28,7 @@ from remat_cli.runtime.session import session_of
 from remat_cli.saying.units import Budget, parse_budget
 from solvers.clock import Clock
 from solvers.problem import Limits, Progress
+from solvers.registry import DEFAULT
 
 File: TypeAlias = str | os.PathLike[str]
 Model: TypeAlias = File | onnx.ModelProto
@@ -97,7 +98,7 @@ def solve(
     model: Model,
     *,
     budget: int | str | None = None,
-    method: str = "milp",
+    method: str = DEFAULT,
     costs: File | Costs | None = None,
     minimize: str = "cost",
     max_overhead: float | None = None,

@@ -15,7 +15,7 @@ import click
 
 from remat_cli.commands import options
 from solvers.options import Option, Orders, options_of
-from solvers.registry import METHODS
+from solvers.registry import DEFAULT, METHODS
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
@@ -59,7 +59,7 @@ def own_options(command: Command) -> Command:
 @click.command()
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
-@click.option("--method", default="milp", show_default=True, help="One of `remat solve --list`, or all.")
+@click.option("--method", default=DEFAULT, show_default=True, help="One of `remat solve --list`, or all.")
 @click.option("--costs", type=options.FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")
 @click.option("--minimize", type=click.Choice(["cost", "peak"]), default="cost", show_default=True)
 @click.option("--max-overhead", type=options.SHARE, help="With --minimize peak: at most this much extra time.")
@@ -145,7 +145,7 @@ def _question(given: Mapping[str, Any]) -> Question:
         raise Usage(ONLY_PEAK)
     question = Question(
         budget=given["budget"],
-        method="milp" if every else given["method"],
+        method=DEFAULT if every else given["method"],
         minimize=given["minimize"],
         max_overhead=given["max_overhead"],
         known=tuple(planfile.read(path) for path in given["known"]),

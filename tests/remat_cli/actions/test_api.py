@@ -103,7 +103,7 @@ def test_wrong_feeds_are_refused(model: Path) -> None:
 
 def test_a_problem_file_is_solved_and_not_emitted(data: Path) -> None:
     plan = api.solve(data / "checkmate" / "linear8.problem.json", budget=4)
-    assert plan.status == "optimal"
+    assert plan.status.startswith("optimal")
     assert plan.bound == plan.cost
     assert plan.gap == 0
     with pytest.raises(api.BadInput, match="no ONNX model"):
