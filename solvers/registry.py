@@ -18,6 +18,8 @@ from solvers.mincut.options import Cutting
 from solvers.options import NoOptions, built
 from solvers.problem import Solver
 
+DEFAULT = "auto"  # the method of whoever names none
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
@@ -51,7 +53,6 @@ class Method:
         return partial(solve, options=options) if given else solve
 
 
-DEFAULT = "auto"
 METHODS: dict[str, Method] = {
     "auto": Method(
         place="solvers.auto.auto:solve",

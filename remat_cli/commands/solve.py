@@ -59,7 +59,7 @@ def own_options(command: Command) -> Command:
 @click.command()
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
-@click.option("--method", help="One of `remat solve --list`, or all.  [default: auto]")
+@click.option("--method", help=f"One of `remat solve --list`, or all.  [default: {DEFAULT}]")
 @click.option("--costs", type=options.FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")
 @click.option("--minimize", type=click.Choice(["cost", "peak"]), default="cost", show_default=True)
 @click.option("--max-overhead", type=options.SHARE, help="With --minimize peak: at most this much extra time.")
