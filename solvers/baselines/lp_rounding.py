@@ -41,33 +41,9 @@ def solve(problem: Problem, budget: int, limits: Limits, options: Rounding = ROU
 
 def _rounded(problem: Problem, budget: int, limits: Limits, wholes: Sequence[np.ndarray], relaxed: Relaxed) -> Result:
     best = Best(problem, budget, limits)
-<<<<<<< HEAD
     found = [one for whole in wholes if (one := best.offer(relaxed.order_of(whole))) is not None]
     result = best.result()
     return replace(result, notes=(_said(found, budget), *result.notes))
-=======
-    best.offer(range(len(problem.nodes)))
-    if best.fitting is not None:
-        return best.result()
-    rounder = _Rounder(best, options.rounding == "randomized", options.samples)
-    bound = float(sum(node.cost for node in problem.nodes))
-    notes = [PAPER_CLASS if options.relaxation == "paper" else CLASS]
-    rounds_that_fit = 0
-    for allowance in ALLOWANCES:
-        relaxed = _relax(best, options.relaxation, allowance)
-        if relaxed is None:
-            notes += [] if allowance else ["the relaxation has no solution, or none was found in time"]
-            break
-        bound = bound if allowance else max(bound, relaxed.bound * (1 - 1e-9))
-        rounds_that_fit += rounder.round(relaxed) or rounds_that_fit > 0
-        if best.over() or rounds_that_fit > 1 or best.closed(bound):
-            break
-    if best.fitting is None:
-        rounder.walk_unguided()
-    result = best.result(bound, tuple(notes))
-    closed = best.closed(bound) and result.status is Status.FEASIBLE
-    return replace(result, status=Status.ORDER_OPTIMAL) if closed else result
->>>>>>> main
 
 
 @dataclass(frozen=True, slots=True)
