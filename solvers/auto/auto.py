@@ -120,7 +120,7 @@ class Auto:
 
     def begin(self) -> None:
         """Schedules at once: walks along the given order, then local search from several."""
-        evictor = Evictor(self.problem)
+        evictor = Evictor(self.problem, self.limits.clock)
         for taste in TASTES[: max(1, min(_WALKS, _WALKED // len(self.given)))]:
             if self.done():
                 return
