@@ -160,7 +160,7 @@ def _add_memory(timed: Timed, g: int, budget: int) -> None:
     """(3), when the pivot before group g first runs."""
     problem, pivot = timed.problem, timed.windows.pivots[g - 1]
     node = problem.nodes[pivot]
-    room = budget - problem.resident - node.workspace - timed.blocks.held(node.reads)
+    room = budget - problem.resident - node.workspace - timed.blocks.held(frozenset(node.reads))
     terms: dict[int, int] = {}  # column -> bytes
     for root, values in _elsewhere(timed, timed.held[g], node).items():
         column = timed.held[g][values[0]] if len(values) == 1 else _jointly(timed, g, root, values)
@@ -225,7 +225,7 @@ def _write_room(timed: Timed, g: int, pivot: int, value: int) -> tuple[int, dict
 def _add_peak(timed: Timed, g: int, index: int, budget: int) -> None:
     """(4), whenever a node runs in a group."""
     problem, node, blocks = timed.problem, timed.problem.nodes[index], timed.blocks
-    own = blocks.held(node.reads) + sum(problem.sizes[write] for write in blocks.taken(node))
+    own = blocks.held(frozenset(node.reads)) + sum(problem.sizes[write] for write in blocks.taken(node))
     taken = node.workspace + own
     room = budget - problem.resident - (_stuck_before(timed, g) if g else 0)
     terms: dict[int, int] = {}
