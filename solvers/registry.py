@@ -18,6 +18,8 @@ from solvers.mincut.options import Cutting
 from solvers.options import NoOptions, built
 from solvers.problem import Solver
 
+DEFAULT = "auto"  # the method of whoever names none
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
@@ -37,6 +39,7 @@ class Method:
     options: type = NoOptions  # the record of what it can be told
     unbudgeted: Mapping[str, Any] | None = None
     may_reorder: bool = False
+    own_order: bool = False  # it finds the order of first computes itself
 
     @property
     def needs_budget(self) -> bool:
@@ -60,6 +63,8 @@ METHODS: dict[str, Method] = {
         proof=True,
         typical="30 s",
         options=Known,
+        may_reorder=True,
+        own_order=True,
     ),
     "milp": Method(
         place="solvers.exact.milp:solve",

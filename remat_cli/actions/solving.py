@@ -21,7 +21,7 @@ from remat_cli.saying import report
 from remat_cli.saying.units import Budget
 from solvers.problem import Limits, Progress, Result, Solver, Status
 from solvers.reductions.views import contract
-from solvers.registry import METHODS
+from solvers.registry import DEFAULT, METHODS
 from solvers.schedule import Schedule, evaluate
 
 ONLY_PEAK = "--minimize peak has a method of its own; leave out --method, --from, --lp and methods' options"
@@ -32,7 +32,7 @@ class Question:
     """What is asked of a subject. `options`: what only its method can be told. `known`: plans to beat."""
 
     budget: Budget | None = None
-    method: str = "milp"
+    method: str = DEFAULT
     minimize: str = "cost"
     max_overhead: float | None = None
     known: tuple[PlanFile, ...] = ()
@@ -43,6 +43,8 @@ class Question:
         """Refuse what has no meaning, or would be without effect."""
         if self.method not in METHODS:
             raise Usage(f"there is no method '{self.method}'; the methods are {', '.join(METHODS)}, or all")
+        if self.reorder is not None and METHODS[self.method].own_order:
+            raise Usage(f"'{self.method}' finds the order itself; --reorder and --no-reorder go with --method milp")
         if self.minimize not in ("cost", "peak"):
             raise Usage(f"--minimize is cost or peak, not '{self.minimize}'")
         if self.minimize == "cost" and self.budget is None and METHODS[self.method].needs_budget:
@@ -51,7 +53,7 @@ class Question:
             raise Usage(
                 "--max-overhead bounds the time that --minimize peak may take; with a --budget the time is made least"
             )
-        if self.minimize == "peak" and (self.method != "milp" or self.options or self.known):
+        if self.minimize == "peak" and (self.method not in (DEFAULT, "milp") or self.options or self.known):
             raise Usage(ONLY_PEAK)
 
 

@@ -81,7 +81,7 @@ class _Rounder:
     seen: set[bytes] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.evictor = Evictor(self.best.problem)
+        self.evictor = Evictor(self.best.problem, self.best.limits.clock)
 
     def round(self, relaxed: Relaxed) -> bool:
         """Offer all that comes of one relaxation; says whether a rounding as such fitted."""
