@@ -82,7 +82,7 @@ def peak_of(problem: Problem, method: str) -> int:
 
 
 def ratio(mine: Any, best: Any) -> float | None:
-    if mine.result.status not in (Status.OPTIMAL, Status.FEASIBLE):
+    if not mine.result.status.found:
         return None
     return round(mine.outcome.cost / best.outcome.cost, 4)
 

@@ -101,6 +101,8 @@ class Auto:
             self.best.offer(order)
         if not self.done():
             self.begin()
+        if self.best.fitting is None:
+            self.doubt()
         while not self.done() and not self.spent():
             self.raise_bound()
             self.search_within()
@@ -130,6 +132,14 @@ class Auto:
             self.anneal(np.array(order, np.int64))
         self.search_locally(_GOES)
 
+    def doubt(self) -> None:
+        """Nothing fits yet: look for a proof that nothing can, and for the least peak."""
+        hunt = Hunt(self.problem, self.budget, self.limits.silent())
+        hunt.doubt()
+        self.least = hunt.least
+        if hunt.best.leanest is not None:
+            self.best.offer(hunt.best.leanest.order)
+
     def anneal(self, order: Ints) -> None:
         if not self.done():
             self.best.offer(self.local.go(order, self.goes, self.moves, self.limits.clock))
@@ -139,7 +149,8 @@ class Auto:
         for _ in range(goes):
             start = self.best.fitting or self.best.leanest
             before = self.best.fitting
-            assert start is not None
+            if start is None:
+                return
             self.anneal(start.order)
             self.idle = 0 if self.best.fitting is not before else self.idle + 1
 

@@ -50,7 +50,7 @@ def test_fractions_that_do_not_fit() -> None:
 def test_unit_chain_of_four(budget: int, splits: int) -> None:
     known = json.loads((DATA / "linear4.expected.json").read_text())
     found = solve(unit_chain(4), budget, limits(), PaperForm(splits=splits))
-    assert found.status is Status.OPTIMAL
+    assert found.status in (Status.OPTIMAL, Status.ORDER_OPTIMAL)
     assert found.order is not None
     _, outcome = evaluate(unit_chain(4), found.order)
     assert outcome.peak <= budget
@@ -77,7 +77,7 @@ def test_optimum_of_its_class(seed: int) -> None:
     for splits in (1, 3):
         found = solve(problem, budget, limits(), PaperForm(splits=splits))
         assert found.order is not None
-        costs.append(evaluate(problem, found.order)[1].cost if found.status is Status.OPTIMAL else None)
+        costs.append(evaluate(problem, found.order)[1].cost if found.status in (Status.OPTIMAL, Status.ORDER_OPTIMAL) else None)
     assert costs[1] == best
     assert costs[0] is None or costs[0] >= best
 
