@@ -30,7 +30,7 @@ from transformer import deepen
 
 from remat_cli.formats import problemfile
 from solvers.clock import Clock
-from solvers.problem import Limits, Problem, Progress, Result, Status
+from solvers.problem import Limits, Problem, Progress, Result
 from solvers.reductions.views import contract
 from solvers.registry import METHODS
 from solvers.schedule import evaluate

@@ -20,7 +20,7 @@ from layers import NETWORKS
 
 from solvers.baselines.forward import forward_nodes
 from solvers.clock import Clock
-from solvers.problem import Limits, Problem, Solver, Status
+from solvers.problem import Limits, Problem, Solver
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule
 

@@ -17,7 +17,7 @@ from solvers.baselines.relaxation import relax_improved, relax_paper
 from solvers.clock import Clock
 from solvers.orders.arrays import arrays_of
 from solvers.orders.polish import polish
-from solvers.problem import Limits, Problem, Status
+from solvers.problem import Limits, Problem
 from solvers.registry import METHODS
 from solvers.schedule import baseline, evaluate, schedule
 from tests.contract.graphs import GRAPHS, chain

@@ -77,7 +77,9 @@ def test_optimum_of_its_class(seed: int) -> None:
     for splits in (1, 3):
         found = solve(problem, budget, limits(), PaperForm(splits=splits))
         assert found.order is not None
-        costs.append(evaluate(problem, found.order)[1].cost if found.status in (Status.OPTIMAL, Status.ORDER_OPTIMAL) else None)
+        costs.append(
+            evaluate(problem, found.order)[1].cost if found.status in (Status.OPTIMAL, Status.ORDER_OPTIMAL) else None
+        )
     assert costs[1] == best
     assert costs[0] is None or costs[0] >= best
 
