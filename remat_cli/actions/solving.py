@@ -143,6 +143,7 @@ class Relaxation:
 
     budget: int
     bound: float
+    note: str  # of which program
     ratio: float | None
 
 
@@ -151,10 +152,10 @@ def relaxation(subject: Subject, budget: int, limits: Limits, no_stages: bool = 
     from solvers.baselines.relaxation import relaxation_bound
 
     smaller = contract(subject.problem)
-    bound = relaxation_bound(smaller.problem, budget, limits, no_stages=no_stages)
-    if bound is None:
+    found = relaxation_bound(smaller.problem, budget, limits.share(0.5), no_stages=no_stages)
+    if found is None:
         raise Infeasible(f"the linear relaxation already has no solution within {budget} bytes")
-    bound += smaller.fixed_cost
+    bound = found.cost + smaller.fixed_cost
     best = answer(subject, budget, "milp", find_solver("milp", {}), limits)
     ratio = best.schedule.outcome.cost / max(bound, 1) if best.found and best.schedule.outcome else None
-    return Relaxation(budget, bound, ratio)
+    return Relaxation(budget, bound, found.note, ratio)

@@ -59,7 +59,7 @@ def own_options(command: Command) -> Command:
 @click.command()
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
-@click.option("--method", help="One of `remat solve --list`, or all.  [default: auto]")
+@click.option("--method", help=f"One of `remat solve --list`, or all.  [default: {DEFAULT}]")
 @click.option("--costs", type=options.FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")
 @click.option("--minimize", type=click.Choice(["cost", "peak"]), default="cost", show_default=True)
 @click.option("--max-overhead", type=options.SHARE, help="With --minimize peak: at most this much extra time.")
@@ -274,10 +274,11 @@ def _tell_relaxation(subject: Subject, question: Question, given: Mapping[str, A
     no_stages = bool(question.options.get("no_stages"))
     found = relaxation(subject, budget_of(subject, question), _limits(given, clock), no_stages)
     if given["as_json"]:
-        click.echo(json.dumps({"budget": found.budget, "lp_bound": found.bound, "integrality_gap": found.ratio}))
+        answer = {"budget": found.budget, "lp_bound": found.bound, "integrality_gap": found.ratio, "of": found.note}
+        click.echo(json.dumps(answer))
         return
-    gap = f", integrality gap {found.ratio:.4g}" if found.ratio else ""
-    click.echo(f"LP bound {found.bound:.6g}{gap}")
+    gap = f", integrality gap {found.ratio:.4g}" if found.ratio else ", no schedule found to compare it with"
+    click.echo(f"LP bound {found.bound:.6g}{gap}\nnote: {found.note}")
 
 
 def _listed(as_json: bool) -> str:

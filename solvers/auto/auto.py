@@ -148,7 +148,7 @@ class Auto:
         reads = sum(len(node.reads) for node in problem.nodes)
         if reads > _DENSE * len(problem.nodes) and self.best.fitting is not None:
             return
-        evictor = Evictor(problem)
+        evictor = Evictor(problem, self.limits.clock)
         for taste in TASTES[: max(1, min(_WALKS, _WALKED // len(problem.nodes)))]:
             if self.done():
                 return
