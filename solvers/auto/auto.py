@@ -37,7 +37,7 @@ _MORE = 3  # between two relaxations
 _IDLE = 12  # goes without success before giving up
 _WALKS, _WALKED = 9, 4000  # eviction walks at the beginning, and how many nodes they may cover together, but for one
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
-_DENSE = 4  # reads of a node
+_DENSE = 4  # reads of a node: eviction walks take long
 _LARGE = 500  # nodes: fewer ways to evict are tried
 _ROUNDS = 3  # of a hunt before another order takes its place
 
@@ -130,24 +130,26 @@ class Auto:
         return self.idle >= _IDLE and not any(not hunt.over for hunt in self.hunts)
 
     def begin(self) -> None:
-        """Schedules at once: local search from several orders, and walks along them."""
+        """Schedules at once: local search from several orders, and walks along them, last where they are slow."""
         self.anneal(np.array(self.given, np.int64), self.moves // 10)
-        self.walk(self.problem, tuple)
+        dense = sum(len(node.reads) for node in self.problem.nodes) > _DENSE * len(self.given)
+        if not dense:
+            self.walk(self.problem, tuple)
         for order in (self.given, *lazy_orders(self.problem)):
             self.best.offer(order)
             self.anneal(np.array(order, np.int64), self.moves)
         if len(self.given) >= _REORDERED and not self.done():
             way = reorder(self.problem, self.budget, self.limits.seed)
             self.best.offer(way.expand(self.given))
-            self.walk(way.problem, way.expand)
+            if not dense:
+                self.walk(way.problem, way.expand)
             self.anneal(np.array(way.expand(self.given), np.int64), self.moves)
+        if dense and self.best.fitting is None:
+            self.walk(self.problem, tuple)
         self.search_locally(_GOES)
 
     def walk(self, problem: Problem, expand: Callable[[Sequence[int]], tuple[int, ...]]) -> None:
-        """Evict along an order; on dense graphs, where that takes long, only if nothing fits yet."""
-        reads = sum(len(node.reads) for node in problem.nodes)
-        if reads > _DENSE * len(problem.nodes) and self.best.fitting is not None:
-            return
+        """Evict along an order."""
         evictor = Evictor(problem, self.limits.clock)
         for taste in TASTES[: max(1, min(_WALKS, _WALKED // len(problem.nodes)))]:
             if self.done():
