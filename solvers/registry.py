@@ -18,8 +18,6 @@ from solvers.mincut.options import Cutting
 from solvers.options import NoOptions, built
 from solvers.problem import Solver
 
-DEFAULT = "milp"  # the method of whoever names none
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
@@ -39,6 +37,7 @@ class Method:
     options: type = NoOptions  # the record of what it can be told
     unbudgeted: Mapping[str, Any] | None = None
     may_reorder: bool = False
+    own_order: bool = False  # it finds the order of first computes itself
 
     @property
     def needs_budget(self) -> bool:
@@ -52,6 +51,7 @@ class Method:
         return partial(solve, options=options) if given else solve
 
 
+DEFAULT = "auto"  # the method of whoever names none
 METHODS: dict[str, Method] = {
     "auto": Method(
         place="solvers.auto.auto:solve",
@@ -62,6 +62,8 @@ METHODS: dict[str, Method] = {
         proof=True,
         typical="30 s",
         options=Known,
+        may_reorder=True,
+        own_order=True,
     ),
     "milp": Method(
         place="solvers.exact.milp:solve",

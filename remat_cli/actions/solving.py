@@ -43,6 +43,8 @@ class Question:
         """Refuse what has no meaning, or would be without effect."""
         if self.method not in METHODS:
             raise Usage(f"there is no method '{self.method}'; the methods are {', '.join(METHODS)}, or all")
+        if self.reorder is not None and METHODS[self.method].own_order:
+            raise Usage(f"'{self.method}' finds the order itself; --reorder and --no-reorder go with --method milp")
         if self.minimize not in ("cost", "peak"):
             raise Usage(f"--minimize is cost or peak, not '{self.minimize}'")
         if self.minimize == "cost" and self.budget is None and METHODS[self.method].needs_budget:
@@ -51,7 +53,7 @@ class Question:
             raise Usage(
                 "--max-overhead bounds the time that --minimize peak may take; with a --budget the time is made least"
             )
-        if self.minimize == "peak" and (self.method != DEFAULT or self.options or self.known):
+        if self.minimize == "peak" and (self.method not in (DEFAULT, "milp") or self.options or self.known):
             raise Usage(ONLY_PEAK)
 
 

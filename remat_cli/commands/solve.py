@@ -59,7 +59,7 @@ def own_options(command: Command) -> Command:
 @click.command()
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
-@click.option("--method", default=DEFAULT, show_default=True, help="One of `remat solve --list`, or all.")
+@click.option("--method", help="One of `remat solve --list`, or all.  [default: auto]")
 @click.option("--costs", type=options.FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")
 @click.option("--minimize", type=click.Choice(["cost", "peak"]), default="cost", show_default=True)
 @click.option("--max-overhead", type=options.SHARE, help="With --minimize peak: at most this much extra time.")
@@ -67,7 +67,7 @@ def own_options(command: Command) -> Command:
 @click.option(
     "--reorder/--no-reorder",
     default=None,
-    help="First compute the ops in another order; by default only if the model's own leads to no plan.",
+    help="milp: first compute the ops in another order; by default only if the model's own leads to no plan.",
 )
 @click.option("--list", "list_methods", is_flag=True, help="List the methods and what they can do.")
 @click.option("--csv", "as_csv", is_flag=True, help="With --method all: comma-separated values on stdout.")
@@ -85,6 +85,7 @@ def command(model: Path | None, **given: Any) -> None:
 
     Without MODEL, takes the only *.costs.yaml in the working directory, which says whose costs they are.
     """
+    given["method"] = given["method"] or (DEFAULT if given["reorder"] is None else "milp")
     if given["list_methods"]:
         click.echo(_listed(given["as_json"]))
         return
