@@ -17,7 +17,8 @@ import onnx
 from remat_cli.actions import emitting
 from remat_cli.errors import BadInput, Mismatch, Usage
 from remat_cli.formats.files import check_apart, sha256, write_whole
-from remat_cli.formats.planfile import PlanFile, Promise
+from remat_cli.formats.planfile import PlanFile
+from remat_cli.model.promise import Promise
 from remat_cli.planning.loading import load_planned
 from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes

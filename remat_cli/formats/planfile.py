@@ -16,6 +16,7 @@ from typing import Any, get_args, get_type_hints
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import sha256, write_whole
 from remat_cli.formats.program import fault, numbered
+from remat_cli.model.promise import Promise
 from solvers.plan import Plan
 from solvers.problem import Problem
 from solvers.simulate import IllegalPlan, Outcome, simulate
@@ -38,21 +39,6 @@ class Searched:
     seconds: float
     gap: float
     threads: int
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """The predicted peak in each session type; None where it was not worked out (no ONNX model, say).
-
-    `arena`: a budget under which the strict session runs even if its arena is capped there, a hard cap: more than the
-    peak, since free memory in pieces is not as good as in one. `time`: the plan's cost, and that of the small kernels
-    that the rewritten model has besides.
-    """
-
-    strict: int | None
-    default: int | None = None
-    arena: int | None = None
-    time: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,208 +1,197 @@
-"""Plans that fit as they really run: with the constants of their rewriting, and in an arena whose free memory is in
-pieces.
+"""Plans that fit as they really run: what is added to the model, and what its session's allocator holds, is inside the
+budget.
 
-Invariant: the answer keeps to the budget that was asked for; where the arena's pieces are in the way, a plan whose ops
-were moved about, or one for a smaller budget, stands in, and a note says so. Bounds are those of the budget asked for.
+Invariant: an answer that found a plan keeps to the budget that was asked for, and its bounds are of that budget. Where
+the allocator cannot place a plan that tightly, ops are moved about, and only then is a plan for less taken; a note says
+which.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from remat_cli.model.sessions import Session
+from remat_cli.planning.holding import ALLOCATORS, Held, held
 from remat_cli.planning.pipeline import REORDERED, Answer, answer, half
 from remat_cli.planning.subject import Subject
-from remat_cli.rewrite import Rewritten, rewrite
-from solvers.placement.settle import settled, walked
-from solvers.problem import Limits, Solver, Status
+from remat_cli.rewrite import Rewritten, additions, rewrite
+from solvers.problem import Limits, Problem, Solver, Status
 from solvers.schedule import evaluate
 
 ROUNDS = 6
 STEP = 0.005  # of the budget: the least by which the next try asks for less
-SHARE = 2 / 3  # of the time, for the question itself
+SHARE = 0.9  # of the time, for the question itself
 LEAST = 0.5  # seconds: with less left, nothing more is asked
-SLACK = 1024  # bytes kept for the constants of guards that another order needs
+MOVED = "ops were moved about, so that what they need can be placed within the budget"
+LESS = "made for less than the budget, as the plans for all of it cannot be placed within it"
+WALKED = "from a walk that evicts, as no better plan was found whose values can be placed within the budget"
 
 
-def fitted(
-    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None = False
-) -> Answer:
-    """Ask for a schedule within `budget` bytes that also runs under a hard cap there.
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of whom, and of which kind of session the answer is to be."""
 
-    A third of the time is kept for making a plan run as it should, and none is taken beyond the limit.
-    """
-    if subject.graph is None:
-        return answer(subject, budget, method, solver, limits, reorder)
-    end = time.perf_counter() + limits.seconds
-    found = replace(_capped(subject, budget, method, solver, limits, reorder, end), limits=limits)
-    limits = _left(limits, end)
-    if found.promise is None or reorder is False or limits.stopped() or limits.seconds < LEAST:
-        return found
-    before = _rewritten(found).baseline.default
-    if before is None or (found.promise.default or 0) < before:
-        return found
-    return _below(found, before, method, solver, limits, end) or found
+    subject: Subject
+    budget: int
+    method: str
+    solver: Solver
+    limits: Limits
+    session: Session
+    reorder: bool | None = False
 
 
-def _left(limits: Limits, end: float) -> Limits:
-    return replace(limits, seconds=max(0.0, end - time.perf_counter()))
-
-
-def _below(found: Answer, before: int, method: str, solver: Solver, limits: Limits, end: float) -> Answer | None:
-    """A plan that needs less than the model by default, whose order of that session may need less than the file's."""
-    for share in (0.97, 0.9):
-        target = min(found.budget, int(share * before))
-        asked = replace(_left(limits, end), report=Limits().report)
-        if asked.seconds < LEAST:
-            return None
-        other = answer(found.subject, target, method, solver, asked, True)
-        if not other.found:
-            return None
-        model = _rewritten(other)
-        if not _holds(model, found.budget):
-            moved = _moved(other, found.budget, _room(model, other, found.budget), limits, end)
-            other = moved or other
-            model = _rewritten(other)
-        if (model.promise.default or 0) < before and _holds(model, found.budget):
-            how = f"made for {target} bytes, as the order of default options needs no more than {before} without a plan"
-            return _promising(_noted(found, other, how), model)
-    return None
-
-
-def _capped(
-    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None, end: float
-) -> Answer:
+def fitted(asked: Question) -> Answer:
+    """A schedule whose model holds no more than the budget in its session, or why there is none."""
+    if asked.subject.graph is None:
+        return answer(asked.subject, asked.budget, asked.method, asked.solver, asked.limits, asked.reorder)
     started = time.perf_counter()
-    first = _with_bits(subject, budget, method, solver, replace(limits, seconds=limits.seconds * SHARE), reorder)
-    if not first.found:
-        return first
-    found, best, target = first, None, budget
+    until = _until(asked.limits, started + asked.limits.seconds)
+    first = found = _first(asked)
+    target = first.budget
     for number in range(ROUNDS):
-        model = _rewritten(found)
-        found = _promising(found, model)
-        over = max(0, (model.promise.strict or 0) - budget)
-        if not over and _holds(model, budget):
-            return _stands_in(first, found, _made_for(found), started) if number else found
-        if other := _moved(found, budget, _room(model, found, budget), limits, end):
-            return _stands_in(first, other, "with ops moved about", started)
-        best = best or (None if over else found)
-        missing = max(over, (model.promise.arena or budget) - budget)
-        assert found.schedule.outcome is not None
-        target = min(target, found.schedule.outcome.peak) - max(over, missing // 2, int(STEP * budget))
-        asked = replace(_left(limits, end), report=Limits().report)
-        if limits.stopped() or target <= subject.problem.resident or asked.seconds < LEAST:
+        if not found.found:
             break
-        again = bool(reorder) or REORDERED in found.schedule.result.notes
-        fewer = answer(found.subject, target, method, solver, asked, again)
-        if not fewer.found and not again and reorder is None:
-            fewer = answer(found.subject, target, method, solver, asked, True)
-        if not fewer.found:
+        found = promised(found, asked.session)
+        if _fits(found, asked):
+            return _as_asked(asked, first, found, started, LESS if number else "")
+        if other := _settled(asked, found, until):
+            return _as_asked(asked, first, other, started, MOVED)
+        first = first if number else found
+        target = min(target, _peak(found)) - max((_counted(found) - asked.budget) // 2, int(STEP * asked.budget))
+        if until() or target <= asked.subject.problem.resident or _left(asked, started) < LEAST:
             break
-        found = fewer
-    model = _rewritten(found)
-    if other := _evicting(found, budget, _room(model, found, budget), limits, end):
-        return _stands_in(first, other, "from a walk that evicts", started)
-    return _does_not_fit(best or first)
+        found = _for_less(asked, found, target, started)
+    if first.found and (other := _walked(asked, first, until)):
+        return _as_asked(asked, first, other, started, WALKED)
+    return _as_asked(asked, first, first, started, "")
 
 
-def _with_bits(
-    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None
-) -> Answer:
-    """Schedule what is fused by default as one; op by op only if that leads to no plan."""
-    end = time.perf_counter() + limits.seconds
-    if not subject.problem.inner:
-        return answer(subject, budget, method, solver, limits, reorder)
-    found = answer(subject, budget, method, solver, half(limits), reorder)
-    if found.found or limits.stopped():
-        return found
-    apart = replace(subject, problem=replace(subject.problem, inner=frozenset()))
-    found = answer(apart, budget, method, solver, _left(limits, end), reorder)
-    if not found.found:
-        return found
-    note = "ops that default options fuse are scheduled apart, so only the strict session promises the same bits"
-    result = replace(found.schedule.result, notes=(*found.schedule.result.notes, note))
-    return replace(found, schedule=replace(found.schedule, result=result))
+def promised(found: Answer, session: Session) -> Answer:
+    """The answer with all that its model needs."""
+    return _with(found, session, held(session, rewritten(found, session)))
 
 
-def _moved(found: Answer, budget: int, room: int, limits: Limits, end: float) -> Answer | None:
-    order = found.schedule.plan.order() if found.schedule.plan else ()
-    stopped = _until(limits, min(end, time.perf_counter() + limits.seconds / (2 * ROUNDS)))
-    return _taking(found, budget, settled(found.subject.problem, order, room, limits.seed, stopped))
+def rewritten(found: Answer, session: Session) -> Rewritten:
+    graph, plan = found.subject.graph, found.schedule.plan
+    assert graph is not None
+    assert plan is not None
+    return rewrite(graph, found.subject.problem, plan, found.subject.launch, session)
 
 
-def _evicting(found: Answer, budget: int, room: int, limits: Limits, end: float) -> Answer | None:
-    stopped = _until(limits, end)
-    return _taking(found, budget, walked(found.subject.problem, budget, room, limits.seed, stopped))
+def _with(found: Answer, session: Session, figures: Held) -> Answer:
+    return replace(found, session=session, promise=figures.promise, placement=figures.placement)
+
+
+def _counted(found: Answer) -> int:
+    assert found.session is not None
+    assert found.promise is not None
+    return ALLOCATORS[found.session.allocator].counted(found.promise)
+
+
+def _fits(found: Answer, asked: Question) -> bool:
+    return _counted(found) <= asked.budget
+
+
+def _peak(found: Answer) -> int:
+    assert found.schedule.outcome is not None
+    return found.schedule.outcome.peak
+
+
+def _left(asked: Question, started: float) -> float:
+    return asked.limits.seconds - (time.perf_counter() - started)
 
 
 def _until(limits: Limits, end: float) -> Callable[[], bool]:
     return lambda: limits.stopped() or time.perf_counter() > end
 
 
-def _room(model: Rewritten, found: Answer, budget: int) -> int:
-    """What the arena has for the plan itself."""
-    added = model.prediction.problem.resident - found.subject.problem.resident
-    return budget - found.subject.problem.resident - added - model.prediction.rounding - SLACK
+def _first(asked: Question) -> Answer:
+    """The question itself, with room for what the rewriting may add; without, where that much less cannot be had."""
+    limits = replace(asked.limits, seconds=SHARE * asked.limits.seconds)
+    spare = additions(asked.session, asked.subject.problem)
+    found = _with_bits(asked, asked.budget - spare, limits)
+    if found.status is not Status.INFEASIBLE or not spare:
+        return found
+    return _with_bits(asked, asked.budget, limits)
 
 
-def _taking(found: Answer, budget: int, order: tuple[int, ...] | None) -> Answer | None:
+def _with_bits(asked: Question, budget: int, limits: Limits) -> Answer:
+    """Schedule what is fused by default as one, where that is asked; op by op only if that leads to no plan."""
+    subject = asked.subject
+    started = time.perf_counter()
+    if not subject.problem.inner:
+        return answer(subject, budget, asked.method, asked.solver, limits, asked.reorder)
+    found = answer(subject, budget, asked.method, asked.solver, half(limits), asked.reorder)
+    if found.found or limits.stopped():
+        return found
+    apart = replace(subject, problem=replace(subject.problem, inner=frozenset()))
+    rest = replace(limits, seconds=max(0.0, limits.seconds - (time.perf_counter() - started)))
+    found = answer(apart, budget, asked.method, asked.solver, rest, asked.reorder)
+    note = "ops that default options fuse are scheduled apart, so their results may differ in the last bits"
+    return _noted(found, note) if found.found else found
+
+
+def _for_less(asked: Question, found: Answer, target: int, started: float) -> Answer:
+    """A plan for less, in the order of first computes that led to one before."""
+    quiet = replace(asked.limits, seconds=_left(asked, started), report=Limits().report)
+    again = bool(asked.reorder) or REORDERED in found.schedule.result.notes
+    fewer = answer(found.subject, target, asked.method, asked.solver, quiet, again)
+    if fewer.found or again or asked.reorder is not None or _left(asked, started) < LEAST:
+        return fewer
+    quiet = replace(quiet, seconds=_left(asked, started))
+    return answer(found.subject, target, asked.method, asked.solver, quiet, True)
+
+
+def _settled(asked: Question, found: Answer, until: Callable[[], bool]) -> Answer | None:
+    order = found.schedule.plan.order() if found.schedule.plan else ()
+    settle = ALLOCATORS[asked.session.allocator].settle
+    return _taking(asked, found, settle(_problem(found), order, _room(asked, found), asked.limits.seed, until))
+
+
+def _walked(asked: Question, found: Answer, until: Callable[[], bool]) -> Answer | None:
+    walk = ALLOCATORS[asked.session.allocator].walk
+    order = walk(_problem(found), asked.budget, _room(asked, found), asked.limits.seed, until)
+    return _taking(asked, found, order)
+
+
+def _problem(found: Answer) -> Problem:
+    return found.subject.problem
+
+
+def _room(asked: Question, found: Answer) -> int:
+    """What the allocator has for the plan itself."""
+    prediction = rewritten(found, asked.session).prediction
+    added = additions(asked.session, found.subject.problem)
+    return asked.budget - prediction.problem.resident - prediction.rounding - added
+
+
+def _taking(asked: Question, found: Answer, order: tuple[int, ...] | None) -> Answer | None:
     """The answer with another order, if its model fits."""
     if order is None:
         return None
     plan, outcome = evaluate(found.subject.problem, order)
     result = replace(found.schedule.result, order=order)
     other = replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome, result=result))
-    model = _rewritten(other)
-    if (model.promise.strict or 0) > budget or not _holds(model, budget):
-        return None
-    return _promising(other, model)
+    other = promised(other, asked.session)
+    return other if _fits(other, asked) else None
 
 
-def _promising(found: Answer, model: Rewritten) -> Answer:
-    return replace(found, promise=model.promise)
-
-
-def _holds(model: Rewritten, budget: int) -> bool:
-    """Whether an arena of the budget's size holds the plan, and every larger one does too.
-
-    That one size of arena happens to do on paper is no promise: it was seen to fail on the runtime by a hair.
-    """
-    return model.promise.arena is not None and model.promise.arena <= budget
-
-
-def _made_for(found: Answer) -> str:
-    return f"made for {found.budget} bytes"
-
-
-def _rewritten(found: Answer) -> Rewritten:
-    graph, plan = found.subject.graph, found.schedule.plan
-    assert graph is not None
-    assert plan is not None
-    return rewrite(graph, found.subject.problem, plan, found.subject.launch)
-
-
-def _stands_in(first: Answer, found: Answer, how: str, started: float) -> Answer:
-    """The later answer, as one to the question that was asked first."""
-    note = f"{how}, so that it runs under a hard cap at the budget in an arena whose free memory is in pieces"
-    seconds = time.perf_counter() - started
-    return replace(_noted(first, found, note), seconds=seconds)
-
-
-def _noted(first: Answer, found: Answer, note: str) -> Answer:
+def _noted(found: Answer, note: str) -> Answer:
     result = found.schedule.result
-    result = replace(result, notes=(*result.notes, note))
-    result = replace(result, status=Status.FEASIBLE, bound=first.schedule.result.bound)
-    result = replace(result, peak_bound=first.schedule.result.peak_bound)
-    return replace(first, schedule=replace(found.schedule, result=result), promise=found.promise)
+    return replace(found, schedule=replace(found.schedule, result=replace(result, notes=(*result.notes, note))))
 
 
-def _does_not_fit(found: Answer) -> Answer:
-    """Say what a hard cap would have to be."""
-    promise = found.promise or _rewritten(found).promise
-    result = found.schedule.result
-    note = f"its peak is within the budget, but under a hard cap on the arena it needs {promise.arena} bytes"
-    if promise.strict is not None and promise.strict > found.budget:
-        note = f"guards and anchors take {promise.strict - found.budget} bytes more than the budget leaves"
-    schedule = replace(found.schedule, result=replace(result, notes=(*result.notes, note)))
-    return replace(found, schedule=schedule, promise=promise)
+def _as_asked(asked: Question, first: Answer, found: Answer, started: float, note: str) -> Answer:
+    """The answer found as one to the question itself, whose bound is that of the first."""
+    found = replace(found, budget=asked.budget, limits=asked.limits, seconds=time.perf_counter() - started)
+    if not found.found:
+        return found
+    proved = first.schedule.result
+    result = replace(found.schedule.result, bound=proved.bound, peak_bound=proved.peak_bound)
+    if not _fits(found, asked):
+        result = replace(result, status=Status.UNKNOWN)
+    elif note:
+        result = replace(result, status=Status.FEASIBLE, notes=(*result.notes, note))
+    return replace(found, schedule=replace(found.schedule, result=result))

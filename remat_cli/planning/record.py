@@ -8,8 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from remat_cli.formats import planfile
-from remat_cli.formats.planfile import PlanFile, Promise, Searched, Source
+from remat_cli.formats.planfile import PlanFile, Searched, Source
 from remat_cli.formats.program import numbered, renamed
+from remat_cli.model.promise import Promise
 from remat_cli.planning.pipeline import Answer
 from remat_cli.planning.subject import Subject
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from profiles.kernels import THREADS
 from remat_cli.model.graph import Graph
+from solvers.plan import Plan
 from solvers.problem import Problem
 from solvers.schedule import baseline
 from solvers.simulate import Outcome
@@ -32,10 +33,14 @@ class Subject:
     launch: int = 0  # what the least kernel costs: a rewritten model has some besides the plan's
 
     def before(self) -> Outcome:
-        """What the file needs and costs as it stands: a model leaves nothing out, and keeps what nobody reads."""
+        """What the file needs and costs as it stands."""
+        return self.as_it_is()[1]
+
+    def as_it_is(self) -> tuple[Plan, Outcome]:
+        """The file as a plan: every op once, in its order. A model leaves nothing out, and keeps what nobody reads."""
         if self.graph is None:
-            return baseline(self.problem)[1]
-        return baseline(replace(self.problem, unread_stay=True, optional=frozenset()))[1]
+            return baseline(self.problem)
+        return baseline(replace(self.problem, unread_stay=True, optional=frozenset()))
 
     @property
     def stem(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from solvers.orders.evict import TASTES, Evictor
+from solvers.placement.packing import placement_of
 from solvers.placement.region import stuck_at
 from solvers.plan import Compute, IllegalOrder, Plan, lower
 from solvers.problem import Problem
@@ -20,6 +21,7 @@ STEPS = 400_000  # computes lowered in moving ops about
 NEAR = 60  # computes before the one that found no room, where half of the moves are made
 FAR = 8  # places that an op is moved by
 LEVELS = 12  # budgets at which walks are tried
+PACKED = 40_000  # computes placed in moving ops about
 WALKED = 60_000  # computes walked in all
 
 
@@ -88,3 +90,30 @@ def _walks(problem: Problem, budget: int, seed: int, stopped: Callable[[], bool]
             if stopped():
                 return
             yield smaller.expand(evictor.run(less, taste, seed).tolist())
+
+
+def packed(
+    problem: Problem, order: Sequence[int], room: int, seed: int, stopped: Callable[[], bool]
+) -> tuple[int, ...] | None:
+    """The order with ops moved a few places until what it needs can be placed in `room` bytes; None if it cannot."""
+    random = Random(seed)
+    best = list(order)
+    least = _needed(problem, best)
+    for _ in range(PACKED // max(1, len(best))):
+        if least <= room or stopped():
+            break
+        tried = best.copy()
+        source = random.randrange(len(best))
+        target = min(max(0, source + random.choice((-1, 1)) * random.randint(1, FAR)), len(best) - 1)
+        tried.insert(target, tried.pop(source))
+        try:
+            now = _needed(problem, tried)
+        except IllegalOrder:
+            continue
+        if now <= least:
+            best, least = tried, now
+    return tuple(best) if least <= room else None
+
+
+def _needed(problem: Problem, order: Sequence[int]) -> int:
+    return placement_of(problem, lower(problem, order)).block

@@ -11,8 +11,9 @@ import pytest
 
 from remat_cli.errors import BadInput
 from remat_cli.formats import planfile
-from remat_cli.formats.planfile import PlanFile, Promise, Searched, describe
+from remat_cli.formats.planfile import PlanFile, Searched, describe
 from remat_cli.formats.program import renamed
+from remat_cli.model.promise import Promise
 from solvers.problem import Node, Problem
 from solvers.schedule import evaluate
 

@@ -1,0 +1,37 @@
+"""Models that meet their budget as they are: nothing is asked, and nothing in their file is changed.
+
+Invariant: every op must run at least once, so that running each once costs least; the plan says that and no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from remat_cli.model.sessions import Session
+from remat_cli.planning.holding import ALLOCATORS, held
+from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.subject import Subject
+from remat_cli.rewrite import original
+from solvers.plan import Plan
+from solvers.problem import Limits, Result, Status
+from solvers.schedule import Schedule
+
+
+def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, session: Session) -> Answer | None:
+    """The model as it is, if that keeps to the budget in such a session."""
+    plan, outcome = subject.as_it_is()
+    if outcome.peak > budget or (subject.graph is not None and subject.graph.expanded):
+        return None
+    result = Result(Status.OPTIMAL, plan.order(), float(outcome.cost))
+    found = Answer(subject, method, budget, outcome, Schedule(result, plan, outcome), 0.0, limits)
+    if subject.graph is None:
+        return found
+    figures = held(session, original(subject.graph, subject.problem))
+    if ALLOCATORS[session.allocator].counted(figures.promise) > budget:
+        return None
+    return replace(found, session=session, promise=figures.promise, placement=figures.placement, untouched=True)
+
+
+def is_untouched(plan: Plan, subject: Subject) -> bool:
+    """Whether the plan is what the model's file does by itself."""
+    return subject.graph is not None and not subject.graph.expanded and plan == subject.as_it_is()[0]
