@@ -6,8 +6,10 @@ Invariant: a Problem that `faults` finds nothing in can be scheduled by running 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
+
+from solvers.clock import Clock
 
 RESIDENT = -1  # stands for the base of a view whose base is an input or a weight, and so always there
 
@@ -84,21 +86,28 @@ def _nobody_listens(_: Progress) -> None:
     return None
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long and how well; `report` hears of progress, `stopped` says that the user has had enough."""
+    """How long and how well; `report` hears of progress."""
 
-    seconds: float = 60.0
+    clock: Clock = field(default_factory=Clock)
     gap: float = 0.001
     seed: int = 0
     threads: int = 2
     report: Callable[[Progress], None] = _nobody_listens
-    stopped: Callable[[], bool] = _never
     verbose: bool = False  # let SCIP write its log on stderr
+
+    def silent(self) -> Limits:
+        """The same limits, of which nobody hears."""
+        return replace(self, report=_nobody_listens)
+
+    def share(self, part: float) -> Limits:
+        """From now on for that part of the time that is left."""
+        return replace(self, clock=self.clock.share(part))
+
+    def within(self, seconds: float) -> Limits:
+        """From now on for so many seconds, or for what is left if that is less."""
+        return replace(self, clock=self.clock.within(seconds))
 
 
 class Status(Enum):

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
 from pyscipopt import SCIP_PARAMSETTING, Model
 from pyscipopt.scip import Expr, ExprCons, Term
 
+from solvers.clock import Clock
 from solvers.problem import Status
 
 INFINITY = math.inf
-_PATIENCE = 1.0  # seconds to wait for an interrupted solve
+_PATIENCE = 0.5  # seconds to wait for an interrupted solve
 _EMPHASES = {
     "aggressive": SCIP_PARAMSETTING.AGGRESSIVE,
     "fast": SCIP_PARAMSETTING.FAST,
@@ -53,7 +54,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    seconds: float = 60.0
+    clock: Clock = field(default_factory=Clock)
     gap: float = 0.0
     seed: int = 0
     nodes: int | None = None  # of the search tree
@@ -86,21 +87,22 @@ class Solving:
     def __init__(
         self, program: Program, settings: Settings, starts: Sequence[Sequence[float]] = (), relaxed: bool = False
     ) -> None:
-        self._interrupted = False
+        self._clock = settings.clock
         self._begun = monotonic()
         self._model, self._variables = _build(program, settings, relaxed)
         for start in starts:
             self._model.addSol(self._solution(start))
-        self._start(settings.seconds - (monotonic() - self._begun))
+        self._start(self._clock.left())
 
-    def go_on(self, seconds: float, nodes: int, enough: float | None, starts: Sequence[Sequence[float]] = ()) -> None:
-        """Search on for so many seconds, up to so many nodes in all; `starts`: solutions found since."""
+    def go_on(self, clock: Clock, nodes: int, enough: float | None, starts: Sequence[Sequence[float]] = ()) -> None:
+        """Search on, up to so many nodes in all; `starts`: solutions found since."""
+        self._clock = clock
         for start in starts:
             self._model.trySol(self._solution(start))
         self._model.setParam("limits/totalnodes", nodes)
         if enough is not None:
             self._model.setParam("limits/dual", enough)
-        self._start(self._model.getSolvingTime() + seconds)
+        self._start(self._model.getSolvingTime() + clock.left())
 
     def _start(self, until: float) -> None:
         self._model.setParam("limits/time", max(0.01, until))
@@ -117,19 +119,13 @@ class Solving:
     def running(self) -> bool:
         return self._thread.is_alive()
 
-    def interrupt(self) -> None:
-        self._interrupted = True
-        self._model.interruptSolve()
-
-    def wait(self, stopped: Callable[[], bool] | None = None) -> Answer:
-        """The answer, as soon as there is one; early if `stopped` comes to say so."""
-        if stopped is None:
-            self._thread.join()
-        while self._thread.is_alive() and not self._interrupted:
+    def wait(self) -> Answer:
+        """The answer, as soon as there is one, or what there is when the clock is over."""
+        while self._thread.is_alive() and not self._clock.over():
             self._thread.join(0.02)
-            if stopped is not None and stopped():
-                self.interrupt()
-        self._thread.join(_PATIENCE if self._interrupted else None)
+        if self._thread.is_alive():
+            self._model.interruptSolve()
+        self._thread.join(_PATIENCE)
         if self._thread.is_alive():  # deep in one linear program, which does not look up; it dies with the process
             return Answer(Status.UNKNOWN, None, None, -INFINITY, 0, monotonic() - self._begun)
         return self._answer()
@@ -158,10 +154,9 @@ def solve(
     settings: Settings,
     starts: Sequence[Sequence[float]] = (),
     relaxed: bool = False,
-    stopped: Callable[[], bool] | None = None,
 ) -> Answer:
     """Solve the program, or with `relaxed` its linear relaxation; `starts` are solutions known beforehand."""
-    return Solving(program, settings, starts, relaxed).wait(stopped)
+    return Solving(program, settings, starts, relaxed).wait()
 
 
 def _finite(model: Model, bound: float) -> float:

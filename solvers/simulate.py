@@ -53,7 +53,6 @@ def simulate(problem: Problem, plan: Plan) -> Outcome:
     must_end: list[int] = []  # reads overwritten by the last compute: to be freed before the next
     usage: list[int] = []
     peak, peak_step, cost = problem.resident, 0, 0
-    peak_values: tuple[int, ...] = ()
 
     for place, statement in enumerate(plan.statements):
         where = f"statement {place}"
@@ -78,9 +77,25 @@ def simulate(problem: Problem, plan: Plan) -> Outcome:
                 usage.append(now)
                 if now > peak or len(usage) == 1:
                     peak, peak_step = now, len(usage) - 1
-                    peak_values = tuple(sorted(copy.value for copy in memory.copies.values()))
     _check_end(problem, memory, ran, pending, must_end)
-    return Outcome(cost, peak, peak_step, peak_values, tuple(usage))
+    return Outcome(cost, peak, peak_step, _held_during(plan, peak_step), tuple(usage))
+
+
+def _held_during(plan: Plan, step: int) -> tuple[int, ...]:
+    """The values of all registers held during one compute, in a plan known to be legal."""
+    held: dict[int, int] = {}
+    computes = 0
+    for statement in plan.statements:
+        match statement:
+            case Allocate():
+                held[statement.register] = statement.value
+            case Deallocate():
+                del held[statement.register]
+            case Compute():
+                if computes == step:
+                    break
+                computes += 1
+    return tuple(sorted(held.values()))
 
 
 def _allocate(memory: _Memory, statement: Allocate, where: str) -> None:

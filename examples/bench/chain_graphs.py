@@ -19,6 +19,7 @@ from time import monotonic, process_time
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from remat_cli.planning.loading import load_subject
+from solvers.clock import Clock
 from solvers.problem import Limits
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule
@@ -38,7 +39,7 @@ def main() -> None:
             for method in asked.methods.split(","):
                 begun, spent = monotonic(), process_time()
                 found = schedule(
-                    problem, int(plain.peak * share), METHODS[method].load(), Limits(seconds=asked.time_limit)
+                    problem, int(plain.peak * share), METHODS[method].load(), Limits(Clock(asked.time_limit))
                 )
                 line = {
                     "model": model.name,

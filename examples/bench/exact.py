@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from transformer import deepen
 
 from remat_cli.formats import problemfile
+from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from solvers.reductions.views import contract
 from solvers.registry import METHODS
@@ -104,7 +105,7 @@ def main() -> None:
     asked = options.parse_args()
     table: list[dict[str, Any]] = []
     warm = problemfile.read(ROOT / "tests" / "data" / "networks" / "unet.problem.json").problem
-    run(warm, "milp", 450_000_000, Limits(seconds=1.0))
+    run(warm, "milp", 450_000_000, Limits(Clock(1.0)))
     with tempfile.TemporaryDirectory() as folder:
         for name, problem, shares in instances(asked.zoo, Path(folder)):
             if asked.only and name not in asked.only:
@@ -114,7 +115,7 @@ def main() -> None:
                 seconds = asked.seconds * 2 if share == shares[-1] else asked.seconds
                 tries = [("milp", seconds), *([("milp-paper", PAPER_SECONDS)] if asked.paper else [])]
                 for method, limit in tries:
-                    found = run(problem, method, int(plain.peak * share), Limits(seconds=limit))
+                    found = run(problem, method, int(plain.peak * share), Limits(Clock(limit)))
                     ratio = found["cost"] and round(found["cost"] / plain.cost, 5)
                     row = {"instance": name, "nodes": len(problem.nodes), "budget": share, "ratio": ratio, **found}
                     table.append(row)

@@ -21,12 +21,12 @@ from layers import NETWORKS
 
 from solvers.baselines import griewank
 from solvers.baselines.forward import forward_nodes
+from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Solver, Status
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule
 
 BUDGETS = 6
-LIMITS = Limits(seconds=30.0, gap=1e-4, seed=0, threads=2)
 HERE = Path(__file__).parent
 COMPARED = (
     *("ap-sqrt", "ap-greedy", "griewank log n", "lp-rounding"),
@@ -41,6 +41,10 @@ PUBLISHED = {  # Chen sqrt(n), Chen greedy, Griewank log n, two-phase LP roundin
 }
 
 
+def limits() -> Limits:
+    return Limits(Clock(30.0), gap=1e-4, seed=0, threads=2)
+
+
 def solver_of(method: str, problem: Problem) -> Solver:
     if method == "griewank log n":
         return partial(griewank.solve, snapshots=len(forward_nodes(problem)).bit_length())
@@ -53,11 +57,11 @@ def measure(name: str) -> dict[str, Any]:
     full = baseline(problem)[1].peak
     least = min(peak_of(problem, method) for method in ("recompute-all", "evict", "ap-greedy"))
     budgets = [full - (full - least) * step // (BUDGETS + 1) for step in range(1, BUDGETS + 1)]
-    optima = [schedule(problem, budget, METHODS["milp"].load(), LIMITS) for budget in budgets]
+    optima = [schedule(problem, budget, METHODS["milp"].load(), limits()) for budget in budgets]
     rows = {}
     for method in COMPARED:
         began = time.perf_counter()
-        found = [schedule(problem, budget, solver_of(method, problem), LIMITS) for budget in budgets]
+        found = [schedule(problem, budget, solver_of(method, problem), limits()) for budget in budgets]
         rows[method] = {
             "seconds": round((time.perf_counter() - began) / len(budgets), 2),
             "ratios": [ratio(mine, best) for mine, best in zip(found, optima, strict=True)],
@@ -74,7 +78,7 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def peak_of(problem: Problem, method: str) -> int:
-    outcome = schedule(problem, 0, METHODS[method].load(), LIMITS).outcome
+    outcome = schedule(problem, 0, METHODS[method].load(), limits()).outcome
     assert outcome is not None
     return outcome.peak
 
@@ -112,8 +116,8 @@ def table(results: dict[str, Any]) -> str:
             f"{row['optimum']} (gap at most {row['largest gap']})"
         )
     lines.append(
-        f"\nk/{BUDGETS}: budgets within which the method has a plan. Seed {LIMITS.seed}, {LIMITS.seconds:g} s a "
-        f"solve, gap {LIMITS.gap:g}; {platform.machine()}, Python {platform.python_version()}."
+        f"\nk/{BUDGETS}: budgets within which the method has a plan. Seed {limits().seed}, {limits().seconds:g} s a "
+        f"solve, gap {limits().gap:g}; {platform.machine()}, Python {platform.python_version()}."
     )
     return "\n".join(lines) + "\n"
 

@@ -16,10 +16,12 @@ import onnx
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import check_apart, sha256, write_whole
 from remat_cli.formats.planfile import PlanFile, replay
+from remat_cli.model.graph import Graph
 from remat_cli.planning.fusing import keeping_bits
 from remat_cli.planning.loading import load_planned
 from remat_cli.planning.subject import Subject
-from remat_cli.rewrite import Rewritten, rewrite
+from remat_cli.planning.untouched import is_untouched
+from remat_cli.rewrite import Rewritten, original, rewrite
 from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
 from remat_cli.runtime.session import CPP, PYTHON
@@ -39,22 +41,35 @@ class Emitted:
     rewritten: Rewritten
 
 
-def emit(path: Path, output: Path | None, functions: bool = False, strict_only: bool = False) -> Emitted:
-    """Write the model of the plan at `path`."""
+def emit(path: Path, output: Path | None, functions: bool = False) -> Emitted:
+    """Write the model of the plan at `path`, made for the session that the plan is for."""
     plan, subject = load_planned(path)
-    if subject.graph is None:
+    graph = subject.graph
+    if graph is None:
         raise BadInput(f"{path} schedules the bare problem {subject.path.name}: there is no ONNX model to rewrite")
     statements, _ = replay(plan, subject.problem, subject.nodes, subject.values)
     destination = output or subject.beside(".remat.onnx")
     check_apart(destination, subject.path, path)
-    found = rewrite(subject.graph, keeping_bits(subject).problem, statements, subject.launch, strict_only)
+    if is_untouched(statements, subject) and not functions:
+        return _unchanged(plan, subject, graph, destination)
+    if plan.kind.robust:
+        subject = keeping_bits(subject)
+    found = rewrite(graph, subject.problem, statements, subject.launch, plan.kind)
     if functions:
-        found = replace(found, model=with_functions(subject.graph, found.model))
+        found = replace(found, model=with_functions(graph, found.model))
     _stamp(found.model, plan, path, found)
     bring(found.model, subject.path, destination)
     if found.model.ByteSize() > LARGEST:
         raise BadInput(f"{destination} would exceed 2 GiB; save the model's weights as external data and solve again")
     write_whole(destination, found.model.SerializeToString(deterministic=True))
+    return Emitted(destination, plan, subject, found)
+
+
+def _unchanged(plan: PlanFile, subject: Subject, graph: Graph, destination: Path) -> Emitted:
+    """The model's own bytes, where there is nothing to do."""
+    found = original(graph, subject.problem)
+    bring(found.model, subject.path, destination)
+    write_whole(destination, subject.path.read_bytes())
     return Emitted(destination, plan, subject, found)
 
 
@@ -65,6 +80,7 @@ def _stamp(model: onnx.ModelProto, plan: PlanFile, path: Path, found: Rewritten)
         "remat.model.sha256": plan.model.sha256,
         "remat.method": plan.method,
         "remat.budget": str(plan.budget),
+        "remat.session": plan.session,
         "remat.peak.strict": str(found.promise.strict),
         "remat.peak.default": str(found.promise.default),
     }
@@ -84,6 +100,7 @@ def as_object(emitted: Emitted) -> dict[str, Any]:
         "guards": found.guards,
         "anchors": found.anchors,
         "functions": len(found.model.functions),
+        "session": plan.session,
         "budget": plan.budget,
         "peak": {"strict": found.promise.strict, "default": found.promise.default},
         "baseline_peak": {"strict": found.baseline.strict, "default": found.baseline.default},
@@ -94,20 +111,14 @@ def as_object(emitted: Emitted) -> dict[str, Any]:
 
 
 def notes(emitted: Emitted) -> list[str]:
-    promise, plan = emitted.rewritten.promise, emitted.plan
     said = []
     if any(opset.domain == DOMAIN for opset in emitted.rewritten.model.opset_import):
         said.append("onnxruntime writes the functions out in an order of its own: with them, the peak is not promised")
-    if promise.strict is not None and promise.strict > plan.budget:
-        over = promise.strict - plan.budget
-        said.append(f"constants of guards and anchors take the strict peak {over} bytes over the budget")
     return said
 
 
-def run(
-    path: Path, output: Path | None, as_json: bool, quiet: bool, functions: bool = False, strict_only: bool = False
-) -> None:
-    emitted = emit(path, output, functions, strict_only)
+def run(path: Path, output: Path | None, as_json: bool, quiet: bool, functions: bool = False) -> None:
+    emitted = emit(path, output, functions)
     if as_json:
         click.echo(json.dumps(as_object(emitted)))
         return

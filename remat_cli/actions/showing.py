@@ -72,6 +72,12 @@ def _object(
         "peak_at": subject.nodes[plan.order()[after.peak_step]],
         "recomputed": [{"node": name, "times": times, "cost": cost} for name, times, cost in again(subject, plan)],
         "notes": list(recorded.notes),
+        "session": recorded.session,
+        "allocator": recorded.allocator,
+        "live": recorded.promises.live,
+        "block": recorded.promises.block,
+        "arena": recorded.promises.arena,
+        "default_arena": recorded.promises.default_arena,
     }
     if subject.graph is not None:
         found["traffic"] = {
@@ -85,8 +91,9 @@ def _object(
 def _summary(recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, after: Outcome, fusion: str) -> str:
     repeated = again(subject, plan)
     times = sum(times for _, times, _ in repeated)
-    words = [f"{recorded.model.path.name}: {recorded.method}, {recorded.status}, budget {show_bytes(recorded.budget)}"]
-    words.append(before_and_after(before, after, subject.problem.resident, times))
+    made = f"{recorded.method}, {recorded.status}, {recorded.session} session"
+    words = [f"{recorded.model.path.name}: {made}, budget {show_bytes(recorded.budget)}"]
+    words.append(before_and_after(before, after, subject.problem.resident, times, recorded.promises))
     words.append(f"the peak is reached at {subject.nodes[plan.order()[after.peak_step]]}")
     if repeated:
         lines = [["computed again", "times", "time"]]

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,17 +15,22 @@ from typing import Any
 
 import click
 
-from remat_cli.actions.interrupts import Interrupts, listening
+from remat_cli.actions.interrupts import listening
 from remat_cli.errors import BadInput, Infeasible, NoPlan, Usage
 from remat_cli.formats.files import check_apart
+from remat_cli.model.sessions import Session, kind_of
 from remat_cli.planning import record
-from remat_cli.planning.fitting import fitted
+from remat_cli.planning.fitting import Question, fitted
 from remat_cli.planning.fusing import as_fused, keeping_bits
+from remat_cli.planning.holding import ALLOCATORS
+from remat_cli.planning.known import cheaper_known
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.pipeline import Answer, answer, find_solver
 from remat_cli.planning.subject import Subject
+from remat_cli.planning.untouched import fitting_already, held_as_it_is
 from remat_cli.saying import report
 from remat_cli.saying.units import Budget
+from solvers.clock import Clock
 from solvers.problem import Limits, Progress, Result, Solver, Status
 from solvers.reductions.views import contract
 from solvers.registry import METHODS
@@ -59,11 +63,20 @@ class Settings:
     quiet: bool
     verbose: int
     reorder: bool | None
+    session: str
+    allocator: str | None
     own: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run(model: Path | None, settings: Settings) -> None:
     """Solve and write; raises what the exit code should be for."""
+    with listening() as interrupts:
+        _run(model, settings, Clock(settings.time_limit, interrupts))
+    if interrupts.asked:
+        raise KeyboardInterrupt
+
+
+def _run(model: Path | None, settings: Settings, clock: Clock) -> None:
     if settings.method not in (*METHODS, "all"):
         raise Usage(f"there is no method '{settings.method}'; the methods are {', '.join(METHODS)}, or all")
     if settings.minimize == "cost" and settings.method not in BUDGETLESS and settings.budget is None:
@@ -72,27 +85,34 @@ def run(model: Path | None, settings: Settings) -> None:
     subject = load_subject(model, settings.costs, dict(settings.dims))
     if settings.own.get("fusion") == "runtime":
         subject = as_fused(subject)
-    subject = keeping_bits(subject)
+    session = _session(settings)
+    if session.robust:
+        subject = keeping_bits(subject)
     plain = subject.before()
-    budget = _budget(subject, plain, settings)
+    budget = _budget(subject, plain, settings, session)
     if settings.lp_bound:
-        _print_relaxation(subject, budget, settings)
+        _print_relaxation(subject, budget, settings, clock)
         return
     if settings.method == "all":
-        _compare(subject, budget, settings)
+        _compare(subject, budget, settings, clock)
         return
     destination = settings.output or subject.beside(".plan.json")
     check_apart(destination, subject.path, *settings.known)
     if not destination.parent.is_dir():
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
-    solver = _solver(subject, settings)
-    with listening() as interrupts:
-        found = _search(subject, budget, solver, plain, destination, settings, interrupts)
-        if settings.budget is None and found.found:
-            found = replace(found, budget=_needed(found))
-        _tell(found, destination, settings)
-    if interrupts.asked:
-        raise KeyboardInterrupt
+    limits = _limits(settings, clock)
+    searching = settings.minimize == "cost" and "candidates" in METHODS[settings.method].options
+    found = fitting_already(subject, budget, settings.method, limits, session) if searching else None
+    if found is None:
+        asked = Question(
+            subject, budget, settings.method, _solver(subject, settings), limits, session, _order(settings)
+        )
+        found = _search(asked, plain, destination, settings)
+        if searching:
+            found = cheaper_known(asked, found, (*settings.known, destination))
+    if settings.budget is None and found.found:
+        found = replace(found, budget=_needed(found))
+    _tell(found, destination, settings)
 
 
 def _check_together(settings: Settings) -> None:
@@ -109,10 +129,15 @@ def _check_together(settings: Settings) -> None:
         raise Usage("--minimize peak has a method of its own; leave out --method, --from, --lp and methods' options")
 
 
-def _budget(subject: Subject, plain: Outcome, settings: Settings) -> int:
-    """In bytes; without one, the peak of the plain order, or for a method that needs none, what is never exceeded."""
+def _budget(subject: Subject, plain: Outcome, settings: Settings, session: Session) -> int:
+    """In bytes; without one, the peak of the plain order, or for a method that needs none, what is never exceeded.
+
+    100% is what the model holds as it is, which with an allocator's rounding may be more than what is live.
+    """
     if settings.budget:
-        return settings.budget.bytes(plain.peak)
+        asked = settings.budget.bytes(plain.peak)
+        whole = settings.budget.relative and settings.budget.amount >= 1
+        return max(asked, held_as_it_is(subject, session)) if whole else asked
     if settings.method not in BUDGETLESS:
         return plain.peak
     problem = subject.problem
@@ -122,8 +147,8 @@ def _budget(subject: Subject, plain: Outcome, settings: Settings) -> int:
 def _needed(found: Answer) -> int:
     """What a plan that was made for no budget needs, which is then its budget."""
     assert found.schedule.outcome is not None
-    promise = found.promise
-    return max(found.schedule.outcome.peak, promise.arena or 0 if promise else 0, promise.strict or 0 if promise else 0)
+    counted = ALLOCATORS[found.session.allocator].counted(found.promise) if found.session and found.promise else 0
+    return max(found.schedule.outcome.peak, counted)
 
 
 def _solver(subject: Subject, settings: Settings) -> Solver:
@@ -141,47 +166,50 @@ def _solver(subject: Subject, settings: Settings) -> Solver:
     return find_solver(settings.method, options)
 
 
-def _search(
-    subject: Subject,
-    budget: int,
-    solver: Solver,
-    plain: Outcome,
-    destination: Path,
-    settings: Settings,
-    interrupts: Interrupts,
-) -> Answer:
+def _session(settings: Settings) -> Session:
+    """What the plan is to be made for."""
+    kind = kind_of(settings.session, settings.allocator)
+    if kind is None:
+        raise Usage(f"--allocator {settings.allocator}: the {settings.session} session has an allocator of its own")
+    return kind
+
+
+def _order(settings: Settings) -> bool | None:
+    """Whether to reorder the first computes; None: if need be."""
+    if settings.reorder is None and (settings.method != "milp" or settings.minimize == "peak"):
+        return False
+    return settings.reorder
+
+
+def _search(asked: Question, plain: Outcome, destination: Path, settings: Settings) -> Answer:
     """Run the solver; write each better plan as it comes, at most once a second."""
     show = _progress(plain.cost, settings)
-    written = [time.monotonic()]
-    limits = _limits(settings, interrupts)
+    subject, budget, limits, clock = asked.subject, asked.budget, asked.limits, asked.limits.clock
+    written = [0.0]
 
     def hear(progress: Progress) -> None:
         if show:
             show(progress)
-        if progress.order is not None and time.monotonic() - written[0] > WRITE_EVERY:
+        if progress.order is not None and clock.elapsed() - written[0] > WRITE_EVERY:
             plan, outcome = evaluate(subject.problem, progress.order)
             if outcome.peak > budget:
                 return
             result = Result(Status.FEASIBLE, progress.order, progress.bound, ("the search was still going on",))
             so_far = Schedule(result, plan, outcome)
-            record.write(destination, Answer(subject, settings.method, budget, plain, so_far, 0.0, limits))
-            written[0] = time.monotonic()
+            answer = Answer(subject, asked.method, budget, plain, so_far, clock.elapsed(), limits, asked.session)
+            record.write(destination, answer)
+            written[0] = clock.elapsed()
 
     try:
-        reorder = settings.reorder
-        if reorder is None and (settings.method != "milp" or settings.minimize == "peak"):
-            reorder = False
-        return fitted(subject, budget, settings.method, solver, replace(limits, report=hear), reorder)
+        return fitted(replace(asked, limits=replace(limits, report=hear)))
     finally:
         if show:
             show.end()
 
 
-def _limits(settings: Settings, stopped: Callable[[], bool] | None = None) -> Limits:
+def _limits(settings: Settings, clock: Clock) -> Limits:
     """What the command line says of how long, how well and how loud."""
-    loud = settings.verbose >= 2
-    limits = Limits(settings.time_limit, settings.gap, settings.seed, settings.threads, verbose=loud)
-    return limits if stopped is None else replace(limits, stopped=stopped)
+    return Limits(clock, settings.gap, settings.seed, settings.threads, verbose=settings.verbose >= 2)
 
 
 def _progress(baseline_cost: int, settings: Settings) -> report.ProgressLine | None:
@@ -201,6 +229,10 @@ def _tell(found: Answer, destination: Path, settings: Settings) -> None:
         raise (Infeasible if found.status is Status.INFEASIBLE else NoPlan)(report.why_not(found))
     if settings.quiet or settings.as_json:
         return
+    if found.untouched:
+        click.echo(report.as_it_is(found))
+        click.echo(f"wrote {destination}")
+        return
     click.echo(report.summary(found))
     for note in (*found.subject.notes, *found.schedule.result.notes):
         click.echo(f"note: {note}")
@@ -209,38 +241,35 @@ def _tell(found: Answer, destination: Path, settings: Settings) -> None:
     click.echo(f"wrote {destination}")
 
 
-def _compare(subject: Subject, budget: int, settings: Settings) -> None:
+def _compare(subject: Subject, budget: int, settings: Settings, clock: Clock) -> None:
     """Every method on the same question, as a table."""
     if settings.own:
         raise Usage("options of one method mean nothing to --method all")
-    with listening() as interrupts:
-        limits = _limits(settings, interrupts)
-        answers = []
-        for name in METHODS:
-            if interrupts.asked:
-                break
-            if sys.stderr.isatty() and not settings.quiet:
-                click.echo(f"\r\033[K{name} ...", err=True, nl=False)
-            answers.append(answer(subject, budget, name, find_solver(name, {}), limits))
+    answers = []
+    for name in METHODS:
+        if clock.stopped():
+            break
+        if sys.stderr.isatty() and not settings.quiet:
+            click.echo(f"\r\033[K{name} ...", err=True, nl=False)
+        limits = _limits(settings, Clock(settings.time_limit, clock.stopped))  # each has all the time there is
+        answers.append(answer(subject, budget, name, find_solver(name, {}), limits))
     if sys.stderr.isatty() and not settings.quiet:
         click.echo("\r\033[K", err=True, nl=False)
     if settings.as_json:
         click.echo(json.dumps({"budget": budget, "methods": [report.as_object(found, None) for found in answers]}))
     else:
         click.echo(report.comparison(answers, as_csv=settings.as_csv))
-    if interrupts.asked:
-        raise KeyboardInterrupt
     if not any(found.found for found in answers):
         proved = any(found.status is Status.INFEASIBLE for found in answers)
         raise (Infeasible if proved else NoPlan)(f"no method found a plan within {budget} bytes")
 
 
-def _print_relaxation(subject: Subject, budget: int, settings: Settings) -> None:
+def _print_relaxation(subject: Subject, budget: int, settings: Settings, clock: Clock) -> None:
     """The bound of the linear relaxation, and how far from the optimum it is (Checkmate, Appendix A)."""
     from solvers.baselines.relaxation import relaxation_bound
 
     smaller = contract(subject.problem)
-    limits = _limits(settings)
+    limits = _limits(settings, clock)
     bound = relaxation_bound(smaller.problem, budget, limits, no_stages=bool(settings.own.get("no_stages")))
     if bound is None:
         raise Infeasible(f"the linear relaxation already has no solution within {budget} bytes")

@@ -1,13 +1,15 @@
 """What `remat verify` does: find or emit the rewritten model, feed both, say whether the plan's promises hold.
 
-Invariant: exit code 0 means same bytes out, and a peak within the budget in the strict session.
+Invariant: exit code 0 means same bytes out, and no more live at once than the budget, in the session that the plan is
+for. The other session is reported, and promises nothing.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,19 @@ import onnx
 from remat_cli.actions import emitting
 from remat_cli.errors import BadInput, Mismatch, Usage
 from remat_cli.formats.files import check_apart, sha256, write_whole
-from remat_cli.formats.planfile import PlanFile
+from remat_cli.formats.planfile import PlanFile, replay
 from remat_cli.model.promise import Promise
 from remat_cli.planning.loading import load_planned
+from remat_cli.planning.subject import Subject
+from remat_cli.planning.untouched import is_untouched
 from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes
-from remat_cli.verify import Mode, Report, verify
+from remat_cli.verify import Mode, Process, Report, verify
 from remat_cli.verify.feeds import given, seeded
 from remat_cli.verify.processes import Bench
+
+NEAR = 0.05  # of what was said that a process holds: closer than that is as it was said
+SMALL = 10_000_000  # bytes, and so is that
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class Settings:
     model: Path | None
     feeds: Path | None
     seed: int
-    cap: bool
+    cap: bool | None  # None: where the plan is for a capped arena
     provider: str
     timeout: float
     output: Path | None
@@ -50,12 +57,12 @@ def run(path: Path, settings: Settings) -> None:
     if not rewritten.is_file():
         rewritten = emitting.emit(path, settings.model).path
     check_apart(settings.output, path, subject.path, rewritten)
-    promise = _promise(rewritten, path)
+    promise = _promise(rewritten, path, plan, subject)
     _check_provider(settings.provider)
     feeds = given(subject.graph, settings.feeds) if settings.feeds else seeded(subject.graph, settings.seed)
     with Bench(feeds, settings.provider, settings.timeout, subject.threads) as bench:
-        report = verify(subject.graph, rewritten, feeds, _cap(plan) if settings.cap else None, bench)
-    faults = _faults(report, plan.budget)
+        report = verify(subject.graph, rewritten, path, plan.kind, _cap(plan, settings.cap), bench)
+    faults = _faults(report, plan)
     found = _object(report, plan, promise, rewritten, faults, subject.threads)
     if settings.output:
         write_whole(settings.output, json.dumps(found, indent=1) + "\n")
@@ -70,21 +77,26 @@ def run(path: Path, settings: Settings) -> None:
         raise Mismatch(f"{rewritten.name}: {'; '.join(faults)}")
 
 
-def _promise(rewritten: Path, plan: Path) -> Promise:
-    """The peaks that the rewritten model's metadata promises; a model of another plan is refused."""
+def _promise(rewritten: Path, path: Path, plan: PlanFile, subject: Subject) -> Promise:
+    """What the plan promises of the model, whose metadata say that it was made from it; or which is the original."""
+    if sha256(rewritten) == plan.model.sha256:
+        statements, _ = replay(plan, subject.problem, subject.nodes, subject.values)
+        if is_untouched(statements, subject):
+            return plan.promises
     try:
         model = onnx.load(rewritten, load_external_data=False)
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         raise BadInput(f"cannot read {rewritten}: {error}") from error
     said = {entry.key: entry.value for entry in model.metadata_props}
-    if said.get("remat.plan.sha256") != sha256(plan):
-        raise BadInput(f"{rewritten} was not made from {plan} as it is now; run 'remat emit {plan}' again")
-    return Promise(strict=_number(said.get("remat.peak.strict")), default=_number(said.get("remat.peak.default")))
+    if said.get("remat.plan.sha256") != sha256(path):
+        raise BadInput(f"{rewritten} was not made from {path} as it is now; run 'remat emit {path}' again")
+    strict, default = (_number(said.get(f"remat.peak.{name}")) for name in ("strict", "default"))
+    return replace(plan.promises, strict=strict, default=default)
 
 
-def _cap(plan: PlanFile) -> int:
-    """The hard cap to run under: the budget, or more where the plan itself says that its arena needs more."""
-    return max(plan.budget, plan.promises.arena or 0)
+def _cap(plan: PlanFile, asked: bool | None) -> int | None:
+    """The hard cap to run under, if that is promised or asked for."""
+    return plan.budget if (plan.kind.capped if asked is None else asked) else None
 
 
 def _number(text: str | None) -> int | None:
@@ -99,17 +111,20 @@ def _check_provider(name: str) -> None:
         raise Usage(f"--provider cuda cannot be used here; what is missing: {'; '.join(missing)}")
 
 
-def _faults(report: Report, budget: int) -> list[str]:
-    """What is not as the plan promised."""
-    found = []
-    for name, mode in (("strict session", report.strict), ("default options", report.default)):
-        if mode.failed:
-            found.append(f"{name}: {mode.failed}")
-        found += [f"{name}: output {wrong.output} is not the same: {wrong.says}" for wrong in mode.differs]
-    peak = report.strict.after.first
-    if peak is not None and peak > budget:
-        found.append(f"strict session: the peak is {peak} bytes, {peak - budget} over the budget of {budget}")
-    if report.capped and report.capped.rewritten:
+def _faults(report: Report, plan: PlanFile) -> list[str]:
+    """What is not as the plan promised, in the session that it was made for."""
+    where, mode = f"{plan.session} session", report.mode(plan.session)
+    found = [f"{where}: {mode.failed}"] if mode.failed else []
+    found += [f"{where}: output {wrong.output} is not the same: {wrong.says}" for wrong in mode.differs]
+    peak = mode.after.first
+    if peak is not None and peak > plan.budget:
+        over = f"{peak - plan.budget} over the budget of {plan.budget}"
+        found.append(f"{where}: {peak} bytes are live at once, {over}")
+    if report.process and report.process.failed:
+        found.append(f"{where}, with its allocator: {report.process.failed}")
+    for wrong in report.process.differs if report.process else ():
+        found.append(f"{where}, with its allocator: output {wrong.output} is not the same: {wrong.says}")
+    if plan.kind.capped and report.capped and report.capped.rewritten:
         found.append(f"under a hard cap of {report.capped.budget} bytes it fails: {report.capped.rewritten}")
     return found
 
@@ -120,41 +135,66 @@ def _object(
     return {
         "ok": not faults,
         "model": str(rewritten),
+        "session": plan.session,
+        "allocator": plan.allocator,
         "budget": plan.budget,
         "threads": threads,
-        "predicted": {"strict": promise.strict, "default": promise.default},
+        "predicted": {"strict": promise.strict, "default": promise.default, "process": promise.arena},
         **asdict(report),
         "faults": faults,
     }
 
 
 def _summary(report: Report, plan: PlanFile, promise: Promise) -> str:
-    rows = [["measured peak", "before", "after", "change", "predicted", "outputs"]]
-    for name, mode, said in (
-        ("strict session", report.strict, promise.strict),
-        ("default options", report.default, promise.default),
-    ):
-        rows.append(_row(name, mode, mode.before.first, mode.after.first, said))
-        if mode.after.second is not None:
-            rows.append(_row("  second run", mode, mode.before.second, mode.after.second, None))
-    words = [table(rows)]
+    """The promised session as a table; what else was measured in a line each."""
+    mode = report.mode(plan.session)
+    rows = [["measured", "before", "after", "change", "predicted", "outputs"]]
+    rows.append(_row(f"live, {plan.session} session", mode, mode.before.first, mode.after.first, promise.live))
+    if mode.after.second is not None:
+        rows.append(_row("  second run", mode, mode.before.second, mode.after.second, None))
+    weight = report.process
+    if weight is not None:
+        rows.append(_row("the process", weight, weight.before, weight.after, promise.arena))
+    words = [table(rows), *_heavier(weight, promise.arena)]
     if report.capped:
         rewritten, original = map(_capped, (report.capped.rewritten, report.capped.original))
-        more = plan.budget < report.capped.budget
-        where = f"{show_bytes(report.capped.budget)}, {'more than' if more else 'at'} the budget"
-        words.append(f"hard cap, {where}: the rewritten model {rewritten}; the original {original}")
-    return "\n".join(words)
+        where = show_bytes(report.capped.budget)
+        words.append(f"hard cap at {where}: the rewritten model {rewritten}; the original {original}")
+    return "\n".join([*words, *_others(report, plan.session)])
 
 
-def _row(name: str, mode: Mode, before: int | None, after: int | None, said: int | None) -> list[str]:
+def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:
+    """Where the process is not as heavy as it was said to be."""
+    if weight is None or weight.after is None or said is None:
+        return
+    off = weight.after - said
+    if abs(off) > max(NEAR * said, SMALL):
+        more = "more" if off > 0 else "less"
+        yield f"the process holds {show_bytes(abs(off))} {more} than was said ({off / said:+.1%})"
+    if weight.stray:
+        yield f"{weight.stray} allocations were not as planned, and were taken from elsewhere"
+
+
+def _others(report: Report, promised: str) -> Iterator[str]:
+    """The sessions that the plan is not for, in a line each."""
+    for name in ("strict", "default"):
+        if name == promised:
+            continue
+        mode = report.mode(name)
+        same = _same(mode)
+        sizes = [show_bytes(peak) for peak in (mode.before.first, mode.after.first) if peak is not None]
+        yield f"{name} session, not promised: {same}" + (f", {' before, '.join(sizes)} after" if sizes[1:] else "")
+
+
+def _same(mode: Mode | Process) -> str:
+    return "failed" if mode.failed else f"{len(mode.differs)} differ" if mode.differs else "same bytes"
+
+
+def _row(name: str, mode: Mode | Process, before: int | None, after: int | None, said: int | None) -> list[str]:
     change = f"{after / before - 1:+.2%}" if before and after else ""
-    same = "failed" if mode.failed else f"{len(mode.differs)} differ" if mode.differs else "same bytes"
-    return [name, *("" if size is None else show_bytes(size) for size in (before, after)), change, _said(said), same]
+    sizes = ("" if size is None else show_bytes(size) for size in (before, after))
+    return [name, *sizes, change, "" if said is None else show_bytes(said), _same(mode)]
 
 
 def _capped(failed: str | None) -> str:
     return "runs" if failed is None else f"does not ({failed})"
-
-
-def _said(promised: int | None) -> str:
-    return "" if promised is None else show_bytes(promised)

@@ -14,7 +14,9 @@ from remat_cli.commands import options
 @click.option("--model", type=options.FILE, help="The rewritten model; by default the one beside the plan's model.")
 @click.option("--feeds", type=options.FILE, help="Inputs as an .npz file; by default random and valid.")
 @options.seed
-@click.option("--cap/--no-cap", default=True, show_default=True, help="Also run under a hard arena cap at the budget.")
+@click.option(
+    "--cap/--no-cap", default=None, help="Also run in an arena capped at the budget; by default if the plan is for one."
+)
 @click.option("--provider", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--timeout", type=options.TIME, default="10m", show_default=True, help="For each run of a model.")
 @click.option("-o", "--output", type=options.FILE, help="Also write what --json prints, as a report.")
@@ -25,7 +27,7 @@ def command(
     model: Path | None,
     feeds: Path | None,
     seed: int,
-    cap: bool,
+    cap: bool | None,
     provider: str,
     timeout: float,
     output: Path | None,
@@ -34,8 +36,9 @@ def command(
 ) -> None:
     """Run the model of PLAN and its rewriting in onnxruntime: same bytes out, peak within budget?
 
-    Each model runs in a process of its own, in the strict session and under default options. Emits the rewritten model
-    first if it is not there. Exit code 6 if a promise does not hold.
+    Each model runs in a process of its own, in the strict session and under default options, and once more with the
+    plan's allocator, for what the process holds. Emits the rewritten model first if it is not there. Exit code 6 if the
+    session that the plan is for does not do as promised.
     """
     from remat_cli.actions import verifying
 

@@ -13,19 +13,20 @@ from dataclasses import dataclass
 class Session:
     """`robust`: the model must survive optimizers that merge, fuse and reorder. `allocator`: what places its values.
 
-    `runs`: how many runs tell what it needs; where memory patterns are in use the second differs from the first.
+    `capped`: whether it runs in an arena that may not exceed the budget. `runs`: how many runs tell what it needs; where memory patterns are in use the second differs from the first.
     """
 
     name: str
     allocator: str
     robust: bool = False
+    capped: bool = False
     runs: int = 1
 
 
 PLANNED, ARENA, OWN = "planned", "arena", "own"  # by the plan's table; by one capped region; the runtime's own way
 
 STRICT = Session("strict", PLANNED)
-CAPPED = Session("strict", ARENA)
+CAPPED = Session("strict", ARENA, capped=True)
 DEFAULT = Session("default", OWN, robust=True, runs=2)
 
 KINDS = {(kind.name, kind.allocator): kind for kind in (STRICT, CAPPED, DEFAULT)}

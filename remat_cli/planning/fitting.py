@@ -8,25 +8,25 @@ which.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from remat_cli.model.sessions import Session
-from remat_cli.planning.holding import ALLOCATORS, Held, held
+from remat_cli.planning.holding import ALLOCATORS, Allocator, held, in_units
 from remat_cli.planning.pipeline import REORDERED, Answer, answer, half
 from remat_cli.planning.subject import Subject
 from remat_cli.rewrite import Rewritten, additions, rewrite
-from solvers.problem import Limits, Problem, Solver, Status
+from solvers.clock import Clock
+from solvers.problem import Limits, Solver, Status
 from solvers.schedule import evaluate
 
 ROUNDS = 6
 STEP = 0.005  # of the budget: the least by which the next try asks for less
 SHARE = 0.9  # of the time, for the question itself
 LEAST = 0.5  # seconds: with less left, nothing more is asked
-MOVED = "ops were moved about, so that what they need can be placed within the budget"
-LESS = "made for less than the budget, as the plans for all of it cannot be placed within it"
-WALKED = "from a walk that evicts, as no better plan was found whose values can be placed within the budget"
+MOVED = "ops were moved about, so that all they need can be placed within the budget"
+LESS = "made for less than the budget: no plan for all of it was found that can be placed within it"
+WALKED = "from a walk that evicts: no better plan was found that can be placed within the budget"
+APART = "ops that default options fuse are scheduled apart, so there their results may differ in the last bits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,75 +41,68 @@ class Question:
     session: Session
     reorder: bool | None = False
 
+    @property
+    def allocator(self) -> Allocator:
+        return ALLOCATORS[self.session.allocator]
+
+    @property
+    def late(self) -> bool:
+        return self.limits.clock.over() or self.limits.clock.left() < LEAST
+
+    def ask(self, subject: Subject, budget: int, limits: Limits, reorder: bool | None) -> Answer:
+        """The method's answer, every size being what the allocator takes for it."""
+        whole = replace(subject, problem=in_units(subject.problem, self.allocator.unit))
+        found = answer(whole, budget, self.method, self.solver, limits, reorder)
+        found = replace(found, subject=subject, baseline=subject.before())
+        if not found.found or found.schedule.result.order is None:
+            return found
+        plan, outcome = evaluate(subject.problem, found.schedule.result.order)
+        return replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome))
+
+    def fits(self, found: Answer) -> bool:
+        return self.counted(found) <= self.budget
+
+    def counted(self, found: Answer) -> int:
+        assert found.promise is not None
+        return self.allocator.counted(found.promise)
+
 
 def fitted(asked: Question) -> Answer:
     """A schedule whose model holds no more than the budget in its session, or why there is none."""
     if asked.subject.graph is None:
         return answer(asked.subject, asked.budget, asked.method, asked.solver, asked.limits, asked.reorder)
-    started = time.perf_counter()
-    until = _until(asked.limits, started + asked.limits.seconds)
-    first = found = _first(asked)
-    target = first.budget
+    first = _first(asked)
+    if not first.found:
+        return _to(asked, first, first)
+    first = found = promised(first, asked.session)
     for number in range(ROUNDS):
-        if not found.found:
+        if asked.fits(found):
+            return _to(asked, first, found, LESS if number else "")
+        if other := _settled(asked, found):
+            return _to(asked, first, other, MOVED)
+        fewer = None if asked.late else _for_less(asked, found)
+        if fewer is None or not fewer.found:
             break
-        found = promised(found, asked.session)
-        if _fits(found, asked):
-            return _as_asked(asked, first, found, started, LESS if number else "")
-        if other := _settled(asked, found, until):
-            return _as_asked(asked, first, other, started, MOVED)
-        first = first if number else found
-        target = min(target, _peak(found)) - max((_counted(found) - asked.budget) // 2, int(STEP * asked.budget))
-        if until() or target <= asked.subject.problem.resident or _left(asked, started) < LEAST:
-            break
-        found = _for_less(asked, found, target, started)
-    if first.found and (other := _walked(asked, first, until)):
-        return _as_asked(asked, first, other, started, WALKED)
-    return _as_asked(asked, first, first, started, "")
+        found = promised(fewer, asked.session)
+    return _to(asked, first, _walked(asked, first) or first, WALKED)
 
 
 def promised(found: Answer, session: Session) -> Answer:
-    """The answer with all that its model needs."""
-    return _with(found, session, held(session, rewritten(found, session)))
+    """The answer with all that its model needs in such a session."""
+    figures = held(session, _rewritten(found, session))
+    return replace(found, session=session, promise=figures.promise, placement=figures.placement)
 
 
-def rewritten(found: Answer, session: Session) -> Rewritten:
+def _rewritten(found: Answer, session: Session) -> Rewritten:
     graph, plan = found.subject.graph, found.schedule.plan
     assert graph is not None
     assert plan is not None
     return rewrite(graph, found.subject.problem, plan, found.subject.launch, session)
 
 
-def _with(found: Answer, session: Session, figures: Held) -> Answer:
-    return replace(found, session=session, promise=figures.promise, placement=figures.placement)
-
-
-def _counted(found: Answer) -> int:
-    assert found.session is not None
-    assert found.promise is not None
-    return ALLOCATORS[found.session.allocator].counted(found.promise)
-
-
-def _fits(found: Answer, asked: Question) -> bool:
-    return _counted(found) <= asked.budget
-
-
-def _peak(found: Answer) -> int:
-    assert found.schedule.outcome is not None
-    return found.schedule.outcome.peak
-
-
-def _left(asked: Question, started: float) -> float:
-    return asked.limits.seconds - (time.perf_counter() - started)
-
-
-def _until(limits: Limits, end: float) -> Callable[[], bool]:
-    return lambda: limits.stopped() or time.perf_counter() > end
-
-
 def _first(asked: Question) -> Answer:
-    """The question itself, with room for what the rewriting may add; without, where that much less cannot be had."""
-    limits = replace(asked.limits, seconds=SHARE * asked.limits.seconds)
+    """The question itself, with room for what the rewriting may add; without, if that is proved to be too little."""
+    limits = asked.limits.share(SHARE)
     spare = additions(asked.session, asked.subject.problem)
     found = _with_bits(asked, asked.budget - spare, limits)
     if found.status is not Status.INFEASIBLE or not spare:
@@ -118,51 +111,50 @@ def _first(asked: Question) -> Answer:
 
 
 def _with_bits(asked: Question, budget: int, limits: Limits) -> Answer:
-    """Schedule what is fused by default as one, where that is asked; op by op only if that leads to no plan."""
+    """Schedule what is fused by default as one, if it is marked; op by op only if that leads to no plan."""
     subject = asked.subject
-    started = time.perf_counter()
     if not subject.problem.inner:
-        return answer(subject, budget, asked.method, asked.solver, limits, asked.reorder)
-    found = answer(subject, budget, asked.method, asked.solver, half(limits), asked.reorder)
-    if found.found or limits.stopped():
+        return asked.ask(subject, budget, limits, asked.reorder)
+    found = asked.ask(subject, budget, half(limits), asked.reorder)
+    if found.found or limits.clock.over():
         return found
     apart = replace(subject, problem=replace(subject.problem, inner=frozenset()))
-    rest = replace(limits, seconds=max(0.0, limits.seconds - (time.perf_counter() - started)))
-    found = answer(apart, budget, asked.method, asked.solver, rest, asked.reorder)
-    note = "ops that default options fuse are scheduled apart, so their results may differ in the last bits"
-    return _noted(found, note) if found.found else found
+    found = asked.ask(apart, budget, limits, asked.reorder)
+    return _noted(found, APART) if found.found else found
 
 
-def _for_less(asked: Question, found: Answer, target: int, started: float) -> Answer:
-    """A plan for less, in the order of first computes that led to one before."""
-    quiet = replace(asked.limits, seconds=_left(asked, started), report=Limits().report)
+def _for_less(asked: Question, found: Answer) -> Answer | None:
+    """A plan for less by about what this one is over, in the order of first computes that led to it."""
+    assert found.schedule.outcome is not None
+    over = max((asked.counted(found) - asked.budget) // 2, int(STEP * asked.budget))
+    target = min(found.budget, found.schedule.outcome.peak) - over
+    if target <= found.subject.problem.resident:
+        return None
+    quiet = asked.limits.silent()
     again = bool(asked.reorder) or REORDERED in found.schedule.result.notes
-    fewer = answer(found.subject, target, asked.method, asked.solver, quiet, again)
-    if fewer.found or again or asked.reorder is not None or _left(asked, started) < LEAST:
+    fewer = asked.ask(found.subject, target, quiet, again)
+    if fewer.found or again or asked.reorder is not None or asked.late:
         return fewer
-    quiet = replace(quiet, seconds=_left(asked, started))
-    return answer(found.subject, target, asked.method, asked.solver, quiet, True)
+    return asked.ask(found.subject, target, quiet, True)
 
 
-def _settled(asked: Question, found: Answer, until: Callable[[], bool]) -> Answer | None:
+def _settled(asked: Question, found: Answer) -> Answer | None:
     order = found.schedule.plan.order() if found.schedule.plan else ()
-    settle = ALLOCATORS[asked.session.allocator].settle
-    return _taking(asked, found, settle(_problem(found), order, _room(asked, found), asked.limits.seed, until))
+    clock = asked.limits.clock.share(1 / (2 * ROUNDS))
+    room = _room(asked, found)
+    return _taking(asked, found, asked.allocator.settle(found.subject.problem, order, room, asked.limits.seed, clock))
 
 
-def _walked(asked: Question, found: Answer, until: Callable[[], bool]) -> Answer | None:
-    walk = ALLOCATORS[asked.session.allocator].walk
-    order = walk(_problem(found), asked.budget, _room(asked, found), asked.limits.seed, until)
+def _walked(asked: Question, found: Answer) -> Answer | None:
+    clock: Clock = asked.limits.clock
+    room = _room(asked, found)
+    order = asked.allocator.walk(found.subject.problem, asked.budget, room, asked.limits.seed, clock)
     return _taking(asked, found, order)
-
-
-def _problem(found: Answer) -> Problem:
-    return found.subject.problem
 
 
 def _room(asked: Question, found: Answer) -> int:
     """What the allocator has for the plan itself."""
-    prediction = rewritten(found, asked.session).prediction
+    prediction = _rewritten(found, asked.session).prediction
     added = additions(asked.session, found.subject.problem)
     return asked.budget - prediction.problem.resident - prediction.rounding - added
 
@@ -175,7 +167,7 @@ def _taking(asked: Question, found: Answer, order: tuple[int, ...] | None) -> An
     result = replace(found.schedule.result, order=order)
     other = replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome, result=result))
     other = promised(other, asked.session)
-    return other if _fits(other, asked) else None
+    return other if asked.fits(other) else None
 
 
 def _noted(found: Answer, note: str) -> Answer:
@@ -183,14 +175,14 @@ def _noted(found: Answer, note: str) -> Answer:
     return replace(found, schedule=replace(found.schedule, result=replace(result, notes=(*result.notes, note))))
 
 
-def _as_asked(asked: Question, first: Answer, found: Answer, started: float, note: str) -> Answer:
-    """The answer found as one to the question itself, whose bound is that of the first."""
-    found = replace(found, budget=asked.budget, limits=asked.limits, seconds=time.perf_counter() - started)
+def _to(asked: Question, first: Answer, found: Answer, note: str = "") -> Answer:
+    """The answer found as one to the question that was asked, whose bounds are the first answer's."""
+    found = replace(found, budget=asked.budget, limits=asked.limits, seconds=asked.limits.clock.elapsed())
     if not found.found:
         return found
     proved = first.schedule.result
     result = replace(found.schedule.result, bound=proved.bound, peak_bound=proved.peak_bound)
-    if not _fits(found, asked):
+    if not asked.fits(found):
         result = replace(result, status=Status.UNKNOWN)
     elif note:
         result = replace(result, status=Status.FEASIBLE, notes=(*result.notes, note))

@@ -13,17 +13,16 @@ from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import ARENA, OWN, PLANNED, Session
 from remat_cli.rewrite import Rewritten
 from remat_cli.rewrite.predict import Prediction
+from solvers.clock import Clock
 from solvers.placement.growing import grown
 from solvers.placement.lifetimes import requests
 from solvers.placement.packing import Placement, placement_of
-from solvers.placement.region import least_arena
+from solvers.placement.region import ALIGNMENT, least_arena
 from solvers.placement.settle import packed, settled, walked
-from solvers.problem import Problem
+from solvers.problem import Node, Problem
 
-
-Stop = Callable[[], bool]
-Settle = Callable[[Problem, Sequence[int], int, int, Stop], tuple[int, ...] | None]
-Walk = Callable[[Problem, int, int, int, Stop], tuple[int, ...] | None]
+Settle = Callable[[Problem, Sequence[int], int, int, Clock], tuple[int, ...] | None]
+Walk = Callable[[Problem, int, int, int, Clock], tuple[int, ...] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +35,30 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Allocator:
-    """`counted`: the figure that a budget is for. `settle`, `walk`: other orders that such an allocator has room for."""
+    """`counted`: the figure that a budget is for. `unit`: what it hands out comes in multiples of that many bytes.
+
+    `settle`, `walk`: other orders that such an allocator has room for.
+    """
 
     hold: Callable[[Rewritten], Held]
     counted: Callable[[Promise], int]
+    unit: int
     settle: Settle
     walk: Walk
+
+
+def in_units(problem: Problem, unit: int) -> Problem:
+    """The problem with every size as an allocator takes it."""
+
+    def whole(size: int) -> int:
+        return -(-size // unit) * unit
+
+    def node(old: Node) -> Node:
+        early = tuple(whole(size) for size in old.early)
+        return replace(old, early=early, workspace=sum(early) or whole(old.workspace))
+
+    nodes = tuple(node(old) if old.workspace or old.early else old for old in problem.nodes)
+    return replace(problem, nodes=nodes, sizes=tuple(map(whole, problem.sizes)))
 
 
 def held(session: Session, model: Rewritten) -> Held:
@@ -99,7 +116,7 @@ def _no_order(*_: object) -> None:
 
 
 ALLOCATORS = {
-    PLANNED: Allocator(_planned, _all, packed, _no_order),
-    ARENA: Allocator(_capped, _all, settled, walked),
-    OWN: Allocator(_own, _live, _no_order, _no_order),
+    PLANNED: Allocator(_planned, _all, 64, packed, _no_order),
+    ARENA: Allocator(_capped, _all, ALIGNMENT, settled, walked),
+    OWN: Allocator(_own, _live, 1, _no_order, _no_order),
 }

@@ -6,7 +6,6 @@ Invariant: every figure of an Answer is `simulate`'s or a solver's proved bound;
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -102,7 +101,6 @@ def answer(
     `reorder`: whether to first compute the ops in an order that needs less memory than the model's; None: only if the
     model's own order leads to no plan, for which it may take half of the time.
     """
-    started = time.perf_counter()
     plain = subject.before()
 
     def ask(limits: Limits, reorder: bool) -> Answer:
@@ -111,16 +109,15 @@ def answer(
             found = replace(found, result=replace(found.result, notes=(*found.result.notes, REORDERED)))
         else:
             found = schedule(subject.problem, budget, solver, limits)
-        return Answer(subject, method, budget, plain, found, time.perf_counter() - started, limits)
+        return Answer(subject, method, budget, plain, found, limits.clock.elapsed(), limits)
 
     if reorder is not None:
         return ask(limits, reorder)
     first = ask(half(limits), False)
-    left = limits.seconds - first.seconds
     hopeless = (first.schedule.result.peak_bound or 0) > budget  # in any order of first computes
-    if first.found or limits.stopped() or left < 1 or hopeless:
+    if first.found or limits.clock.over() or limits.clock.left() < 1 or hopeless:
         return replace(first, limits=limits)
-    second = ask(replace(limits, seconds=left), True)
+    second = ask(limits, True)
     return replace(second if second.found else _smaller(first, second), limits=limits)
 
 
@@ -138,16 +135,16 @@ def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:
 def half(limits: Limits) -> Limits:
     """The same limits, but with an end at half the time unless a plan is known by then."""
     known = [False]
-    begun = time.perf_counter()
+    clock = limits.clock.share(1 / 2)
 
     def report(progress: Progress) -> None:
         known[0] = known[0] or progress.cost is not None
         limits.report(progress)
 
     def stopped() -> bool:
-        return limits.stopped() or (not known[0] and time.perf_counter() - begun > limits.seconds / 2)
+        return not known[0] and clock.over()
 
-    return replace(limits, report=report, stopped=stopped)
+    return replace(limits, report=report, clock=limits.clock.unless(stopped))
 
 
 def _smaller(first: Answer, second: Answer) -> Answer:

@@ -5,12 +5,14 @@ Invariant: every figure in the file is the Answer's; nothing that changes from r
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile, Searched, Source
 from remat_cli.formats.program import numbered, renamed
 from remat_cli.model.promise import Promise
+from remat_cli.model.sessions import STRICT
 from remat_cli.planning.pipeline import Answer
 from remat_cli.planning.subject import Subject
 
@@ -20,6 +22,7 @@ def plan_file(answer: Answer) -> PlanFile:
     outcome, plan, subject = answer.schedule.outcome, answer.schedule.plan, answer.subject
     assert outcome is not None
     assert plan is not None
+    kind = answer.session or STRICT
     costs = None
     if subject.costs_path and subject.costs_sha256:
         costs = Source(subject.costs_path, subject.costs_sha256)
@@ -30,7 +33,7 @@ def plan_file(answer: Answer) -> PlanFile:
         budget=answer.budget,
         method=answer.method,
         seed=answer.limits.seed,
-        limits=Searched(answer.limits.seconds, answer.limits.gap, answer.limits.threads),
+        limits=Searched(answer.limits.clock.seconds, answer.limits.gap, answer.limits.threads),
         status=answer.status.value,
         bound=answer.bound,
         peak=outcome.peak,
@@ -41,6 +44,9 @@ def plan_file(answer: Answer) -> PlanFile:
         promises=answer.promise or Promise(strict=outcome.peak),
         program=renamed(plan, subject.nodes, subject.values),
         notes=(*subject.notes, *answer.schedule.result.notes),
+        session=kind.name,
+        allocator=kind.allocator,
+        placement=asdict(answer.placement) if answer.placement else None,
     )
 
 

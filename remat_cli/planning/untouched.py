@@ -23,13 +23,21 @@ def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, 
     if outcome.peak > budget or (subject.graph is not None and subject.graph.expanded):
         return None
     result = Result(Status.OPTIMAL, plan.order(), float(outcome.cost))
-    found = Answer(subject, method, budget, outcome, Schedule(result, plan, outcome), 0.0, limits)
+    found = Answer(subject, method, budget, outcome, Schedule(result, plan, outcome), 0.0, limits, untouched=True)
     if subject.graph is None:
         return found
     figures = held(session, original(subject.graph, subject.problem))
     if ALLOCATORS[session.allocator].counted(figures.promise) > budget:
         return None
-    return replace(found, session=session, promise=figures.promise, placement=figures.placement, untouched=True)
+    return replace(found, session=session, promise=figures.promise, placement=figures.placement)
+
+
+def held_as_it_is(subject: Subject, session: Session) -> int:
+    """What the budget must be for the model as it is."""
+    if subject.graph is None:
+        return subject.before().peak
+    figures = held(session, original(subject.graph, subject.problem))
+    return ALLOCATORS[session.allocator].counted(figures.promise)
 
 
 def is_untouched(plan: Plan, subject: Subject) -> bool:

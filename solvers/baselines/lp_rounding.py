@@ -68,10 +68,9 @@ def solve(
 
 def _relax(sweep: Sweep, lp: str, allowance: float) -> Relaxed | None:
     smaller = sweep.budget - round(allowance * (sweep.budget - sweep.problem.resident))
-    seconds = max(0.1, sweep.limits.seconds - sweep.elapsed)
     if lp == "paper":
-        return relax_paper(sweep.problem, smaller, sweep.limits, seconds)
-    return relax_improved(sweep.problem, smaller, sweep.limits, seconds, sweep.budget)
+        return relax_paper(sweep.problem, smaller, sweep.limits)
+    return relax_improved(sweep.problem, smaller, sweep.limits, sweep.budget)
 
 
 def _closed(sweep: Sweep, bound: float) -> bool:

@@ -26,9 +26,8 @@ def solve(problem: Problem, budget: int, limits: Limits, splits: int = 1, no_sta
         return sweep.result(notes=("the paper's program would be too large to build",))
     paper = PaperProgram(problem, budget, stages=not no_stages, splits=splits)
     starts = [start_of(paper, sweep.best[2])] if sweep.best and not no_stages else []
-    left = limits.seconds - sweep.elapsed
-    settings = Settings(left, limits.gap, limits.seed, verbose=limits.verbose)
-    answer = solve_program(paper.program, settings, starts, stopped=limits.stopped)
+    settings = Settings(limits.clock, limits.gap, limits.seed, verbose=limits.verbose)
+    answer = solve_program(paper.program, settings, starts)
     note = _form(splits, no_stages)
     if answer.status is Status.INFEASIBLE:
         return replace(sweep.result(), notes=("no schedule of the paper's form fits; others may", note))
@@ -44,7 +43,7 @@ def solve(problem: Problem, budget: int, limits: Limits, splits: int = 1, no_sta
 def _offer_heuristics(sweep: Sweep) -> None:
     """Something to start from, so that large graphs get a plan though the program is out of reach."""
     for method in (linearized_greedy, evict, recompute_all):
-        order = method.solve(sweep.problem, sweep.budget, replace(sweep.limits, seconds=sweep.limits.seconds / 4)).order
+        order = method.solve(sweep.problem, sweep.budget, sweep.limits.share(1 / 4)).order
         if order is not None:
             sweep.offer(order)
 

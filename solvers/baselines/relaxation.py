@@ -48,18 +48,18 @@ def relaxation_bound(problem: Problem, budget: int, limits: Limits, no_stages: b
     if too_large(problem, not no_stages):
         return total
     paper = PaperProgram(problem, budget, stages=not no_stages)
-    answer = _solve(paper.program, limits, limits.seconds)
+    answer = _solve(paper.program, limits)
     if answer.status is Status.INFEASIBLE:
         return None
     return answer.bound * paper.cost_unit if answer.bound > -inf else total
 
 
-def relax_paper(problem: Problem, budget: int, limits: Limits, seconds: float) -> Relaxed | None:
+def relax_paper(problem: Problem, budget: int, limits: Limits) -> Relaxed | None:
     """None if there is no solution, or none in time, or the program is too large to build."""
     if too_large(problem):
         return None
     paper = PaperProgram(problem, budget)
-    answer = _solve(paper.program, limits, seconds)
+    answer = _solve(paper.program, limits)
     if answer.values is None:
         return None
     stages, values = np.array(list(paper.S), dtype=np.int64).reshape(-1, 2).T
@@ -80,12 +80,12 @@ def relax_paper(problem: Problem, budget: int, limits: Limits, seconds: float) -
     )
 
 
-def relax_improved(problem: Problem, budget: int, limits: Limits, seconds: float, full: int) -> Relaxed | None:
+def relax_improved(problem: Problem, budget: int, limits: Limits, full: int) -> Relaxed | None:
     """None if there is no solution, or none in time. `full` is the budget whose excess places the boundaries."""
     ended = replace(problem, nodes=(*problem.nodes, Node(0, tuple(sorted(set(problem.outputs))), ())))
     scale = max(node.cost for node in problem.nodes) / 1000 or 1.0
     cuts = build(ended, budget, _boundaries(problem, full), frozenset(), scale)
-    answer = _solve(cuts.program, limits, seconds)
+    answer = _solve(cuts.program, limits)
     if answer.values is None:
         return None
     columns = [column for keep in cuts.keep for column in keep.values()]
@@ -97,9 +97,8 @@ def relax_improved(problem: Problem, budget: int, limits: Limits, seconds: float
     )
 
 
-def _solve(program: Program, limits: Limits, seconds: float) -> Answer:
-    settings = Settings(seconds, 0.0, limits.seed, verbose=limits.verbose)
-    return solve(program, settings, relaxed=True, stopped=limits.stopped)
+def _solve(program: Program, limits: Limits) -> Answer:
+    return solve(program, Settings(limits.clock, 0.0, limits.seed, verbose=limits.verbose), relaxed=True)
 
 
 def _boundaries(problem: Problem, budget: int) -> list[int]:

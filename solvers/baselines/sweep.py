@@ -6,7 +6,6 @@ budget answers UNKNOWN with its schedule of least peak: having failed proves not
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -25,7 +24,6 @@ class Sweep:
     budget: int
     limits: Limits
     arrays: Arrays = field(init=False)
-    began: float = field(default_factory=time.monotonic)
     best: tuple[int, int, tuple[int, ...]] | None = None  # (cost, peak, order), within the budget
     leanest: tuple[int, int, tuple[int, ...]] | None = None  # (peak, cost, order)
 
@@ -33,12 +31,8 @@ class Sweep:
         self.arrays = arrays_of(self.problem)
 
     @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self.began
-
-    @property
     def over(self) -> bool:
-        return self.limits.stopped() or self.elapsed > self.limits.seconds
+        return self.limits.clock.over()
 
     def can_run(self, order: Ints) -> bool:
         return len(order) > 0 and measure(self.arrays, order)[1] != ILLEGAL
@@ -53,7 +47,7 @@ class Sweep:
             self.leanest = (peak, cost, found)
         if peak <= self.budget and (self.best is None or (cost, peak) < self.best[:2]):
             self.best = (cost, peak, found)
-            self.limits.report(Progress(self.elapsed, cost=cost, order=found))
+            self.limits.report(Progress(self.limits.clock.elapsed(), cost=cost, order=found))
         return cost, peak
 
     def result(self, bound: float | None = None, notes: tuple[str, ...] = ()) -> Result:

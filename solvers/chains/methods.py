@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from time import monotonic
 
 import numpy as np
 
@@ -82,7 +81,9 @@ def rotor_plus(problem: Problem, budget: int, limits: Limits, *, slots: int = 0)
     manners = max(2, _WORK // max(1, len(problem.nodes)))
     for stages in islice(_cuts(best, _JOINED), manners):
         plain = _plain(stages, best.arrays)
-        several = Staged(stages, plain.runners, all_ways(plain.runners, best.done), best.arrays)
+        several = Staged(
+            stages, plain.runners, all_ways(plain.runners, best.limits.clock.unless(best.done)), best.arrays
+        )
         _persistent(best, several, slots or fine_slots(len(stages.stages)))
         best.polish()
     return best.result()
@@ -93,7 +94,6 @@ class _Best:
 
     def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
         self.problem, self.budget, self.limits = problem, budget, limits
-        self.begun = monotonic()
         self.arrays: Arrays = arrays_of(problem)
         self.bound = sum(node.cost for node in problem.nodes)
         self.stages: Stages | None = None
@@ -106,7 +106,7 @@ class _Best:
 
     def done(self) -> bool:
         solved = self.fitting is not None and self.fitting.cost == self.bound
-        return solved or self.limits.stopped() or monotonic() - self.begun > self.limits.seconds
+        return solved or self.limits.clock.over()
 
     def take(self, stages: Stages, pair: Pair) -> None:
         if self.consider(pair):
@@ -123,7 +123,7 @@ class _Best:
             return False
         self.fitting, self.polished = fitting, False
         order = tuple(map(int, fitting.order))
-        self.limits.report(Progress(monotonic() - self.begun, fitting.cost, self.bound, order))
+        self.limits.report(Progress(self.limits.clock.elapsed(), fitting.cost, self.bound, order))
         return True
 
     def polish(self) -> None:

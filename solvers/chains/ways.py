@@ -9,11 +9,12 @@ Invariant: the first way keeps everything that the backward reads; each later on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import combinations
 
 from solvers import scip
 from solvers.chains.stage import Runner, Way
+from solvers.clock import Clock
 
 MOST_WAYS, LEAST_WAYS = 16, 5
 _PROGRAMS = 60  # for one chain, about: the more distinct stages, the fewer ways for each
@@ -21,15 +22,15 @@ _FEW = 6  # values: each choice of them is tried
 _NODES = 500  # of the search tree, for one program: not time, so that answers do not depend on the machine
 
 
-def all_ways(runners: Sequence[Runner], stopped: Callable[[], bool]) -> tuple[tuple[Way, ...], ...]:
-    """The ways of each stage; once somebody has stopped, only the way that keeps everything."""
+def all_ways(runners: Sequence[Runner], clock: Clock) -> tuple[tuple[Way, ...], ...]:
+    """The ways of each stage; once the clock is over, only the way that keeps everything."""
     shapes = [structure(runner) for runner in runners]
     first = {key: (runner, values) for runner, (key, values) in zip(runners, shapes, strict=True)}
     count = max(LEAST_WAYS, min(MOST_WAYS, _PROGRAMS // len(first)))
     known: dict[Hashable, list[frozenset[int]]] = {}
     for key, (runner, values) in first.items():
         place = {value: index for index, value in enumerate(values)}
-        known[key] = [frozenset(place[value] for value in keep) for keep in pareto(runner, count, stopped)]
+        known[key] = [frozenset(place[value] for value in keep) for keep in pareto(runner, count, clock)]
     return tuple(
         tuple(undominated([runner.way({values[index] for index in keep}) for keep in known[key]]))
         for runner, (key, values) in zip(runners, shapes, strict=True)
@@ -65,7 +66,7 @@ def _no_worse(one: Way, other: Way) -> bool:
     return less and one.loose >= other.loose
 
 
-def pareto(runner: Runner, count: int, stopped: Callable[[], bool]) -> list[frozenset[int]]:
+def pareto(runner: Runner, count: int, clock: Clock) -> list[frozenset[int]]:
     """What to keep, from everything to nothing: the least time for each of some budgets, or each choice if few."""
     everything = runner.wanted()
     values = sorted(_makeable(runner))
@@ -74,11 +75,11 @@ def pareto(runner: Runner, count: int, stopped: Callable[[], bool]) -> list[froz
     most = runner.bytes(everything - runner.output)
     found = [everything]
     for step in reversed(range(count)):
-        if stopped():
+        if clock.over():
             break
         budget = most * step // count
         if runner.bytes(found[-1] - runner.output) > budget:  # or else it is the best for this budget too
-            found.append(least_time(runner, budget) if budget else frozenset())
+            found.append(least_time(runner, budget, clock) if budget else frozenset())
     return found
 
 
@@ -89,7 +90,7 @@ def _makeable(runner: Runner) -> list[int]:
     return [value for value in made if value not in runner.given and value not in runner.output]
 
 
-def least_time(runner: Runner, budget: int) -> frozenset[int]:
+def least_time(runner: Runner, budget: int, clock: Clock) -> frozenset[int]:
     """What to keep within `budget` bytes, the output aside, so that forward and backward together take least.
 
     k_v: value v is kept. f_n, r_n: node n runs in the forward, in the backward. Each value that the backward reads is
@@ -123,7 +124,7 @@ def least_time(runner: Runner, budget: int) -> frozenset[int]:
     sized = _makeable(runner)
     unit = max(budget, 1)
     program.row([keep[v] for v in sized], [runner.problem.sizes[v] / unit for v in sized], high=budget / unit)
-    answer = scip.solve(program, scip.Settings(nodes=_NODES))
+    answer = scip.solve(program, scip.Settings(clock, nodes=_NODES))
     if answer.values is None:
         return frozenset()
     return frozenset(v for v in values if answer.values[keep[v]] > 0.5)

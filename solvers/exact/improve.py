@@ -144,8 +144,8 @@ class Improver:
         columns = len(program.start)
         if columns > _WIDE:
             return replace(stand, order=order, spent=stand.spent + 1, reach=max(_LEAST, stand.reach * 3 // 4))
-        settings = scip.Settings(seconds=self.limits.seconds, seed=self.limits.seed, nodes=_TREE)
-        answer = scip.solve(program.program, settings, [program.start], stopped=stopped)
+        settings = scip.Settings(self.limits.clock.unless(stopped), seed=self.limits.seed, nodes=_TREE)
+        answer = scip.solve(program.program, settings, [program.start])
         worth = 1 + answer.work // WORK
         reach = min(_MOST, stand.reach * 5 // 4 + 1) if answer.nodes < _TREE else max(_LEAST, stand.reach * 3 // 4)
         found = order if answer.values is None else np.array(program.order(answer.values), dtype=np.int64)

@@ -5,8 +5,7 @@ Invariant: `peak_bound` is a proof; for what costs at most so much more, it cove
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
-from time import monotonic
+from dataclasses import astuple
 
 from solvers.exact.incumbent import Incumbent
 from solvers.exact.lowest import search
@@ -23,11 +22,10 @@ def minimize_peak(problem: Problem, budget: int, limits: Limits, *, max_overhead
     """
     if max_overhead is not None:
         return _within_overhead(problem, budget, limits, max_overhead)
-    begun = monotonic()
-    best = search(problem, limits, begun)
+    best = search(problem, limits)
     assert best.least_order is not None
     assert best.least_peak is not None
-    bound = prove(problem, best.least_peak, replace(limits, seconds=limits.seconds - (monotonic() - begun)))
+    bound = prove(problem, best.least_peak, limits)
     order = tuple(map(int, best.least_order))
     if best.least_peak > budget:
         status = Status.INFEASIBLE if bound.peak > budget else Status.UNKNOWN
@@ -38,7 +36,6 @@ def minimize_peak(problem: Problem, budget: int, limits: Limits, *, max_overhead
 
 def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead: float) -> Result:
     """Halve the range of budgets: each try asks `milp` whether the cost allowed suffices."""
-    begun = monotonic()
     allowed = int(sum(node.cost for node in problem.nodes) * (1 + max_overhead))
     plain = tuple(range(len(problem.nodes)))
     best = Incumbent(arrays_of(problem), 1 << 62, lambda: None)
@@ -46,9 +43,9 @@ def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead
     kept, peak = plain, best.peak
     low, high = peak_bound(problem).peak - 1, peak  # nothing fits in low; high is reached
     proved = low
-    while high - low > max(1, high // 1000) and monotonic() - begun < limits.seconds and not limits.stopped():
+    while high - low > max(1, high // 1000) and not limits.clock.over():
         middle = (low + high) // 2
-        share = replace(limits, seconds=(limits.seconds - (monotonic() - begun)) / 3, report=lambda _: None)
+        share = limits.silent().share(1 / 3)
         answer = solve(problem, middle, share, candidates=(kept,))
         cheap = Incumbent(arrays_of(problem), middle, lambda: None)
         if answer.order is not None:

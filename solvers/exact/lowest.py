@@ -5,8 +5,6 @@ Invariant: the order found is legal and of the class that the walks keep; nothin
 
 from __future__ import annotations
 
-from time import monotonic
-
 from solvers.exact.incumbent import Incumbent
 from solvers.orders.arrays import arrays_of
 from solvers.orders.bounds import peak_bound
@@ -16,7 +14,7 @@ from solvers.problem import Limits, Problem, Progress
 _AIMS = 6  # budgets aimed at, between the bound and the best peak
 
 
-def search(problem: Problem, limits: Limits, begun: float) -> Incumbent:
+def search(problem: Problem, limits: Limits) -> Incumbent:
     """Walks with ever smaller budgets; each says how low it came."""
     best = Incumbent(arrays_of(problem), 0, lambda: None)
     best.offer(range(len(problem.nodes)))
@@ -27,12 +25,11 @@ def search(problem: Problem, limits: Limits, begun: float) -> Incumbent:
         before = best.least_peak
         for aim in range(_AIMS):
             for taste in TASTES:
-                late = monotonic() - begun > limits.seconds or limits.stopped()
-                if best.least_peak <= floor or late:
+                if best.least_peak <= floor or limits.clock.over():
                     return best
                 known = best.least_peak
                 best.offer(evictor.run(floor + (known - floor) * aim // _AIMS, taste, limits.seed))
                 if best.least_peak < known and best.least_order is not None:
-                    limits.report(Progress(monotonic() - begun, order=tuple(map(int, best.least_order))))
+                    limits.report(Progress(limits.clock.elapsed(), order=tuple(map(int, best.least_order))))
         improved = best.least_peak < before
     return best

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple, replace
 from math import ceil, gcd, isfinite
-from time import monotonic
 
 import numpy as np
 
@@ -51,7 +50,7 @@ class Hunt:
         self.ended = replace(problem, nodes=(*problem.nodes, Node(0, tuple(sorted(set(problem.outputs))), ())))
         self.budget = budget
         self.limits = limits
-        self.begun = monotonic()
+        self.clock = limits.clock
         self.arrays = arrays_of(problem)
         self.total = cost_bound(problem)
         self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
@@ -76,33 +75,24 @@ class Hunt:
 
     def doubt(self) -> None:
         """Nothing fits yet: look for a proof that nothing can, and for the least peak."""
-        share = replace(self.limits, seconds=max(0.1, self.left() / 4), report=lambda _: None)
-        self.least = prove(self.problem, self.budget + 1, share)
+        quiet = self.limits.silent()
+        self.least = prove(self.problem, self.budget + 1, quiet.share(1 / 4))
         self.infeasible = self.least.peak > self.budget
-        lowest = search(self.problem, share, monotonic())
+        lowest = search(self.problem, quiet.share(1 / 4))
         if lowest.least_order is not None:
             self.best.offer(lowest.least_order)
         if self.infeasible and self.best.least_peak is not None:
-            self.least = prove(self.problem, self.best.least_peak, share)
-
-    def seconds(self) -> float:
-        return monotonic() - self.begun
-
-    def left(self) -> float:
-        return self.limits.seconds - self.seconds()
+            self.least = prove(self.problem, self.best.least_peak, quiet.share(1 / 4))
 
     def tell(self) -> None:
         order = None if self.best.order is None else tuple(map(int, self.best.order))
-        self.limits.report(Progress(self.seconds(), self.best.cost, self.bound, order))
+        self.limits.report(Progress(self.clock.elapsed(), self.best.cost, self.bound, order))
 
     def closed(self) -> bool:
         return self.best.cost is not None and self.best.cost <= self.bound * (1 + self.limits.gap)
 
-    def out_of_time(self) -> bool:
-        return self.left() <= 0 or self.limits.stopped()
-
     def done(self) -> bool:
-        return self.infeasible or self.closed() or self.out_of_time()
+        return self.infeasible or self.closed() or self.clock.over()
 
     def raise_bound(self, bound: float) -> None:
         """A cost is the total and some multiple of what all costs have in common."""
@@ -171,7 +161,7 @@ class Hunt:
         cost = self.best.cost
         settings = scip.Settings(
             verbose=self.limits.verbose,
-            seconds=self.left(),
+            clock=self.clock,
             gap=self.limits.gap / 4,
             seed=self.limits.seed,
             enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / self.scale,
@@ -179,15 +169,15 @@ class Hunt:
         )
         solving = relaxation.search(settings, self.effort, self.best.order)
         stands = [replace(self.improver.stand, order=None)]
-        while solving.running() and not self.out_of_time():
-            stand = self.improver.go(stands[-1], lambda: not solving.running() or self.out_of_time())
+        while solving.running() and not self.clock.over():
+            stand = self.improver.go(stands[-1], lambda: not solving.running() or self.clock.over())
             if solving.running():
                 stands.append(stand)
-        answer = solving.wait(self.out_of_time)
+        answer = solving.wait()
         earned = stands[0].spent + (answer.work - relaxation.work) // WORK
-        while stands[-1].spent < earned and not self.out_of_time():
+        while stands[-1].spent < earned and not self.clock.over():
             stands.append(self.improver.go(stands[-1]))
-        if not self.out_of_time():  # what is taken, and which seeds come next, must not depend on the clock
+        if not self.clock.over():  # what is taken, and which seeds come next, must not depend on the clock
             stands = [stand for stand in stands if stand.spent <= earned]
         self.improver.adopt(stands[-1])
         relaxation.take(answer, self.scale)

@@ -48,7 +48,7 @@ class Relaxation:
             settings = replace(settings, nodes=nodes, parameters=dict([strong]))
             self.solving = scip.Solving(self.cuts.program, settings, starts)
         else:
-            self.solving.go_on(settings.seconds, nodes, settings.enough, starts)
+            self.solving.go_on(settings.clock, nodes, settings.enough, starts)
         return self.solving
 
     def take(self, answer: scip.Answer, scale: float) -> None:

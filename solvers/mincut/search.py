@@ -7,7 +7,6 @@ comes of it, does not depend on the budget: a budget only says up to which level
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -44,11 +43,10 @@ class Search:
     limits: Limits
     priced: Callable[[tuple[int, ...]], int] | None = None  # None: what it costs
     found: dict[tuple[int, ...], Found] = field(default_factory=dict)
-    began: float = field(default_factory=time.monotonic)
 
     @property
     def over(self) -> bool:
-        return self.limits.stopped() or time.monotonic() - self.began > self.limits.seconds
+        return self.limits.clock.over()
 
     @property
     def best(self) -> Found | None:
@@ -70,7 +68,7 @@ class Search:
         price = self.priced(key) if self.priced and peak <= self.budget else cost
         self.found[key] = Found(price, cost, peak, key)
         if peak <= self.budget and (before is None or cost < before.cost):
-            self.limits.report(Progress(time.monotonic() - self.began, cost=cost, order=key))
+            self.limits.report(Progress(self.limits.clock.elapsed(), cost=cost, order=key))
 
     def rebuild(self, sets: Iterable[Saved], reaches: Sequence[int] = REACHES) -> None:
         """Offer the orders of every set."""

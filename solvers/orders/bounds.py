@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from time import monotonic
 
 from solvers.problem import Limits, Node, Problem
 
@@ -42,10 +41,9 @@ def peak_bound(problem: Problem) -> PeakBound:
 
 def prove(problem: Problem, known: int, limits: Limits) -> PeakBound:
     """The best bound found; `known`: a peak that can be reached, above which no bound need be sought."""
-    begun = monotonic()
     best = peak_bound(problem)
     for index, node in sorted(_moments(problem), key=lambda moment: -_alone(problem, moment[1])):
-        if best.peak >= known or limits.stopped() or monotonic() - begun > limits.seconds:
+        if best.peak >= known or limits.clock.over():
             break
         found = _bound(problem, index, node, _backwards(problem, frozenset(node.reads), known))
         best = max(best, found, key=lambda bound: bound.peak)

@@ -6,9 +6,10 @@ evict, and how much is tried is counted in steps, so that without a time-out the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 
+from solvers.clock import Clock
 from solvers.orders.evict import TASTES, Evictor
 from solvers.placement.packing import placement_of
 from solvers.placement.region import stuck_at
@@ -25,9 +26,7 @@ PACKED = 40_000  # computes placed in moving ops about
 WALKED = 60_000  # computes walked in all
 
 
-def settled(
-    problem: Problem, order: Sequence[int], room: int, seed: int, stopped: Callable[[], bool]
-) -> tuple[int, ...] | None:
+def settled(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
     """The order with ops moved a few places until it runs in `room` bytes; None if that did not help."""
     random = Random(seed)
     best = list(order)
@@ -35,7 +34,7 @@ def settled(
     for _ in range(STEPS // max(1, len(best))):
         if reached is None:
             return tuple(best)
-        if stopped():
+        if clock.over():
             break
         first = max(0, reached - NEAR) if random.random() < 0.5 else 0
         source = random.randint(first, reached)
@@ -62,10 +61,10 @@ def _computes(plan: Plan, place: int) -> int:
     return sum(isinstance(statement, Compute) for statement in plan.statements[:place])
 
 
-def walked(problem: Problem, budget: int, room: int, seed: int, stopped: Callable[[], bool]) -> tuple[int, ...] | None:
+def walked(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
     """The cheapest order that evicting walks find for `budget` or less and that runs in `room` bytes, if any."""
     best: tuple[int, tuple[int, ...]] | None = None
-    for order in _walks(problem, budget, seed, stopped):
+    for order in _walks(problem, budget, seed, clock):
         try:
             plan = lower(problem, order)
         except IllegalOrder:  # a walk that got stuck
@@ -80,27 +79,25 @@ def walked(problem: Problem, budget: int, room: int, seed: int, stopped: Callabl
     return best[1] if best else None
 
 
-def _walks(problem: Problem, budget: int, seed: int, stopped: Callable[[], bool]) -> Iterator[tuple[int, ...]]:
+def _walks(problem: Problem, budget: int, seed: int, clock: Clock) -> Iterator[tuple[int, ...]]:
     smaller = contract(problem)
     evictor = Evictor(smaller.problem)
     tastes = TASTES[: max(2, WALKED // LEVELS // max(1, len(smaller.problem.nodes)))]
     for level in range(LEVELS):
         less = budget - (budget - problem.resident) * level // (3 * LEVELS)
         for taste in tastes:
-            if stopped():
+            if clock.over():
                 return
             yield smaller.expand(evictor.run(less, taste, seed).tolist())
 
 
-def packed(
-    problem: Problem, order: Sequence[int], room: int, seed: int, stopped: Callable[[], bool]
-) -> tuple[int, ...] | None:
+def packed(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
     """The order with ops moved a few places until what it needs can be placed in `room` bytes; None if it cannot."""
     random = Random(seed)
     best = list(order)
     least = _needed(problem, best)
     for _ in range(PACKED // max(1, len(best))):
-        if least <= room or stopped():
+        if least <= room or clock.over():
             break
         tried = best.copy()
         source = random.randrange(len(best))

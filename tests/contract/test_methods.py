@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Status
 from solvers.registry import METHODS
 from solvers.schedule import Schedule, baseline, evaluate, schedule
@@ -16,8 +17,11 @@ from tests.solvers.oracle import cheapest, least_peak
 from tests.solvers.random_problems import random_problem
 
 GAP = 1e-6
-LIMITS = Limits(seconds=20.0, gap=GAP, threads=1)
 SHARES = ("least", "middle", "full")  # of what lies between the least peak of all and that without recomputation
+
+
+def limits() -> Limits:
+    return Limits(Clock(20.0), gap=GAP, threads=1)
 
 
 @cache
@@ -38,7 +42,7 @@ def optimum(graph: str, share: str) -> int | None:
 
 def solved(method: str, problem: Problem, budget: int) -> tuple[Schedule, list[Progress]]:
     heard: list[Progress] = []
-    return schedule(problem, budget, METHODS[method].load(), replace(LIMITS, report=heard.append)), heard
+    return schedule(problem, budget, METHODS[method].load(), replace(limits(), report=heard.append)), heard
 
 
 @pytest.mark.parametrize("share", SHARES)

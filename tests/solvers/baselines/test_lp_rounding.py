@@ -13,6 +13,7 @@ import pytest
 from remat_cli.formats import problemfile
 from solvers.baselines import lp_rounding
 from solvers.baselines.relaxation import relax_improved, relax_paper
+from solvers.clock import Clock
 from solvers.orders.arrays import arrays_of
 from solvers.orders.keep_more import keep_more
 from solvers.problem import Limits, Problem, Status
@@ -21,7 +22,10 @@ from tests.contract.graphs import GRAPHS, chain
 from tests.solvers.oracle import cheapest
 
 DATA = Path(__file__).parents[2] / "data"
-LIMITS = Limits(seconds=60.0)
+
+
+def limits() -> Limits:
+    return Limits(Clock(60.0))
 
 
 @cache
@@ -41,7 +45,7 @@ OPTIMA = [
 def test_within_three_percent_of_the_optimum(name: str, share: float, ratio: float) -> None:
     problem = network(name)
     _, plain = baseline(problem)
-    found = schedule(problem, int(plain.peak * share), lp_rounding.solve, LIMITS)
+    found = schedule(problem, int(plain.peak * share), lp_rounding.solve, limits())
     assert found.outcome is not None
     assert found.result.bound is not None
     assert found.result.status in (Status.OPTIMAL, Status.FEASIBLE)
@@ -54,7 +58,7 @@ def test_the_improved_relaxation_of_u_net_is_far_better() -> None:
     problem = network("unet")
     _, plain = baseline(problem)
     budget = plain.peak // 2
-    relaxed = relax_improved(problem, budget, LIMITS, 60.0, budget)
+    relaxed = relax_improved(problem, budget, limits(), budget)
     assert relaxed is not None
     assert relaxed.bound / plain.cost == pytest.approx(1.134, abs=1e-3)
 
@@ -66,9 +70,9 @@ def test_bounds_are_bounds(graph: str, lp: str) -> None:
     full = baseline(problem)[1].peak
     for budget in (full - 1, full - 3):
         best = cheapest(problem, budget, in_order=True)
-        relaxed = relax_paper(problem, budget, LIMITS, 9.0) if lp == "paper" else None
+        relaxed = relax_paper(problem, budget, limits()) if lp == "paper" else None
         if lp == "improved":
-            relaxed = relax_improved(problem, budget, LIMITS, 9.0, budget)
+            relaxed = relax_improved(problem, budget, limits(), budget)
         if best is not None and lp == "improved":
             assert relaxed is not None
             assert relaxed.bound <= best + 1e-6
@@ -80,7 +84,7 @@ def test_bounds_are_bounds(graph: str, lp: str) -> None:
 def test_random_rounding_follows_the_seed() -> None:
     problem = chain(9)
     answers = [
-        lp_rounding.solve(problem, 6, replace(LIMITS, seed=seed), rounding="randomized", samples=20)
+        lp_rounding.solve(problem, 6, replace(limits(), seed=seed), rounding="randomized", samples=20)
         for seed in (1, 1, 2)
     ]
     assert answers[0] == answers[1]
@@ -90,7 +94,7 @@ def test_random_rounding_follows_the_seed() -> None:
 @pytest.mark.parametrize("options", [{"lp": "other"}, {"rounding": "up"}, {"samples": 0}])
 def test_unknown_options(options: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="lp is improved or paper"):
-        lp_rounding.solve(chain(3), 9, LIMITS, **options)
+        lp_rounding.solve(chain(3), 9, limits(), **options)
 
 
 def test_memory_left_over_is_spent() -> None:

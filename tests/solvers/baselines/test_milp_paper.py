@@ -12,6 +12,7 @@ from solvers.baselines.milp_paper import solve
 from solvers.baselines.paper_program import PaperProgram
 from solvers.baselines.paper_start import start_of
 from solvers.baselines.relaxation import relaxation_bound
+from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Status
 from solvers.schedule import baseline, evaluate
 from tests.contract.graphs import GRAPHS, random_step
@@ -19,7 +20,10 @@ from tests.solvers.baselines.chains import reversed_chain
 from tests.solvers.oracle import cheapest, least_peak
 
 DATA = Path(__file__).parents[2] / "data" / "checkmate"
-LIMITS = Limits(seconds=60.0, gap=0.0)
+
+
+def limits() -> Limits:
+    return Limits(Clock(60.0), gap=0.0)
 
 
 def unit_chain(layers: int) -> Problem:
@@ -28,8 +32,8 @@ def unit_chain(layers: int) -> Problem:
 
 def test_integrality_gaps_of_appendix_a() -> None:
     problem = unit_chain(8)
-    staged = relaxation_bound(problem, 4, LIMITS)
-    unpartitioned = relaxation_bound(problem, 4, LIMITS, no_stages=True)
+    staged = relaxation_bound(problem, 4, limits())
+    unpartitioned = relaxation_bound(problem, 4, limits(), no_stages=True)
     assert staged is not None
     assert unpartitioned is not None
     assert 26 / staged == pytest.approx(1.18, abs=0.005)
@@ -37,14 +41,14 @@ def test_integrality_gaps_of_appendix_a() -> None:
 
 
 def test_fractions_that_do_not_fit() -> None:
-    assert relaxation_bound(unit_chain(8), 0, LIMITS) is None
+    assert relaxation_bound(unit_chain(8), 0, limits()) is None
 
 
 @pytest.mark.parametrize("splits", [1, 2])
 @pytest.mark.parametrize("budget", [3, 4, 5, 6])
 def test_unit_chain_of_four(budget: int, splits: int) -> None:
     known = json.loads((DATA / "linear4.expected.json").read_text())
-    found = solve(unit_chain(4), budget, LIMITS, splits=splits)
+    found = solve(unit_chain(4), budget, limits(), splits=splits)
     assert found.status is Status.OPTIMAL
     assert found.order is not None
     _, outcome = evaluate(unit_chain(4), found.order)
@@ -56,7 +60,7 @@ def test_without_stages() -> None:
     """Nothing says when an op is first computed, but the optimum is the same."""
     problem = reversed_chain(3)
     budget = baseline(problem)[1].peak - 1
-    found = solve(problem, budget, LIMITS, no_stages=True)
+    found = solve(problem, budget, limits(), no_stages=True)
     assert found.order is not None
     assert evaluate(problem, found.order)[1].cost == cheapest(problem, budget)
 
@@ -70,7 +74,7 @@ def test_optimum_of_its_class(seed: int) -> None:
     assert best is not None
     costs = []
     for splits in (1, 3):
-        found = solve(problem, budget, LIMITS, splits=splits)
+        found = solve(problem, budget, limits(), splits=splits)
         assert found.order is not None
         costs.append(evaluate(problem, found.order)[1].cost if found.status is Status.OPTIMAL else None)
     assert costs[1] == best
@@ -98,7 +102,7 @@ def test_a_known_order_solves_the_program(graph: str) -> None:
 def test_too_large_to_build_still_gets_a_plan() -> None:
     problem = random_step(3, 250)
     _, plain = baseline(problem)
-    found = solve(problem, round(0.95 * plain.peak), LIMITS)
+    found = solve(problem, round(0.95 * plain.peak), limits())
     assert found.status is Status.FEASIBLE
     assert any("too large" in note for note in found.notes)
-    assert relaxation_bound(problem, 1, LIMITS) == plain.cost
+    assert relaxation_bound(problem, 1, limits()) == plain.cost

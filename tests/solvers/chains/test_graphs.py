@@ -12,6 +12,7 @@ import pytest
 from solvers.chains.from_graph import Stages, cut
 from solvers.chains.methods import revolve, rotor, rotor_floating, rotor_plus
 from solvers.chains.stage import Runner
+from solvers.clock import Clock
 from solvers.problem import Limits, Node, Problem, Solver, Status
 from solvers.schedule import baseline, evaluate, schedule
 from tests.solvers.chains.brute import least_makespan, random_tiny
@@ -19,7 +20,10 @@ from tests.solvers.oracle import cheapest
 from tests.solvers.random_problems import random_problem
 
 METHODS: tuple[Solver, ...] = (rotor, rotor_floating, revolve, rotor_plus)
-LIMITS = Limits(seconds=300)
+
+
+def limits() -> Limits:
+    return Limits(Clock(300))
 
 
 def training_step(blocks: int, random: Random) -> Problem:
@@ -80,7 +84,7 @@ def network(path: Path) -> Problem:
 
 def check(problem: Problem, budget: int, method: Solver) -> int | None:
     """Hold a method to its word; its cost, if it says that the order fits."""
-    done = schedule(problem, budget, method, LIMITS)
+    done = schedule(problem, budget, method, limits())
     total = sum(node.cost for node in problem.nodes)
     assert done.outcome is not None
     assert done.outcome.cost >= total
@@ -213,7 +217,7 @@ def test_a_backward_that_is_not_flagged_is_found(data: Path) -> None:
     assert cut(silent).derived
     assert len(cut(silent).stages) > 10
     budget = int(baseline(problem)[1].peak * 0.85)
-    done = schedule(silent, budget, rotor, LIMITS)
+    done = schedule(silent, budget, rotor, limits())
     assert done.result.status is Status.FEASIBLE
     assert any("does not say which ops are backward" in note for note in done.result.notes)
 
@@ -225,7 +229,7 @@ def test_random_ops_are_run_once_and_their_results_kept() -> None:
     loaded = replace(problem, nodes=nodes)
     stages = cut(loaded)
     assert {value for index in dice for value in nodes[index].writes} <= stages.pinned
-    order = schedule(loaded, int(baseline(loaded)[1].peak * 0.8), rotor_plus, LIMITS).result.order
+    order = schedule(loaded, int(baseline(loaded)[1].peak * 0.8), rotor_plus, limits()).result.order
     assert order is not None
     assert all(order.count(index) == 1 for index in dice)
 
@@ -269,7 +273,7 @@ def test_whoever_is_stopped_says_what_is_known(method: Solver, patience: int, da
     problem = network(data / "networks" / "gpt2_4l.problem.json")
     budget = int(baseline(problem)[1].peak * 0.7)
     asked = iter(range(patience))
-    done = schedule(problem, budget, method, replace(LIMITS, stopped=lambda: next(asked, None) is None))
+    done = schedule(problem, budget, method, Limits(Clock(300, lambda: next(asked, None) is None)))
     assert done.outcome is not None
     assert (done.result.status is Status.FEASIBLE) == (done.outcome.peak <= budget)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from solvers.clock import Clock
 from solvers.exact.least_peak import minimize_peak
 from solvers.orders.bounds import peak_bound, prove
 from solvers.plan import lower
@@ -20,7 +21,7 @@ def test_the_least_peak_lies_between_the_bound_and_the_schedule() -> None:
     for _ in range(60):
         problem = random_problem(random, random.randint(1, 7))
         least = least_peak(problem)
-        result = minimize_peak(problem, 1 << 40, Limits(seconds=10))
+        result = minimize_peak(problem, 1 << 40, Limits(Clock(10)))
         assert result.order is not None
         assert result.peak_bound is not None
         peak = simulate(problem, lower(problem, result.order)).peak
@@ -41,7 +42,7 @@ def test_what_must_be_held_while_something_is_rebuilt_counts() -> None:
 
 def test_a_price_limits_the_least_peak() -> None:
     problem = unit_chain(8)
-    result = minimize_peak(problem, 1 << 40, Limits(seconds=20), max_overhead=0.3)
+    result = minimize_peak(problem, 1 << 40, Limits(Clock(20)), max_overhead=0.3)
     assert result.order is not None
     outcome = simulate(problem, lower(problem, result.order))
     assert outcome.cost <= 17 * 1.3

@@ -10,6 +10,7 @@ from time import sleep
 
 import pytest
 
+from solvers.clock import Clock
 from solvers.exact.improve import Improver, Stand
 from solvers.exact.milp import solve
 from solvers.plan import lower
@@ -20,7 +21,10 @@ from tests.solvers.random_problems import random_problem
 from tests.solvers.test_oracle import unit_chain
 
 DATA = Path(__file__).parents[2] / "data" / "networks"
-EXACT = Limits(seconds=10, gap=0.0)
+
+
+def exactly() -> Limits:
+    return Limits(Clock(10), gap=0.0)
 
 
 def load(name: str) -> Problem:
@@ -42,7 +46,7 @@ def load(name: str) -> Problem:
 def check(problem: Problem, budget: int) -> None:
     """Never below the optimum, never a bound above it, and right about what fits."""
     optimum = cheapest(problem, budget, in_order=True)
-    result = solve(problem, budget, EXACT)
+    result = solve(problem, budget, exactly())
     assert result.peak_bound is not None
     assert result.peak_bound <= least_peak(problem)
     if result.order is not None:
@@ -72,14 +76,14 @@ def test_random_problems_against_the_oracle(plain: bool) -> None:
 
 @pytest.mark.parametrize("layers, budget, optimum", [(4, 3, 15), (4, 4, 11), (8, 4, 26), (8, 6, 21), (8, 10, 17)])
 def test_unit_chains_reach_the_published_optimum(layers: int, budget: int, optimum: int) -> None:
-    result = solve(unit_chain(layers), budget, Limits(seconds=20, gap=0.0))
+    result = solve(unit_chain(layers), budget, Limits(Clock(20), gap=0.0))
     assert result.order is not None
     assert simulate(unit_chain(layers), lower(unit_chain(layers), result.order)).cost == optimum
 
 
 def test_a_schedule_beyond_the_papers() -> None:
     """Budget 3 takes several runs of an op between two first computes."""
-    result = solve(unit_chain(8), 3, Limits(seconds=5))
+    result = solve(unit_chain(8), 3, Limits(Clock(5)))
     assert result.status in (Status.OPTIMAL, Status.FEASIBLE)
     assert result.order is not None
     assert simulate(unit_chain(8), lower(unit_chain(8), result.order)).peak <= 3
@@ -89,7 +93,7 @@ def test_a_schedule_beyond_the_papers() -> None:
 def test_networks_reach_the_optimum_found_elsewhere(name: str, share: float, ratio: float) -> None:
     problem = load(name)
     plain = simulate(problem, lower(problem, range(len(problem.nodes))))
-    result = solve(problem, int(plain.peak * share), Limits(seconds=60, gap=0.0005))
+    result = solve(problem, int(plain.peak * share), Limits(Clock(60), gap=0.0005))
     assert result.status is Status.OPTIMAL
     assert result.order is not None
     assert result.bound is not None
@@ -100,7 +104,7 @@ def test_networks_reach_the_optimum_found_elsewhere(name: str, share: float, rat
 def test_the_same_seed_gives_the_same_order() -> None:
     problem = load("mobilenet_fused")
     peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
-    results = [solve(problem, peak * 6 // 10, Limits(seconds=60, seed=3)) for _ in range(2)]
+    results = [solve(problem, peak * 6 // 10, Limits(Clock(60), seed=3)) for _ in range(2)]
     assert results[0] == results[1]
     assert results[0].status is Status.OPTIMAL
 
@@ -109,7 +113,7 @@ def test_nor_does_the_clock_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much is done beside SCIP by the time it answers: annealing and windows are as slow as can be at first."""
     problem = load("unet")
     peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
-    fast = solve(problem, peak // 2, Limits(seconds=100))
+    fast = solve(problem, peak // 2, Limits(Clock(100)))
     go = Improver.go
     goes: list[Stand] = []
 
@@ -119,7 +123,7 @@ def test_nor_does_the_clock_decide(monkeypatch: pytest.MonkeyPatch) -> None:
         return goes[-1]
 
     monkeypatch.setattr(Improver, "go", slow)
-    assert solve(problem, peak // 2, Limits(seconds=100)) == fast
+    assert solve(problem, peak // 2, Limits(Clock(100))) == fast
     assert max(stand.reach for stand in goes) > Stand(None).reach, "no window was tried"
 
 
@@ -127,10 +131,10 @@ def test_a_known_plan_is_never_lost() -> None:
     """A plan for a smaller budget is a candidate for a larger one, however little time there is."""
     problem = load("segnet")
     peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
-    smaller = solve(problem, peak // 2, Limits(seconds=30))
+    smaller = solve(problem, peak // 2, Limits(Clock(30)))
     assert smaller.order is not None
     heard: list[Progress] = []
-    larger = solve(problem, peak // 2 + 1, Limits(seconds=0.0, report=heard.append), candidates=(smaller.order,))
+    larger = solve(problem, peak // 2 + 1, Limits(Clock(0.0), report=heard.append), candidates=(smaller.order,))
     assert larger.order is not None
     cost = simulate(problem, lower(problem, larger.order)).cost
     assert cost <= simulate(problem, lower(problem, smaller.order)).cost
@@ -141,9 +145,7 @@ def test_stopping_keeps_the_best_plan_and_its_bound() -> None:
     problem = load("unet")
     plain = simulate(problem, lower(problem, range(len(problem.nodes))))
     heard: list[Progress] = []
-    result = solve(
-        problem, plain.peak // 2, Limits(seconds=60, gap=0.0, report=heard.append, stopped=lambda: len(heard) > 2)
-    )
+    result = solve(problem, plain.peak // 2, Limits(Clock(60, lambda: len(heard) > 2), gap=0.0, report=heard.append))
     assert result.status is Status.FEASIBLE
     assert result.order is not None
     assert simulate(problem, lower(problem, result.order)).peak <= plain.peak // 2
@@ -152,10 +154,10 @@ def test_stopping_keeps_the_best_plan_and_its_bound() -> None:
 
 def test_small_and_strange_problems() -> None:
     lone = Problem((Node(3, (), (0,)),), (5,), (0,), resident=2)
-    assert solve(lone, 7, EXACT).status is Status.OPTIMAL
-    assert solve(lone, 6, EXACT).status is Status.INFEASIBLE
-    assert solve(lone, 0, EXACT).peak_bound == 7
+    assert solve(lone, 7, exactly()).status is Status.OPTIMAL
+    assert solve(lone, 6, exactly()).status is Status.INFEASIBLE
+    assert solve(lone, 0, exactly()).peak_bound == 7
     silent = Problem((Node(0, (), ()), Node(0, (), ())), (), ())
-    assert solve(silent, 0, EXACT).status is Status.OPTIMAL
+    assert solve(silent, 0, exactly()).status is Status.OPTIMAL
     weightless = Problem((Node(1, (), (0,)), Node(1, (0,), (1,))), (0, 0), (1,))
-    assert solve(weightless, 0, EXACT).order == (0, 1)
+    assert solve(weightless, 0, exactly()).order == (0, 1)

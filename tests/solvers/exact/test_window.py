@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 
 from solvers import scip
+from solvers.clock import Clock
 from solvers.exact.incumbent import in_order
 from solvers.exact.window import Window, build, neighbours
 from solvers.orders.arrays import arrays_of
@@ -28,7 +29,7 @@ def window_of(problem: Problem, order: tuple[int, ...], budget: int, chosen: fro
 
 
 def solved(window: Window) -> tuple[int, ...]:
-    answer = scip.solve(window.program, scip.Settings(seconds=10), [window.start])
+    answer = scip.solve(window.program, scip.Settings(Clock(10)), [window.start])
     assert answer.values is not None
     return tuple(window.order(answer.values))
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from remat_cli.formats.problemfile import read
+from solvers.clock import Clock
 from solvers.mincut.min_cut import solve
 from solvers.mincut.rebuild import FOREVER, Rebuilding
 from solvers.mincut.traffic import traffic_of
@@ -21,14 +22,17 @@ from tests.solvers.mincut.training_graphs import random_training
 from tests.solvers.oracle import cheapest
 
 NETWORKS = Path(__file__).parents[2] / "data" / "networks"
-LIMITS = Limits(seconds=60.0)
+
+
+def limits() -> Limits:
+    return Limits(Clock(60.0))
 
 
 def swept(problem: Problem, budgets: list[int], **options: Any) -> list[tuple[int, tuple[int, ...]] | None]:
     """Cost and order at each budget."""
     found: list[tuple[int, tuple[int, ...]] | None] = []
     for budget in budgets:
-        answer = solve(problem, budget, LIMITS, **options)
+        answer = solve(problem, budget, limits(), **options)
         assert answer.order is not None
         outcome = simulate(problem, lower(problem, answer.order))
         fits = outcome.peak <= budget
@@ -123,11 +127,11 @@ def test_the_paper_without_a_budget() -> None:
         Node(1, (0, 1, 2, 4), (5,), kind=point, backward=True),
     )
     problem = Problem(nodes, (8,) * 6, (5,))
-    answer = solve(problem, 1 << 40, LIMITS, paper=True)
+    answer = solve(problem, 1 << 40, limits(), paper=True)
     assert answer.order == (0, 1, 2, 3, 4, 1, 2, 5)
 
 
 def test_without_a_backward_pass_it_says_so() -> None:
-    answer = solve(Problem((Node(1, (), (0,)),), (1,), (0,)), 10, LIMITS)
+    answer = solve(Problem((Node(1, (), (0,)),), (1,), (0,)), 10, limits())
     assert answer.status is Status.UNKNOWN
     assert "backward" in answer.notes[0]
