@@ -1,6 +1,6 @@
-"""Sessions for timing, all of one type: the one that runs a graph's nodes exactly as they stand in the file.
+"""Sessions for timing, all of one type: the strict one, that runs a graph's nodes exactly as they stand in the file.
 
-Invariant: order as in the file, no fusion, no reuse of buffers: what is timed alone is what runs in the whole graph.
+Invariant: what onnxruntime refuses or fails at is a CannotRun that says why, in one line.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from onnx import helper
 
 from profiles.device import Device
 from profiles.signature import Signature, Tensor
+from profiles.strict import strict_options
 
 NO_KERNEL = "onnxruntime has no kernel for it"
 
@@ -67,12 +68,7 @@ def session(
     """
     import onnxruntime
 
-    options = onnxruntime.SessionOptions()
-    options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.enable_mem_reuse = False
-    options.enable_mem_pattern = False
-    options.add_session_config_entry("session.disable_prepacking", "1")
+    options = strict_options()
     options.intra_op_num_threads = device.threads
     options.log_severity_level = 4
     if shared_arena:

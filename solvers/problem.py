@@ -5,13 +5,16 @@ Invariant: a Problem that `faults` finds nothing in can be scheduled by running 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Annotated
 
 from solvers.clock import Clock
 
 RESIDENT = -1  # stands for the base of a view whose base is an input or a weight, and so always there
+Value = Annotated[int, "an index into `Problem.sizes`"]  # which numbers are values is said once, for files as well
+Base = Annotated[int, "a value, or RESIDENT"]
 
 
 class Kind(Enum):
@@ -30,12 +33,12 @@ class Node:
     """One op. Values are indices into `Problem.sizes`; a node may write several, each freed on its own."""
 
     cost: int
-    reads: tuple[int, ...]
-    writes: tuple[int, ...]
+    reads: tuple[Value, ...]
+    writes: tuple[Value, ...]
     workspace: int = 0  # held only while the node runs
     once: bool = False  # random, or with an effect: never computed twice
-    views: tuple[tuple[int, int], ...] = ()  # (write, read or RESIDENT): the write is a view of the read
-    overwrites: tuple[tuple[int, int], ...] = ()  # (write, read): takes its place if this is the read's last use
+    views: tuple[tuple[Value, Base], ...] = ()  # (write, read or RESIDENT): the write is a view of the read
+    overwrites: tuple[tuple[Value, Value], ...] = ()  # (write, read): takes its place if this is the read's last use
     backward: bool = False
     kind: Kind = Kind.OPAQUE
     takes: tuple[tuple[int, int], ...] = ()  # (number, bytes) of the inputs and weights it reads: for traffic alone
@@ -49,11 +52,11 @@ class Problem:
 
     nodes: tuple[Node, ...]
     sizes: tuple[int, ...]
-    outputs: tuple[int, ...]
+    outputs: tuple[Value, ...]
     resident: int = 0  # inputs and weights: always there, counted in every peak
-    optional: frozenset[int] = frozenset()  # writes a compute may leave out when nobody reads that copy
+    optional: frozenset[Value] = frozenset()  # writes a compute may leave out when nobody reads that copy
     unread_stay: bool = False  # the runtime never frees an own copy that nobody reads (unless it was left out)
-    inner: frozenset[int] = frozenset()  # values within a fused kernel: each copy is for one run of its readers
+    inner: frozenset[Value] = frozenset()  # values within a fused kernel: each copy is for one run of its readers
 
     def writers(self) -> list[int]:
         """The node that writes each value."""
@@ -137,31 +140,60 @@ class Result:
 Solver = Callable[[Problem, int, Limits], Result]
 
 
-def faults(problem: Problem) -> Iterator[str]:
-    """Everything wrong with a problem, in words; nothing for one that can be scheduled."""
-    count = len(problem.sizes)
-    written: set[int] = set()
+def faults(problem: Problem, nodes: Sequence[str] = (), values: Sequence[str] = ()) -> Iterator[str]:
+    """Everything wrong with a problem, in words; nothing for one that can be scheduled.
+
+    `nodes`, `values`: what they are called; by default their numbers.
+    """
+    written: dict[int, str] = {}
     for value, size in enumerate(problem.sizes):
         if size < 0:
-            yield f"value {value} has a negative size: {size}"
+            yield f"{_value(value, values)} has a negative size: {size}"
     for index, node in enumerate(problem.nodes):
-        if node.cost < 0 or node.workspace < 0:
-            yield f"node {index} has a negative cost or workspace"
-        for value in (*node.reads, *node.writes):
-            if not 0 <= value < count:
-                yield f"node {index} touches value {value}, which does not exist"
+        name = f"node {nodes[index]!r}" if nodes else f"node {index}"
+        yield from (f"{name}: {wrong}" for wrong in _faults_alone(node, len(problem.sizes), values))
         for value in node.reads:
             if value not in written:
-                yield f"node {index} reads value {value} before any node writes it"
+                yield f"{name} reads {_value(value, values)} before any node writes it; put it after its writer"
         for value in node.writes:
             if value in written:
-                yield f"node {index} writes value {value}, which is already written"
-            written.add(value)
-        for write, read in (*node.views, *node.overwrites):
-            if write not in node.writes or (read != RESIDENT and read not in node.reads):
-                yield f"node {index} shares ({write}, {read}), which it does not write and read"
-    for value in (*problem.outputs, *problem.optional):
-        if value not in written:
-            yield f"value {value} is an output or optional, but no node writes it"
+                yield f"{name} writes {_value(value, values)}, which {written[value]} writes too"
+        written.update(dict.fromkeys(node.writes, name))
+    if len(set(problem.outputs)) < len(problem.outputs):
+        yield "outputs names a value twice"
+    for place, found in (("outputs", problem.outputs), ("optional", problem.optional), ("inner", problem.inner)):
+        for value in sorted(found):
+            if value not in written:
+                yield f"{place} names {_value(value, values)}, which no node writes"
     if problem.resident < 0:
         yield f"the resident size is negative: {problem.resident}"
+
+
+def _faults_alone(node: Node, count: int, values: Sequence[str]) -> Iterator[str]:
+    """What is wrong with a node by itself."""
+    if node.cost < 0 or node.workspace < 0 or min(node.early, default=0) < 0:
+        yield "its cost or workspace is negative"
+    for value in (*node.reads, *node.writes):
+        if not 0 <= value < count:
+            yield f"it touches value {value}, which does not exist"
+    if len(set(node.writes)) < len(node.writes):
+        yield "writes names a value twice"
+    for place, pairs in (("views", node.views), ("overwrites", node.overwrites)):
+        for write, read in pairs:
+            resident = read == RESIDENT and place == "views"
+            if write not in node.writes or (read not in node.reads and not resident):
+                base = "an input or weight" if read == RESIDENT else _value(read, values)
+                yield f"{place} pairs {_value(write, values)} with {base}; it does not write the one and read the other"
+    if any(number < 0 or size < 0 for number, size in node.takes):
+        yield "takes names an input or weight by a negative number or size"
+
+
+def _value(value: int, names: Sequence[str]) -> str:
+    return f"value {names[value]!r}" if 0 <= value < len(names) else f"value {value}"
+
+
+def sound(problem: Problem, stage: str) -> Problem:
+    """The problem itself, once `faults` has found nothing in what `stage` made; anything else is our bug."""
+    wrong = next(faults(problem), None)
+    assert wrong is None, f"{stage}: {wrong}"
+    return problem

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from solvers.plan import Plan, lower
-from solvers.problem import Limits, Problem, Progress, Result, Solver, Status
+from solvers.problem import Limits, Problem, Progress, Result, Solver, Status, sound
 from solvers.reductions.views import Contraction, contract
 from solvers.simulate import Outcome, simulate
 
@@ -41,7 +41,8 @@ def schedule(
     reduce: Callable[[Problem], Contraction] = contract,
 ) -> Schedule:
     """Ask `solver` for an order of `problem` within `budget` bytes, and hold it to that."""
-    smaller = reduce(problem)
+    smaller = reduce(sound(problem, "the problem asked"))
+    sound(smaller.problem, "the reduced problem")
 
     def report(progress: Progress) -> None:
         limits.report(

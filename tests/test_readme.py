@@ -9,10 +9,12 @@ from pathlib import Path
 
 import click
 import pytest
+from onnx import TensorProto, helper
 
+from profiles.strict import in_python
 from remat_cli import errors
 from remat_cli.main import COMMANDS
-from remat_cli.runtime.session import PYTHON
+from tests.remat_cli.strict_session import trace
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 LINES = re.findall(r"^\$ (remat .*)$", README, flags=re.M)
@@ -45,4 +47,18 @@ def test_exit_codes_are_listed() -> None:
 
 
 def test_the_strict_session_is_spelled_as_it_is() -> None:
-    assert PYTHON in README
+    assert in_python() in README
+
+
+def test_the_lines_for_python_run_the_file_as_it_stands(tmp_path: Path) -> None:
+    """Ten equal ops, their sum, and its reader: others would merge them, or reorder them."""
+    nodes = [helper.make_node("Exp", ["x"], [f"y{k}"], name=f"exp{k}") for k in range(10)]
+    nodes.append(helper.make_node("Sum", [f"y{k}" for k in reversed(range(10))], ["total"], name="sum"))
+    nodes.append(helper.make_node("Neg", ["total"], ["y"], name="last"))
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [64]) for name in "xy")
+    graph = helper.make_graph(nodes, "ten", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    kernels, _ = trace(model, tmp_path)
+    assert [kernel.node for kernel in kernels] == [node.name for node in nodes]
+    assert max(kernel.held for kernel in kernels) == 11 * 256  # every one of the ten, and the sum
+    assert kernels[-1].held == 2 * 256  # all that was read is free

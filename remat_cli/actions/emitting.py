@@ -13,18 +13,18 @@ from typing import Any
 import click
 import onnx
 
+from profiles.strict import in_python
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import check_apart, sha256, write_whole
 from remat_cli.formats.planfile import PlanFile, replay
 from remat_cli.model.graph import Graph
-from remat_cli.planning.fusing import keeping_bits
 from remat_cli.planning.loading import load_planned
 from remat_cli.planning.subject import Subject
 from remat_cli.planning.untouched import is_untouched
 from remat_cli.rewrite import Rewritten, original, rewrite
 from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
-from remat_cli.runtime.session import CPP, PYTHON
+from remat_cli.runtime.session import CPP
 from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes, show_time
 
@@ -52,8 +52,6 @@ def emit(path: Path, output: Path | None, functions: bool = False) -> Emitted:
     check_apart(destination, subject.path, path)
     if is_untouched(statements, subject) and not functions:
         return _unchanged(plan, subject, graph, destination)
-    if plan.kind.robust:
-        subject = keeping_bits(subject)
     found = rewrite(graph, subject.problem, statements, subject.launch, plan.kind)
     if functions:
         found = replace(found, model=with_functions(graph, found.model))
@@ -140,5 +138,5 @@ def run(path: Path, output: Path | None, as_json: bool, quiet: bool, functions: 
         click.echo(f"note: {note}")
     added = f"{found.clones} clones, {found.guards} guards, {found.anchors} anchors, {found.veils} veils"
     click.echo(f"wrote {emitted.path}: {added}")
-    click.echo(f"\nThe strict session, in Python (or remat_cli.runtime.session.session(path)):\n\n{PYTHON}\n")
+    click.echo(f"\nThe strict session, in Python (or remat_cli.runtime.session.session(path)):\n\n{in_python()}\n")
     click.echo(f"In C++, where the strict session's order and reuse have no setters:\n\n{CPP}")

@@ -21,7 +21,7 @@ from remat_cli.formats.files import check_apart
 from remat_cli.model.sessions import Session, kind_of
 from remat_cli.planning import record
 from remat_cli.planning.fitting import Question, fitted
-from remat_cli.planning.fusing import as_fused, keeping_bits
+from remat_cli.planning.fusing import as_fused
 from remat_cli.planning.holding import ALLOCATORS
 from remat_cli.planning.known import cheaper_known
 from remat_cli.planning.loading import load_subject
@@ -82,12 +82,10 @@ def _run(model: Path | None, settings: Settings, clock: Clock) -> None:
     if settings.minimize == "cost" and settings.method not in BUDGETLESS and settings.budget is None:
         raise Usage("say how much memory there is: --budget 16GB, or --budget 75% of the peak")
     _check_together(settings)
-    subject = load_subject(model, settings.costs, dict(settings.dims))
+    session = _session(settings)
+    subject = load_subject(model, settings.costs, dict(settings.dims), session)
     if settings.own.get("fusion") == "runtime":
         subject = as_fused(subject)
-    session = _session(settings)
-    if session.robust:
-        subject = keeping_bits(subject)
     plain = subject.before()
     budget = _budget(subject, plain, settings, session)
     if settings.lp_bound:

@@ -17,6 +17,9 @@ import click
 import onnx
 
 from remat_cli.actions import emitting
+from remat_cli.checking import Mode, Process, Report, verify
+from remat_cli.checking.feeds import given, seeded
+from remat_cli.checking.processes import Bench
 from remat_cli.errors import BadInput, Mismatch, Usage
 from remat_cli.formats.files import check_apart, sha256, write_whole
 from remat_cli.formats.planfile import PlanFile, replay
@@ -26,9 +29,6 @@ from remat_cli.planning.subject import Subject
 from remat_cli.planning.untouched import is_untouched
 from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes
-from remat_cli.verify import Mode, Process, Report, verify
-from remat_cli.verify.feeds import given, seeded
-from remat_cli.verify.processes import Bench
 
 NEAR = 0.05  # of what was said that a process holds: closer than that is as it was said
 SMALL = 10_000_000  # bytes, and so is that

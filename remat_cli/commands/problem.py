@@ -32,13 +32,12 @@ def command(
     """Write the scheduling problem of MODEL.onnx: what each op costs, reads and writes, and the sizes of values."""
     from remat_cli.formats import problemfile
     from remat_cli.formats.files import check_apart
-    from remat_cli.model.problem_of import Named
     from remat_cli.planning.loading import load_subject
 
     subject = load_subject(model, costs, dict(dims))
     path = output or subject.beside(".problem.json")
     check_apart(path, subject.path)
-    problemfile.write(Named(subject.problem, subject.nodes, subject.values), path)
+    problemfile.write(subject.named, path)
     figures = _figures(subject)
     if as_json:
         click.echo(json.dumps({"problem": str(path), **figures, "notes": list(subject.notes)}))

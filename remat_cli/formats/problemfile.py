@@ -1,26 +1,30 @@
 """`*.problem.json`: a scheduling problem without its model, read and written.
 
 Invariant: what `read` returns can be scheduled, and `read(write(p)) == p`; whatever is wrong with a file is said with
-the node or value and the field it is in. Fields beyond the format of the contract are `views`, `overwrites` and `kind`
-of nodes, and `optional` and `unread_stay` of the whole; all may be left out.
+the node or value and the field it is in. The fields are those of `Node` and `Problem`, under their own names but for
+`phase`; those that have a default may be left out, and are where they have it. `rewritten` is Named's.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import write_whole
+from remat_cli.formats.spelling import Misspelt, parsed, spelt
 from remat_cli.model.problem_of import Named
-from solvers.problem import RESIDENT, Kind, Node, Problem
+from solvers.problem import Node, Problem, faults
 
 FORMAT = "remat-problem/1"
-LARGEST = 2**60  # of any one number: sums of thousands stay within 64 bits times a little, and typing errors show
-FIELDS = {"format", "resident", "values", "nodes", "outputs", "optional", "unread_stay"}
-NODE_FIELDS = {"name", "cost", "reads", "writes", "workspace", "once", "phase", "views", "overwrites", "kind"}
+PHASES = {False: "forward", True: "backward"}  # `Node.backward`, which files call `phase`
+OWN = ("nodes", "sizes")  # fields of `Problem` that are spelled with their names: `nodes` and `values`
+
+
+HINTS: dict[type, dict[str, Any]] = {kind: get_type_hints(kind, include_extras=True) for kind in (Node, Problem)}
 
 
 def write(named: Named, path: Path) -> None:
@@ -29,20 +33,17 @@ def write(named: Named, path: Path) -> None:
 
 def dumps(named: Named) -> str:
     """One line for each value and node, so that files can be compared."""
-    problem = named.problem
-    names = named.values
+    problem, names = named.problem, named.values
     values = [{"name": name, "bytes": size} for name, size in zip(names, problem.sizes, strict=True)]
-    nodes = [_node_fields(node, name, names) for node, name in zip(problem.nodes, named.nodes, strict=True)]
-    parts = [
-        f'"format": {json.dumps(FORMAT)}, "resident": {problem.resident}',
-        f'"values": {_lines(values)}',
-        f'"nodes": {_lines(nodes)}',
-        f'"outputs": {json.dumps([names[value] for value in problem.outputs])}',
+    nodes = [
+        {"name": name, **dict(_written(node, names))} for node, name in zip(problem.nodes, named.nodes, strict=True)
     ]
-    if problem.optional:
-        parts.append(f'"optional": {json.dumps([names[value] for value in sorted(problem.optional)])}')
-    if problem.unread_stay:
-        parts.append('"unread_stay": true')
+    parts = [f'"format": {json.dumps(FORMAT)}, "resident": {problem.resident}']
+    parts += [f'"values": {_lines(values)}', f'"nodes": {_lines(nodes)}']
+    rest = {name: value for name, value in _written(problem, names) if name != "resident"}
+    if named.rewritten:
+        rest["rewritten"] = True
+    parts += [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in rest.items()]
     return "{" + ",\n ".join(parts) + "}\n"
 
 
@@ -50,26 +51,16 @@ def _lines(entries: Sequence[Mapping[str, Any]]) -> str:
     return "[\n  " + ",\n  ".join(json.dumps(entry) for entry in entries) + "\n ]" if entries else "[]"
 
 
-def _node_fields(node: Node, name: str, names: Sequence[str]) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "name": name,
-        "cost": node.cost,
-        "reads": [names[value] for value in node.reads],
-        "writes": [names[value] for value in node.writes],
-    }
-    if node.workspace:
-        fields["workspace"] = node.workspace
-    if node.once:
-        fields["once"] = True
-    if node.backward:
-        fields["phase"] = "backward"
-    if node.views:
-        fields["views"] = [[names[write], None if read == RESIDENT else names[read]] for write, read in node.views]
-    if node.overwrites:
-        fields["overwrites"] = [[names[write], names[read]] for write, read in node.overwrites]
-    if node.kind is not Kind.OPAQUE:
-        fields["kind"] = node.kind.value
-    return fields
+def _written(thing: Node | Problem, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """The fields of a node or problem that are not as they would be by default."""
+    for field in fields(thing):
+        value = getattr(thing, field.name)
+        if field.name in OWN or value == field.default:
+            continue
+        if field.name == "backward":
+            yield "phase", PHASES[value]
+        else:
+            yield field.name, spelt(HINTS[type(thing)][field.name], value, names)
 
 
 def read(path: Path) -> Named:
@@ -90,159 +81,96 @@ def loads(content: str, where: str = "the problem") -> Named:
         raise BadInput(f"{where} is not JSON: {error.msg} in line {error.lineno}; the file may be truncated") from error
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{where} is not a problem: {error}") from error
-    return _Reader(where).problem(data)
+    try:
+        named = _problem(data)
+    except Misspelt as error:
+        raise BadInput(f"{where}: {error}") from error
+    if wrong := next(faults(named.problem, named.nodes, named.values), None):
+        raise BadInput(f"{where}: {wrong}")
+    return named
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
+    found = dict(pairs)
+    if len(found) < len(pairs):
         raise ValueError("an object has the same field twice")
-    return fields
+    return found
 
 
-class _Reader:
-    """Checks each field where it is read; `where` begins every message."""
+def _problem(data: Any) -> Named:
+    if isinstance(data, dict) and str(data.get("format", "")).startswith("remat-plan/"):
+        raise Misspelt("this is a plan already; give the model or problem it was made from")
+    given = _entry(data, "the file", Problem, {"format", "values", "nodes"}, {"rewritten"})
+    if given["format"] != FORMAT:
+        raise Misspelt(f"its format is {given['format']!r}, not {FORMAT!r}")
+    values = [
+        _entry(entry, f"value {place}", None, {"name", "bytes"}) for place, entry in enumerate(_list(given, "values"))
+    ]
+    numbers = _numbered(values, "value")
+    sizes = [parsed(int, entry["bytes"], {}, f"value {entry['name']!r}: bytes") for entry in values]
+    nodes = [_entry(entry, f"node {place}", Node, {"name"}) for place, entry in enumerate(_list(given, "nodes"))]
+    names = _numbered(nodes, "node")
+    problem = Problem(
+        nodes=tuple(Node(**_read(entry, Node, numbers, f"node {entry['name']!r}")) for entry in nodes),
+        sizes=tuple(sizes),
+        **_read(given, Problem, numbers, "the file"),
+    )
+    rewritten = parsed(bool, given.get("rewritten", False), {}, "the file: rewritten")
+    return Named(problem, tuple(names), tuple(numbers), rewritten)
 
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.number: dict[str, int] = {}
 
-    def problem(self, data: Any) -> Named:
-        if isinstance(data, dict) and str(data.get("format", "")).startswith("remat-plan/"):
-            raise self._bad("this is a plan already; give the model or problem it was made from")
-        self._check_fields(data, "the file", FIELDS, {"format", "values", "nodes", "outputs"})
-        if data["format"] != FORMAT:
-            raise self._bad(f"its format is {data['format']!r}, not {FORMAT!r}")
-        sizes = [self._value(entry, place) for place, entry in enumerate(self._list(data, "values", "the file"))]
-        nodes: list[Node] = []
-        names: dict[str, None] = {}
-        written: dict[int, str] = {}
-        for place, entry in enumerate(self._list(data, "nodes", "the file")):
-            name = self._name(entry, f"node {place}", names)
-            nodes.append(self._node(entry, f"node {name!r}", written))
-        problem = Problem(
-            nodes=tuple(nodes),
-            sizes=tuple(sizes),
-            outputs=self._values(data, "outputs", "the file"),
-            resident=self._integer(data, "resident", "the file"),
-            optional=frozenset(self._values(data, "optional", "the file")),
-            unread_stay=self._flag(data, "unread_stay", "the file"),
+def _read(entry: Mapping[str, Any], kind: type, numbers: Mapping[str, int], what: str) -> dict[str, Any]:
+    """The fields of `kind` that `entry` says; what it leaves out has its default."""
+    found: dict[str, Any] = {}
+    for name, hint in HINTS[kind].items():
+        if name == "backward" and "phase" in entry:
+            found[name] = _phase(entry["phase"], what)
+        elif name in entry and name not in OWN:
+            found[name] = parsed(hint, entry[name], numbers, f"{what}: {name}")
+    if "reads" in found:  # an op may read one value in two places
+        found["reads"] = tuple(dict.fromkeys(found["reads"]))
+    return found
+
+
+def _phase(given: Any, what: str) -> bool:
+    if given not in PHASES.values():
+        raise Misspelt(f"{what}: phase is {given!r}, not one of {', '.join(PHASES.values())}")
+    return bool(given == PHASES[True])
+
+
+def _entry(
+    entry: Any, what: str, kind: type | None, needed: Set[str], allowed: Set[str] = frozenset()
+) -> dict[str, Any]:
+    """An object that has the fields it needs and none that mean nothing."""
+    if not isinstance(entry, dict):
+        raise Misspelt(f"{what} is not an object")
+    own = [field for field in fields(kind) if field.name not in OWN] if kind else []
+    needed = needed | {field.name for field in own if field.default is MISSING}
+    known = {"phase" if field.name == "backward" else field.name for field in own} | needed | allowed
+    for field in sorted(needed - entry.keys()):
+        raise Misspelt(f"{what} has no {field!r}")
+    for field in sorted(entry.keys() - known):
+        raise Misspelt(
+            f"{what} has a field {field!r}, which means nothing here; the fields are {', '.join(sorted(known))}"
         )
-        for value in (*problem.outputs, *sorted(problem.optional)):
-            if value not in written:
-                raise self._bad(f"{self._called(value)!r} is an output or optional, but no node writes it")
-        return Named(problem, tuple(names), tuple(self.number))
+    return entry
 
-    def _value(self, entry: Any, place: int) -> int:
-        self._check_fields(entry, f"value {place}", {"name", "bytes"}, {"name", "bytes"})
+
+def _numbered(entries: Sequence[Mapping[str, Any]], what: str) -> dict[str, int]:
+    """The numbers of named things; names are there, and differ."""
+    found: dict[str, int] = {}
+    for place, entry in enumerate(entries):
         name = entry["name"]
         if not isinstance(name, str) or not name:
-            raise self._bad(f"value {place} has no name")
-        if name in self.number:
-            raise self._bad(f"there are two values called {name!r}")
-        self.number[name] = place
-        return self._integer(entry, "bytes", f"value {name!r}")
+            raise Misspelt(f"{what} {place} has no name")
+        if name in found:
+            raise Misspelt(f"there are two {what}s called {name!r}")
+        found[name] = place
+    return found
 
-    def _name(self, entry: Any, what: str, names: dict[str, None]) -> str:
-        self._check_fields(entry, what, NODE_FIELDS, {"name", "cost", "reads", "writes"})
-        name = entry["name"]
-        if not isinstance(name, str) or not name:
-            raise self._bad(f"{what} has no name")
-        if name in names:
-            raise self._bad(f"there are two nodes called {name!r}")
-        names[name] = None
-        return name
 
-    def _node(self, entry: dict[str, Any], what: str, written: dict[int, str]) -> Node:
-        reads, writes = self._values(entry, "reads", what), self._values(entry, "writes", what)
-        for value in reads:
-            if value not in written:
-                raise self._bad(
-                    f"{what} reads {self._called(value)!r} before any node writes it; put it after its writer"
-                )
-        for value in writes:
-            if value in written:
-                raise self._bad(f"{what} writes {self._called(value)!r}, which {written[value]} writes too")
-        written.update(dict.fromkeys(writes, what))
-        return Node(
-            cost=self._integer(entry, "cost", what),
-            reads=reads,
-            writes=writes,
-            workspace=self._integer(entry, "workspace", what),
-            once=self._flag(entry, "once", what),
-            views=self._pairs(entry, "views", what, reads, writes),
-            overwrites=self._pairs(entry, "overwrites", what, reads, writes),
-            backward=self._choice(entry, "phase", what, "forward", ("forward", "backward")) == "backward",
-            kind=Kind(self._choice(entry, "kind", what, Kind.OPAQUE.value, tuple(kind.value for kind in Kind))),
-        )
-
-    def _pairs(
-        self, entry: dict[str, Any], field: str, what: str, reads: Sequence[int], writes: Sequence[int]
-    ) -> tuple[tuple[int, int], ...]:
-        """[write, read] pairs; the read of a view may be null: an input or weight."""
-        found = []
-        for pair in self._list(entry, field, what):
-            if not isinstance(pair, list) or len(pair) != 2:
-                raise self._bad(f"{what}: {field} holds {pair!r}, which is not a pair of a write and a read")
-            write = self._index(pair[0], f"{what}: {field}")
-            resident = pair[1] is None and field == "views"
-            read = RESIDENT if resident else self._index(pair[1], f"{what}: {field}")
-            if write not in writes or (read != RESIDENT and read not in reads):
-                raise self._bad(f"{what}: {field} holds {pair!r}, which the node does not write and read")
-            found.append((write, read))
-        return tuple(found)
-
-    def _values(self, entry: dict[str, Any], field: str, what: str) -> tuple[int, ...]:
-        found = tuple(self._index(name, f"{what}: {field}") for name in self._list(entry, field, what))
-        if field == "reads":  # an op may read one value in two places
-            return tuple(dict.fromkeys(found))
-        if len(set(found)) < len(found):
-            raise self._bad(f"{what}: {field} names a value twice")
-        return found
-
-    def _index(self, name: Any, what: str) -> int:
-        if not isinstance(name, str) or name not in self.number:
-            raise self._bad(f"{what} names {name!r}, which is not among the values")
-        return self.number[name]
-
-    def _called(self, value: int) -> str:
-        return next(name for name, index in self.number.items() if index == value)
-
-    def _check_fields(self, entry: Any, what: str, known: set[str], needed: set[str]) -> None:
-        if not isinstance(entry, dict):
-            raise self._bad(f"{what} is not an object")
-        for field in sorted(needed - entry.keys()):
-            raise self._bad(f"{what} has no {field!r}")
-        for field in sorted(entry.keys() - known):
-            raise self._bad(
-                f"{what} has a field {field!r}, which means nothing here; the fields are {', '.join(sorted(known))}"
-            )
-
-    def _list(self, entry: dict[str, Any], field: str, what: str) -> list[Any]:
-        found = entry.get(field, [])
-        if not isinstance(found, list):
-            raise self._bad(f"{what}: {field} is not a list")
-        return found
-
-    def _integer(self, entry: dict[str, Any], field: str, what: str) -> int:
-        found = entry.get(field, 0)
-        if not isinstance(found, int) or isinstance(found, bool):
-            raise self._bad(f"{what}: {field} is {found!r}, not an integer")
-        if not 0 <= found <= LARGEST:
-            raise self._bad(f"{what}: {field} is {found}; it must be between 0 and {LARGEST}")
-        return found
-
-    def _flag(self, entry: dict[str, Any], field: str, what: str) -> bool:
-        found = entry.get(field, False)
-        if not isinstance(found, bool):
-            raise self._bad(f"{what}: {field} is {found!r}, not true or false")
-        return found
-
-    def _choice(self, entry: dict[str, Any], field: str, what: str, default: str, known: Sequence[str]) -> str:
-        found = entry.get(field, default)
-        if found not in known:
-            raise self._bad(f"{what}: {field} is {found!r}, not one of {', '.join(known)}")
-        return str(found)
-
-    def _bad(self, what: str) -> BadInput:
-        return BadInput(f"{self.where}: {what}")
+def _list(entry: Mapping[str, Any], field: str) -> list[Any]:
+    found = entry[field]
+    if not isinstance(found, list):
+        raise Misspelt(f"the file: {field} is not a list")
+    return found

@@ -17,11 +17,15 @@ from solvers.problem import RESIDENT, Node, Problem
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A problem, and what its nodes and values are called."""
+    """A problem, and what its nodes and values are called.
+
+    `rewritten`: it is that of a model as remat rewrites it; the model as it stands keeps every value that nobody reads.
+    """
 
     problem: Problem
     nodes: tuple[str, ...]
     values: tuple[str, ...]
+    rewritten: bool = False
 
 
 def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str = "cpu") -> Named:
@@ -47,6 +51,11 @@ def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str
 def rewritten(problem: Problem) -> Problem:
     """The same for a model that remat rewrites: it reads an empty slice of what nobody reads, and so lets it go."""
     return replace(problem, unread_stay=False)
+
+
+def as_it_stands(problem: Problem) -> Problem:
+    """The model before it is rewritten: it leaves nothing out, and keeps what nobody reads."""
+    return replace(problem, unread_stay=True, optional=frozenset())
 
 
 def _living_in_inputs(graph: Graph) -> set[str]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 class Session:
     """`robust`: the model must survive optimizers that merge, fuse and reorder. `allocator`: what places its values.
 
-    `capped`: whether it runs in an arena that may not exceed the budget. `runs`: how many runs tell what it needs; where
-    memory patterns are in use the second differs from the first.
+    `capped`: whether it runs in an arena that may not exceed the budget. `runs`: how many runs tell what it needs, as
+    where memory patterns are in use the second differs from the first.
     """
 
     name: str

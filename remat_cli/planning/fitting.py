@@ -51,7 +51,7 @@ class Question:
 
     def ask(self, subject: Subject, budget: int, limits: Limits, reorder: bool | None) -> Answer:
         """The method's answer, every size being what the allocator takes for it."""
-        whole = replace(subject, problem=in_units(subject.problem, self.allocator.unit))
+        whole = subject.solving(in_units(subject.problem, self.allocator.unit))
         found = answer(whole, budget, self.method, self.solver, limits, reorder)
         found = replace(found, subject=subject, baseline=subject.before())
         if not found.found or found.schedule.result.order is None:
@@ -118,7 +118,7 @@ def _with_bits(asked: Question, budget: int, limits: Limits) -> Answer:
     found = asked.ask(subject, budget, half(limits), asked.reorder)
     if found.found or limits.clock.over():
         return found
-    apart = replace(subject, problem=replace(subject.problem, inner=frozenset()))
+    apart = subject.solving(replace(subject.problem, inner=frozenset()))
     found = asked.ask(apart, budget, limits, asked.reorder)
     return _noted(found, APART) if found.found else found
 

@@ -17,6 +17,7 @@ import onnx
 from profiles.running import failures, refusal
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph, Op
+from remat_cli.model.problem_of import Named
 from remat_cli.planning.subject import Subject
 from remat_cli.rewrite.external import bring
 from remat_cli.runtime.session import PROVIDERS, quiet_runtime
@@ -31,24 +32,23 @@ def as_fused(subject: Subject, provider: str = "cpu") -> Subject:
     if subject.graph is None:
         raise BadInput(f"{subject.path} is a bare problem: the runtime can fuse only ops of a model")
     kernels = fused_by_runtime(subject.graph, provider)
-    return replace(subject, problem=_marked(subject.problem, [kernels.get(name, -1) for name in subject.nodes]))
+    return subject.solving(_marked(subject.problem, [kernels.get(name, -1) for name in subject.nodes]))
 
 
-def keeping_bits(subject: Subject) -> Subject:
-    """The subject, told which values live only within kernels that the runtime fuses by default.
+def keeping_bits(graph: Graph, named: Named) -> Named:
+    """The graph's problem, told which values live only within kernels that the runtime fuses by default.
 
     Where the runtime cannot run the model there is no default session either; weights of `HEAVY` bytes are not loaded
     only to see what would be fused.
     """
-    graph = subject.graph
-    if graph is None or subject.problem.inner or sum(graph.values[name].bytes for name in graph.weights) > HEAVY:
-        return subject
+    if sum(graph.values[name].bytes for name in graph.weights) > HEAVY:
+        return named
     try:
         names = inner_values(graph)
     except BadInput:
-        return subject
-    inner = frozenset(place for place, name in enumerate(subject.values) if name in names)
-    return replace(subject, problem=replace(subject.problem, inner=inner))
+        return named
+    inner = frozenset(place for place, name in enumerate(named.values) if name in names)
+    return replace(named, problem=replace(named.problem, inner=inner))
 
 
 def inner_values(graph: Graph, provider: str = "cpu") -> frozenset[str]:

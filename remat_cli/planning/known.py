@@ -32,7 +32,7 @@ def cheaper_known(asked: Question, found: Answer, paths: Sequence[Path]) -> Answ
 def _orders(asked: Question, paths: Sequence[Path]) -> Iterator[tuple[Path, tuple[int, ...]]]:
     for path in paths:
         try:
-            if path.is_file() and planfile.read(path).model.sha256 == asked.subject.sha256:
+            if path.is_file() and planfile.read(path).model.sha256 == asked.subject.source.sha256:
                 yield path, known_order(path, asked.subject)
         except BadInput:
             continue

@@ -6,18 +6,24 @@ Invariant: a cost file is used only for the very model it was made for.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from profiles.costs import BadCosts, Costs, load
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats import planfile
-from remat_cli.formats.files import sha256
-from remat_cli.formats.planfile import PlanFile
+from remat_cli.formats.planfile import PlanFile, Source, describe
+from remat_cli.model.graph import Graph
+from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.subject import Subject
+from solvers.problem import sound
 
 
-def load_subject(model: Path | None, costs: Path | None, dims: Mapping[str, int]) -> Subject:
-    """The subject at `model`; without one, the model that the only cost file here was made for."""
+def load_subject(model: Path | None, costs: Path | None, dims: Mapping[str, int], session: Session = STRICT) -> Subject:
+    """The subject at `model`; without one, the model that the only cost file here was made for.
+
+    `session`: the kind of session that plans are for. Which ops go together in it is decided here, once.
+    """
     if model is None:
         costs = costs or _only_costs(Path())
         model = model_of(costs)
@@ -25,16 +31,11 @@ def load_subject(model: Path | None, costs: Path | None, dims: Mapping[str, int]
         raise BadInput(f"{model}: there is no such file")
     if model.suffix == ".json":
         return _bare(model, costs, dims)
-    return _model(model, costs, dims)
+    return _model(model, costs, dims, session)
 
 
-def _model(model: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
-    from profiles.kernels import THREADS
-    from profiles.roofline import device
-    from profiles.survey import estimated
+def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Session) -> Subject:
     from remat_cli.ingest import ingest
-    from remat_cli.model.problem_of import problem_of, rewritten
-    from remat_cli.model.signatures import ops_of
 
     costs = costs or _beside(model)
     found = read_costs(costs, dims) if costs else None
@@ -42,34 +43,49 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
         dims = found.dims
     graph = ingest(model, dims)
     if found and costs:
-        if found.sha256 != graph.sha256:
-            raise BadInput(f"{costs} was made for another model than {model}; run `remat profile {model}` again")
-        table = found.table()
-        missing = [op.name for op in graph.ops if op.name not in table]
-        if missing:
-            raise BadInput(f"{costs} says nothing of op '{missing[0]}'; run `remat profile {model}` again")
-        notes: tuple[str, ...] = ()
-        launch, threads = found.launch, found.threads or THREADS
+        _check_made_for(found, graph, costs)
+    return subject_of(graph, found, describe(costs) if costs else None, session)
+
+
+def _check_made_for(costs: Costs, graph: Graph, path: Path) -> None:
+    if costs.sha256 != graph.sha256:
+        raise BadInput(f"{path} was made for another model than {graph.path}; run `remat profile {graph.path}` again")
+    missing = [op.name for op in graph.ops if op.name not in costs.ops]
+    if missing:
+        raise BadInput(f"{path} says nothing of op '{missing[0]}'; run `remat profile {graph.path}` again")
+
+
+def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session: Session = STRICT) -> Subject:
+    """The subject of a graph; `where` its costs are kept, if in a file. Without costs, they are estimates."""
+    from profiles.kernels import THREADS
+    from profiles.roofline import device
+    from profiles.survey import estimated
+    from remat_cli.model.problem_of import problem_of, rewritten
+    from remat_cli.model.signatures import ops_of
+    from remat_cli.planning.fusing import keeping_bits
+
+    notes: tuple[str, ...] = ()
+    if costs:
+        table = costs.table()
+        launch, threads = costs.launch, costs.threads or THREADS
     else:
-        threads = THREADS
-        launch = device("cpu").launch_ns
         table = {name: (cost.ns, cost.workspace) for name, cost in estimated(ops_of(graph), "cpu").items()}
         notes = ("the costs are estimates for a CPU; `remat profile` measures them",)
+        launch, threads = device("cpu").launch_ns, THREADS
     named = problem_of(graph, table)
-    digest = sha256(costs) if costs else None
+    named = replace(named, problem=rewritten(named.problem), rewritten=True)
+    if session.robust:
+        named = keeping_bits(graph, named)
+    sound(named.problem, f"the problem of {graph.path}")
     return Subject(
-        model,
-        graph.sha256,
-        rewritten(named.problem),
-        named.nodes,
-        named.values,
-        graph,
-        graph.dims,
-        costs,
-        digest,
-        notes,
-        threads,
-        launch,
+        source=Source(graph.path, graph.sha256),
+        named=named,
+        graph=graph,
+        dims=graph.dims,
+        costs=where,
+        notes=notes,
+        threads=threads,
+        launch=launch,
     )
 
 
@@ -78,8 +94,7 @@ def _bare(path: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
 
     if costs or dims:
         raise Usage(f"{path} is a bare problem: it has its costs and sizes in it; leave out --costs and --dim")
-    named = read(path)
-    return Subject(path, sha256(path), named.problem, named.nodes, named.values)
+    return Subject(source=describe(path), named=read(path))
 
 
 def _only_costs(folder: Path) -> Path:
@@ -116,4 +131,4 @@ def load_planned(path: Path) -> tuple[PlanFile, Subject]:
     planfile.check_source(plan.model, "model")
     if plan.costs:
         planfile.check_source(plan.costs, "cost file")
-    return plan, load_subject(plan.model.path, plan.costs.path if plan.costs else None, plan.dims)
+    return plan, load_subject(plan.model.path, plan.costs.path if plan.costs else None, plan.dims, plan.kind)

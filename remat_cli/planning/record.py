@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from remat_cli.formats import planfile
-from remat_cli.formats.planfile import PlanFile, Searched, Source
+from remat_cli.formats.planfile import PlanFile, Searched
 from remat_cli.formats.program import numbered, renamed
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT
@@ -23,12 +23,9 @@ def plan_file(answer: Answer) -> PlanFile:
     assert outcome is not None
     assert plan is not None
     kind = answer.session or STRICT
-    costs = None
-    if subject.costs_path and subject.costs_sha256:
-        costs = Source(subject.costs_path, subject.costs_sha256)
     return PlanFile(
-        model=Source(subject.path, subject.sha256),
-        costs=costs,
+        model=subject.source,
+        costs=subject.costs,
         dims=dict(subject.dims),
         budget=answer.budget,
         method=answer.method,

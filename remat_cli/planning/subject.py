@@ -10,37 +10,53 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from profiles.kernels import THREADS
+from remat_cli.formats.planfile import Source
 from remat_cli.model.graph import Graph
+from remat_cli.model.problem_of import Named, as_it_stands
 from solvers.plan import Plan
 from solvers.problem import Problem
 from solvers.schedule import baseline
 from solvers.simulate import Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    path: Path
-    sha256: str
-    problem: Problem
-    nodes: tuple[str, ...]
-    values: tuple[str, ...]
+    source: Source  # the file that holds it
+    named: Named
     graph: Graph | None = None  # None for a `*.problem.json`
     dims: Mapping[str, int] = field(default_factory=dict)
-    costs_path: Path | None = None
-    costs_sha256: str | None = None
+    costs: Source | None = None
     notes: tuple[str, ...] = ()  # what the user should know of where the costs came from
     threads: int = THREADS  # of the sessions that the costs are for: some kernels work in memory of each thread's own
     launch: int = 0  # what the least kernel costs: a rewritten model has some besides the plan's
+
+    @property
+    def path(self) -> Path:
+        return self.source.path
+
+    @property
+    def problem(self) -> Problem:
+        return self.named.problem
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return self.named.nodes
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return self.named.values
 
     def before(self) -> Outcome:
         """What the file needs and costs as it stands."""
         return self.as_it_is()[1]
 
     def as_it_is(self) -> tuple[Plan, Outcome]:
-        """The file as a plan: every op once, in its order. A model leaves nothing out, and keeps what nobody reads."""
-        if self.graph is None:
-            return baseline(self.problem)
-        return baseline(replace(self.problem, unread_stay=True, optional=frozenset()))
+        """The file as a plan: every op once, in its order."""
+        return baseline(as_it_stands(self.problem) if self.named.rewritten else self.problem)
+
+    def solving(self, problem: Problem) -> Subject:
+        """The same subject with more, or less, said of its problem."""
+        return replace(self, named=replace(self.named, problem=problem))
 
     @property
     def stem(self) -> str:

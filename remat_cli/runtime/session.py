@@ -1,7 +1,7 @@
 """Sessions of onnxruntime in which a rewritten model keeps its promises.
 
-Invariant: `strict` options follow the file's order node by node, keep every clone, free every value after its last
-reader and hold no second copy of a weight; results are those of the original model in the same session, bit for bit.
+Invariant: what the strict session is, `profiles.strict` says alone; results are those of the original model in the same
+session, bit for bit.
 """
 
 from __future__ import annotations
@@ -10,14 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from profiles.device import quiet
+from profiles.strict import strict_options
 from remat_cli.errors import Usage
-
-PYTHON = """\
-options = onnxruntime.SessionOptions()
-options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
-options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-options.enable_mem_reuse = options.enable_mem_pattern = False
-options.add_session_config_entry("session.disable_prepacking", "1")  # else constant weights are held twice"""
 
 CPP = """\
 Ort::SessionOptions options;  // the C API cannot choose the order; the model's anchors bring it
@@ -27,17 +22,6 @@ options.DisableMemPattern();  // buffers are still reused: the promise is that o
 options.AddConfigEntry("session.disable_prepacking", "1");"""
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
-
-
-def strict_options() -> Any:
-    """The options that `PYTHON` spells out."""
-    ort = quiet_runtime()
-    options = ort.SessionOptions()
-    options.execution_order = ort.ExecutionOrder.PRIORITY_BASED
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.enable_mem_reuse = options.enable_mem_pattern = False
-    options.add_session_config_entry("session.disable_prepacking", "1")
-    return options
 
 
 def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider",), budget: int | None = None) -> Any:
@@ -76,8 +60,7 @@ def quiet_runtime() -> Any:
     """onnxruntime, sending nothing home and saying nothing of its own."""
     import onnxruntime
 
-    onnxruntime.disable_telemetry_events()
-    onnxruntime.set_default_logger_severity(4)
+    quiet()
     return onnxruntime
 
 

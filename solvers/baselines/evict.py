@@ -7,7 +7,7 @@ and staleness, which looks back, is the distance to the next use, which looks ah
 
 from __future__ import annotations
 
-from solvers.baselines.sweep import Sweep
+from solvers.orders.best import Best
 from solvers.orders.evict import TASTES, Evictor
 from solvers.problem import Limits, Problem, Result
 
@@ -15,13 +15,12 @@ FEWEST, NODES_WALKED = 9, 40_000  # settings tried at least, and as keep a sweep
 
 
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
-    sweep = Sweep(problem, budget, limits)
-    sweep.offer(range(len(problem.nodes)))
+    best = Best(problem, budget, limits)
+    best.offer(range(len(problem.nodes)))
     evictor = Evictor(problem)
     for taste in TASTES[: max(FEWEST, NODES_WALKED // len(problem.nodes))]:
-        if sweep.over:
+        if best.over():
             break
         order = evictor.run(budget, taste, limits.seed)
-        if sweep.can_run(order):  # a walk may get stuck
-            sweep.offer(order.tolist())
-    return sweep.result()
+        best.offer(order)  # a walk may get stuck
+    return best.result()

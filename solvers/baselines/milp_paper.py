@@ -12,7 +12,7 @@ from math import inf
 from solvers.baselines import evict, linearized_greedy, recompute_all
 from solvers.baselines.paper_program import PaperProgram, too_large
 from solvers.baselines.paper_start import start_of
-from solvers.baselines.sweep import Sweep
+from solvers.orders.best import Best
 from solvers.problem import Limits, Problem, Result, Status
 from solvers.scip import Settings
 from solvers.scip import solve as solve_program
@@ -20,32 +20,32 @@ from solvers.scip import solve as solve_program
 
 def solve(problem: Problem, budget: int, limits: Limits, splits: int = 1, no_stages: bool = False) -> Result:
     """`splits`: into how many parts each stage is cut; `no_stages`: the unpartitioned program."""
-    sweep = Sweep(problem, budget, limits)
-    _offer_heuristics(sweep)
-    if too_large(problem, not no_stages, splits) or sweep.over:
-        return sweep.result(notes=("the paper's program would be too large to build",))
+    best = Best(problem, budget, limits)
+    _offer_heuristics(best)
+    if too_large(problem, not no_stages, splits) or best.over():
+        return best.result(notes=("the paper's program would be too large to build",))
     paper = PaperProgram(problem, budget, stages=not no_stages, splits=splits)
-    starts = [start_of(paper, sweep.best[2])] if sweep.best and not no_stages else []
+    starts = [start_of(paper, best.fitting.steps())] if best.fitting and not no_stages else []
     settings = Settings(limits.clock, limits.gap, limits.seed, verbose=limits.verbose)
     answer = solve_program(paper.program, settings, starts)
     note = _form(splits, no_stages)
     if answer.status is Status.INFEASIBLE:
-        return replace(sweep.result(), notes=("no schedule of the paper's form fits; others may", note))
+        return replace(best.result(), notes=("no schedule of the paper's form fits; others may", note))
     if answer.values is not None:
-        sweep.offer(paper.order(answer.values))
+        best.offer(paper.order(answer.values))
     bound = answer.bound * paper.cost_unit if answer.bound > -inf else None
-    result = sweep.result(bound, (note,))
+    result = best.result(bound, (note,))
     if result.status is Status.FEASIBLE and answer.status is Status.OPTIMAL:
         return replace(result, status=Status.OPTIMAL)
     return result
 
 
-def _offer_heuristics(sweep: Sweep) -> None:
+def _offer_heuristics(best: Best) -> None:
     """Something to start from, so that large graphs get a plan though the program is out of reach."""
     for method in (linearized_greedy, evict, recompute_all):
-        order = method.solve(sweep.problem, sweep.budget, sweep.limits.share(1 / 4)).order
+        order = method.solve(best.problem, best.budget, best.limits.share(1 / 4)).order
         if order is not None:
-            sweep.offer(order)
+            best.offer(order)
 
 
 def _form(splits: int, no_stages: bool) -> str:

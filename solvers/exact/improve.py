@@ -16,9 +16,9 @@ import numpy as np
 from solvers import scip
 from solvers.exact import window
 from solvers.exact.anneal import anneal, start
-from solvers.exact.incumbent import Incumbent
 from solvers.exact.tables import EXCESS, KEYS, MEMORY, TOTAL, order_of, pack
 from solvers.orders.arrays import Ints
+from solvers.orders.best import Best
 from solvers.orders.evict import TASTES, Evictor, Hints, Taste
 from solvers.orders.measure import memory_of
 from solvers.problem import Limits, Problem
@@ -28,6 +28,7 @@ _HEATS = (3e-3, 1e-3, 3e-4)  # of the cost
 _LARGE = 500  # nodes: a walk takes longer than some milliseconds
 WORK = 100  # iterations of SCIP's simplex method that one go of annealing is worth
 _WIDE = 4000  # columns of a window
+_NO_PLAN = 1 << 62  # dearer than any
 _TREE = 20  # nodes of a window's search tree
 _LEAST, _MOST = 6, 400  # nodes in a window
 
@@ -52,7 +53,7 @@ class Improver:
         ended: Problem,
         budget: int,
         limits: Limits,
-        best: Incumbent,
+        best: Best,
         scale: float,
         done: Callable[[], bool],
     ) -> None:
@@ -76,7 +77,9 @@ class Improver:
             if self.done():
                 return
             order = self.evictor.run(self.budget, taste, self.limits.seed)
-            found.append((self.best.offer(order), place))
+            weighed = self.best.offer(order)
+            cost = weighed.cost if weighed is not None and self.best.fits(weighed) else _NO_PLAN
+            found.append((cost, place))
         if len(self.problem.nodes) > _LARGE:
             self.tastes = [TASTES[place] for _, place in sorted(found)[:8]]
 
@@ -111,9 +114,10 @@ class Improver:
         """One go, from the order of the stand or else from the best known; not to be used if `stopped` came true."""
         order = stand.order
         if order is None:
-            order = self.best.order if self.best.order is not None else self.best.least_order
-        if order is None:
-            return stand
+            known = self.best.fitting or self.best.leanest
+            if known is None:
+                return stand
+            order = known.order
         stand = replace(stand, goes=stand.goes + 1)
         if stand.owed <= 0 and self.best.order is not None:
             return self._window(order, stand, stopped or self.done)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import astuple
 
-from solvers.exact.incumbent import Incumbent
 from solvers.exact.lowest import search
 from solvers.exact.milp import solve
-from solvers.orders.arrays import arrays_of
+from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import peak_bound, prove
 from solvers.problem import Limits, Problem, Result, Status
 
@@ -23,39 +22,35 @@ def minimize_peak(problem: Problem, budget: int, limits: Limits, *, max_overhead
     if max_overhead is not None:
         return _within_overhead(problem, budget, limits, max_overhead)
     best = search(problem, limits)
-    assert best.least_order is not None
-    assert best.least_peak is not None
-    bound = prove(problem, best.least_peak, limits)
-    order = tuple(map(int, best.least_order))
-    if best.least_peak > budget:
+    assert best.leanest is not None
+    bound = prove(problem, best.leanest.peak, limits)
+    order = best.leanest.steps()
+    if best.leanest.peak > budget:
         status = Status.INFEASIBLE if bound.peak > budget else Status.UNKNOWN
     else:
-        status = Status.OPTIMAL if bound.peak >= best.least_peak else Status.FEASIBLE
+        status = Status.OPTIMAL if bound.peak >= best.leanest.peak else Status.FEASIBLE
     return Result(status, order, None, (), *astuple(bound))
 
 
 def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead: float) -> Result:
     """Halve the range of budgets: each try asks `milp` whether the cost allowed suffices."""
     allowed = int(sum(node.cost for node in problem.nodes) * (1 + max_overhead))
-    plain = tuple(range(len(problem.nodes)))
-    best = Incumbent(arrays_of(problem), 1 << 62, lambda: None)
-    best.offer(plain)
-    kept, peak = plain, best.peak
-    low, high = peak_bound(problem).peak - 1, peak  # nothing fits in low; high is reached
+    kept = Best(problem, 1 << 62, limits.silent(), in_order).weigh(range(len(problem.nodes)))
+    assert kept is not None, "the order as given can always run"
+    low, high = peak_bound(problem).peak - 1, kept.peak  # nothing fits in low; high is reached
     proved = low
     while high - low > max(1, high // 1000) and not limits.clock.over():
         middle = (low + high) // 2
         share = limits.silent().share(1 / 3)
-        answer = solve(problem, middle, share, candidates=(kept,))
-        cheap = Incumbent(arrays_of(problem), middle, lambda: None)
-        if answer.order is not None:
-            cheap.offer(answer.order)
-        if cheap.order is not None and cheap.cost is not None and cheap.cost <= allowed:
-            kept, high = tuple(map(int, cheap.order)), cheap.peak
+        answer = solve(problem, middle, share, candidates=(kept.steps(),))
+        cheap = Best(problem, middle, limits.silent(), in_order)
+        cheap.offer(() if answer.order is None else answer.order)
+        if cheap.fitting is not None and cheap.fitting.cost <= allowed:
+            kept, high = cheap.fitting, cheap.fitting.peak
         else:
             low = middle
             if answer.status is Status.INFEASIBLE or (answer.bound is not None and answer.bound > allowed):
                 proved = max(proved, middle)
     status = Status.FEASIBLE if high <= budget else Status.UNKNOWN
     note = f"least peak found at an overhead of at most {max_overhead:.1%}"
-    return Result(status, kept, None, (note,), proved + 1)
+    return Result(status, kept.steps(), None, (note,), proved + 1)

@@ -21,13 +21,12 @@ import numpy as np
 from solvers import scip
 from solvers.exact.cuts import Cuts, build, expand, project, small_values
 from solvers.exact.improve import WORK, Improver
-from solvers.exact.incumbent import Incumbent
 from solvers.exact.lowest import search
 from solvers.exact.relaxation import Relaxation, disputed, first_boundaries, hints_of, over_again, over_budget
-from solvers.orders.arrays import arrays_of
+from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import cost_bound, peak_bound, prove
 from solvers.orders.measure import memory_of
-from solvers.problem import Limits, Node, Problem, Progress, Result, Status
+from solvers.problem import Limits, Node, Problem, Result, Status
 
 _CLASS = "the bound covers every schedule that first computes the ops in the order given"
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
@@ -51,14 +50,14 @@ class Hunt:
         self.budget = budget
         self.limits = limits
         self.clock = limits.clock
-        self.arrays = arrays_of(problem)
         self.total = cost_bound(problem)
         self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
         self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
         self.bound = self.total
         self.least = peak_bound(problem)
         self.infeasible = self.least.peak > budget
-        self.best = Incumbent(self.arrays, budget, self.tell)
+        self.best = Best(problem, budget, limits, in_order)
+        self.best.bound = self.bound
         self.improver = Improver(problem, self.ended, budget, limits, self.best, self.scale, self.done)
         self.effort = 1
         self.size = ""
@@ -79,17 +78,13 @@ class Hunt:
         self.least = prove(self.problem, self.budget + 1, quiet.share(1 / 4))
         self.infeasible = self.least.peak > self.budget
         lowest = search(self.problem, quiet.share(1 / 4))
-        if lowest.least_order is not None:
-            self.best.offer(lowest.least_order)
-        if self.infeasible and self.best.least_peak is not None:
-            self.least = prove(self.problem, self.best.least_peak, quiet.share(1 / 4))
-
-    def tell(self) -> None:
-        order = None if self.best.order is None else tuple(map(int, self.best.order))
-        self.limits.report(Progress(self.clock.elapsed(), self.best.cost, self.bound, order))
+        if lowest.leanest is not None:
+            self.best.offer(lowest.leanest.order)
+        if self.infeasible and self.best.leanest is not None:
+            self.least = prove(self.problem, self.best.leanest.peak, quiet.share(1 / 4))
 
     def closed(self) -> bool:
-        return self.best.cost is not None and self.best.cost <= self.bound * (1 + self.limits.gap)
+        return self.best.closed(self.bound)
 
     def done(self) -> bool:
         return self.infeasible or self.closed() or self.clock.over()
@@ -101,11 +96,11 @@ class Hunt:
         steps = ceil((bound - self.total) / self.unit - 1e-6)
         raised = self.total + max(0, steps) * self.unit
         if raised > self.bound:
-            self.bound = raised
-            self.tell()
+            self.bound = self.best.bound = raised
+            self.best.tell()
 
     def refine(self) -> None:
-        memory = memory_of(self.arrays, np.arange(len(self.problem.nodes), dtype=np.int64))
+        memory = memory_of(self.best.arrays, np.arange(len(self.problem.nodes), dtype=np.int64))
         taus = first_boundaries(memory, self.budget)
         repeats: set[tuple[int, int]] = set()
         relaxation: Relaxation | None = None
@@ -147,8 +142,9 @@ class Hunt:
         if values is None or self.done():
             return [], set()
         order = np.array(expand(cuts, values), dtype=np.int64)
-        memory = memory_of(self.arrays, order)
-        if self.best.cost is None or self.arrays.cost[order].sum() < self.best.cost:  # else it has nothing to teach
+        memory = memory_of(self.best.arrays, order)
+        known = self.best.cost
+        if known is None or self.best.arrays.cost[order].sum() < known:  # else it has nothing to teach
             self.best.offer(order)
             self.improver.walk_with(hints_of(cuts, values))
             self.improver.mend(order)
@@ -186,10 +182,10 @@ class Hunt:
 
     def result(self) -> Result:
         best = self.best
-        if best.order is not None:
+        if best.fitting is not None:
             status = Status.OPTIMAL if self.closed() else Status.FEASIBLE
             notes = (_CLASS, self.size) if self.size else (_CLASS,)
-            return Result(status, tuple(map(int, best.order)), self.bound, notes, *astuple(self.least))
+            return Result(status, best.fitting.steps(), self.bound, notes, *astuple(self.least))
         status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
-        order = None if best.least_order is None else tuple(map(int, best.least_order))
+        order = None if best.leanest is None else best.leanest.steps()
         return Result(status, order, None, (), *astuple(self.least))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from solvers.problem import Problem
+from solvers.problem import Problem, sound
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Contraction:
 
 def after(first: Contraction, then: Callable[[Problem], Contraction]) -> Contraction:
     """One reduction after another, as one."""
-    second = then(first.problem)
+    second = then(sound(first.problem, "a reduction"))
     return Contraction(
         second.problem,
         expand=lambda order: first.expand(second.expand(order)),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 
 from remat_cli.errors import BadInput
 from remat_cli.formats.problemfile import dumps, loads, read, write
+from remat_cli.formats.spelling import spelt
 from remat_cli.model.problem_of import Named
-from solvers.problem import Kind, Node, Problem, faults
+from remat_cli.planning.loading import load_subject
+from solvers.problem import RESIDENT, Kind, Node, Problem, faults
 from tests.solvers.viewed_problems import random_problem
 
 
@@ -28,16 +31,48 @@ def test_round_trip(seed: int, count: int) -> None:
     assert loads(dumps(problem)) == problem
 
 
+NODES = (
+    Node(5, (), (0, 1), workspace=7, once=True, kind=Kind.COMPUTE, takes=((0, 64), (3, 0)), fused=0, early=(3, 4)),
+    Node(0, (0,), (2,), views=((2, 0),), kind=Kind.VIEW),
+    Node(1, (2,), (3,), overwrites=((3, 2),), backward=True, fused=0),
+    Node(1, (), (4,), views=((4, RESIDENT),)),
+)
+EVERY = Named(Problem(NODES, (4, 8, 4, 4, 9), (3, 4), 11, frozenset({1}), True, frozenset({2})), (), ())
+
+
 def test_round_trip_of_every_field(tmp_path: Path) -> None:
-    nodes = (
-        Node(5, (), (0, 1), workspace=7, once=True, kind=Kind.COMPUTE),
-        Node(0, (0,), (2,), views=((2, 0),), kind=Kind.VIEW),
-        Node(1, (2,), (3,), overwrites=((3, 2),), backward=True),
-        Node(1, (), (4,), views=((4, -1),)),
-    )
-    problem = named(Problem(nodes, (4, 8, 4, 4, 9), (3, 4), 11, frozenset({1}), True))
+    problem = replace(named(EVERY.problem), rewritten=True)
     write(problem, tmp_path / "p.problem.json")
     assert read(tmp_path / "p.problem.json") == problem
+
+
+@pytest.mark.parametrize("kind", [Node, Problem, Named])
+def test_no_field_is_forgotten(kind: type) -> None:
+    """A field that is added must be told apart from its default above, or this fails; and then be read back there."""
+    things = {Node: NODES, Problem: (EVERY.problem,), Named: (replace(EVERY, rewritten=True),)}[kind]
+    for field in fields(kind):
+        if field.default is not MISSING:
+            assert any(getattr(thing, field.name) != field.default for thing in things), field.name
+
+
+@dataclass(frozen=True)
+class Later:
+    share: float = 0.0
+
+
+def test_a_type_that_files_cannot_say_is_no_silent_loss() -> None:
+    with pytest.raises(NotImplementedError, match="float"):
+        spelt(get_type_hints(Later)["share"], 0.5, ())
+
+
+@pytest.mark.parametrize("name", ["torch_gpt2_eager.onnx", "torch_cnn.onnx", "ort_mlp.onnx"])
+def test_a_model_and_its_problem_file_are_the_same_question(name: str, data: Path, tmp_path: Path) -> None:
+    subject = load_subject(data / name, None, {})
+    assert any(node.takes for node in subject.problem.nodes)
+    write(subject.named, tmp_path / "p.problem.json")
+    bare = load_subject(tmp_path / "p.problem.json", None, {})
+    assert bare.named == subject.named
+    assert bare.before() == subject.before()
 
 
 def test_the_contract_s_example() -> None:
@@ -51,7 +86,9 @@ def test_the_contract_s_example() -> None:
 
 
 def test_published_instances_are_read(data: Path) -> None:
-    for path in data.glob("*.problem.json"):
+    paths = sorted(data.rglob("*.problem.json"))
+    assert len(paths) >= 11
+    for path in paths:
         assert not list(faults(read(path).problem))
 
 
@@ -103,6 +140,12 @@ BAD: dict[str, tuple[list[Any], Any, str]] = {
     "a view that is no pair": ([*TWO, "views"], [["b"]], "views"),
     "written over a weight": ([*TWO, "overwrites"], [["b", None]], "overwrites"),
     "an optional value nobody knows": (["optional"], ["q"], "'q'"),
+    "an inner value nobody knows": (["inner"], ["q"], "inner.*'q'"),
+    "an input taken without its size": ([*ONE, "takes"], [[3]], "'one'.*takes.*2 things"),
+    "an input of a negative size": ([*ONE, "takes"], [[3, -1]], "'one'.*takes.*-1"),
+    "a kernel without a number": ([*ONE, "fused"], "relu", "'one'.*fused.*'relu'"),
+    "a piece of workspace in words": ([*ONE, "early"], ["4MB"], "'one'.*early.*'4MB'"),
+    "rewritten is a number": (["rewritten"], 1, "rewritten"),
 }
 
 

@@ -15,7 +15,7 @@ from solvers.baselines import lp_rounding
 from solvers.baselines.relaxation import relax_improved, relax_paper
 from solvers.clock import Clock
 from solvers.orders.arrays import arrays_of
-from solvers.orders.keep_more import keep_more
+from solvers.orders.polish import polish
 from solvers.problem import Limits, Problem, Status
 from solvers.schedule import baseline, evaluate, schedule
 from tests.contract.graphs import GRAPHS, chain
@@ -102,5 +102,5 @@ def test_memory_left_over_is_spent() -> None:
     problem = GRAPHS["uneven chain"]
     again = [0, 1, 0, 2, 1, 3, 4, 5, 6, 7, 8, 9]
     arrays = arrays_of(problem)
-    spent = keep_more(arrays, np.array(again), baseline(problem)[1].peak, lambda: False)
+    spent = polish(arrays, np.array(again), baseline(problem)[1].peak, lambda: False)
     assert spent.tolist() == list(range(10))

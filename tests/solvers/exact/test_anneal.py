@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 
 from solvers.exact.anneal import anneal, start
-from solvers.exact.incumbent import in_order
 from solvers.exact.tables import EXCESS, KEYS, MEMORY, STEPS, TOTAL, order_of, pack
 from solvers.orders.arrays import arrays_of
+from solvers.orders.best import in_order
 from solvers.orders.measure import measure
 from solvers.problem import Node
 from tests.solvers.random_problems import random_order, random_problem

@@ -9,9 +9,9 @@ import numpy as np
 
 from solvers import scip
 from solvers.clock import Clock
-from solvers.exact.incumbent import in_order
 from solvers.exact.window import Window, build, neighbours
 from solvers.orders.arrays import arrays_of
+from solvers.orders.best import in_order
 from solvers.orders.measure import ILLEGAL, measure, memory_of
 from solvers.plan import lower
 from solvers.problem import Node, Problem

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from remat_cli.verify.child import Reply, Request
+from remat_cli.checking.child import Reply, Request
 
 
 class Bench:
@@ -89,7 +89,7 @@ class Bench:
 
 
 def _carry_out(request: Path, reply: Path, timeout: float) -> Reply:
-    command = [sys.executable, "-m", "remat_cli.verify.child", str(request)]
+    command = [sys.executable, "-m", "remat_cli.checking.child", str(request)]
     root = str(Path(__file__).parents[2])
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

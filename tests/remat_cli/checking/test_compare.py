@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from remat_cli.verify.compare import differences
+from remat_cli.checking.compare import differences
 
 NAN = np.float32(np.nan)
 

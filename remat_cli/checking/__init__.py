@@ -12,13 +12,13 @@ from pathlib import Path
 
 import onnx
 
+from remat_cli.checking.child import Reply
+from remat_cli.checking.compare import Difference, differences
+from remat_cli.checking.processes import Bench
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import DEFAULT, STRICT, Session
 from remat_cli.rewrite.predict import IN_ARENA
-from remat_cli.verify.child import Reply
-from remat_cli.verify.compare import Difference, differences
-from remat_cli.verify.processes import Bench
 
 
 @dataclass(frozen=True, slots=True)

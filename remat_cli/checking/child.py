@@ -1,4 +1,4 @@
-"""One model, one session, in a process of its own: `python -m remat_cli.verify.child REQUEST.json`.
+"""One model, one session, in a process of its own: `python -m remat_cli.checking.child REQUEST.json`.
 
 Invariant: whatever happens to the model happens to this process alone; the answer is whole in the reply file, or there
 is none. Peaks are read from onnxruntime's own profile of its arena, kernel by kernel.
@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from profiles.strict import strict_options
+from remat_cli.checking.weight import resident_now, resident_peak
 from remat_cli.formats.files import write_whole
-from remat_cli.runtime.session import PROVIDERS, cap_arena, quiet_runtime, strict_options
-from remat_cli.verify.weight import resident_now, resident_peak
+from remat_cli.runtime.session import PROVIDERS, cap_arena, quiet_runtime
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,111 @@
+"""The best that is known so far: measure an order, compare it, keep it, report it.
+
+Invariant: cost and peak are `measure`'s, of the order less the computes that nobody needs; what cannot run is never
+kept. Of the orders within the budget the cheapest is kept, among equals the one of lower peak, and beside it the one of
+least peak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from solvers.orders.arrays import Arrays, Ints, arrays_of
+from solvers.orders.measure import ILLEGAL, measure, trim
+from solvers.problem import Limits, Problem, Progress, Result, Status
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighed:
+    """An order that can run, what it costs and what it needs."""
+
+    order: Ints
+    cost: int
+    peak: int
+
+    def steps(self) -> tuple[int, ...]:
+        return tuple(self.order.tolist())
+
+
+def any_order(_: Ints, __: int) -> bool:
+    return True
+
+
+def in_order(order: Ints, count: int) -> bool:
+    """Whether the first computes are 0, 1, ... count - 1, in that order."""
+    _, first = np.unique(order, return_index=True)
+    return len(first) == count and bool(np.all(np.diff(first) > 0)) and int(order.max()) == count - 1
+
+
+class Best:
+    """`among`: the class of orders that a search may answer with."""
+
+    def __init__(
+        self, problem: Problem, budget: int, limits: Limits, among: Callable[[Ints, int], bool] = any_order
+    ) -> None:
+        self.problem = problem
+        self.budget = budget
+        self.limits = limits
+        self.among = among
+        self.arrays: Arrays = arrays_of(problem)
+        self.bound: float | None = None  # what is reported beside the cost
+        self.fitting: Weighed | None = None
+        self.leanest: Weighed | None = None
+
+    @property
+    def order(self) -> Ints | None:
+        return None if self.fitting is None else self.fitting.order
+
+    @property
+    def cost(self) -> int | None:
+        return None if self.fitting is None else self.fitting.cost
+
+    def weigh(self, order: Ints | Sequence[int]) -> Weighed | None:
+        """The order less what nobody needs; None if it cannot run or is not of the class."""
+        steps = np.asarray(order, dtype=np.int64)
+        if not len(steps) or not self.among(steps, len(self.arrays.cost)):
+            return None
+        steps = trim(self.arrays, steps)
+        cost, peak = measure(self.arrays, steps)
+        return None if peak == ILLEGAL else Weighed(steps, cost, peak)
+
+    def offer(self, order: Ints | Sequence[int]) -> Weighed | None:
+        """Weigh an order and keep it if it is better."""
+        found = self.weigh(order)
+        if found is None:
+            return None
+        if self.leanest is None or found.peak < self.leanest.peak:
+            self.leanest = found
+        before = self.fitting
+        if self.fits(found) and (before is None or (found.cost, found.peak) < (before.cost, before.peak)):
+            self.fitting = found
+            if before is None or found.cost < before.cost:
+                self.tell()
+        return found
+
+    def fits(self, found: Weighed | None) -> bool:
+        return found is not None and found.peak <= self.budget
+
+    def over(self) -> bool:
+        return self.limits.clock.over()
+
+    def closed(self, bound: float) -> bool:
+        """Whether the bound is as near as was asked for."""
+        return self.cost is not None and self.cost <= bound * (1 + self.limits.gap)
+
+    def tell(self) -> None:
+        order = None if self.fitting is None else self.fitting.steps()
+        self.limits.report(Progress(self.limits.clock.elapsed(), self.cost, self.bound, order))
+
+    def result(self, bound: float | None = None, notes: tuple[str, ...] = ()) -> Result:
+        """For a method that has tried what it can; having found nothing proves nothing."""
+        if self.fitting is None:
+            assert self.leanest is not None, "the order as given can always run"
+            reach = f"the least peak this method reaches is {self.leanest.peak} bytes"
+            return Result(Status.UNKNOWN, self.leanest.steps(), bound, (*notes, reach))
+        total = sum(node.cost for node in self.problem.nodes)
+        if self.fitting.cost == total:
+            return Result(Status.OPTIMAL, self.fitting.steps(), total, notes)
+        return Result(Status.FEASIBLE, self.fitting.steps(), bound, notes)
