@@ -137,7 +137,7 @@ def _budget(subject: Subject, plain: Outcome, settings: Settings, session: Sessi
         whole = settings.budget.relative and settings.budget.amount >= 1
         return max(asked, held_as_it_is(subject, session)) if whole else asked
     if settings.method not in BUDGETLESS:
-        return plain.peak
+        return held_as_it_is(subject, session)
     problem = subject.problem
     return 2 * (problem.resident + sum(problem.sizes) + sum(node.workspace for node in problem.nodes))
 

@@ -101,11 +101,11 @@ def _rewritten(found: Answer, session: Session) -> Rewritten:
 
 
 def _first(asked: Question) -> Answer:
-    """The question itself, with room for what the rewriting may add; without, if that is proved to be too little."""
+    """The question itself, with room for what the rewriting may add; without, if so little less leads to no plan."""
     limits = asked.limits.share(SHARE)
     spare = additions(asked.session, asked.subject.problem)
     found = _with_bits(asked, asked.budget - spare, limits)
-    if found.status is not Status.INFEASIBLE or not spare:
+    if found.found or not spare or asked.late:
         return found
     return _with_bits(asked, asked.budget, limits)
 
