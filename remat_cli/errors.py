@@ -21,13 +21,21 @@ class BadInput(RematError):
     code = 3
 
 
-class Infeasible(RematError):
+class NoSchedule(RematError):
+    """There is no plan. `least_peak`: the least that was found, in bytes, where something was."""
+
+    def __init__(self, says: str, least_peak: int | None = None) -> None:
+        super().__init__(says)
+        self.least_peak = least_peak
+
+
+class Infeasible(NoSchedule):
     """Proved: no schedule fits the budget."""
 
     code = 4
 
 
-class NoPlan(RematError):
+class NoPlan(NoSchedule):
     """No plan was found within the limits, and none was proved impossible."""
 
     code = 5

@@ -45,6 +45,10 @@ class Node:
     fused: int = -1  # ops of one number share a kernel, as the runtime was seen to fuse them; -1: has its own
     early: tuple[int, ...] = ()  # the pieces of the workspace, if they are taken before the writes have their places
 
+    def sharing(self) -> frozenset[Value]:
+        """The writes that may live in memory which is there already."""
+        return frozenset(write for write, _ in (*self.views, *self.overwrites))
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -57,6 +61,14 @@ class Problem:
     optional: frozenset[Value] = frozenset()  # writes a compute may leave out when nobody reads that copy
     unread_stay: bool = False  # the runtime never frees an own copy that nobody reads (unless it was left out)
     inner: frozenset[Value] = frozenset()  # values within a fused kernel: each copy is for one run of its readers
+
+    def end(self) -> Node:
+        """The end as if it were an op: it reads the outputs."""
+        return Node(0, tuple(sorted(set(self.outputs))), ())
+
+    def ended(self) -> Problem:
+        """The same with the end as its last node."""
+        return replace(self, nodes=(*self.nodes, self.end()))
 
     def writers(self) -> list[int]:
         """The node that writes each value."""
@@ -96,7 +108,6 @@ class Limits:
     clock: Clock = field(default_factory=Clock)
     gap: float = 0.001
     seed: int = 0
-    threads: int = 2
     report: Callable[[Progress], None] = _nobody_listens
     verbose: bool = False  # let SCIP write its log on stderr
 

@@ -62,5 +62,4 @@ seed = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show
 dims = click.option("--dim", "dims", type=DIM, multiple=True, help="Bind a symbolic dimension: --dim batch=32.")
 time_limit = click.option("--time-limit", type=TIME, default="60s", show_default=True, help="90s, 5m, 1h.")
 gap = click.option("--gap", type=SHARE, default="0.1%", show_default=True, help="Stop when this close to the bound.")
-threads = click.option("--threads", type=click.IntRange(1), default=2, show_default=True)
 budget = click.option("--budget", type=SIZE, help="16GB, 16GiB, bytes, or 75% of the peak without recomputation.")

@@ -39,7 +39,6 @@ class Searched:
 
     seconds: float
     gap: float
-    threads: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ APART = "ops that default options fuse are scheduled apart, so there their resul
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked of whom, and of which kind of session the answer is to be."""
+class Fitting:
+    """What is asked of which solver, and of which kind of session the answer is to be."""
 
     subject: Subject
     budget: int
@@ -67,7 +67,7 @@ class Question:
         return self.allocator.counted(found.promise)
 
 
-def fitted(asked: Question) -> Answer:
+def fitted(asked: Fitting) -> Answer:
     """A schedule whose model holds no more than the budget in its session, or why there is none."""
     if asked.subject.graph is None:
         return answer(asked.subject, asked.budget, asked.method, asked.solver, asked.limits, asked.reorder)
@@ -100,7 +100,7 @@ def _rewritten(found: Answer, session: Session) -> Rewritten:
     return rewrite(graph, found.subject.problem, plan, found.subject.launch, session)
 
 
-def _first(asked: Question) -> Answer:
+def _first(asked: Fitting) -> Answer:
     """The question itself, with room for what the rewriting may add; without, if so little less leads to no plan."""
     limits = asked.limits.share(SHARE)
     spare = additions(asked.session, asked.subject.problem)
@@ -110,7 +110,7 @@ def _first(asked: Question) -> Answer:
     return _with_bits(asked, asked.budget, limits)
 
 
-def _with_bits(asked: Question, budget: int, limits: Limits) -> Answer:
+def _with_bits(asked: Fitting, budget: int, limits: Limits) -> Answer:
     """Schedule what is fused by default as one, if it is marked; op by op only if that leads to no plan."""
     subject = asked.subject
     if not subject.problem.inner:
@@ -123,7 +123,7 @@ def _with_bits(asked: Question, budget: int, limits: Limits) -> Answer:
     return _noted(found, APART) if found.found else found
 
 
-def _for_less(asked: Question, found: Answer) -> Answer | None:
+def _for_less(asked: Fitting, found: Answer) -> Answer | None:
     """A plan for less by about what this one is over, in the order of first computes that led to it."""
     assert found.schedule.outcome is not None
     over = max((asked.counted(found) - asked.budget) // 2, int(STEP * asked.budget))
@@ -138,28 +138,28 @@ def _for_less(asked: Question, found: Answer) -> Answer | None:
     return asked.ask(found.subject, target, quiet, True)
 
 
-def _settled(asked: Question, found: Answer) -> Answer | None:
+def _settled(asked: Fitting, found: Answer) -> Answer | None:
     order = found.schedule.plan.order() if found.schedule.plan else ()
     clock = asked.limits.clock.share(1 / (2 * ROUNDS))
     room = _room(asked, found)
     return _taking(asked, found, asked.allocator.settle(found.subject.problem, order, room, asked.limits.seed, clock))
 
 
-def _walked(asked: Question, found: Answer) -> Answer | None:
+def _walked(asked: Fitting, found: Answer) -> Answer | None:
     clock: Clock = asked.limits.clock
     room = _room(asked, found)
     order = asked.allocator.walk(found.subject.problem, asked.budget, room, asked.limits.seed, clock)
     return _taking(asked, found, order)
 
 
-def _room(asked: Question, found: Answer) -> int:
+def _room(asked: Fitting, found: Answer) -> int:
     """What the allocator has for the plan itself."""
     prediction = _rewritten(found, asked.session).prediction
     added = additions(asked.session, found.subject.problem)
     return asked.budget - prediction.problem.resident - prediction.rounding - added
 
 
-def _taking(asked: Question, found: Answer, order: tuple[int, ...] | None) -> Answer | None:
+def _taking(asked: Fitting, found: Answer, order: tuple[int, ...] | None) -> Answer | None:
     """The answer with another order, if its model fits."""
     if order is None:
         return None
@@ -175,7 +175,7 @@ def _noted(found: Answer, note: str) -> Answer:
     return replace(found, schedule=replace(found.schedule, result=replace(result, notes=(*result.notes, note))))
 
 
-def _to(asked: Question, first: Answer, found: Answer, note: str = "") -> Answer:
+def _to(asked: Fitting, first: Answer, found: Answer, note: str = "") -> Answer:
     """The answer found as one to the question that was asked, whose bounds are the first answer's."""
     found = replace(found, budget=asked.budget, limits=asked.limits, seconds=asked.limits.clock.elapsed())
     if not found.found:

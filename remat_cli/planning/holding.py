@@ -16,7 +16,7 @@ from remat_cli.rewrite.predict import Prediction
 from solvers.clock import Clock
 from solvers.placement.growing import grown
 from solvers.placement.lifetimes import requests
-from solvers.placement.packing import Placement, placement_of
+from solvers.placement.placed import Placement, placement_of
 from solvers.placement.region import ALIGNMENT, least_arena
 from solvers.placement.settle import packed, settled, walked
 from solvers.problem import Node, Problem

@@ -5,50 +5,43 @@ Invariant: a known plan stands in only if it is cheaper than what was found, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 from remat_cli.errors import BadInput
-from remat_cli.formats import planfile
-from remat_cli.planning.fitting import Question, promised
+from remat_cli.formats.planfile import PlanFile
+from remat_cli.formats.program import numbered
+from remat_cli.planning.fitting import Fitting, promised
 from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.record import known_order
 from solvers.plan import IllegalOrder
 from solvers.problem import Result, Status
 from solvers.schedule import Schedule, evaluate
 from solvers.simulate import IllegalPlan
 
+EARLIER = "a plan that was known before, and that costs less than what was found now"
 
-def cheaper_known(asked: Question, found: Answer, paths: Sequence[Path]) -> Answer:
-    """The answer found, or the cheapest of these plans that fits and costs less; files that hold none are passed."""
-    for path, order in _orders(asked, paths):
-        other = _as_answer(asked, found, order, path)
+
+def cheaper_known(asked: Fitting, found: Answer, plans: Iterable[PlanFile]) -> Answer:
+    """The answer found, or the cheapest of these plans that fits and costs less; those of other models are passed."""
+    for plan in plans:
+        other = _as_answer(asked, found, plan) if plan.model.sha256 == asked.subject.source.sha256 else None
         if other is not None and (not found.found or _cost(other) < _cost(found)):
             found = other
     return found
 
 
-def _orders(asked: Question, paths: Sequence[Path]) -> Iterator[tuple[Path, tuple[int, ...]]]:
-    for path in paths:
-        try:
-            if path.is_file() and planfile.read(path).model.sha256 == asked.subject.source.sha256:
-                yield path, known_order(path, asked.subject)
-        except BadInput:
-            continue
-
-
-def _as_answer(asked: Question, found: Answer, order: tuple[int, ...], path: Path) -> Answer | None:
+def _as_answer(asked: Fitting, found: Answer, known: PlanFile) -> Answer | None:
     try:
+        order = numbered(known.program, asked.subject.nodes, asked.subject.values).order()
         plan, outcome = evaluate(asked.subject.problem, order)
-    except (IllegalOrder, IllegalPlan):
+    except (BadInput, IllegalOrder, IllegalPlan):
         return None
     if outcome.peak > asked.budget:
         return None
     bound = found.schedule.result.bound if found.found else None
     close = bound is not None and outcome.cost <= (1 + asked.limits.gap) * bound
-    result = Result(Status.OPTIMAL if close else Status.FEASIBLE, order, bound)
-    other = replace(found, schedule=Schedule(result, plan, outcome), made_by=path.name, subject=asked.subject)
+    result = Result(Status.OPTIMAL if close else Status.FEASIBLE, order, bound, (EARLIER,))
+    other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=asked.subject)
     if asked.subject.graph is None:
         return other
     other = promised(other, asked.session)

@@ -15,7 +15,8 @@ from remat_cli.errors import Usage
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.planning.subject import Subject
-from solvers.placement.packing import Placement
+from solvers.options import options_of
+from solvers.placement.placed import Placement
 from solvers.problem import Limits, Problem, Progress, Solver, Status
 from solvers.reductions.views import Contraction, after, contract
 from solvers.registry import METHODS
@@ -79,18 +80,19 @@ class Answer:
         return sum(1 for index in order if not nodes[index].views) - sum(1 for node in nodes if not node.views)
 
 
-SPELT = {"candidates": "from", "lp": "relaxation"}  # options that the command line calls otherwise
-
-
 def find_solver(method: str, options: Mapping[str, Any]) -> Solver:
     """The method with its own options bound. Options that it does not have are a usage error."""
     if method not in METHODS:
         raise Usage(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")
-    foreign = sorted(set(options) - set(METHODS[method].options))
-    if foreign:
-        names = ", ".join(f"--{SPELT.get(name, name).replace('_', '-')}" for name in foreign)
+    own = {option.name for option in options_of(METHODS[method].options)}
+    flags = {option.name: option.flag for entry in METHODS.values() for option in options_of(entry.options)}
+    if foreign := sorted(set(options) - own):
+        names = ", ".join(flags.get(name, name) for name in foreign)
         raise Usage(f"{names} is not an option of '{method}'")
-    return partial(METHODS[method].load(), **options) if options else METHODS[method].load()
+    try:
+        return METHODS[method].load(**options)
+    except ValueError as error:
+        raise Usage(f"{method}: {error}") from error
 
 
 def answer(

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile, Searched
-from remat_cli.formats.program import numbered, renamed
+from remat_cli.formats.program import renamed
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT
 from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.subject import Subject
 
 
 def plan_file(answer: Answer) -> PlanFile:
@@ -30,7 +29,7 @@ def plan_file(answer: Answer) -> PlanFile:
         budget=answer.budget,
         method=answer.method,
         seed=answer.limits.seed,
-        limits=Searched(answer.limits.clock.seconds, answer.limits.gap, answer.limits.threads),
+        limits=Searched(answer.limits.clock.seconds, answer.limits.gap),
         status=answer.status.value,
         bound=answer.bound,
         peak=outcome.peak,
@@ -49,8 +48,3 @@ def plan_file(answer: Answer) -> PlanFile:
 
 def write(path: Path, answer: Answer) -> None:
     planfile.write(plan_file(answer), path)
-
-
-def known_order(path: Path, subject: Subject) -> tuple[int, ...]:
-    """The order of an earlier plan for the same model."""
-    return numbered(planfile.read(path).program, subject.nodes, subject.values).order()

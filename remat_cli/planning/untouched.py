@@ -40,6 +40,13 @@ def held_as_it_is(subject: Subject, session: Session) -> int:
     return ALLOCATORS[session.allocator].counted(figures.promise)
 
 
+def counted(found: Answer) -> int:
+    """What of the answer its budget is for, beyond what is live by the plan itself."""
+    if found.session is None or found.promise is None:
+        return 0
+    return ALLOCATORS[found.session.allocator].counted(found.promise)
+
+
 def is_untouched(plan: Plan, subject: Subject) -> bool:
     """Whether the plan is what the model's file does by itself."""
     return subject.graph is not None and not subject.graph.expanded and plan == subject.as_it_is()[0]

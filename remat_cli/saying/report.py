@@ -5,14 +5,13 @@ Invariant: figures come from an Answer as they are; this module only spells them
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from remat_cli.model.promise import Promise
 from remat_cli.planning.pipeline import Answer
 from remat_cli.saying.units import show_bytes, show_time
-from solvers.problem import Progress, Status
+from solvers.problem import Status
 from solvers.simulate import Outcome
 
 NEARLY = 0.85  # of the time: a search that took so much of it was out of time
@@ -193,33 +192,3 @@ def _filled(answer: Answer, values: Sequence[int]) -> str:
     parts += [f"{names[value]} {show_bytes(problem.sizes[value])}" for value in largest]
     more = len(set(values)) - len(largest)
     return f" with {', '.join(parts)}" + (f" and {more} more" if more > 0 else "") if parts else ""
-
-
-class ProgressLine:
-    """Incumbent, bound, gap and time on one line of the terminal, written over as they improve, or with `kept` on a
-    line each."""
-
-    def __init__(self, baseline_cost: int, kept: bool = False) -> None:
-        self.baseline = max(baseline_cost, 1)
-        self.kept = kept
-        self.cost: float | None = None
-        self.bound: float | None = None
-
-    def __call__(self, progress: Progress) -> None:
-        if progress.cost is not None:
-            self.cost = progress.cost if self.cost is None else min(self.cost, progress.cost)
-        if progress.bound is not None:
-            self.bound = progress.bound if self.bound is None else max(self.bound, progress.bound)
-        parts = [f"{progress.seconds:6.1f}s"]
-        parts.append("no plan yet" if self.cost is None else f"plan {self.cost / self.baseline - 1:+.3%}")
-        if self.bound is not None:
-            parts.append(f"bound {self.bound / self.baseline - 1:+.3%}")
-        if self.cost is not None and self.bound:
-            parts.append(f"gap {max(0.0, self.cost / self.bound - 1):.3%}")
-        words = "  ".join(parts)
-        sys.stderr.write(words + "\n" if self.kept else "\r\033[K" + words)
-        sys.stderr.flush()
-
-    def end(self) -> None:
-        if not self.kept:
-            sys.stderr.write("\r\033[K")

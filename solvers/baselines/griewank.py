@@ -16,16 +16,16 @@ import numpy as np
 from solvers.baselines.chen_sqrt import ONLY_CHAINS
 from solvers.baselines.forward import forward_nodes, is_chain
 from solvers.baselines.from_checkpoints import Kept, cheapest_order, nothing_kept
+from solvers.baselines.options import SNAPSHOTS, Snapshots
 from solvers.baselines.sweep import cannot, over_knob
 from solvers.problem import Limits, Problem, Result
 
 
-def solve(problem: Problem, budget: int, limits: Limits, snapshots: int | None = None) -> Result:
-    """`snapshots`: c, the input among them, to have it fixed."""
+def solve(problem: Problem, budget: int, limits: Limits, options: Snapshots = SNAPSHOTS) -> Result:
+    """`snapshots`: c, to have it fixed."""
+    snapshots = options.snapshots
     if not is_chain(problem):
         return cannot(problem, ONLY_CHAINS)
-    if snapshots is not None and snapshots < 1:
-        raise ValueError(f"snapshots must be at least 1, not {snapshots}")
     length = len(forward_nodes(problem)) + 1
     knobs = _settings(length) if snapshots is None else [min(snapshots, length)]
     return over_knob(problem, budget, limits, knobs, lambda count: order_of(problem, count))

@@ -17,6 +17,7 @@ from itertools import product
 
 import numpy as np
 
+from solvers.baselines.options import ROUNDING, Rounding
 from solvers.baselines.relaxation import Relaxed, Whole, relax_improved, relax_paper
 from solvers.orders.best import Best
 from solvers.orders.evict import TASTES, Evictor
@@ -36,23 +37,18 @@ def solve(
     problem: Problem,
     budget: int,
     limits: Limits,
-    lp: str = "improved",
-    rounding: str = "deterministic",
-    samples: int = 50,
+    options: Rounding = ROUNDING,
 ) -> Result:
-    """`lp`: improved or paper. `rounding`: deterministic or randomized, the latter `samples` times."""
-    if lp not in ("improved", "paper") or rounding not in ("deterministic", "randomized") or samples < 1:
-        raise ValueError("lp is improved or paper, rounding is deterministic or randomized, samples at least 1")
     best = Best(problem, budget, limits)
     best.offer(range(len(problem.nodes)))
     if best.fitting is not None:
         return best.result()
-    rounder = _Rounder(best, rounding == "randomized", samples)
+    rounder = _Rounder(best, options.rounding == "randomized", options.samples)
     bound = float(sum(node.cost for node in problem.nodes))
-    notes = [PAPER_CLASS if lp == "paper" else CLASS]
+    notes = [PAPER_CLASS if options.relaxation == "paper" else CLASS]
     rounds_that_fit = 0
     for allowance in ALLOWANCES:
-        relaxed = _relax(best, lp, allowance)
+        relaxed = _relax(best, options.relaxation, allowance)
         if relaxed is None:
             notes += [] if allowance else ["the relaxation has no solution, or none was found in time"]
             break
@@ -66,9 +62,9 @@ def solve(
     return replace(result, status=Status.OPTIMAL) if best.closed(bound) else result
 
 
-def _relax(best: Best, lp: str, allowance: float) -> Relaxed | None:
+def _relax(best: Best, whose: str, allowance: float) -> Relaxed | None:
     smaller = best.budget - round(allowance * (best.budget - best.problem.resident))
-    if lp == "paper":
+    if whose == "paper":
         return relax_paper(best.problem, smaller, best.limits)
     return relax_improved(best.problem, smaller, best.limits, best.budget)
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import inf
 
 from solvers.baselines import evict, linearized_greedy, recompute_all
+from solvers.baselines.options import PAPER_FORM, PaperForm
 from solvers.baselines.paper_program import PaperProgram, too_large
 from solvers.baselines.paper_start import start_of
 from solvers.orders.best import Best
@@ -18,8 +19,8 @@ from solvers.scip import Settings
 from solvers.scip import solve as solve_program
 
 
-def solve(problem: Problem, budget: int, limits: Limits, splits: int = 1, no_stages: bool = False) -> Result:
-    """`splits`: into how many parts each stage is cut; `no_stages`: the unpartitioned program."""
+def solve(problem: Problem, budget: int, limits: Limits, options: PaperForm = PAPER_FORM) -> Result:
+    splits, no_stages = options.splits, options.no_stages
     best = Best(problem, budget, limits)
     _offer_heuristics(best)
     if too_large(problem, not no_stages, splits) or best.over():

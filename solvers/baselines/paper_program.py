@@ -167,7 +167,7 @@ class PaperProgram:
 def _never_freed(problem: Problem) -> frozenset[int]:
     """What stays to the end once it is computed: the runtime frees nothing unread that has memory of its own."""
     freed = {value for node in problem.nodes for value in node.reads} | problem.optional
-    freed.update(write for node in problem.nodes for write, _ in (*node.views, *node.overwrites))
+    freed.update(*(node.sharing() for node in problem.nodes))
     unread = (value for value in range(len(problem.sizes)) if value not in freed)
     return frozenset(unread) if problem.unread_stay else frozenset()
 

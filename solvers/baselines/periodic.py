@@ -8,16 +8,16 @@ reaches it. Costs and sizes are not looked at.
 from __future__ import annotations
 
 from solvers.baselines.forward import forward_nodes
+from solvers.baselines.options import SEGMENTS, Segments
 from solvers.baselines.segments import order_of
 from solvers.baselines.sweep import over_knob
 from solvers.problem import Limits, Problem, Result
 
 
-def solve(problem: Problem, budget: int, limits: Limits, segments: int | None = None) -> Result:
+def solve(problem: Problem, budget: int, limits: Limits, options: Segments = SEGMENTS) -> Result:
     """`segments`: s, to have it fixed."""
+    segments = options.segments
     nodes = forward_nodes(problem)
-    if segments is not None and segments < 1:
-        raise ValueError(f"segments must be at least 1, not {segments}")
     knobs = list(range(1, len(nodes) + 1)) if segments is None else [min(segments, len(nodes))]
     return over_knob(
         problem, budget, limits, knobs, lambda count: order_of(problem, segment_ends(nodes, count), crossing=True)

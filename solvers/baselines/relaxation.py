@@ -9,7 +9,7 @@ Invariant: `bound` is proved, for schedules that first compute the ops in the gi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -21,7 +21,7 @@ from solvers.exact.cuts import Cuts, build, expand
 from solvers.orders.arrays import arrays_of
 from solvers.orders.evict import Hints
 from solvers.orders.measure import memory_of
-from solvers.problem import Limits, Node, Problem, Status
+from solvers.problem import Limits, Problem, Status
 from solvers.scip import Answer, Program, Settings, solve
 
 Whole = NDArray[np.bool_]  # one for each of the fractions
@@ -82,7 +82,7 @@ def relax_paper(problem: Problem, budget: int, limits: Limits) -> Relaxed | None
 
 def relax_improved(problem: Problem, budget: int, limits: Limits, full: int) -> Relaxed | None:
     """None if there is no solution, or none in time. `full` is the budget whose excess places the boundaries."""
-    ended = replace(problem, nodes=(*problem.nodes, Node(0, tuple(sorted(set(problem.outputs))), ())))
+    ended = problem.ended()
     scale = max(node.cost for node in problem.nodes) / 1000 or 1.0
     cuts = build(ended, budget, _boundaries(problem, full), frozenset(), scale)
     answer = _solve(cuts.program, limits)

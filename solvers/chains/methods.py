@@ -15,6 +15,7 @@ import numpy as np
 from solvers.chains import floating
 from solvers.chains.chain import Step, written
 from solvers.chains.from_graph import Stages, cut
+from solvers.chains.options import DIVIDED, Divided
 from solvers.chains.program import Floats, solve_segments, trace
 from solvers.chains.rotor import SLOTS, without_ways
 from solvers.chains.slots import Slots, counted
@@ -40,28 +41,28 @@ _WIDER, _WIDEST = 1.6, 4.0  # how a table's reach beyond the budget grows
 _SPELLED = 40  # stages: a longer chain's sequence is not written out
 
 
-def rotor(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
+def rotor(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
     """Algorithm 3 on the stages, each keeping all that its backward reads."""
     best = _Best(problem, budget, limits)
     for stages in _cuts(best, _PLAIN):
-        _persistent(best, _plain(stages, best.arrays), slots)
+        _persistent(best, _plain(stages, best.arrays), options.slots or SLOTS)
     return best.result()
 
 
-def revolve(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
+def revolve(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
     """Only inputs of stages are kept; each backward comes right after its forward."""
     best = _Best(problem, budget, limits)
     for stages in _cuts(best, _PLAIN):
-        _persistent(best, _plain(stages, best.arrays), slots, inputs_only=True)
+        _persistent(best, _plain(stages, best.arrays), options.slots or SLOTS, inputs_only=True)
     return best.result()
 
 
-def rotor_floating(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
+def rotor_floating(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
     """Algorithm 1 on the stages, and Algorithm 3, whose sequences are of its class.
 
     Cuts that make more stages than the larger table can have are left to Algorithm 3.
     """
-    best = _Best(problem, budget, limits)
+    best, slots = _Best(problem, budget, limits), options.slots or SLOTS
     for stages in _cuts(best, _JOINED):
         plain = _plain(stages, best.arrays)
         _persistent(best, plain, slots)
@@ -70,21 +71,21 @@ def rotor_floating(problem: Problem, budget: int, limits: Limits, *, slots: int 
     return best.result()
 
 
-def rotor_plus(problem: Problem, budget: int, limits: Limits, *, slots: int = 0) -> Result:
+def rotor_plus(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
     """The chain program chooses among several ways to run each stage; what memory is left is spent at the end.
 
-    `slots`: 0 for as many as a table of moderate size allows.
+    Without `slots`, as many as a table of moderate size allows.
     """
     best = _Best(problem, budget, limits)
     for stages in _cuts(best, _PLAIN):
-        _persistent(best, _plain(stages, best.arrays), slots or SLOTS)
+        _persistent(best, _plain(stages, best.arrays), options.slots or SLOTS)
     manners = max(2, _WORK // max(1, len(problem.nodes)))
     for stages in islice(_cuts(best, _JOINED), manners):
         plain = _plain(stages, best.arrays)
         several = Staged(
             stages, plain.runners, all_ways(plain.runners, best.limits.clock.unless(best.done)), best.arrays
         )
-        _persistent(best, several, slots or fine_slots(len(stages.stages)))
+        _persistent(best, several, options.slots or fine_slots(len(stages.stages)))
         best.polish()
     return best.result()
 

@@ -41,7 +41,11 @@ from solvers.exact.tables import (
     WRITES,
     WRITES_AT,
     blank,
+    get,
     keys_of,
+    put,
+    put_stage,
+    stage_of,
 )
 from solvers.orders.arrays import Ints
 from solvers.orders.compiled import entry, inner
@@ -68,21 +72,21 @@ def _fill(t: Ints, s: Ints, keys: Ints) -> None:
     steps = 0
     for key in keys:
         node = key % (nodes + 1)
-        if s[s[COUNT] + node] == MOST:
+        if get(s, COUNT, node) == MOST:
             continue
-        s[s[RUNS] + node * MOST + s[s[COUNT] + node]] = key // (nodes + 1)
-        s[s[COUNT] + node] += 1
-        s[s[KEYS] + steps] = key
-        s[s[MEMORY] + steps] = t[RESIDENT] + t[t[WORKSPACE] + node]
-        s[TOTAL] += t[t[COST] + node]
+        put(s, RUNS, node * MOST + get(s, COUNT, node), key // (nodes + 1))
+        put(s, COUNT, node, get(s, COUNT, node) + 1)
+        put(s, KEYS, steps, key)
+        put(s, MEMORY, steps, t[RESIDENT] + get(t, WORKSPACE, node))
+        s[TOTAL] += get(t, COST, node)
         steps += 1
     s[STEPS] = steps
     for value in range(t[VALUES]):
-        for k in range(s[s[COUNT] + t[t[WRITER] + value]]):
+        for k in range(get(s, COUNT, get(t, WRITER, value))):
             _hold(t, s, value, k, 1)
     excess = 0
     for step in range(steps):
-        excess += max(0, s[s[MEMORY] + step] - s[BUDGET])
+        excess += max(0, get(s, MEMORY, step) - s[BUDGET])
     s[EXCESS] = excess
 
 
@@ -92,7 +96,7 @@ def _place(s: Ints, key: int) -> int:
     low, high = 0, s[STEPS]
     while low < high:
         middle = (low + high) // 2
-        if s[s[KEYS] + middle] < key:
+        if get(s, KEYS, middle) < key:
             low = middle + 1
         else:
             high = middle
@@ -104,10 +108,10 @@ def _last_read(t: Ints, s: Ints, value: int, low: int, high: int) -> int:
     """The last key between `low` and `high` at which a value is read, or -1."""
     factor = t[NODES] + 1
     best = -1
-    for u in range(t[t[USERS_AT] + value], t[t[USERS_AT] + value + 1]):
-        user = t[t[USERS] + u]
-        for k in range(s[s[COUNT] + user] - 1, -1, -1):
-            key = s[s[RUNS] + user * MOST + k] * factor + user
+    for u in range(get(t, USERS_AT, value), get(t, USERS_AT, value + 1)):
+        user = get(t, USERS, u)
+        for k in range(get(s, COUNT, user) - 1, -1, -1):
+            key = stage_of(s, user, k) * factor + user
             if key < high:
                 if key > low and key > best:
                     best = key
@@ -118,17 +122,17 @@ def _last_read(t: Ints, s: Ints, value: int, low: int, high: int) -> int:
 @inner
 def _hold(t: Ints, s: Ints, value: int, k: int, sign: int) -> None:
     """Add the k-th copy of a value to the memory in use, or take it away."""
-    size = t[t[SIZE] + value] * sign
+    size = get(t, SIZE, value) * sign
     if size == 0:
         return
     factor = t[NODES] + 1
-    node = t[t[WRITER] + value]
-    made = s[s[RUNS] + node * MOST + k] * factor + node
-    last = k + 1 == s[s[COUNT] + node]
-    again = _END if last else s[s[RUNS] + node * MOST + k + 1] * factor + node
+    node = get(t, WRITER, value)
+    made = stage_of(s, node, k) * factor + node
+    last = k + 1 == get(s, COUNT, node)
+    again = _END if last else stage_of(s, node, k + 1) * factor + node
     end = _last_read(t, s, value, made, again)
     if end < 0:
-        if t[t[OPTIONAL] + value]:
+        if get(t, OPTIONAL, value):
             return
         end = _END if t[STAY] else made
     first = _place(s, made)
@@ -145,11 +149,11 @@ def _hold(t: Ints, s: Ints, value: int, k: int, sign: int) -> None:
         across[step] += size
     if end != _END and end != made:
         user = end % factor
-        for r in range(t[t[READS_AT] + user], t[t[READS_AT] + user + 1]):
-            if t[t[READS] + r] == value and t[t[SAVED] + r]:
-                before = s[s[MEMORY] + final]
-                after = before - sign * t[t[SAVED] + r]
-                s[s[MEMORY] + final] = after
+        for r in range(get(t, READS_AT, user), get(t, READS_AT, user + 1)):
+            if get(t, READS, r) == value and get(t, SAVED, r):
+                before = get(s, MEMORY, final)
+                after = before - sign * get(t, SAVED, r)
+                put(s, MEMORY, final, after)
                 excess += max(0, after - budget) - max(0, before - budget)
     s[EXCESS] += excess
 
@@ -158,8 +162,8 @@ def _hold(t: Ints, s: Ints, value: int, k: int, sign: int) -> None:
 def _run_before(t: Ints, s: Ints, node: int, key: int) -> int:
     """The last run of a node before a key, or -1."""
     factor = t[NODES] + 1
-    for k in range(s[s[COUNT] + node] - 1, -1, -1):
-        if s[s[RUNS] + node * MOST + k] * factor + node < key:
+    for k in range(get(s, COUNT, node) - 1, -1, -1):
+        if stage_of(s, node, k) * factor + node < key:
             return k
     return -1
 
@@ -167,9 +171,9 @@ def _run_before(t: Ints, s: Ints, node: int, key: int) -> int:
 @inner
 def _copies(t: Ints, s: Ints, node: int, key: int, sign: int) -> None:
     """Add or take away the copies that a run of `node` at `key` reads."""
-    for r in range(t[t[READS_AT] + node], t[t[READS_AT] + node + 1]):
-        value = t[t[READS] + r]
-        _hold(t, s, value, _run_before(t, s, t[t[WRITER] + value], key), sign)
+    for r in range(get(t, READS_AT, node), get(t, READS_AT, node + 1)):
+        value = get(t, READS, r)
+        _hold(t, s, value, _run_before(t, s, get(t, WRITER, value), key), sign)
 
 
 @inner
@@ -177,32 +181,32 @@ def _insert(t: Ints, s: Ints, node: int, stage: int) -> bool:
     """Run a node again before the first compute of a stage."""
     factor = t[NODES] + 1
     key = stage * factor + node
-    steps, count = s[STEPS], s[s[COUNT] + node]
+    steps, count = s[STEPS], get(s, COUNT, node)
     k = _run_before(t, s, node, key)
-    if count == MOST or steps == s[MEMORY] - s[KEYS] or (k + 1 < count and s[s[RUNS] + node * MOST + k + 1] == stage):
+    if count == MOST or steps == s[MEMORY] - s[KEYS] or (k + 1 < count and stage_of(s, node, k + 1) == stage):
         return False
-    for w in range(t[t[WRITES_AT] + node], t[t[WRITES_AT] + node + 1]):
-        _hold(t, s, t[t[WRITES] + w], k, -1)
+    for w in range(get(t, WRITES_AT, node), get(t, WRITES_AT, node + 1)):
+        _hold(t, s, get(t, WRITES, w), k, -1)
     _copies(t, s, node, key, -1)
     for place in range(count, k + 1, -1):
-        s[s[RUNS] + node * MOST + place] = s[s[RUNS] + node * MOST + place - 1]
-    s[s[RUNS] + node * MOST + k + 1] = stage
-    s[s[COUNT] + node] = count + 1
+        put_stage(s, node, place, stage_of(s, node, place - 1))
+    put_stage(s, node, k + 1, stage)
+    put(s, COUNT, node, count + 1)
     place = _place(s, key)
     for table in (KEYS, MEMORY, ACROSS):
         row = s[s[table] + place : s[table] + steps + 1]
         for step in range(len(row) - 1, 0, -1):
             row[step] = row[step - 1]
-    s[s[KEYS] + place] = key
+    put(s, KEYS, place, key)
     s[STEPS] = steps + 1
-    s[s[ACROSS] + place] = s[s[ACROSS] + place - 1]
-    s[s[MEMORY] + place] = t[RESIDENT] + t[t[WORKSPACE] + node] + s[s[ACROSS] + place]
-    s[EXCESS] += max(0, s[s[MEMORY] + place] - s[BUDGET])
-    s[TOTAL] += t[t[COST] + node]
+    put(s, ACROSS, place, get(s, ACROSS, place - 1))
+    put(s, MEMORY, place, t[RESIDENT] + get(t, WORKSPACE, node) + get(s, ACROSS, place))
+    s[EXCESS] += max(0, get(s, MEMORY, place) - s[BUDGET])
+    s[TOTAL] += get(t, COST, node)
     _copies(t, s, node, key, 1)
-    for w in range(t[t[WRITES_AT] + node], t[t[WRITES_AT] + node + 1]):
-        _hold(t, s, t[t[WRITES] + w], k, 1)
-        _hold(t, s, t[t[WRITES] + w], k + 1, 1)
+    for w in range(get(t, WRITES_AT, node), get(t, WRITES_AT, node + 1)):
+        _hold(t, s, get(t, WRITES, w), k, 1)
+        _hold(t, s, get(t, WRITES, w), k + 1, 1)
     return True
 
 
@@ -212,35 +216,35 @@ def _delete(t: Ints, s: Ints, node: int, stage: int) -> None:
     factor = t[NODES] + 1
     key = stage * factor + node
     k = _run_before(t, s, node, key + 1)
-    for w in range(t[t[WRITES_AT] + node], t[t[WRITES_AT] + node + 1]):
-        _hold(t, s, t[t[WRITES] + w], k - 1, -1)
-        _hold(t, s, t[t[WRITES] + w], k, -1)
+    for w in range(get(t, WRITES_AT, node), get(t, WRITES_AT, node + 1)):
+        _hold(t, s, get(t, WRITES, w), k - 1, -1)
+        _hold(t, s, get(t, WRITES, w), k, -1)
     _copies(t, s, node, key, -1)
     place = _place(s, key)
-    s[EXCESS] -= max(0, s[s[MEMORY] + place] - s[BUDGET])
+    s[EXCESS] -= max(0, get(s, MEMORY, place) - s[BUDGET])
     s[STEPS] -= 1
     for table in (KEYS, MEMORY, ACROSS):
         row = s[s[table] + place : s[table] + s[STEPS] + 1]
         for step in range(len(row) - 1):
             row[step] = row[step + 1]
-    s[s[COUNT] + node] -= 1
-    for place in range(k, s[s[COUNT] + node]):
-        s[s[RUNS] + node * MOST + place] = s[s[RUNS] + node * MOST + place + 1]
-    s[TOTAL] -= t[t[COST] + node]
+    put(s, COUNT, node, get(s, COUNT, node) - 1)
+    for place in range(k, get(s, COUNT, node)):
+        put_stage(s, node, place, stage_of(s, node, place + 1))
+    s[TOTAL] -= get(t, COST, node)
     _copies(t, s, node, key, 1)
-    for w in range(t[t[WRITES_AT] + node], t[t[WRITES_AT] + node + 1]):
-        _hold(t, s, t[t[WRITES] + w], k - 1, 1)
+    for w in range(get(t, WRITES_AT, node), get(t, WRITES_AT, node + 1)):
+        _hold(t, s, get(t, WRITES, w), k - 1, 1)
 
 
 @inner
 def _unread(t: Ints, s: Ints, node: int, k: int) -> bool:
     """Whether nobody reads what a node's k-th run writes."""
     factor = t[NODES] + 1
-    last = k + 1 == s[s[COUNT] + node]
-    made = s[s[RUNS] + node * MOST + k] * factor + node
-    again = _END if last else s[s[RUNS] + node * MOST + k + 1] * factor + node
-    for w in range(t[t[WRITES_AT] + node], t[t[WRITES_AT] + node + 1]):
-        if _last_read(t, s, t[t[WRITES] + w], made, again) >= 0:
+    last = k + 1 == get(s, COUNT, node)
+    made = stage_of(s, node, k) * factor + node
+    again = _END if last else stage_of(s, node, k + 1) * factor + node
+    for w in range(get(t, WRITES_AT, node), get(t, WRITES_AT, node + 1)):
+        if _last_read(t, s, get(t, WRITES, w), made, again) >= 0:
             return False
     return True
 
@@ -251,16 +255,16 @@ def _room(t: Ints, s: Ints, node: int, stage: int) -> bool:
     factor = t[NODES] + 1
     key = stage * factor + node
     k = _run_before(t, s, node, key)
-    made = s[s[RUNS] + node * MOST + k] * factor + node
+    made = stage_of(s, node, k) * factor + node
     final = _place(s, key)
-    for w in range(t[t[WRITES_AT] + node], t[t[WRITES_AT] + node + 1]):
-        value = t[t[WRITES] + w]
-        if t[t[SIZE] + value] == 0:
+    for w in range(get(t, WRITES_AT, node), get(t, WRITES_AT, node + 1)):
+        value = get(t, WRITES, w)
+        if get(t, SIZE, value) == 0:
             continue
-        most = s[BUDGET] - t[t[SIZE] + value]
+        most = s[BUDGET] - get(t, SIZE, value)
         first = _place(s, max(made, _last_read(t, s, value, made, key))) + 1
         for step in range(final - 1, first - 1, -1):
-            if s[s[MEMORY] + step] > most:
+            if get(s, MEMORY, step) > most:
                 return False
     return True
 
@@ -278,11 +282,11 @@ def _drop(t: Ints, s: Ints, node: int, stage: int, log: Ints, logged: int) -> in
         top += 1
         if key < 0:
             continue
-        for r in range(t[t[READS_AT] + key % factor], t[t[READS_AT] + key % factor + 1]):
-            parent = t[t[WRITER] + t[t[READS] + r]]
+        for r in range(get(t, READS_AT, key % factor), get(t, READS_AT, key % factor + 1)):
+            parent = get(t, WRITER, get(t, READS, r))
             k = _run_before(t, s, parent, key)
             if k > 0 and logged < _LOG and _unread(t, s, parent, k):
-                before = s[s[RUNS] + parent * MOST + k]
+                before = stage_of(s, parent, k)
                 _delete(t, s, parent, before)
                 log[logged] = -(before * factor + parent) - 1
                 logged += 1
@@ -315,17 +319,17 @@ def anneal(t: Ints, s: Ints, best_keys: Ints, best: Ints, moves: int, hot: float
         logged = 0
         steps = s[STEPS]
         step = np.random.randint(steps)
-        key = s[s[KEYS] + step]
+        key = get(s, KEYS, step)
         node, stage = key % factor, key // factor
         low = 0
         adding = node == stage or np.random.random() < 0.5
         if not adding and over == 0 and not _room(t, s, node, stage):
             continue
         if adding:
-            reads = t[t[READS_AT] + node + 1] - t[t[READS_AT] + node]
+            reads = get(t, READS_AT, node + 1) - get(t, READS_AT, node)
             if reads == 0:
                 continue
-            value = t[t[READS] + t[t[READS_AT] + node] + np.random.randint(reads)]
+            value = get(t, READS, get(t, READS_AT, node) + np.random.randint(reads))
             low = _again(t, s, value, key, log, stack)
             logged = stack[0]
             if low < 0:
@@ -340,7 +344,7 @@ def anneal(t: Ints, s: Ints, best_keys: Ints, best: Ints, moves: int, hot: float
                 break
             low = min(low, s[STEPS] - 1)
             pick = low + np.random.randint(s[STEPS] - low)
-            other = s[s[KEYS] + pick]
+            other = get(s, KEYS, pick)
             if other % factor == other // factor or other in log[:logged]:
                 continue
             excess = s[EXCESS]
@@ -376,12 +380,12 @@ def _again(t: Ints, s: Ints, value: int, key: int, log: Ints, stack: Ints) -> in
     while top:
         top -= 1
         wanted = stack[top]
-        writer = t[t[WRITER] + wanted]
+        writer = get(t, WRITER, wanted)
         k = _run_before(t, s, writer, key)
-        if t[t[ONCE] + writer] or writer >= stage or s[s[RUNS] + writer * MOST + k] == stage or logged >= _LOG // 2:
+        if get(t, ONCE, writer) or writer >= stage or stage_of(s, writer, k) == stage or logged >= _LOG // 2:
             continue
         fresh = stage * factor + writer
-        copy_made = s[s[RUNS] + writer * MOST + k] * factor + writer
+        copy_made = stage_of(s, writer, k) * factor + writer
         before = max(copy_made, _last_read(t, s, wanted, copy_made, fresh))
         if not _insert(t, s, writer, stage):
             continue
@@ -389,9 +393,9 @@ def _again(t: Ints, s: Ints, value: int, key: int, log: Ints, stack: Ints) -> in
         low = place if low < 0 else min(low, place)
         log[logged] = fresh
         logged += 1
-        for r in range(t[t[READS_AT] + writer], t[t[READS_AT] + writer + 1]):
+        for r in range(get(t, READS_AT, writer), get(t, READS_AT, writer + 1)):
             if top < _LOG and np.random.random() < 0.5:
-                stack[top] = t[t[READS] + r]
+                stack[top] = get(t, READS, r)
                 top += 1
     stack[0] = logged
     return low

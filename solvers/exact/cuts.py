@@ -154,16 +154,16 @@ def _add_memory(cuts: Cuts, g: int, budget: int) -> None:
         room -= fixed
         for column, size in over.items():
             terms[column] = terms.get(column, 0) + size
-    room -= sum(problem.sizes[value] for value in _stuck(problem) if cuts.writer[value] < tau)
-    _add_knapsack(cuts.program, terms, room)
+    room -= sum(problem.sizes[value] for value in stuck_values(problem) if cuts.writer[value] < tau)
+    add_knapsack(cuts.program, terms, room)
 
 
 def _add_repeat(cuts: Cuts, g: int, index: int, budget: int) -> None:
     """(4), whenever a node runs again in a group."""
     problem, node = cuts.problem, cuts.problem.nodes[index]
-    shared = {write for write, _ in (*node.views, *node.overwrites)} | problem.optional
+    shared = node.sharing() | problem.optional
     own = {*node.reads, *(write for write in node.writes if write not in shared)}
-    stuck = sum(problem.sizes[value] for value in _stuck(problem) if cuts.writer[value] < cuts.groups[g].start)
+    stuck = sum(problem.sizes[value] for value in stuck_values(problem) if cuts.writer[value] < cuts.groups[g].start)
     terms = {cuts.again[g][index]: node.workspace + sum(problem.sizes[value] for value in own)}
     last = problem.nodes[cuts.groups[g][-1]]
     for value in cuts.keep[g]:
@@ -171,7 +171,7 @@ def _add_repeat(cuts: Cuts, g: int, index: int, budget: int) -> None:
             continue
         if value in last.reads or (g + 1 < len(cuts.groups) and value in cuts.keep[g + 1]):
             terms[_held_across(cuts, g, value, last.reads)] = problem.sizes[value]
-    _add_knapsack(cuts.program, terms, budget - problem.resident - stuck)
+    add_knapsack(cuts.program, terms, budget - problem.resident - stuck)
 
 
 def _held_across(cuts: Cuts, g: int, value: int, certain: Sequence[int]) -> int:
@@ -210,16 +210,16 @@ def _write_room(cuts: Cuts, g: int, tau: int, value: int) -> tuple[int, dict[int
     return 0, {}
 
 
-def _stuck(problem: Problem) -> list[int]:
+def stuck_values(problem: Problem) -> list[int]:
     """Values that nobody reads and the runtime never frees."""
     if not problem.unread_stay:
         return []
     read = {value for node in problem.nodes for value in node.reads} | problem.optional
-    shared = {write for node in problem.nodes for write, _ in (*node.views, *node.overwrites)}
+    shared = {write for node in problem.nodes for write in node.sharing()}
     return [value for value in range(len(problem.sizes)) if value not in read and value not in shared]
 
 
-def _add_knapsack(program: Program, terms: dict[int, int], room: int) -> None:
+def add_knapsack(program: Program, terms: dict[int, int], room: int) -> None:
     """In exact integers, divided by what they have in common."""
     terms = {column: size for column, size in terms.items() if size}
     if sum(size for size in terms.values() if size > 0) <= room:

@@ -9,6 +9,7 @@ from dataclasses import astuple
 
 from solvers.exact.lowest import search
 from solvers.exact.milp import solve
+from solvers.exact.options import Known
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import peak_bound, prove
 from solvers.problem import Limits, Problem, Result, Status
@@ -42,7 +43,7 @@ def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead
     while high - low > max(1, high // 1000) and not limits.clock.over():
         middle = (low + high) // 2
         share = limits.silent().share(1 / 3)
-        answer = solve(problem, middle, share, candidates=(kept.steps(),))
+        answer = solve(problem, middle, share, Known((kept.steps(),)))
         cheap = Best(problem, middle, limits.silent(), in_order)
         cheap.offer(() if answer.order is None else answer.order)
         if cheap.fitting is not None and cheap.fitting.cost <= allowed:

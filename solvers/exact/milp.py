@@ -22,21 +22,22 @@ from solvers import scip
 from solvers.exact.cuts import Cuts, build, expand, project, small_values
 from solvers.exact.improve import WORK, Improver
 from solvers.exact.lowest import search
+from solvers.exact.options import NOTHING_KNOWN, Known
 from solvers.exact.relaxation import Relaxation, disputed, first_boundaries, hints_of, over_again, over_budget
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import cost_bound, peak_bound, prove
 from solvers.orders.measure import memory_of
-from solvers.problem import Limits, Node, Problem, Result, Status
+from solvers.problem import Limits, Problem, Result, Status
 
 _CLASS = "the bound covers every schedule that first computes the ops in the order given"
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
 _IDLE = 100  # goes without success before giving up
 
 
-def solve(problem: Problem, budget: int, limits: Limits, *, candidates: Sequence[Sequence[int]] = ()) -> Result:
+def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHING_KNOWN) -> Result:
     """`candidates`: orders known beforehand, such as the plans of smaller budgets."""
     hunt = Hunt(problem, budget, limits)
-    for order in candidates:
+    for order in options.candidates:
         hunt.best.offer(order)
     return hunt.run()
 
@@ -46,7 +47,7 @@ class Hunt:
 
     def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
         self.problem = problem
-        self.ended = replace(problem, nodes=(*problem.nodes, Node(0, tuple(sorted(set(problem.outputs))), ())))
+        self.ended = problem.ended()
         self.budget = budget
         self.limits = limits
         self.clock = limits.clock

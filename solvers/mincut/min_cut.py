@@ -8,6 +8,7 @@ over it, and nothing that may run only once runs again.
 from __future__ import annotations
 
 from solvers.mincut.cuts import cuts, paper_cut
+from solvers.mincut.options import CUTTING, Cutting
 from solvers.mincut.rebuild import FOREVER, Rebuilding
 from solvers.mincut.search import Search
 from solvers.mincut.traffic import traffic_of
@@ -19,17 +20,14 @@ def solve(
     problem: Problem,
     budget: int,
     limits: Limits,
-    paper: bool = False,
-    objective: str = "time",
-    between_groups: bool = False,
-    fusion: str = "ideal",
+    options: Cutting = CUTTING,
 ) -> Result:
-    """`paper`: nothing but the paper's cut. `objective`: time or traffic. `between_groups`: section 3.7 as well."""
     plain = range(len(problem.nodes))
     if not any(node.backward for node in problem.nodes):
         note = "no op is marked as backward, so there is nothing to cut between"
         return Result(Status.UNKNOWN, tuple(plain), notes=(note,))
-    by_time = objective == "time" and not between_groups
+    paper, fusion = options.objective == "paper", options.fusion
+    by_time = options.objective != "traffic" and not options.between_groups
     priced = None if by_time else lambda order: traffic_of(problem, order, fusion).total
     search = Search(problem, arrays_of(problem), budget, limits, priced)
     if paper:
@@ -42,7 +40,7 @@ def solve(
     if not paper and not by_time:
         search.rebuild(cuts(problem, search.arrays, hulls=2), (FOREVER, 4))  # counting traffic takes time
         search.polish()
-    if between_groups:
+    if options.between_groups:
         search.extend(fusion)
     return _result(search, by_time)
 

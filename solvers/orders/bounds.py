@@ -52,7 +52,7 @@ def prove(problem: Problem, known: int, limits: Limits) -> PeakBound:
 
 def _moments(problem: Problem) -> list[tuple[int | None, Node]]:
     """Every node, and the end, at which the outputs are there as if a node read them."""
-    return [(None, Node(0, tuple(sorted(set(problem.outputs))), ())), *enumerate(problem.nodes)]
+    return [(None, problem.end()), *enumerate(problem.nodes)]
 
 
 def _bound(problem: Problem, index: int | None, node: Node, peak: int) -> PeakBound:
@@ -67,7 +67,7 @@ def _alone(problem: Problem, node: Node) -> int:
 
 
 def _own(problem: Problem, node: Node) -> list[int]:
-    shared = {write for write, _ in (*node.views, *node.overwrites)}
+    shared = node.sharing()
     return [write for write in node.writes if write not in shared and write not in problem.optional]
 
 
@@ -97,4 +97,4 @@ def _backwards(problem: Problem, wanted: frozenset[int], known: int) -> int:
 
 
 def _shares(node: Node, value: int) -> bool:
-    return any(write == value for write, _ in (*node.views, *node.overwrites))
+    return value in node.sharing()

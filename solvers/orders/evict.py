@@ -11,7 +11,7 @@ what the order will hold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from solvers.orders.arrays import Arrays, Ints, arrays_of
 from solvers.orders.walk import walk_through
-from solvers.problem import Node, Problem
+from solvers.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,7 @@ class Evictor:
 
     def __init__(self, problem: Problem) -> None:
         self.count = len(problem.nodes)
-        end = Node(0, tuple(sorted(set(problem.outputs))), ())
-        self.arrays: Arrays = arrays_of(replace(problem, nodes=(*problem.nodes, end)))
+        self.arrays: Arrays = arrays_of(problem.ended())
         self.no_hints = Hints(np.zeros(self.count + 1, np.int64), np.zeros((1, len(problem.sizes)), np.bool_))
 
     def run(self, budget: int, taste: Taste, seed: int = 0, hints: Hints | None = None) -> Ints:

@@ -11,7 +11,7 @@ from random import Random
 
 from solvers.clock import Clock
 from solvers.orders.evict import TASTES, Evictor
-from solvers.placement.packing import placement_of
+from solvers.placement.placed import placement_of
 from solvers.placement.region import stuck_at
 from solvers.plan import Compute, IllegalOrder, Plan, lower
 from solvers.problem import Problem

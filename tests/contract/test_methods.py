@@ -21,7 +21,7 @@ SHARES = ("least", "middle", "full")  # of what lies between the least peak of a
 
 
 def limits() -> Limits:
-    return Limits(Clock(20.0), gap=GAP, threads=1)
+    return Limits(Clock(20.0), gap=GAP)
 
 
 @cache

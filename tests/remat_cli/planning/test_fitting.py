@@ -10,7 +10,7 @@ import pytest
 
 from remat_cli.model.sessions import STRICT
 from remat_cli.planning import holding, record
-from remat_cli.planning.fitting import Question, fitted
+from remat_cli.planning.fitting import Fitting, fitted
 from remat_cli.planning.holding import ALLOCATORS
 from remat_cli.planning.known import cheaper_known
 from remat_cli.planning.loading import load_subject
@@ -20,10 +20,10 @@ from solvers.problem import Limits, Status
 from tests.cli.running import Command
 
 
-def question(path: Path, share: float, method: str = "milp") -> Question:
+def question(path: Path, share: float, method: str = "milp") -> Fitting:
     subject = load_subject(path, None, {})
     limits = Limits(Clock(5))
-    return Question(subject, int(share * subject.before().peak), method, find_solver(method, {}), limits, STRICT)
+    return Fitting(subject, int(share * subject.before().peak), method, find_solver(method, {}), limits, STRICT)
 
 
 def test_what_is_held_is_within_the_budget(data: Path) -> None:
@@ -53,16 +53,15 @@ def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_pa
     path = tmp_path / "cnn.onnx"
     shutil.copy(data / "torch_cnn.onnx", path)
     small = fitted(question(path, 0.8))
-    plan = tmp_path / "small.plan.json"
-    record.write(plan, small)
+    plan = record.plan_file(small)
     large = question(path, 0.9, "recompute-all")
     found = fitted(large)
     assert found.schedule.outcome is not None
     assert small.schedule.outcome is not None
     assert found.schedule.outcome.cost > small.schedule.outcome.cost
-    better = cheaper_known(large, found, (tmp_path / "none.plan.json", plan))
+    better = cheaper_known(large, found, (replace(plan, model=replace(plan.model, sha256="other")), plan))
     assert better.schedule.plan == small.schedule.plan
-    assert better.made_by == "small.plan.json"
+    assert better.made_by == "milp"
     assert (better.budget, better.method) == (large.budget, "recompute-all")
     tight = question(path, 0.7, "recompute-all")
     assert cheaper_known(tight, found, (plan,)) is found  # it needs more than that

@@ -12,6 +12,7 @@ import pytest
 
 from remat_cli.formats import problemfile
 from solvers.baselines import lp_rounding
+from solvers.baselines.options import Rounding
 from solvers.baselines.relaxation import relax_improved, relax_paper
 from solvers.clock import Clock
 from solvers.orders.arrays import arrays_of
@@ -84,7 +85,7 @@ def test_bounds_are_bounds(graph: str, lp: str) -> None:
 def test_random_rounding_follows_the_seed() -> None:
     problem = chain(9)
     answers = [
-        lp_rounding.solve(problem, 6, replace(limits(), seed=seed), rounding="randomized", samples=20)
+        lp_rounding.solve(problem, 6, replace(limits(), seed=seed), Rounding(rounding="randomized", samples=20))
         for seed in (1, 1, 2)
     ]
     assert answers[0] == answers[1]

@@ -9,6 +9,7 @@ import pytest
 
 from remat_cli.formats import problemfile
 from solvers.baselines.milp_paper import solve
+from solvers.baselines.options import PaperForm
 from solvers.baselines.paper_program import PaperProgram
 from solvers.baselines.paper_start import start_of
 from solvers.baselines.relaxation import relaxation_bound
@@ -48,7 +49,7 @@ def test_fractions_that_do_not_fit() -> None:
 @pytest.mark.parametrize("budget", [3, 4, 5, 6])
 def test_unit_chain_of_four(budget: int, splits: int) -> None:
     known = json.loads((DATA / "linear4.expected.json").read_text())
-    found = solve(unit_chain(4), budget, limits(), splits=splits)
+    found = solve(unit_chain(4), budget, limits(), PaperForm(splits=splits))
     assert found.status is Status.OPTIMAL
     assert found.order is not None
     _, outcome = evaluate(unit_chain(4), found.order)
@@ -60,7 +61,7 @@ def test_without_stages() -> None:
     """Nothing says when an op is first computed, but the optimum is the same."""
     problem = reversed_chain(3)
     budget = baseline(problem)[1].peak - 1
-    found = solve(problem, budget, limits(), no_stages=True)
+    found = solve(problem, budget, limits(), PaperForm(no_stages=True))
     assert found.order is not None
     assert evaluate(problem, found.order)[1].cost == cheapest(problem, budget)
 
@@ -74,7 +75,7 @@ def test_optimum_of_its_class(seed: int) -> None:
     assert best is not None
     costs = []
     for splits in (1, 3):
-        found = solve(problem, budget, limits(), splits=splits)
+        found = solve(problem, budget, limits(), PaperForm(splits=splits))
         assert found.order is not None
         costs.append(evaluate(problem, found.order)[1].cost if found.status is Status.OPTIMAL else None)
     assert costs[1] == best

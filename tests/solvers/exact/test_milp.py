@@ -13,6 +13,7 @@ import pytest
 from solvers.clock import Clock
 from solvers.exact.improve import Improver, Stand
 from solvers.exact.milp import solve
+from solvers.exact.options import Known
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem, Progress, Status
 from solvers.simulate import simulate
@@ -134,7 +135,7 @@ def test_a_known_plan_is_never_lost() -> None:
     smaller = solve(problem, peak // 2, Limits(Clock(30)))
     assert smaller.order is not None
     heard: list[Progress] = []
-    larger = solve(problem, peak // 2 + 1, Limits(Clock(0.0), report=heard.append), candidates=(smaller.order,))
+    larger = solve(problem, peak // 2 + 1, Limits(Clock(0.0), report=heard.append), Known((smaller.order,)))
     assert larger.order is not None
     cost = simulate(problem, lower(problem, larger.order)).cost
     assert cost <= simulate(problem, lower(problem, smaller.order)).cost

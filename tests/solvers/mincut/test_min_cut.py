@@ -13,6 +13,7 @@ import pytest
 from remat_cli.formats.problemfile import read
 from solvers.clock import Clock
 from solvers.mincut.min_cut import solve
+from solvers.mincut.options import Cutting
 from solvers.mincut.rebuild import FOREVER, Rebuilding
 from solvers.mincut.traffic import traffic_of
 from solvers.plan import lower
@@ -127,7 +128,7 @@ def test_the_paper_without_a_budget() -> None:
         Node(1, (0, 1, 2, 4), (5,), kind=point, backward=True),
     )
     problem = Problem(nodes, (8,) * 6, (5,))
-    answer = solve(problem, 1 << 40, limits(), paper=True)
+    answer = solve(problem, 1 << 40, limits(), Cutting(objective="paper"))
     assert answer.order == (0, 1, 2, 3, 4, 1, 2, 5)
 
 

@@ -14,7 +14,7 @@ def test_what_was_freed_is_used_again() -> None:
 
 
 def test_two_regions_do_not_join() -> None:
-    """1 MiB, then 2: free both, and neither holds 2.5 MiB; nor does what comes next, which is twice as large as that."""
+    """1 MiB, then 2: free both, and neither holds 2.5 MiB; nor does what comes next."""
     assert grown([(0, 2, MIB), (1, 2, 2 * MIB), (2, 3, 5 * MIB // 2)]) == MIB + 2 * MIB + 5 * MIB // 2
 
 

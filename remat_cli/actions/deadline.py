@@ -1,0 +1,47 @@
+"""The end of a command's time, kept whatever it is doing: reading, compiling, deep in one linear program.
+
+Solvers look at the clock; where nobody can look, this ends the process. Invariant: it speaks at most once, and never
+while the command says its own last words; files are whole either way, since each is written beside its place first.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+
+from solvers.clock import Clock
+
+GRACE, LEAST_GRACE = 0.05, 0.5  # of the time limit, and seconds: what ends by itself is let to
+
+
+def leave_now(code: int) -> None:
+    """End the process now, with what it has printed."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
+
+
+class Deadline:
+    """`last_words` says what is known by then and gives the exit code; `met` once the command speaks for itself."""
+
+    def __init__(self, clock: Clock, last_words: Callable[[], int], leave: Callable[[int], object] = leave_now) -> None:
+        self._clock = clock
+        self._last_words = last_words
+        self._leave = leave
+        self._speaking = threading.Lock()
+        self._over = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def met(self) -> None:
+        """From here on the command ends by itself; waits for good if time is up and last words are being said."""
+        self._speaking.acquire()
+        self._over.set()
+
+    def _watch(self) -> None:
+        grace = max(LEAST_GRACE, GRACE * self._clock.seconds)
+        if self._over.wait(self._clock.left() + grace):
+            return
+        if self._speaking.acquire(blocking=False):
+            self._leave(self._last_words())

@@ -1,0 +1,29 @@
+"""The end of a command's time: who speaks, and how often."""
+
+from __future__ import annotations
+
+import threading
+
+from remat_cli.actions.deadline import Deadline
+from solvers.clock import Clock
+
+
+def test_what_nobody_ends_is_ended_with_what_is_known() -> None:
+    left: list[int] = []
+    gone = threading.Event()
+
+    def leave(code: int) -> None:
+        left.append(code)
+        gone.set()
+
+    Deadline(Clock(0.0), lambda: 5, leave)
+    assert gone.wait(30)
+    assert left == [5]
+
+
+def test_a_command_that_ends_by_itself_is_let_to() -> None:
+    said: list[str] = []
+    deadline = Deadline(Clock(0.0), lambda: said.append("late") or 0, said.append)
+    deadline.met()
+    threading.Event().wait(1.0)
+    assert said == []
