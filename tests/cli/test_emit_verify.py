@@ -50,7 +50,6 @@ def test_a_plan_is_kept(unet: Path, remat: Command) -> None:
     found = ran.object
     assert found["strict"]["differs"] == found["process"]["differs"] == []
     assert found["strict"]["after"]["first"] == found["predicted"]["strict"] < found["strict"]["before"]["first"]
-    assert found["process"]["stray"] == 0
     assert 0 < found["process"]["after"] - found["predicted"]["process"] < 10_000_000  # the runtime's own
     assert (unet.parent / "report.json").is_file()
 
