@@ -51,6 +51,16 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
+    "auto": Method(
+        place="solvers.auto.auto:solve",
+        says="the order of first computes and the recomputation together, with a bound for every order",
+        general=True,
+        cost_aware=True,
+        memory_aware=True,
+        proof=True,
+        typical="30 s",
+        options=Known,
+    ),
     "milp": Method(
         place="solvers.exact.milp:solve",
         says="the optimum with its proof, or the best found and how far from the optimum it can be",

@@ -13,8 +13,8 @@ from typing import Any
 from remat_cli.errors import Infeasible, NoPlan, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
-from remat_cli.model.sessions import STRICT, Session
-from remat_cli.planning.fitting import Fitting, fitted
+from remat_cli.model.sessions import STRICT, Session, kind_of
+from remat_cli.planning.fitting import Fitting, fitted, promised
 from remat_cli.planning.fusing import as_fused
 from remat_cli.planning.known import cheaper_known
 from remat_cli.planning.pipeline import Answer, answer, find_solver
@@ -62,6 +62,14 @@ class Question:
             )
         if self.minimize == "peak" and (self.method != "milp" or self.options or self.known):
             raise Usage(ONLY_PEAK)
+
+
+def kind_named(name: str, allocator: str | None) -> Session:
+    """The kind of session of these names."""
+    kind = kind_of(name, allocator)
+    if kind is None:
+        raise Usage(f"there is no {name} session with --allocator {allocator or 'planned'}")
+    return kind
 
 
 def ask(subject: Subject, question: Question, limits: Limits) -> Answer:
@@ -138,6 +146,14 @@ def so_far(subject: Subject, question: Question, progress: Progress, limits: Lim
     result = Result(Status.FEASIBLE, progress.order, progress.bound, ("the search was still going on",))
     found = Schedule(result, plan, outcome)
     return Answer(subject, question.method, budget, subject.before(), found, progress.seconds, limits, question.session)
+
+
+def as_it_runs(found: Answer) -> Answer | None:
+    """The answer with all that its model needs, if that is within the budget."""
+    if found.subject.graph is None or found.session is None:
+        return found
+    found = promised(found, found.session)
+    return found if counted(found) <= found.budget else None
 
 
 def found_or_raised(found: Answer) -> Answer:

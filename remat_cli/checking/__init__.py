@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import onnx
 
@@ -81,11 +82,18 @@ class Report:
         return found
 
 
-def verify(graph: Graph, rewritten: Path, plan: Path, session: Session, budget: int | None, bench: Bench) -> Report:
+def verify(
+    graph: Graph,
+    rewritten: Path,
+    placement: Mapping[str, Any] | None,
+    session: Session,
+    budget: int | None,
+    bench: Bench,
+) -> Report:
     """Run the model of `graph` and its rewriting side by side; `budget` None leaves the capped runs out."""
     outside = _outside(graph)
     modes = {kind.name: _compare(graph, rewritten, bench, kind, outside) for kind in (STRICT, DEFAULT)}
-    process = _process(graph, rewritten, plan, session, bench) if bench.provider == "cpu" else None
+    process = _process(graph, rewritten, placement, session, bench) if bench.provider == "cpu" else None
     capped = None
     if budget is not None:
         arena = max(budget - outside, 1)
@@ -95,10 +103,12 @@ def verify(graph: Graph, rewritten: Path, plan: Path, session: Session, budget: 
     return Report(**modes, process=process, capped=capped, versions=_versions())
 
 
-def _process(graph: Graph, rewritten: Path, plan: Path, session: Session, bench: Bench) -> Process:
+def _process(
+    graph: Graph, rewritten: Path, placement: Mapping[str, Any] | None, session: Session, bench: Bench
+) -> Process:
     """The original as the runtime runs it by itself in such a session, and the rewriting with the plan's allocator."""
     old = bench.weigh(graph.path, session.name, outputs="before.npz")
-    new = bench.weigh(rewritten, session.name, plan=plan, outputs="after.npz")
+    new = bench.weigh(rewritten, session.name, placement=placement, outputs="after.npz")
     before, after = (None if reply.grew is None else graph.resident + reply.grew for reply in (old, new))
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if reply.refused or reply.failed:

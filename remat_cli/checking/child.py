@@ -33,7 +33,7 @@ class Request:
     trace: str | None = None
     threads: int = 0  # as many as there are cores
     weigh: bool = False  # count what the process grows by, in a session as a user would make it
-    plan: str | None = None  # whose allocator such a session has
+    placement: dict[str, Any] | None = None  # where the plan's allocator is to put what such a session asks for
 
 
 @dataclass(frozen=True, slots=True)

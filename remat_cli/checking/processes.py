@@ -55,7 +55,9 @@ class Bench:
             trace=None if cap is not None else f"{stem}.trace",
         )
 
-    def weigh(self, model: Path, session: str, plan: Path | None = None, outputs: str | None = None) -> Reply:
+    def weigh(
+        self, model: Path, session: str, placement: Mapping[str, Any] | None = None, outputs: str | None = None
+    ) -> Reply:
         """Two runs without a trace, with the runtime's own allocator or the plan's: what does the process grow by?"""
         return self._carry_out(
             self._next(),
@@ -63,7 +65,7 @@ class Bench:
             session=session,
             runs=2,
             weigh=True,
-            plan=str(plan.resolve()) if plan else None,
+            placement=placement,
             outputs=str(self.folder / outputs) if outputs else None,
         )
 

@@ -71,10 +71,11 @@ def command(
     remat grad gpt2.onnx --batch 4 --dim sequence=256 --optimizer adamw
     remat grad unet.onnx --class-axis 1
     """
+    from remat_cli.actions.differentiating import differentiate
     from remat_cli.formats.files import check_apart, write_whole
     from remat_cli.gradient.optimizers import Hyper
     from remat_cli.gradient.prepare import Binding, load
-    from remat_cli.gradient.training import Options, training_graph
+    from remat_cli.gradient.training import Options
 
     path = output or forward.with_suffix(".train.onnx")
     check_apart(path, forward)
@@ -91,7 +92,7 @@ def command(
     )
     model = load(forward)
     nodes = len(model.graph.node)
-    training = training_graph(model, settings)
+    training = differentiate(model, settings)
     write_whole(path, training.SerializeToString(deterministic=True))
     report = {
         "model": str(path),

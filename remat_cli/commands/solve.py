@@ -18,15 +18,16 @@ from solvers.options import Option, Orders, options_of
 from solvers.registry import METHODS
 
 if TYPE_CHECKING:
+    from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.solving import Question
     from remat_cli.formats.planfile import PlanFile
-    from remat_cli.model.sessions import Session
     from remat_cli.planning.pipeline import Answer
     from remat_cli.planning.subject import Subject
     from solvers.clock import Clock
     from solvers.problem import Limits, Progress
 
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
+EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to its word and to write it
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -100,16 +101,33 @@ def command(model: Path | None, **given: Any) -> None:
     if given["list_methods"]:
         click.echo(_listed(given["as_json"]))
         return
+    from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.interrupts import listening
     from solvers.clock import Clock
 
     with listening() as interrupts:
-        _run(model, given, Clock(given["time_limit"], interrupts))
+        clock = Clock(given["time_limit"], interrupts)
+        if given["method"] == "all":  # each method has all the time
+            _run(model, given, clock, None)
+        else:
+            deadline = Deadline(clock, lambda: _nothing_yet(given))
+            _run(model, given, clock, deadline)
+            deadline.met()
     if interrupts.asked:
         raise KeyboardInterrupt
 
 
-def _run(model: Path | None, given: Mapping[str, Any], clock: Clock) -> None:
+def _nothing_yet(given: Mapping[str, Any]) -> int:
+    """The last words of a command whose time ended before there was a plan."""
+    from remat_cli.errors import NoPlan
+
+    if given["as_json"]:
+        click.echo(json.dumps({"status": "unknown", "method": given["method"], "plan": None, "stopped": "time"}))
+    click.echo("remat: no plan was found within the time limit; give more time with --time-limit", err=True)
+    return NoPlan.code
+
+
+def _run(model: Path | None, given: Mapping[str, Any], clock: Clock, deadline: Deadline | None) -> None:
     from remat_cli.actions.solving import budget_of
     from remat_cli.planning.loading import load_subject
 
@@ -120,12 +138,13 @@ def _run(model: Path | None, given: Mapping[str, Any], clock: Clock) -> None:
     elif given["method"] == "all":
         _compare(subject, budget_of(subject, question), given, clock)
     else:
-        _solve(subject, question, given, _limits(given, clock))
+        assert deadline is not None
+        _solve(subject, question, given, _limits(given, clock), deadline)
 
 
 def _question(given: Mapping[str, Any]) -> Question:
     """What the command line asks, checked."""
-    from remat_cli.actions.solving import ONLY_PEAK, Question
+    from remat_cli.actions.solving import ONLY_PEAK, Question, kind_named
     from remat_cli.errors import Usage
     from remat_cli.formats import planfile
 
@@ -145,21 +164,10 @@ def _question(given: Mapping[str, Any]) -> Question:
         known=tuple(planfile.read(path) for path in given["known"]),
         reorder=given["reorder"],
         options=own,
-        session=_session(given),
+        session=kind_named(given["session"], given["allocator"]),
     )
     question.check()
     return question
-
-
-def _session(given: Mapping[str, Any]) -> Session:
-    """The kind of session that is named."""
-    from remat_cli.errors import Usage
-    from remat_cli.model.sessions import kind_of
-
-    kind = kind_of(given["session"], given["allocator"])
-    if kind is None:
-        raise Usage(f"--allocator {given['allocator']}: the {given['session']} session has an allocator of its own")
-    return kind
 
 
 def _limits(given: Mapping[str, Any], clock: Clock) -> Limits:
@@ -169,7 +177,7 @@ def _limits(given: Mapping[str, Any], clock: Clock) -> Limits:
     return Limits(clock, given["gap"], given["seed"], verbose=given["verbose"] >= 2)
 
 
-def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limits: Limits) -> None:
+def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limits: Limits, deadline: Deadline) -> None:
     from remat_cli.actions.solving import ask
     from remat_cli.errors import BadInput
     from remat_cli.formats.files import check_apart
@@ -180,10 +188,16 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     if not destination.parent.is_dir():
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
     question = replace(question, earlier=_earlier(destination))
-    with progress_line(subject.before().cost, given["quiet"], given["verbose"]) as show:
-        hear = _writing(subject, question, destination, limits, show)
-        found = ask(subject, question, replace(limits, report=hear))
-    _tell(found, destination, given)
+    latest = _Latest(subject, question, destination, given, limits)
+    deadline.last_words = latest.last_words
+    begun = limits.clock.elapsed()
+    plain = subject.before()
+    evaluating = limits.clock.elapsed() - begun
+    searching = limits.within(limits.clock.left() - EVALUATIONS * evaluating)
+    with progress_line(plain.cost, given["quiet"], given["verbose"]) as show:
+        found = ask(subject, question, replace(searching, report=lambda progress: latest.hear(progress, show)))
+    deadline.met()
+    _tell(replace(found, limits=limits), destination, given)
 
 
 def _earlier(destination: Path) -> tuple[PlanFile, ...]:
@@ -197,23 +211,43 @@ def _earlier(destination: Path) -> tuple[PlanFile, ...]:
         return ()
 
 
-def _writing(
-    subject: Subject, question: Question, destination: Path, limits: Limits, show: Callable[[Progress], None]
-) -> Callable[[Progress], None]:
-    """Hears of progress, and writes each better plan as it comes, at most once a second."""
-    from remat_cli.actions.solving import so_far
-    from remat_cli.planning import record
+class _Latest:
+    """Hears of progress, writes each better plan as it comes, at most once a second, and knows the last one."""
 
-    written = [0.0]
+    def __init__(
+        self, subject: Subject, question: Question, destination: Path, given: Mapping[str, Any], limits: Limits
+    ) -> None:
+        self.subject, self.question, self.destination, self.given = subject, question, destination, given
+        self.limits = limits
+        self.written = 0.0
+        self.progress: Progress | None = None
 
-    def hear(progress: Progress) -> None:
+    def hear(self, progress: Progress, show: Callable[[Progress], None]) -> None:
+        from remat_cli.planning import record
+
         show(progress)
-        late = limits.clock.elapsed() - written[0] > WRITE_EVERY
-        if late and (better := so_far(subject, question, progress, limits)):
-            record.write(destination, better)
-            written[0] = limits.clock.elapsed()
+        if progress.order is None:
+            return
+        self.progress = progress
+        if self.limits.clock.elapsed() - self.written > WRITE_EVERY and (better := self._answer(progress)):
+            record.write(self.destination, better)
+            self.written = self.limits.clock.elapsed()
 
-    return hear
+    def last_words(self) -> int:
+        """What to say when the time is up in the middle of something; the exit code."""
+        from remat_cli.actions.solving import as_it_runs
+
+        found = None if self.progress is None else self._answer(self.progress)
+        found = None if found is None else as_it_runs(found)
+        if found is None:
+            return _nothing_yet(self.given)
+        _tell(found, self.destination, self.given)
+        return 0
+
+    def _answer(self, progress: Progress) -> Answer | None:
+        from remat_cli.actions.solving import so_far
+
+        return so_far(self.subject, self.question, progress, self.limits)
 
 
 def _tell(found: Answer, destination: Path, given: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ the value, the op that makes it and what to pass. Weights kept outside the file 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,17 +16,24 @@ import onnx
 from remat_cli.errors import BadInput
 from remat_cli.ingest.dims import bind, refuse_unused
 from remat_cli.ingest.expand import expand
-from remat_cli.ingest.load import load
+from remat_cli.ingest.load import load, parsed
 from remat_cli.ingest.names import captures, name_nodes, sort_nodes
 from remat_cli.ingest.phases import backward_ops
 from remat_cli.ingest.shapes import infer
 from remat_cli.model.graph import Graph, Op
+
+IN_MEMORY = Path("the model in memory")  # what errors call it; its external tensors lie in the working directory
 
 
 def ingest(path: Path, dims: Mapping[str, int] | None = None) -> Graph:
     """Read the model at `path`, its symbolic dimensions bound by `dims`."""
     model, digest = load(path)
     return graph_of(model, path, digest, dims or {})
+
+
+def ingest_content(content: bytes, dims: Mapping[str, int] | None = None) -> Graph:
+    """The same of a model that is not, or not yet, in a file."""
+    return graph_of(parsed(content, IN_MEMORY), IN_MEMORY, hashlib.sha256(content).hexdigest(), dims or {})
 
 
 def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping[str, int] | None = None) -> Graph:

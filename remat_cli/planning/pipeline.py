@@ -47,7 +47,7 @@ class Answer:
 
     @property
     def found(self) -> bool:
-        return self.status in (Status.OPTIMAL, Status.FEASIBLE)
+        return self.status.found
 
     @property
     def overhead(self) -> float | None:
@@ -59,10 +59,12 @@ class Answer:
     @property
     def bound(self) -> int | None:
         """Costs are integers, so a bound can be rounded up, but for what floating point may have added to it."""
-        bound = self.schedule.result.bound
-        if bound is None:
-            return None
-        return math.ceil(bound - 1e-6 * max(1.0, abs(bound)))
+        return _rounded(self.schedule.result.bound)
+
+    @property
+    def bound_any_order(self) -> int | None:
+        """What no schedule costs less than, in whatever order it first computes the ops."""
+        return _rounded(self.schedule.result.bound_any_order)
 
     @property
     def gap(self) -> float | None:
@@ -78,6 +80,10 @@ class Answer:
             return None
         nodes = self.subject.problem.nodes
         return sum(1 for index in order if not nodes[index].views) - sum(1 for node in nodes if not node.views)
+
+
+def _rounded(bound: float | None) -> int | None:
+    return None if bound is None else math.ceil(bound - 1e-6 * max(1.0, abs(bound)))
 
 
 def find_solver(method: str, options: Mapping[str, Any]) -> Solver:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from profiles.costs import Costs
 from profiles.kernels import THREADS
 from remat_cli.formats.planfile import Source
 from remat_cli.model.graph import Graph
@@ -29,6 +30,8 @@ class Subject:
     notes: tuple[str, ...] = ()  # what the user should know of where the costs came from
     threads: int = THREADS  # of the sessions that the costs are for: some kernels work in memory of each thread's own
     launch: int = 0  # what the least kernel costs: a rewritten model has some besides the plan's
+    content: bytes | None = None  # of a model that is in memory only
+    given_costs: Costs | None = None  # costs that are in memory only
 
     @property
     def path(self) -> Path:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import onnx
+
 from profiles.device import quiet
 from profiles.strict import strict_options
 from remat_cli.errors import Usage
@@ -30,8 +32,19 @@ def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider"
     `budget`: bytes that its arena may not exceed, a hard cap: a run over it fails. Inputs and large weights lie outside
     of the arena on a CPU. A CPU arena is the process's: the first session made with a budget sets it for all others.
     """
-    ort = quiet_runtime()
+    return _strict(str(path), strict_options(), providers, budget)
+
+
+def session_of(model: onnx.ModelProto, path: Path, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
+    """A strict session on a rewritten model in memory, whose external tensors lie where those of `path` do."""
     options = strict_options()
+    folder = str(path.resolve().parent)
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    return _strict(model.SerializeToString(), options, providers, None)
+
+
+def _strict(model: str | bytes, options: Any, providers: Sequence[Any], budget: int | None) -> Any:
+    ort = quiet_runtime()
     if budget is not None:
         if budget <= 0:
             raise Usage(f"an arena of {budget} bytes holds nothing")
@@ -39,7 +52,7 @@ def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider"
         if any(_name(provider) == PROVIDERS["cpu"] for provider in providers):
             cap_arena(budget)
             options.add_session_config_entry("session.use_env_allocators", "1")
-    return ort.InferenceSession(str(path), options, providers=list(providers))
+    return ort.InferenceSession(model, options, providers=list(providers))
 
 
 def cap_arena(budget: int | None) -> None:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from solvers.anyorder.windows import Windows
 from solvers.exact.cuts import add_knapsack, stuck_values
 from solvers.exact.passing import passing_values
+from solvers.orders.blocks import Blocks
 from solvers.problem import Problem
 from solvers.scip import INFINITY, Program
 
@@ -67,7 +68,7 @@ def build(
     many = len(windows.pivots) + 1
     held, runs, across = (_columns(many) for _ in range(3))
     passing = passing_values(problem, free)
-    timed = Timed(problem, writer, windows, free, passing, stuck_values(problem), Program(), held, runs, across)
+    timed = Timed(problem, writer, windows, free, passing, stuck_values(Blocks(problem)), Program(), held, runs, across)
     _add_variables(timed, scale)
     for g in range(many):
         _add_availability(timed, g)

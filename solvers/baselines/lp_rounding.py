@@ -59,7 +59,8 @@ def solve(
     if best.fitting is None:
         rounder.walk_unguided()
     result = best.result(bound, tuple(notes))
-    return replace(result, status=Status.OPTIMAL) if best.closed(bound) else result
+    closed = best.closed(bound) and result.status is Status.FEASIBLE
+    return replace(result, status=Status.ORDER_OPTIMAL) if closed else result
 
 
 def _relax(best: Best, whose: str, allowance: float) -> Relaxed | None:

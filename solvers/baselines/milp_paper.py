@@ -37,7 +37,7 @@ def solve(problem: Problem, budget: int, limits: Limits, options: PaperForm = PA
     bound = answer.bound * paper.cost_unit if answer.bound > -inf else None
     result = best.result(bound, (note,))
     if result.status is Status.FEASIBLE and answer.status is Status.OPTIMAL:
-        return replace(result, status=Status.OPTIMAL)
+        return replace(result, status=Status.ORDER_OPTIMAL)
     return result
 
 

@@ -18,6 +18,7 @@ from solvers.clock import Clock
 from solvers.orders.arrays import arrays_of
 from solvers.orders.polish import polish
 from solvers.problem import Limits, Problem, Status
+from solvers.registry import METHODS
 from solvers.schedule import baseline, evaluate, schedule
 from tests.contract.graphs import GRAPHS, chain
 from tests.solvers.oracle import cheapest
@@ -92,10 +93,10 @@ def test_random_rounding_follows_the_seed() -> None:
     assert all(answer.status in (Status.OPTIMAL, Status.FEASIBLE) for answer in answers)
 
 
-@pytest.mark.parametrize("options", [{"lp": "other"}, {"rounding": "up"}, {"samples": 0}])
-def test_unknown_options(options: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="lp is improved or paper"):
-        lp_rounding.solve(chain(3), 9, limits(), **options)
+@pytest.mark.parametrize("given", [{"relaxation": "other"}, {"rounding": "up"}, {"samples": 0}])
+def test_unknown_options(given: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=next(iter(given))):
+        METHODS["lp-rounding"].load(**given)
 
 
 def test_memory_left_over_is_spent() -> None:
