@@ -181,7 +181,9 @@ def _to(asked: Fitting, first: Answer, found: Answer, note: str = "") -> Answer:
     if not found.found:
         return found
     proved = first.schedule.result
-    result = replace(found.schedule.result, bound=proved.bound, peak_bound=proved.peak_bound)
+    result = replace(
+        found.schedule.result, bound=proved.bound, bound_any_order=proved.bound_any_order, peak_bound=proved.peak_bound
+    )
     if not asked.fits(found):
         result = replace(result, status=Status.UNKNOWN)
     elif note:

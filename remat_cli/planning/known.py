@@ -38,9 +38,10 @@ def _as_answer(asked: Fitting, found: Answer, known: PlanFile) -> Answer | None:
         return None
     if outcome.peak > asked.budget:
         return None
-    bound = found.schedule.result.bound if found.found else None
-    close = bound is not None and outcome.cost <= (1 + asked.limits.gap) * bound
-    result = Result(Status.OPTIMAL if close else Status.FEASIBLE, order, bound, (EARLIER,))
+    least = found.schedule.result.bound_any_order if found.found else None
+    close = least is not None and outcome.cost <= (1 + asked.limits.gap) * least
+    status = Status.OPTIMAL if close else Status.FEASIBLE
+    result = Result(status, order, least, (EARLIER,), bound_any_order=least)
     other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=asked.subject)
     if asked.subject.graph is None:
         return other

@@ -22,7 +22,8 @@ def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, 
     plan, outcome = subject.as_it_is()
     if outcome.peak > budget or (subject.graph is not None and subject.graph.expanded):
         return None
-    result = Result(Status.OPTIMAL, plan.order(), float(outcome.cost))
+    cost = float(outcome.cost)
+    result = Result(Status.OPTIMAL, plan.order(), cost, bound_any_order=cost)
     found = Answer(subject, method, budget, outcome, Schedule(result, plan, outcome), 0.0, limits, untouched=True)
     if subject.graph is None:
         return found

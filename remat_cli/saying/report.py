@@ -39,7 +39,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "session": answer.session.name if answer.session else None,
         "allocator": answer.session.allocator if answer.session else None,
         **_needs(answer, promise),
-        "bound_any_order": getattr(result, "bound_any_order", None),
+        "bound_any_order": answer.bound_any_order,
         "wall_seconds": round(answer.limits.clock.elapsed(), 3),
         "stopped": stopped(answer),
         "made_by": answer.made_by or getattr(result, "made_by", None) or answer.method,
@@ -65,7 +65,7 @@ def stopped(answer: Answer) -> str:
         return "interrupt"
     if said := getattr(result, "stopped", None):
         return str(said)
-    if answer.status in (Status.OPTIMAL, Status.INFEASIBLE):
+    if answer.status in (Status.OPTIMAL, Status.ORDER_OPTIMAL, Status.INFEASIBLE):
         return "gap"
     return "time" if answer.seconds >= NEARLY * clock.seconds else "work"
 
