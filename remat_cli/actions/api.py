@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import onnx
 
 from profiles.costs import Costs
-from profiles.survey import Step
+from profiles.survey import Timing
 from remat_cli.actions import emitting, profiling, solving, verifying
 from remat_cli.actions.differentiating import differentiate
 from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
@@ -22,12 +22,13 @@ from remat_cli.gradient.optimizers import Hyper
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options
 from remat_cli.planning import record
-from remat_cli.planning.loading import given_subject, load_planned
+from remat_cli.planning.loading import content_of, given_subject, load_planned
 from remat_cli.planning.planned import Planned
 from remat_cli.runtime.session import session_of
 from remat_cli.saying.units import Budget, parse_budget
 from solvers.clock import Clock
 from solvers.problem import Limits, Progress
+from solvers.registry import DEFAULT
 
 File: TypeAlias = str | os.PathLike[str]
 Model: TypeAlias = File | onnx.ModelProto
@@ -75,7 +76,7 @@ def profile(
     strict: bool = False,
     cache: bool = True,
     whole: bool = True,
-    report: Callable[[Step], None] | None = None,
+    report: Callable[[Timing], None] | None = None,
 ) -> Costs:
     """What each op costs: measured here, or on paper with `estimate`; `report` hears which op is being timed."""
     asked = profiling.Asked(
@@ -97,7 +98,7 @@ def solve(
     model: Model,
     *,
     budget: int | str | None = None,
-    method: str = "milp",
+    method: str = DEFAULT,
     session: str = "strict",
     allocator: str | None = None,
     costs: File | Costs | None = None,
@@ -158,7 +159,8 @@ def verify(
 def session(plan: Plan, *, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
     """An onnxruntime.InferenceSession on the rewritten model that keeps the plan's promise."""
     planned = _plan(plan)
-    return session_of(emitting.emit(planned).model, planned.subject.path, providers)
+    content = content_of(emitting.emit(planned).model)
+    return session_of(content, planned.subject.path.resolve().parent, providers)
 
 
 def load_plan(path: File) -> Planned:

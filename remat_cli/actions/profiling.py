@@ -20,7 +20,7 @@ from profiles.cache import Cache
 from profiles.costs import Costs, OpCost, over_batches
 from profiles.device import Device
 from profiles.running import CannotRun
-from profiles.survey import Ops, Step
+from profiles.survey import Ops, Timing
 from remat_cli.actions import whole_graph
 from remat_cli.errors import BadInput, Usage
 from remat_cli.ingest import ingest, ingest_content
@@ -29,8 +29,8 @@ from remat_cli.model.signatures import ops_of
 from remat_cli.planning.loading import content_of
 
 NAMED = 5  # of the ops that could not be measured
-WHOLE = Step(0, 0, "the whole graph", 0.0)
-Report = Callable[[Step], None]
+WHOLE = Timing(0, 0, "the whole graph", 0.0)
+Report = Callable[[Timing], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Profiled:
     """One graph's costs, and what is to be said of them."""
 
     graph: Graph
@@ -76,7 +76,7 @@ class Ahead:
     seconds: float
 
 
-def profile(model: Path | onnx.ModelProto, asked: Asked, report: Report) -> Found:
+def profile(model: Path | onnx.ModelProto, asked: Asked, report: Report) -> Profiled:
     """The costs of the model's ops; with batches, those of the largest, with a line through all for each op."""
     device, cache = _where(asked)
     graphs = _graphs(model, asked)
@@ -125,7 +125,7 @@ def _graph(model: Path | onnx.ModelProto, dims: Mapping[str, int]) -> Graph:
     return ingest(model, dims) if isinstance(model, Path) else ingest_content(content_of(model), dims)
 
 
-def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: int, report: Report) -> Found:
+def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: int, report: Report) -> Profiled:
     ops = ops_of(graph)
     if asked.estimate is not None:
         return _from_paper(graph, ops, device, asked.estimate)
@@ -141,17 +141,17 @@ def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: i
     report(WHOLE)
     costs, whole = _in_the_whole(graph, ops, alone, device, cache, asked, earlier)
     found = _costs(graph, device.described(), costs, whole, survey.dated(ops, cache))
-    return Found(graph, ops, found, device, refused, wanted, tuple(survey.outliers(ops, alone, costs)), notes)
+    return Profiled(graph, ops, found, device, refused, wanted, tuple(survey.outliers(ops, alone, costs)), notes)
 
 
-def _from_paper(graph: Graph, ops: Ops, device: Device, where: str) -> Found:
+def _from_paper(graph: Graph, ops: Ops, device: Device, where: str) -> Profiled:
     ops_costs = survey.estimated(ops, where)
     if where == roofline.FLOPS:
         kind = {"kind": "paper", "name": "FLOPs: one takes one unit of time"}
-        return Found(graph, ops, replace(_costs(graph, kind, ops_costs, {}, ""), unit="flops"), device, {})
+        return Profiled(graph, ops, replace(_costs(graph, kind, ops_costs, {}, ""), unit="flops"), device, {})
     paper = roofline.device(where)
     kind = {"kind": "paper", "name": paper.name, "source": paper.source}
-    return Found(graph, ops, _costs(graph, kind, ops_costs, {}, ""), device, {})
+    return Profiled(graph, ops, _costs(graph, kind, ops_costs, {}, ""), device, {})
 
 
 def _costs(

@@ -25,7 +25,7 @@ from remat_cli.saying.units import Budget
 from solvers.options import Orders, options_of
 from solvers.problem import Limits, Progress, Result, Solver, Status
 from solvers.reductions.views import contract
-from solvers.registry import METHODS
+from solvers.registry import DEFAULT, METHODS
 from solvers.schedule import Schedule, evaluate
 
 ONLY_PEAK = "--minimize peak has a method of its own; leave out --method, --from, --lp and methods' options"
@@ -39,7 +39,7 @@ class Question:
     """
 
     budget: Budget | None = None
-    method: str = "milp"
+    method: str = DEFAULT
     minimize: str = "cost"
     max_overhead: float | None = None
     known: tuple[PlanFile, ...] = ()
@@ -52,6 +52,8 @@ class Question:
         """Refuse what has no meaning, or would be without effect."""
         if self.method not in METHODS:
             raise Usage(f"there is no method '{self.method}'; the methods are {', '.join(METHODS)}, or all")
+        if self.reorder is not None and METHODS[self.method].own_order:
+            raise Usage(f"'{self.method}' finds the order itself; --reorder and --no-reorder go with --method milp")
         if self.minimize not in ("cost", "peak"):
             raise Usage(f"--minimize is cost or peak, not '{self.minimize}'")
         if self.minimize == "cost" and self.budget is None and METHODS[self.method].needs_budget:
@@ -60,7 +62,7 @@ class Question:
             raise Usage(
                 "--max-overhead bounds the time that --minimize peak may take; with a --budget the time is made least"
             )
-        if self.minimize == "peak" and (self.method != "milp" or self.options or self.known):
+        if self.minimize == "peak" and (self.method not in (DEFAULT, "milp") or self.options or self.known):
             raise Usage(ONLY_PEAK)
 
 
@@ -180,6 +182,7 @@ class Relaxation:
 
     budget: int
     bound: float
+    note: str  # of which program
     ratio: float | None
 
 
@@ -188,10 +191,10 @@ def relaxation(subject: Subject, budget: int, limits: Limits, no_stages: bool = 
     from solvers.baselines.relaxation import relaxation_bound
 
     smaller = contract(subject.problem)
-    bound = relaxation_bound(smaller.problem, budget, limits, no_stages=no_stages)
-    if bound is None:
+    found = relaxation_bound(smaller.problem, budget, limits.share(0.5), no_stages=no_stages)
+    if found is None:
         raise Infeasible(f"the linear relaxation already has no solution within {budget} bytes")
-    bound += smaller.fixed_cost
+    bound = found.cost + smaller.fixed_cost
     best = answer(subject, budget, "milp", find_solver("milp", {}), limits)
     ratio = best.schedule.outcome.cost / max(bound, 1) if best.found and best.schedule.outcome else None
-    return Relaxation(budget, bound, ratio)
+    return Relaxation(budget, bound, found.note, ratio)

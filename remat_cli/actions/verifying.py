@@ -63,7 +63,7 @@ class Verified:
     def or_raised(self, what: str) -> Verified:
         """Itself, or a Mismatch that says what does not hold of `what`."""
         if self.faults:
-            raise Mismatch(f"{what}: {'; '.join(self.faults)}")
+            raise Mismatch(f"{what}: {'; '.join(self.faults)}", self)
         return self
 
 

@@ -18,8 +18,8 @@ from remat_cli.commands import options
 
 if TYPE_CHECKING:
     from profiles.costs import Costs
-    from profiles.survey import Step
-    from remat_cli.actions.profiling import Asked, Found
+    from profiles.survey import Timing
+    from remat_cli.actions.profiling import Asked, Profiled
     from remat_cli.actions.whole_graph import Difference
 
 
@@ -88,7 +88,7 @@ def _asked(given: Mapping[str, Any]) -> Asked:
     )
 
 
-def _profiled(model: Path, asked: Asked, quiet: bool) -> Found:
+def _profiled(model: Path, asked: Asked, quiet: bool) -> Profiled:
     """The costs; meanwhile the op being timed and the time left, on one line of the terminal."""
     from remat_cli.actions.profiling import profile
     from remat_cli.saying.progress import Line
@@ -97,7 +97,7 @@ def _profiled(model: Path, asked: Asked, quiet: bool) -> Found:
         return profile(model, asked, lambda step: line.say(_bar(step)))
 
 
-def _bar(step: Step) -> str:
+def _bar(step: Timing) -> str:
     from remat_cli.saying.units import show_time
 
     if not step.total:
@@ -107,7 +107,7 @@ def _bar(step: Step) -> str:
     return f"[{bar}] {step.done}/{step.total}  {show_time(step.left * 1e9)} left  {step.what[:60]}"
 
 
-def _write(found: Found, model: Path, destination: Path) -> Costs:
+def _write(found: Profiled, model: Path, destination: Path) -> Costs:
     """The costs as they are in the file, which an earlier file's pinned entries outlive."""
     from profiles.costs import BadCosts, dump, load
     from remat_cli.errors import BadInput
@@ -124,7 +124,7 @@ def _write(found: Found, model: Path, destination: Path) -> Costs:
     return costs
 
 
-def _compared(found: Found, costs: Costs, seconds: float) -> Difference:
+def _compared(found: Profiled, costs: Costs, seconds: float) -> Difference:
     from remat_cli.actions.whole_graph import compare
 
     return compare(found.graph, found.ops, costs, found.device, seconds)
@@ -142,7 +142,7 @@ def _tell_ahead(model: Path, asked: Asked, as_json: bool) -> None:
     click.echo(f"{words}; about {show_time(plan.seconds * 1e9)} to go")
 
 
-def _object(found: Found, costs: Costs, destination: Path, difference: Difference | None) -> dict[str, Any]:
+def _object(found: Profiled, costs: Costs, destination: Path, difference: Difference | None) -> dict[str, Any]:
     facts = {
         "costs": str(destination),
         "ops": len(costs.ops),
@@ -156,7 +156,7 @@ def _object(found: Found, costs: Costs, destination: Path, difference: Differenc
     return facts | ({"compare": difference.as_object()} if difference else {})
 
 
-def _tell(found: Found, costs: Costs, destination: Path, difference: Difference | None) -> None:
+def _tell(found: Profiled, costs: Costs, destination: Path, difference: Difference | None) -> None:
     from remat_cli.actions.profiling import named_refused
     from remat_cli.saying.units import show_time
 
@@ -174,7 +174,7 @@ def _tell(found: Found, costs: Costs, destination: Path, difference: Difference 
         click.echo(difference.as_text())
 
 
-def _where_from(found: Found) -> str:
+def _where_from(found: Profiled) -> str:
     if found.costs.device["kind"] == "paper":
         return "estimated, nothing was run"
     return f"{found.measured} of {len(found.ops.distinct())} signatures measured now"

@@ -15,7 +15,7 @@ import click
 
 from remat_cli.commands import options
 from solvers.options import Option, Orders, options_of
-from solvers.registry import METHODS
+from solvers.registry import DEFAULT, METHODS
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
@@ -60,7 +60,7 @@ def own_options(command: Command) -> Command:
 @click.command()
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
-@click.option("--method", default="milp", show_default=True, help="One of `remat solve --list`, or all.")
+@click.option("--method", help=f"One of `remat solve --list`, or all.  [default: {DEFAULT}]")
 @click.option(
     "--session",
     type=click.Choice(["strict", "default"]),
@@ -80,7 +80,7 @@ def own_options(command: Command) -> Command:
 @click.option(
     "--reorder/--no-reorder",
     default=None,
-    help="First compute the ops in another order; by default only if the model's own leads to no plan.",
+    help="milp: first compute the ops in another order; by default only if the model's own leads to no plan.",
 )
 @click.option("--list", "list_methods", is_flag=True, help="List the methods and what they can do.")
 @click.option("--csv", "as_csv", is_flag=True, help="With --method all: comma-separated values on stdout.")
@@ -98,6 +98,7 @@ def command(model: Path | None, **given: Any) -> None:
 
     Without MODEL, takes the only *.costs.yaml in the working directory, which says whose costs they are.
     """
+    given["method"] = given["method"] or (DEFAULT if given["reorder"] is None else "milp")
     if given["list_methods"]:
         click.echo(_listed(given["as_json"]))
         return
@@ -158,7 +159,7 @@ def _question(given: Mapping[str, Any]) -> Question:
         raise Usage(ONLY_PEAK)
     question = Question(
         budget=given["budget"],
-        method="milp" if every else given["method"],
+        method=DEFAULT if every else given["method"],
         minimize=given["minimize"],
         max_overhead=given["max_overhead"],
         known=tuple(planfile.read(path) for path in given["known"]),
@@ -305,10 +306,11 @@ def _tell_relaxation(subject: Subject, question: Question, given: Mapping[str, A
     no_stages = bool(question.options.get("no_stages"))
     found = relaxation(subject, budget_of(subject, question), _limits(given, clock), no_stages)
     if given["as_json"]:
-        click.echo(json.dumps({"budget": found.budget, "lp_bound": found.bound, "integrality_gap": found.ratio}))
+        answer = {"budget": found.budget, "lp_bound": found.bound, "integrality_gap": found.ratio, "of": found.note}
+        click.echo(json.dumps(answer))
         return
-    gap = f", integrality gap {found.ratio:.4g}" if found.ratio else ""
-    click.echo(f"LP bound {found.bound:.6g}{gap}")
+    gap = f", integrality gap {found.ratio:.4g}" if found.ratio else ", no schedule found to compare it with"
+    click.echo(f"LP bound {found.bound:.6g}{gap}\nnote: {found.note}")
 
 
 def _listed(as_json: bool) -> str:

@@ -119,8 +119,8 @@ def answer(
             found = schedule(subject.problem, budget, solver, limits)
         return Answer(subject, method, budget, plain, found, limits.clock.elapsed(), limits)
 
-    if reorder is not None:
-        return ask(limits, reorder)
+    if reorder is not None or METHODS[method].own_order:
+        return ask(limits, bool(reorder) and not METHODS[method].own_order)
     first = ask(half(limits), False)
     hopeless = (first.schedule.result.peak_bound or 0) > budget  # in any order of first computes
     if first.found or limits.clock.over() or limits.clock.left() < 1 or hopeless:

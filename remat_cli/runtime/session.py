@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import onnx
-
 from profiles.device import quiet
 from profiles.strict import strict_options
 from remat_cli.errors import Usage
@@ -35,12 +33,11 @@ def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider"
     return _strict(str(path), strict_options(), providers, budget)
 
 
-def session_of(model: onnx.ModelProto, path: Path, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
-    """A strict session on a rewritten model in memory, whose external tensors lie where those of `path` do."""
+def session_of(content: bytes, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
+    """The same on a model in memory, whose external tensors lie in `folder`."""
     options = strict_options()
-    folder = str(path.resolve().parent)
-    options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
-    return _strict(model.SerializeToString(), options, providers, None)
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+    return _strict(content, options, providers, None)
 
 
 def _strict(model: str | bytes, options: Any, providers: Sequence[Any], budget: int | None) -> Any:

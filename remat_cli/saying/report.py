@@ -12,6 +12,7 @@ from remat_cli.model.promise import Promise
 from remat_cli.planning.pipeline import Answer
 from remat_cli.saying.units import show_bytes, show_time
 from solvers.problem import Status
+from solvers.registry import METHODS
 from solvers.simulate import Outcome
 
 NEARLY = 0.85  # of the time: a search that took so much of it was out of time
@@ -30,6 +31,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "baseline_cost": answer.baseline.cost,
         "overhead": answer.overhead if answer.found else None,
         "bound": answer.bound,
+        "bound_any_order": answer.bound_any_order,
         "gap": answer.gap if answer.found else None,
         "resident": answer.subject.problem.resident,
         "recomputed": answer.recomputed if answer.found else None,
@@ -125,6 +127,9 @@ def _proof(answer: Answer) -> str:
     words = f"{answer.method}: {answer.status.value} in {answer.seconds:.1f}s"
     if answer.gap is not None:
         words += f", within {answer.gap:.3%} of the least time possible"
+        cost, least = answer.schedule.outcome, answer.bound_any_order
+        if cost and least is not None and least < (answer.bound or 0):
+            words += f" in this order, {max(0.0, cost.cost / max(least, 1) - 1):.3%} in any"
     return words + f"; budget {show_bytes(answer.budget)}"
 
 
@@ -161,7 +166,7 @@ def why_not(answer: Answer) -> str:
     words = f"{answer.method} found no plan of {name} within {show_bytes(answer.budget)} ({answer.budget} bytes)"
     if answer.status is Status.INFEASIBLE:
         words = f"proved: no schedule of {name} fits {show_bytes(answer.budget)} ({answer.budget} bytes)"
-        if (result.peak_bound or 0) <= answer.budget:
+        if (result.peak_bound or 0) <= answer.budget and not METHODS[answer.method].own_order:
             words += " if it first computes the ops in the order given"
     if (least := least_peak_bound(answer)) is not None:
         words += f"; {least}"

@@ -170,6 +170,11 @@ class Net(Builder):
     def transpose(self, x: str, name: str, order: list[int]) -> str:
         return self.op("Transpose", [x], name, tuple(self.shapes[x][axis] for axis in order), perm=order)
 
+    def classes_last(self, x: str, name: str) -> str:
+        """A picture of scores with each pixel's classes side by side."""
+        self.class_axis = 3
+        return self.transpose(x, name, [0, 2, 3, 1])
+
     def dropout(self, x: str, name: str) -> str:
         """Nothing at all unless a ratio was asked for; its seed is fixed, so that a second run draws the same mask."""
         if not self.dropout_ratio or not self.training:
@@ -189,7 +194,8 @@ class Net(Builder):
         return (batch, channels, *((n + 2 * pad - kernel) // stride + 1 for n in image))
 
 
-def need_multiple(image: int, step: int, name: str) -> None:
+def need_multiple(image: Pair, step: int, name: str) -> None:
     """Networks that halve an image and join the halves again need sizes that divide evenly."""
-    if image % step:
-        raise Usage(f"{name} needs an image size divisible by {step}, not {image}")
+    if any(size % step for size in both(image)):
+        sizes = "x".join(map(str, dict.fromkeys(both(image))))
+        raise Usage(f"{name} needs an image size divisible by {step}, not {sizes}")

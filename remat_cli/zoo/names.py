@@ -46,6 +46,7 @@ ZOO: Mapping[str, Network] = {
     "resnet50": Network("resnet:resnet", "ResNet-50", {"depth": 50}),
     "resnet101": Network("resnet:resnet", "ResNet-101", {"depth": 101}),
     "resnet152": Network("resnet:resnet", "ResNet-152", {"depth": 152}),
+    "resnet200": Network("resnet:resnet", "ResNet-200", {"depth": 200}),
     "resnet1001": Network("resnet:preactivation", "ResNet-1001, pre-activation, for 32x32 images"),
     "densenet121": Network("densenet:densenet", "DenseNet-121", {"depth": 121}),
     "densenet161": Network("densenet:densenet", "DenseNet-161", {"depth": 161}),

@@ -6,7 +6,7 @@ import numpy as np
 from onnx import TensorProto
 
 from remat_cli.errors import Usage
-from remat_cli.zoo.layers import Net, need_multiple
+from remat_cli.zoo.layers import Net, Pair, both, need_multiple
 
 PARTS = ("query", "key", "value")
 
@@ -87,13 +87,14 @@ def vit(
     heads: int,
     patch: int,
     batch: int = 32,
-    image: int = 224,
+    image: Pair = 224,
     channels: int = 3,
     classes: int = 1000,
 ) -> str:
     need_multiple(image, patch, "vit")
-    length = (image // patch) ** 2
-    x = net.conv(net.input("input", (batch, channels, image, image)), "conv_proj", hidden, patch, patch, 0, bias=True)
+    height, width = both(image)
+    length = (height // patch) * (width // patch)
+    x = net.conv(net.input("input", (batch, channels, *both(image))), "conv_proj", hidden, patch, patch, 0, bias=True)
     x = net.transpose(net.reshape(x, "patches", (batch, hidden, length)), "tokens", [0, 2, 1])
     shape = net.constant("class_token.shape", np.array([batch, 1, hidden], np.int64))
     token = net.op("Expand", [net.weight("class_token", (1, 1, hidden)), shape], "class_tokens", (batch, 1, hidden))

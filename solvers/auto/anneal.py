@@ -17,20 +17,32 @@ from solvers.orders.compiled import entry, inner
 
 _WATCH = 512  # moves between two looks at how dear a byte over budget should be
 _STEP = 1.1  # by which it then changes
+_COLD = 0.01  # of the heat at the beginning
 
 
 @entry
 def anneal(
-    t: Ints, s: Ints, best_order: Ints, best: Ints, moves: int, hot: float, cold: float, price: float, seed: int
+    t: Ints,
+    s: Ints,
+    best_order: Ints,
+    best: Ints,
+    first: int,
+    last: int,
+    moves: int,
+    hot: float,
+    price: float,
+    dearest: float,
+    seed: int,
 ) -> float:
-    """Move about, cooling from `hot` to `cold`; `best`: bytes over budget, cost and length of the best order met.
+    """Moves `first` to `last` of so many, cooling from `hot`; `best`: bytes over budget, cost and length of the best
+    order met.
 
     `price`: of a byte over budget, to begin with; returns what it has become.
     """
-    np.random.seed(seed)
+    np.random.seed(seed + first)
     spread = np.empty(len(best_order), np.int64)
-    over, fitting, dearest = excess(s), 0, 10 * price
-    for number in range(moves):
+    over, fitting = excess(s), 0
+    for number in range(first, last):
         if s[CROWDED] or s[STEPS] > s[SLOTS] // 3:
             s[CROWDED] = 0
             fill(t, s, spread[: _steps_of(s, spread)])
@@ -40,7 +52,7 @@ def anneal(
             elif fitting > _WATCH // 2:
                 price /= _STEP
             fitting = 0
-        heat = hot * (cold / hot) ** (number / moves)
+        heat = hot * _COLD ** (number / moves)
         cost = s[TOTAL]
         s[LOGGED] = 0
         _try(t, s, price)

@@ -29,7 +29,7 @@ from solvers.reductions.reorder import in_order_of, lazy_orders
 
 _ANY = "the bound covers every schedule, whatever the order of first computes"
 _OWN = "the bound covers every schedule that first computes the ops in this schedule's order; `bound_any_order` all"
-_MOVES = (20_000, 1_000_000)  # of a go: at least, at most
+_MOVES = (4_000, 1_000_000)  # of a go: at least, at most
 _PER_NODE = 400  # moves of a go for each node
 _GOES = 6  # before the first relaxation
 _MORE = 3  # between two relaxations
@@ -120,7 +120,7 @@ class Auto:
 
     def begin(self) -> None:
         """Schedules at once: walks along the given order, then local search from several."""
-        evictor = Evictor(self.problem)
+        evictor = Evictor(self.problem, self.limits.clock)
         for taste in TASTES[: max(1, min(_WALKS, _WALKED // len(self.given)))]:
             if self.done():
                 return
@@ -132,7 +132,7 @@ class Auto:
 
     def anneal(self, order: Ints) -> None:
         if not self.done():
-            self.best.offer(self.local.go(order, self.goes, self.moves))
+            self.best.offer(self.local.go(order, self.goes, self.moves, self.limits.clock))
             self.goes += 1
 
     def search_locally(self, goes: int) -> None:

@@ -9,6 +9,7 @@ most r times before its own reversal. c is swept.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -29,7 +30,11 @@ def solve(problem: Problem, budget: int, limits: Limits, options: Snapshots = SN
         return cannot(problem, ONLY_CHAINS)
     length = len(chain) + 1
     knobs = _settings(length) if snapshots is None else [min(snapshots, length)]
-    return over_knob(problem, budget, limits, knobs, lambda count: order_of(problem, chain, count))
+    result = over_knob(problem, budget, limits, knobs, lambda count: order_of(problem, chain, count))
+    return replace(result, notes=(AMONG, *result.notes))
+
+
+AMONG = "the fewest forward runs for each number of snapshots, on a chain whose links cost and need the same"
 
 
 def _settings(length: int) -> list[int]:

@@ -38,12 +38,16 @@ _LARGEST = 40  # forward nodes of a joined stage
 _LONGEST = 250  # stages, where several values cross
 _WORK = 40_000  # nodes, times manners of joining them: counted rather than timed, so that answers do not depend on it
 _WIDER, _WIDEST = 1.6, 4.0  # how a table's reach beyond the budget grows
+_PERSISTENT = "optimal among sequences over these stages that keep what they keep until its backward, in memory units"
+_INPUTS = "optimal among sequences that keep inputs of stages only, each backward right after its forward"
+_FLOATING = "optimal among sequences over these stages, what is kept given up at any time, in memory units"
+_SEVERAL = "optimal among sequences that keep what they keep until its backward, over the ways found to run each stage"
 _SPELLED = 40  # stages: a longer chain's sequence is not written out
 
 
 def rotor(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
     """Algorithm 3 on the stages, each keeping all that its backward reads."""
-    best = _Best(problem, budget, limits)
+    best = _Best(problem, budget, limits, _PERSISTENT)
     for stages in _cuts(best, _PLAIN):
         _persistent(best, _plain(stages, best.arrays), options.slots or SLOTS)
     return best.result()
@@ -51,7 +55,7 @@ def rotor(problem: Problem, budget: int, limits: Limits, options: Divided = DIVI
 
 def revolve(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
     """Only inputs of stages are kept; each backward comes right after its forward."""
-    best = _Best(problem, budget, limits)
+    best = _Best(problem, budget, limits, _INPUTS)
     for stages in _cuts(best, _PLAIN):
         _persistent(best, _plain(stages, best.arrays), options.slots or SLOTS, inputs_only=True)
     return best.result()
@@ -62,7 +66,7 @@ def rotor_floating(problem: Problem, budget: int, limits: Limits, options: Divid
 
     Cuts that make more stages than the larger table can have are left to Algorithm 3.
     """
-    best, slots = _Best(problem, budget, limits), options.slots or SLOTS
+    best, slots = _Best(problem, budget, limits, _FLOATING), options.slots or SLOTS
     for stages in _cuts(best, _JOINED):
         plain = _plain(stages, best.arrays)
         _persistent(best, plain, slots)
@@ -76,7 +80,7 @@ def rotor_plus(problem: Problem, budget: int, limits: Limits, options: Divided =
 
     Without `slots`, as many as a table of moderate size allows.
     """
-    best = _Best(problem, budget, limits)
+    best = _Best(problem, budget, limits, _SEVERAL)
     for stages in _cuts(best, _PLAIN):
         _persistent(best, _plain(stages, best.arrays), options.slots or SLOTS)
     manners = max(2, _WORK // max(1, len(problem.nodes)))
@@ -93,8 +97,9 @@ def rotor_plus(problem: Problem, budget: int, limits: Limits, options: Divided =
 class _Best:
     """What is known so far: the cheapest order that fits, the order of least peak, and where they came from."""
 
-    def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
-        self.problem, self.budget, self.limits = problem, budget, limits
+    def __init__(self, problem: Problem, budget: int, limits: Limits, among: str) -> None:
+        """`among`: the class in which its sequences are optimal."""
+        self.problem, self.budget, self.limits, self.among = problem, budget, limits, among
         self.arrays: Arrays = arrays_of(problem)
         self.bound = sum(node.cost for node in problem.nodes)
         self.stages: Stages | None = None
@@ -146,7 +151,7 @@ class _Best:
         if self.stages is None:
             return ()
         count = len(self.stages.stages)
-        said = [f"a chain of {count} stages"]
+        said = [f"a chain of {count} stages", self.among]
         if count <= _SPELLED and found.sequence:
             said.append(written(found.sequence))
         if self.stages.derived:

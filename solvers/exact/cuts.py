@@ -150,7 +150,7 @@ def _add_memory(cuts: Cuts, g: int, budget: int) -> None:
     """(3), when the last node of group g - 1 first runs."""
     problem, tau = cuts.problem, cuts.taus[g - 1]
     node = problem.nodes[tau]
-    room = budget - problem.resident - node.workspace - cuts.blocks.held(node.reads)
+    room = budget - problem.resident - node.workspace - cuts.blocks.held(set(node.reads))
     terms: dict[int, int] = {}  # column -> bytes
     for root, values in _elsewhere(cuts, cuts.keep[g], node).items():
         column = cuts.keep[g][values[0]] if len(values) == 1 else _jointly(cuts, g, root, values)
@@ -189,7 +189,7 @@ def _add_repeat(cuts: Cuts, g: int, index: int, budget: int) -> None:
     """(4), whenever a node runs again in a group."""
     problem, node, blocks = cuts.problem, cuts.problem.nodes[index], cuts.blocks
     stuck = sum(problem.sizes[value] for value in stuck_values(blocks) if cuts.writer[value] < cuts.groups[g].start)
-    own = blocks.held(node.reads) + sum(problem.sizes[write] for write in blocks.taken(node))
+    own = blocks.held(set(node.reads)) + sum(problem.sizes[write] for write in blocks.taken(node))
     terms = {cuts.again[g][index]: node.workspace + own}
     last = problem.nodes[cuts.groups[g][-1]]
     stay = [v for v in cuts.keep[g] if v in last.reads or (g + 1 < len(cuts.groups) and v in cuts.keep[g + 1])]
@@ -292,8 +292,12 @@ def kept(cuts: Cuts, solution: Sequence[float]) -> list[set[int]]:
 
 
 def expand(cuts: Cuts, solution: Sequence[float]) -> list[int]:
-    """An order that keeps just what S keeps, and recomputes as late as possible within each group."""
+    """An order that keeps just what S keeps, and recomputes as late as possible within each group.
+
+    What cannot be made again is kept as well: an S that was rounded may do without it.
+    """
     nodes, held = cuts.problem.nodes, kept(cuts, solution)
+    once = {value for node in nodes if node.once for value in node.writes}
     order: list[int] = []
     live: set[int] = set()
 
@@ -311,7 +315,7 @@ def expand(cuts: Cuts, solution: Sequence[float]) -> list[int]:
 
     for g, group in enumerate(cuts.groups):
         if g:
-            live = {value for value in live if value in held[g] or value in cuts.free}
+            live = {value for value in live if value in held[g] or value in cuts.free or value in once}
         for index in group:
             ensure(nodes[index].reads)
             order.append(index)

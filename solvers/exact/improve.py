@@ -63,7 +63,7 @@ class Improver:
         self.best = best
         self.scale = scale
         self.done = done
-        self.evictor = Evictor(problem)
+        self.evictor = Evictor(problem, limits.clock)
         self.tastes: list[Taste] = list(TASTES)
         self.tables: Ints | None = None
         self.total = sum(node.cost for node in ended.nodes)

@@ -9,7 +9,7 @@ Invariant: what is said of memory holds for every order, repeats and any order o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from functools import cached_property
 
 from solvers.problem import RESIDENT, Node, Problem
@@ -35,7 +35,7 @@ class Blocks:
     def outputs(self) -> frozenset[int]:
         return frozenset(self.problem.outputs)
 
-    def held(self, values: Collection[int], last: Collection[int] = ()) -> int:
+    def held(self, values: Set[int], last: Set[int] = frozenset()) -> int:
         """The least bytes in which these values can be held at once, besides the last copies of those outputs."""
         sizes = self.problem.sizes
         own = sum(sizes[value] for value in last)
