@@ -41,7 +41,6 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "session": answer.session.name if answer.session else None,
         "allocator": answer.session.allocator if answer.session else None,
         **_needs(answer, promise),
-        "bound_any_order": answer.bound_any_order,
         "wall_seconds": round(answer.limits.clock.elapsed(), 3),
         "stopped": stopped(answer),
         "made_by": answer.made_by or getattr(result, "made_by", None) or answer.method,
