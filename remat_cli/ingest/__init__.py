@@ -41,9 +41,10 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
     """The graph of a model in memory, which may be changed; `path` is what errors and plans call it."""
     bound = bind(model, dims or {}, path)
     sort_nodes(model.graph, path)
-    expanded = expand(model, path)
-    if expanded is not model:
-        model = expanded
+    written_out = expand(model, path)
+    expanded = written_out is not model
+    if expanded:
+        model = written_out
         sort_nodes(model.graph, path)
     proto = model.graph
     name_nodes(proto)
@@ -75,6 +76,7 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         outputs=outputs,
         dims=dict(dims or {}),
         opsets={entry.domain: entry.version for entry in model.opset_import},
+        expanded=expanded,
     )
 
 
