@@ -42,6 +42,10 @@ class NoPlan(NoSchedule):
 
 
 class Mismatch(RematError):
-    """The rewritten model does not do what its plan promised."""
+    """The rewritten model does not do what its plan promised. `report`: all that was measured."""
 
     code = 6
+
+    def __init__(self, says: str, report: object = None) -> None:
+        super().__init__(says)
+        self.report = report

@@ -87,6 +87,7 @@ class _Builder:
         self.register: dict[int, int] = {}  # value -> its live copy
         self.block: dict[int, int] = {}  # register -> the block it lives in
         self.living: dict[int, int] = {}  # block -> live registers in it
+        self.bytes: dict[int, int] = {}  # block -> its size
         self.count = 0
 
     def compute(self, index: int, ends: set[int], final: set[int]) -> None:
@@ -112,31 +113,27 @@ class _Builder:
     def _allocate(self, node: Node, write: int, old: dict[int, int], ends: set[int], final: bool) -> int:
         self.count += 1
         new = self.count
-        shares, size = self._shared(node, write, old, ends, final)
+        base = None if final else node.base(write)  # a caller is always handed memory that is an output's own
+        shares = old[base] if base is not None and base != RESIDENT else None
+        if base is None and not final:
+            shares = self._overwritten(node, write, old, ends)
+        size = self.problem.sizes[write] if shares is None and base != RESIDENT else 0
         if shares is None:
-            self.block[new] = new
+            self.block[new], self.bytes[new] = new, size
+            self.living[new] = 1 if base != RESIDENT else 2  # the input or weight itself, which nothing may overwrite
         else:
             self.block[new] = self.block[shares]
-        self.living[self.block[new]] = self.living.get(self.block[new], 0) + 1
-        if (write, RESIDENT) in node.views and not size:
-            self.living[new] += 1  # the input or weight itself, which nothing may overwrite
+            self.living[self.block[new]] += 1
         self.statements.append(Allocate(write, new, size, shares))
         return new
 
-    def _shared(
-        self, node: Node, write: int, old: dict[int, int], ends: set[int], final: bool
-    ) -> tuple[int | None, int]:
-        """The register whose memory the write lives in, if any, and the bytes it takes of its own."""
-        if final:  # an output's last copy is handed to the caller: the runtime always gives it its own memory
-            return None, self.problem.sizes[write]
-        for view, base in node.views:
-            if view == write:
-                return (None, 0) if base == RESIDENT else (old[base], 0)
-        for over, read in node.overwrites:
-            alone = read in ends and self.living[self.block[old[read]]] == 1
-            if over == write and alone and self.problem.sizes[over] == self.problem.sizes[read]:
-                return old[read], 0
-        return None, self.problem.sizes[write]
+    def _overwritten(self, node: Node, write: int, old: dict[int, int], ends: set[int]) -> int | None:
+        """The register of a read that ends here, alone in memory that is just as large."""
+        for read in node.may_overwrite(write, self.problem.sizes):
+            block = self.block[old[read]]
+            if read in ends and self.living[block] == 1 and self.bytes[block] == self.problem.sizes[write]:
+                return old[read]
+        return None
 
     def _free(self, register: int) -> None:
         self.statements.append(Deallocate(register))

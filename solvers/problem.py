@@ -12,6 +12,7 @@ from typing import Annotated
 
 from solvers.clock import Clock
 
+MOST = 2**56  # of bytes, and of nanoseconds, in all: what is reckoned from them fits in 64 bits
 RESIDENT = -1  # stands for the base of a view whose base is an input or a weight, and so always there
 Value = Annotated[int, "an index into `Problem.sizes`"]  # which numbers are values is said once, for files as well
 Base = Annotated[int, "a value, or RESIDENT"]
@@ -25,6 +26,7 @@ class Kind(Enum):
     REDUCTION = "reduction"
     CONCAT = "concat"
     COMPUTE = "compute"  # compute-bound: matrix products, convolutions
+    EPILOGUE = "epilogue"  # compute-bound, and what the kernel ends with can be fused with its readers
     VIEW = "view"
 
 
@@ -44,6 +46,24 @@ class Node:
     takes: tuple[tuple[int, int], ...] = ()  # (number, bytes) of the inputs and weights it reads: for traffic alone
     fused: int = -1  # ops of one number share a kernel, as the runtime was seen to fuse them; -1: has its own
     early: tuple[int, ...] = ()  # the pieces of the workspace, if they are taken before the writes have their places
+
+    def base(self, write: Value) -> Base | None:
+        """What the write is a view of: a read, RESIDENT, or None for no view. Of several listed, the first counts.
+
+        A view lives in its base's block of memory for as long as it is held, whatever becomes of the base; one of
+        RESIDENT in a block of no bytes that nothing may overwrite. An output's last copy is never a view.
+        """
+        return next((base for view, base in self.views if view == write), None)
+
+    def may_overwrite(self, write: Value, sizes: Sequence[int]) -> tuple[Value, ...]:
+        """The reads whose place the write may take: if the read ends there, alone in a block of just that size.
+
+        Never that of which a write of this same node is a view: that memory goes on being looked at.
+        """
+        viewed = {base for _, base in self.views}
+        if self.base(write) is not None:
+            return ()
+        return tuple(r for w, r in self.overwrites if w == write and sizes[r] == sizes[w] and r not in viewed)
 
     def sharing(self) -> frozenset[Value]:
         """The writes that may live in memory which is there already."""
@@ -126,17 +146,24 @@ class Limits:
 
 class Status(Enum):
     OPTIMAL = "optimal"
+    ORDER_OPTIMAL = "optimal in this order"
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
     UNKNOWN = "unknown"
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a schedule that fits."""
+        return self in (Status.OPTIMAL, Status.ORDER_OPTIMAL, Status.FEASIBLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """An order of computes, repeats allowed; its cost and peak are for `simulate` to say.
 
-    OPTIMAL and FEASIBLE: `order` fits the budget. INFEASIBLE (a proof) and UNKNOWN: `order`, if any, is the one
-    of least peak that was found. `bound`: what no schedule in the class that `notes` names can cost less than.
+    OPTIMAL, ORDER_OPTIMAL and FEASIBLE: `order` fits the budget. INFEASIBLE (a proof) and UNKNOWN: `order`, if any, is
+    the one of least peak that was found. `bound`: what no schedule in the class that `notes` names can cost less than,
+    which ORDER_OPTIMAL meets; `bound_any_order`: what no schedule at all can, which OPTIMAL meets.
     """
 
     status: Status
@@ -146,6 +173,7 @@ class Result:
     peak_bound: int | None = None  # no schedule can have a lower peak
     peak_node: int | None = None  # while it runs that much is needed; None at the end, for the outputs
     peak_values: tuple[int, ...] = ()  # what it reads and writes
+    bound_any_order: float | None = None
 
 
 Solver = Callable[[Problem, int, Limits], Result]
@@ -178,6 +206,10 @@ def faults(problem: Problem, nodes: Sequence[str] = (), values: Sequence[str] = 
                 yield f"{place} names {_value(value, values)}, which no node writes"
     if problem.resident < 0:
         yield f"the resident size is negative: {problem.resident}"
+    if problem.resident + sum(problem.sizes) + sum(node.workspace for node in problem.nodes) > MOST:
+        yield f"all sizes together are more than {MOST} bytes"
+    if sum(node.cost for node in problem.nodes) > MOST:
+        yield f"all costs together are more than {MOST}"
 
 
 def _faults_alone(node: Node, count: int, values: Sequence[str]) -> Iterator[str]:

@@ -11,12 +11,14 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from solvers.baselines.options import PaperForm, Rounding, Segments, Snapshots
+from solvers.baselines.options import PaperForm, Rounding, Segments, Snapshots, Walking
 from solvers.chains.options import Divided
 from solvers.exact.options import Known
 from solvers.mincut.options import Cutting
 from solvers.options import NoOptions, built
 from solvers.problem import Solver
+
+DEFAULT = "auto"  # the method of whoever names none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class Method:
     options: type = NoOptions  # the record of what it can be told
     unbudgeted: Mapping[str, Any] | None = None
     may_reorder: bool = False
+    own_order: bool = False  # it finds the order of first computes itself
 
     @property
     def needs_budget(self) -> bool:
@@ -51,6 +54,18 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
+    "auto": Method(
+        place="solvers.auto.auto:solve",
+        says="the order of first computes and the recomputation together, with a bound for every order",
+        general=True,
+        cost_aware=True,
+        memory_aware=True,
+        proof=True,
+        typical="30 s",
+        options=Known,
+        may_reorder=True,
+        own_order=True,
+    ),
     "milp": Method(
         place="solvers.exact.milp:solve",
         says="the optimum with its proof, or the best found and how far from the optimum it can be",
@@ -62,15 +77,15 @@ METHODS: dict[str, Method] = {
         options=Known,
         may_reorder=True,
     ),
-    "lp-rounding": Method(
-        place="solvers.baselines.lp_rounding:solve",
-        says="the linear relaxation rounded, with its bound",
+    "lp-walks": Method(
+        place="solvers.baselines.lp_walks:solve",
+        says="the linear relaxation with its bound, rounded in many ways and followed by eviction walks",
         general=True,
         cost_aware=True,
         memory_aware=True,
         proof=True,
         typical="30 s",
-        options=Rounding,
+        options=Walking,
     ),
     "rotor+": Method(
         place="solvers.chains.methods:rotor_plus",
@@ -168,14 +183,26 @@ METHODS: dict[str, Method] = {
     ),
     "periodic": Method(
         place="solvers.baselines.periodic:solve",
-        says="s segments of equally many ops, as PyTorch's checkpoint_sequential",
+        says="s segments of equally many stages, as PyTorch's checkpoint_sequential",
         general=True,
         typical="1 s",
         options=Segments,
     ),
+    "checkpoint-layers": Method(
+        place="solvers.baselines.checkpoint_layers:solve",
+        says="one checkpoint a layer, each layer computed again as a whole",
+        general=True,
+        typical="1 s",
+    ),
+    "full-checkpoint": Method(
+        place="solvers.baselines.full_checkpoint:solve",
+        says="keep nothing of the forward pass, and run the whole of it once more before the backward pass",
+        general=True,
+        typical="1 s",
+    ),
     "recompute-all": Method(
         place="solvers.baselines.recompute_all:solve",
-        says="keep nothing of the forward pass",
+        says="keep nothing: each backward op has all it reads computed from the start",
         general=True,
         typical="1 s",
     ),
@@ -184,6 +211,15 @@ METHODS: dict[str, Method] = {
         says="keep everything, compute nothing twice",
         general=True,
         typical="0 s",
+    ),
+    "lp-rounding": Method(
+        place="solvers.baselines.lp_rounding:solve",
+        says="Checkmate's two-phase rounding, Algorithm 2 as printed; may overshoot, and says by how much",
+        general=True,
+        cost_aware=True,
+        memory_aware=True,
+        typical="out of reach",
+        options=Rounding,
     ),
     "milp-paper": Method(
         place="solvers.baselines.milp_paper:solve",

@@ -15,16 +15,19 @@ import click
 
 from remat_cli.commands import options
 from solvers.options import Option, Orders, options_of
-from solvers.registry import METHODS
+from solvers.registry import DEFAULT, METHODS
 
 if TYPE_CHECKING:
+    from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.solving import Question
+    from remat_cli.formats.planfile import PlanFile
     from remat_cli.planning.pipeline import Answer
     from remat_cli.planning.subject import Subject
     from solvers.clock import Clock
     from solvers.problem import Limits, Progress
 
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
+EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to its word and to write it
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -57,7 +60,19 @@ def own_options(command: Command) -> Command:
 @click.command()
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
-@click.option("--method", default="milp", show_default=True, help="One of `remat solve --list`, or all.")
+@click.option("--method", help=f"One of `remat solve --list`, or all.  [default: {DEFAULT}]")
+@click.option(
+    "--session",
+    type=click.Choice(["strict", "default"]),
+    default="strict",
+    show_default=True,
+    help="Which session the plan is for: one whose options can be set, or onnxruntime as it comes.",
+)
+@click.option(
+    "--allocator",
+    type=click.Choice(["planned", "arena"]),
+    help="In the strict session: each value in its planned place (the default), or the runtime's arena, capped.",
+)
 @click.option("--costs", type=options.FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")
 @click.option("--minimize", type=click.Choice(["cost", "peak"]), default="cost", show_default=True)
 @click.option("--max-overhead", type=options.SHARE, help="With --minimize peak: at most this much extra time.")
@@ -65,7 +80,7 @@ def own_options(command: Command) -> Command:
 @click.option(
     "--reorder/--no-reorder",
     default=None,
-    help="First compute the ops in another order; by default only if the model's own leads to no plan.",
+    help="milp: first compute the ops in another order; by default only if the model's own leads to no plan.",
 )
 @click.option("--list", "list_methods", is_flag=True, help="List the methods and what they can do.")
 @click.option("--csv", "as_csv", is_flag=True, help="With --method all: comma-separated values on stdout.")
@@ -83,35 +98,54 @@ def command(model: Path | None, **given: Any) -> None:
 
     Without MODEL, takes the only *.costs.yaml in the working directory, which says whose costs they are.
     """
+    given["method"] = given["method"] or (DEFAULT if given["reorder"] is None else "milp")
     if given["list_methods"]:
         click.echo(_listed(given["as_json"]))
         return
+    from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.interrupts import listening
     from solvers.clock import Clock
 
     with listening() as interrupts:
-        _run(model, given, Clock(given["time_limit"], interrupts))
+        clock = Clock(given["time_limit"], interrupts)
+        if given["method"] == "all":  # each method has all the time
+            _run(model, given, clock, None)
+        else:
+            deadline = Deadline(clock, lambda: _nothing_yet(given))
+            _run(model, given, clock, deadline)
+            deadline.met()
     if interrupts.asked:
         raise KeyboardInterrupt
 
 
-def _run(model: Path | None, given: Mapping[str, Any], clock: Clock) -> None:
+def _nothing_yet(given: Mapping[str, Any]) -> int:
+    """The last words of a command whose time ended before there was a plan."""
+    from remat_cli.errors import NoPlan
+
+    if given["as_json"]:
+        click.echo(json.dumps({"status": "unknown", "method": given["method"], "plan": None, "stopped": "time"}))
+    click.echo("remat: no plan was found within the time limit; give more time with --time-limit", err=True)
+    return NoPlan.code
+
+
+def _run(model: Path | None, given: Mapping[str, Any], clock: Clock, deadline: Deadline | None) -> None:
     from remat_cli.actions.solving import budget_of
     from remat_cli.planning.loading import load_subject
 
     question = _question(given)
-    subject = load_subject(model, given["costs"], dict(given["dims"]))
+    subject = load_subject(model, given["costs"], dict(given["dims"]), question.session)
     if given["lp_bound"]:
         _tell_relaxation(subject, question, given, clock)
     elif given["method"] == "all":
         _compare(subject, budget_of(subject, question), given, clock)
     else:
-        _solve(subject, question, given, _limits(given, clock))
+        assert deadline is not None
+        _solve(subject, question, given, _limits(given, clock), deadline)
 
 
 def _question(given: Mapping[str, Any]) -> Question:
     """What the command line asks, checked."""
-    from remat_cli.actions.solving import ONLY_PEAK, Question
+    from remat_cli.actions.solving import ONLY_PEAK, Question, kind_named
     from remat_cli.errors import Usage
     from remat_cli.formats import planfile
 
@@ -125,12 +159,13 @@ def _question(given: Mapping[str, Any]) -> Question:
         raise Usage(ONLY_PEAK)
     question = Question(
         budget=given["budget"],
-        method="milp" if every else given["method"],
+        method=DEFAULT if every else given["method"],
         minimize=given["minimize"],
         max_overhead=given["max_overhead"],
         known=tuple(planfile.read(path) for path in given["known"]),
         reorder=given["reorder"],
         options=own,
+        session=kind_named(given["session"], given["allocator"]),
     )
     question.check()
     return question
@@ -143,7 +178,7 @@ def _limits(given: Mapping[str, Any], clock: Clock) -> Limits:
     return Limits(clock, given["gap"], given["seed"], verbose=given["verbose"] >= 2)
 
 
-def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limits: Limits) -> None:
+def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limits: Limits, deadline: Deadline) -> None:
     from remat_cli.actions.solving import ask
     from remat_cli.errors import BadInput
     from remat_cli.formats.files import check_apart
@@ -153,29 +188,67 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     check_apart(destination, subject.path, *given["known"])
     if not destination.parent.is_dir():
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
-    with progress_line(subject.before().cost, given["quiet"], given["verbose"]) as show:
-        hear = _writing(subject, question, destination, limits, show)
-        found = ask(subject, question, replace(limits, report=hear))
-    _tell(found, destination, given)
+    question = replace(question, earlier=_earlier(destination))
+    latest = _Latest(subject, question, destination, given, limits)
+    deadline.last_words = latest.last_words
+    begun = limits.clock.elapsed()
+    plain = subject.before()
+    evaluating = limits.clock.elapsed() - begun
+    searching = limits.within(limits.clock.left() - EVALUATIONS * evaluating)
+    with progress_line(plain.cost, given["quiet"], given["verbose"]) as show:
+        found = ask(subject, question, replace(searching, report=lambda progress: latest.hear(progress, show)))
+    deadline.met()
+    _tell(replace(found, limits=limits), destination, given)
 
 
-def _writing(
-    subject: Subject, question: Question, destination: Path, limits: Limits, show: Callable[[Progress], None]
-) -> Callable[[Progress], None]:
-    """Hears of progress, and writes each better plan as it comes, at most once a second."""
-    from remat_cli.actions.solving import so_far
-    from remat_cli.planning import record
+def _earlier(destination: Path) -> tuple[PlanFile, ...]:
+    """The plan that stands where the new one is to go, if one does: it is not written over by a dearer one."""
+    from remat_cli.errors import BadInput
+    from remat_cli.formats import planfile
 
-    written = [0.0]
+    try:
+        return (planfile.read(destination),) if destination.is_file() else ()
+    except BadInput:
+        return ()
 
-    def hear(progress: Progress) -> None:
+
+class _Latest:
+    """Hears of progress, writes each better plan as it comes, at most once a second, and knows the last one."""
+
+    def __init__(
+        self, subject: Subject, question: Question, destination: Path, given: Mapping[str, Any], limits: Limits
+    ) -> None:
+        self.subject, self.question, self.destination, self.given = subject, question, destination, given
+        self.limits = limits
+        self.written = 0.0
+        self.progress: Progress | None = None
+
+    def hear(self, progress: Progress, show: Callable[[Progress], None]) -> None:
+        from remat_cli.planning import record
+
         show(progress)
-        late = limits.clock.elapsed() - written[0] > WRITE_EVERY
-        if late and (better := so_far(subject, question, progress, limits)):
-            record.write(destination, better)
-            written[0] = limits.clock.elapsed()
+        if progress.order is None:
+            return
+        self.progress = progress
+        if self.limits.clock.elapsed() - self.written > WRITE_EVERY and (better := self._answer(progress)):
+            record.write(self.destination, better)
+            self.written = self.limits.clock.elapsed()
 
-    return hear
+    def last_words(self) -> int:
+        """What to say when the time is up in the middle of something; the exit code."""
+        from remat_cli.actions.solving import as_it_runs
+
+        found = None if self.progress is None else self._answer(self.progress)
+        found = None if found is None else as_it_runs(found)
+        if found is None:
+            return _nothing_yet(self.given)
+        _tell(found, self.destination, self.given)
+        return 0
+
+    def _answer(self, progress: Progress) -> Answer | None:
+        from remat_cli.actions.solving import so_far
+
+        return so_far(self.subject, self.question, progress, self.limits)
 
 
 def _tell(found: Answer, destination: Path, given: Mapping[str, Any]) -> None:
@@ -190,6 +263,9 @@ def _tell(found: Answer, destination: Path, given: Mapping[str, Any]) -> None:
         click.echo(json.dumps(report.as_object(found, str(destination) if found.found else None)))
     found_or_raised(found)
     if given["quiet"] or given["as_json"]:
+        return
+    if found.untouched:
+        click.echo(f"{report.as_it_is(found)}\nwrote {destination}")
         return
     click.echo(report.summary(found))
     for note in (*found.subject.notes, *found.schedule.result.notes):
@@ -230,10 +306,11 @@ def _tell_relaxation(subject: Subject, question: Question, given: Mapping[str, A
     no_stages = bool(question.options.get("no_stages"))
     found = relaxation(subject, budget_of(subject, question), _limits(given, clock), no_stages)
     if given["as_json"]:
-        click.echo(json.dumps({"budget": found.budget, "lp_bound": found.bound, "integrality_gap": found.ratio}))
+        answer = {"budget": found.budget, "lp_bound": found.bound, "integrality_gap": found.ratio, "of": found.note}
+        click.echo(json.dumps(answer))
         return
-    gap = f", integrality gap {found.ratio:.4g}" if found.ratio else ""
-    click.echo(f"LP bound {found.bound:.6g}{gap}")
+    gap = f", integrality gap {found.ratio:.4g}" if found.ratio else ", no schedule found to compare it with"
+    click.echo(f"LP bound {found.bound:.6g}{gap}\nnote: {found.note}")
 
 
 def _listed(as_json: bool) -> str:

@@ -107,7 +107,7 @@ class Search:
 
     def _relax(self, limits: Limits, enough: float | None) -> scip.Answer:
         if self.timed is None or self.solving is None:
-            self.timed = self._pose()
+            self.timed = self.pose()
             self.columns, self.nodes = len(self.timed.program.costs), 0
         self.nodes += self.effort * tree(self.columns)
         settings = scip.Settings(
@@ -126,7 +126,7 @@ class Search:
             self.solving.go_on(limits.clock, self.nodes, settings.enough)
         return self.solving.wait()
 
-    def _pose(self) -> Timed:
+    def pose(self) -> Timed:
         peaks = product(range(len(self.windows.pivots) + 1), sorted(self.peaks))
         timed = build(self.ended, self.writer, self.budget, self.windows, self.free, self.scale, peaks)
         sure = sum(node.cost for index, node in enumerate(self.problem.nodes) if self.windows.sure(index))

@@ -25,10 +25,10 @@ def solve(problem: Problem, budget: int, limits: Limits, options: PaperForm = PA
     _offer_heuristics(best)
     if too_large(problem, not no_stages, splits) or best.over():
         return best.result(notes=("the paper's program would be too large to build",))
-    paper = PaperProgram(problem, budget, stages=not no_stages, splits=splits)
-    starts = [start_of(paper, best.fitting.steps())] if best.fitting and not no_stages else []
+    paper = PaperProgram(problem, budget, stages=not no_stages, splits=splits, eliminate=options.eliminate)
+    start = start_of(paper, best.fitting.steps()) if best.fitting and not no_stages else None
     settings = Settings(limits.clock, limits.gap, limits.seed, verbose=limits.verbose)
-    answer = solve_program(paper.program, settings, starts)
+    answer = solve_program(paper.program, settings, [] if start is None else [start])
     note = _form(splits, no_stages)
     if answer.status is Status.INFEASIBLE:
         return replace(best.result(), notes=("no schedule of the paper's form fits; others may", note))
@@ -37,7 +37,7 @@ def solve(problem: Problem, budget: int, limits: Limits, options: PaperForm = PA
     bound = answer.bound * paper.cost_unit if answer.bound > -inf else None
     result = best.result(bound, (note,))
     if result.status is Status.FEASIBLE and answer.status is Status.OPTIMAL:
-        return replace(result, status=Status.OPTIMAL)
+        return replace(result, status=Status.ORDER_OPTIMAL)
     return result
 
 

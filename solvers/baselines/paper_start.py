@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from solvers.baselines.paper_program import PaperProgram
 
 
-def start_of(paper: PaperProgram, order: Sequence[int]) -> list[float]:
-    """One number for each variable. The order must compute each op at most once between two first computes."""
-    values = [0.0] * len(paper.program.costs)
+def start_of(paper: PaperProgram, order: Sequence[int]) -> list[float] | None:
+    """One number for each variable; None for an order that is not of the paper's form."""
     runs = _by_stage(paper, order)
+    if [op for ops in runs for op in sorted(ops)] != list(order):
+        return None
+    values = [0.0] * len(paper.program.costs)
     for stage, ops in enumerate(runs):
         for op in ops:
             values[paper.R[stage, op]] = 1.0
@@ -28,6 +30,8 @@ def _by_stage(paper: PaperProgram, order: Sequence[int]) -> list[set[int]]:
     runs: list[set[int]] = [set() for _ in range(paper.count)]
     stage = paper.splits - 1
     for op in order:
+        if stage >= paper.count:  # runs again after all first computes
+            break
         runs[stage].add(op)
         if op == stage // paper.splits:
             stage += paper.splits
@@ -55,7 +59,8 @@ def _free(paper: PaperProgram, stage: int, values: list[float]) -> None:
         used += sum(paper.size(value) for value in node.writes) if runs else 0.0
         values[paper.U[stage, op]] = used
         for value in dict.fromkeys((*node.reads, *node.writes)):
-            if runs and not _hazard(paper, stage, value, op, values):
+            known = (stage, value, op) in paper.FREE
+            if runs and known and not _hazard(paper, stage, value, op, values):
                 values[paper.FREE[stage, value, op]] = 1.0
                 used -= paper.size(value)
 

@@ -12,6 +12,8 @@ from before the first compute of tau_g to after it, R(g, j) that node j runs aga
          other value that is held throughout group g, which H(g, v) >= S(g, v) + S(g+1, v) - R(g, writer(v)) - 1 says,
          fit; what the last first compute of the group reads counts as S(g+1, v) = 1
 
+Values that may lie in one block count once: B(g, r) >= S(g, v) for each of those whose root is r.
+
 Invariant: every schedule with this order of first computes, however often and wherever it recomputes, gives an (S, R)
 at no greater cost (`project`), so that the minimum is a bound for all of them. In-place writes count as if they were
 always possible, optional writes as if they were left out unless held; values in `free` take no room at all, and passing
@@ -27,7 +29,8 @@ from itertools import pairwise
 from math import gcd
 
 from solvers.exact.passing import advance, passing_values
-from solvers.problem import Problem
+from solvers.orders.blocks import Blocks
+from solvers.problem import RESIDENT, Node, Problem
 from solvers.scip import Program
 
 
@@ -45,6 +48,8 @@ class Cuts:
     again: list[dict[int, int]]  # for each group, node -> column of R
     across: list[dict[int, int]]  # for each group, value -> column of H
     passing: dict[int, int]  # values without S after the first compute of the one node that reads them
+    blocks: Blocks
+    joint: list[dict[int, int]]  # for each group, root -> column of B
 
 
 def small_values(problem: Problem, budget: int, share: float) -> frozenset[int]:
@@ -73,9 +78,10 @@ def build(
     """
     edges = (-1, *sorted(taus), len(problem.nodes) - 1)
     groups = tuple(range(low + 1, high + 1) for low, high in pairwise(edges))
-    keep, again, across = (_columns(groups) for _ in range(3))
+    keep, again, across, joint = (_columns(groups) for _ in range(4))
     passing = passing_values(problem, free)
-    cuts = Cuts(problem, problem.writers(), edges[1:-1], groups, free, Program(), keep, again, across, passing)
+    taus, writer, blocks = edges[1:-1], problem.writers(), Blocks(problem)
+    cuts = Cuts(problem, writer, taus, groups, free, Program(), keep, again, across, passing, blocks, joint)
     _add_variables(cuts, scale)
     for g in range(1, len(groups)):
         _add_availability(cuts, g)
@@ -144,33 +150,52 @@ def _add_memory(cuts: Cuts, g: int, budget: int) -> None:
     """(3), when the last node of group g - 1 first runs."""
     problem, tau = cuts.problem, cuts.taus[g - 1]
     node = problem.nodes[tau]
-    room = budget - problem.resident - node.workspace - sum(problem.sizes[value] for value in set(node.reads))
+    room = budget - problem.resident - node.workspace - cuts.blocks.held(set(node.reads))
     terms: dict[int, int] = {}  # column -> bytes
-    for value, column in cuts.keep[g].items():
-        if value not in node.reads and value not in node.writes:
-            terms[column] = problem.sizes[value]
+    for root, values in _elsewhere(cuts, cuts.keep[g], node).items():
+        column = cuts.keep[g][values[0]] if len(values) == 1 else _jointly(cuts, g, root, values)
+        terms[column] = max(cuts.blocks.floor[value] for value in values)
     for value in node.writes:
         fixed, over = _write_room(cuts, g, tau, value)
         room -= fixed
         for column, size in over.items():
             terms[column] = terms.get(column, 0) + size
-    room -= sum(problem.sizes[value] for value in stuck_values(problem) if cuts.writer[value] < tau)
+    room -= sum(problem.sizes[value] for value in stuck_values(cuts.blocks) if cuts.writer[value] < tau)
     add_knapsack(cuts.program, terms, room)
+
+
+def _elsewhere(cuts: Cuts, values: Iterable[int], node: Node) -> dict[int, list[int]]:
+    """Of these values, those in blocks apart from all that the node touches, by their root."""
+    touched = {cuts.blocks.root[value] for value in node.reads}
+    found: dict[int, list[int]] = {}
+    for value in values:
+        root = cuts.blocks.root[value]
+        if root != RESIDENT and root not in touched and value not in node.writes and cuts.blocks.floor[value]:
+            found.setdefault(root, []).append(value)
+    return found
+
+
+def _jointly(cuts: Cuts, g: int, root: int, values: Sequence[int]) -> int:
+    """The column of B."""
+    floor = cuts.blocks.floor
+    most = max(floor[value] for value in values)
+    column = cuts.joint[g][root] = cuts.program.variable(whole=False)
+    for value in values:
+        cuts.program.row([column, cuts.keep[g][value]], [1.0, -floor[value] / most], low=0.0)
+    return column
 
 
 def _add_repeat(cuts: Cuts, g: int, index: int, budget: int) -> None:
     """(4), whenever a node runs again in a group."""
-    problem, node = cuts.problem, cuts.problem.nodes[index]
-    shared = node.sharing() | problem.optional
-    own = {*node.reads, *(write for write in node.writes if write not in shared)}
-    stuck = sum(problem.sizes[value] for value in stuck_values(problem) if cuts.writer[value] < cuts.groups[g].start)
-    terms = {cuts.again[g][index]: node.workspace + sum(problem.sizes[value] for value in own)}
+    problem, node, blocks = cuts.problem, cuts.problem.nodes[index], cuts.blocks
+    stuck = sum(problem.sizes[value] for value in stuck_values(blocks) if cuts.writer[value] < cuts.groups[g].start)
+    own = blocks.held(set(node.reads)) + sum(problem.sizes[write] for write in blocks.taken(node))
+    terms = {cuts.again[g][index]: node.workspace + own}
     last = problem.nodes[cuts.groups[g][-1]]
-    for value in cuts.keep[g]:
-        if value in own or value in node.writes or not problem.sizes[value]:
-            continue
-        if value in last.reads or (g + 1 < len(cuts.groups) and value in cuts.keep[g + 1]):
-            terms[_held_across(cuts, g, value, last.reads)] = problem.sizes[value]
+    stay = [v for v in cuts.keep[g] if v in last.reads or (g + 1 < len(cuts.groups) and v in cuts.keep[g + 1])]
+    for values in _elsewhere(cuts, stay, node).values():
+        value = max(values, key=blocks.floor.__getitem__)
+        terms[_held_across(cuts, g, value, last.reads)] = blocks.floor[value]
     add_knapsack(cuts.program, terms, budget - problem.resident - stuck)
 
 
@@ -190,33 +215,32 @@ def _held_across(cuts: Cuts, g: int, value: int, certain: Sequence[int]) -> int:
 
 def _write_room(cuts: Cuts, g: int, tau: int, value: int) -> tuple[int, dict[int, int]]:
     """The bytes that a write of tau surely takes, and those that depend on S or R."""
-    problem, size = cuts.problem, cuts.problem.sizes[value]
+    problem, size, blocks = cuts.problem, cuts.problem.sizes[value], cuts.blocks
     node = problem.nodes[tau]
-    shares = [read for write, read in (*node.views, *node.overwrites) if write == value]
     kept = cuts.keep[g].get(value)
     if value in problem.optional:
-        return (0, {}) if kept is None or shares else (0, {kept: size})
-    if not shares:
+        return (0, {}) if kept is None or not blocks.owns(node, value) else (0, {kept: size})
+    if blocks.owns(node, value):
         return size, {}
     if value in cuts.free:
         return 0, {}
     if value in problem.outputs:  # its last copy has memory of its own
         again = [cuts.again[h][tau] for h in range(g, len(cuts.groups)) if tau in cuts.again[h]]
         return size, dict.fromkeys(again, -size)
-    over = {cuts.keep[g].get(read) for read in shares}
-    if not node.views and len(over) == 1:
+    over = {cuts.keep[g].get(read) for read in blocks.places(node, value)}
+    if len(over) == 1:
         (column,) = over
         return 0, ({} if column is None else {column: size})
     return 0, {}
 
 
-def stuck_values(problem: Problem) -> list[int]:
+def stuck_values(blocks: Blocks) -> list[int]:
     """Values that nobody reads and the runtime never frees."""
+    problem = blocks.problem
     if not problem.unread_stay:
         return []
     read = {value for node in problem.nodes for value in node.reads} | problem.optional
-    shared = {write for node in problem.nodes for write in node.sharing()}
-    return [value for value in range(len(problem.sizes)) if value not in read and value not in shared]
+    return [v for node in problem.nodes for v in node.writes if v not in read and blocks.owns(node, v)]
 
 
 def add_knapsack(program: Program, terms: dict[int, int], room: int) -> None:
@@ -255,6 +279,10 @@ def project(cuts: Cuts, order: Sequence[int]) -> list[float]:
             again = cuts.again[g].get(cuts.writer[value])
             if ends and solution[cuts.keep[g][value]] > 0 and (again is None or solution[again] == 0):
                 solution[column] = 1.0
+    for g, columns in enumerate(cuts.joint):
+        for value, column in cuts.keep[g].items():
+            if solution[column] > 0 and cuts.blocks.root[value] in columns:
+                solution[columns[cuts.blocks.root[value]]] = 1.0
     return solution
 
 
@@ -264,8 +292,12 @@ def kept(cuts: Cuts, solution: Sequence[float]) -> list[set[int]]:
 
 
 def expand(cuts: Cuts, solution: Sequence[float]) -> list[int]:
-    """An order that keeps just what S keeps, and recomputes as late as possible within each group."""
+    """An order that keeps just what S keeps, and recomputes as late as possible within each group.
+
+    What cannot be made again is kept as well: an S that was rounded may do without it.
+    """
     nodes, held = cuts.problem.nodes, kept(cuts, solution)
+    once = {value for node in nodes if node.once for value in node.writes}
     order: list[int] = []
     live: set[int] = set()
 
@@ -283,7 +315,7 @@ def expand(cuts: Cuts, solution: Sequence[float]) -> list[int]:
 
     for g, group in enumerate(cuts.groups):
         if g:
-            live = {value for value in live if value in held[g] or value in cuts.free}
+            live = {value for value in live if value in held[g] or value in cuts.free or value in once}
         for index in group:
             ensure(nodes[index].reads)
             order.append(index)

@@ -5,8 +5,6 @@ Invariant: `peak_bound` is a proof; for what costs at most so much more, it cove
 
 from __future__ import annotations
 
-from dataclasses import astuple
-
 from solvers.exact.lowest import search
 from solvers.exact.milp import solve
 from solvers.exact.options import Known
@@ -30,7 +28,7 @@ def minimize_peak(problem: Problem, budget: int, limits: Limits, *, max_overhead
         status = Status.INFEASIBLE if bound.peak > budget else Status.UNKNOWN
     else:
         status = Status.OPTIMAL if bound.peak >= best.leanest.peak else Status.FEASIBLE
-    return Result(status, order, None, (), *astuple(bound))
+    return bound.told(Result(status, order))
 
 
 def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead: float) -> Result:

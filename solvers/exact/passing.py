@@ -1,11 +1,12 @@
 """Values that need not be kept once the one node that reads them has first run: its results take no more room.
 
-A value v is passing if a single node b reads it, b reads nothing else that takes room, and what b writes is no larger
-than v. Sketch of a proof that no relaxation needs S(g, v) after b's first compute: take any schedule and any copy of v
-that is held for later runs of b. If the copy was made before b first ran, b's results have been there ever since that,
-and can be held in v's place, instead of the later runs. If it was made after, run b at once, once, and hold what it
-writes in v's place. Either way no node runs more often, and across every first compute, and whenever any other node
-runs, no more is held than before. (What b's own moved run needs is not looked at, so that no row may speak of that.)
+A value v is passing if it is no view, a single node b reads it, b reads nothing else that takes room, and what b writes
+is no larger than v. Sketch of a proof that no relaxation needs S(g, v) after b's first compute: take any schedule and
+any copy of v that is held for later runs of b. If the copy was made before b first ran, b's results have been there
+ever since that, and can be held in v's place, instead of the later runs. If it was made after, run b at once, once, and
+hold what it writes in v's place. Either way no node runs more often, and across every first compute, and whenever any
+other node runs, no more is held than before. (What b's own moved run needs is not looked at, so that no row may speak
+of that.)
 
 Invariant: `advance` does just this to an order; what it returns counts for the relaxation only.
 """
@@ -21,18 +22,22 @@ from solvers.problem import Problem
 def passing_values(problem: Problem, free: Set[int]) -> dict[int, int]:
     """Each passing value, and the node that reads it."""
     readers, special = problem.readers(), {*problem.outputs, *problem.optional, *free}
+    special.update(write for node in problem.nodes for write, _ in node.views)
     return {
         value: readers[value][0]
         for value in range(len(problem.sizes))
-        if value not in special and len(set(readers[value])) == 1 and _passes(problem, value, readers[value][0], free)
+        if value not in special
+        and len(set(readers[value])) == 1
+        and _passes(problem, value, readers[value][0], free, special)
     }
 
 
-def _passes(problem: Problem, value: int, reader: int, free: Set[int]) -> bool:
+def _passes(problem: Problem, value: int, reader: int, free: Set[int], special: Set[int]) -> bool:
+    """`special`: outputs, optional and free values."""
     node = problem.nodes[reader]
     writes = [write for write in node.writes if write not in free]
     return (
-        not (node.once or node.views or problem.optional.intersection(writes) or set(problem.outputs) & {*writes})
+        not (node.once or node.views or special & {*writes})
         and bool(writes)
         and all(read == value or read in free for read in node.reads)
         and sum(problem.sizes[write] for write in writes) <= problem.sizes[value]

@@ -1,16 +1,18 @@
 """The fusion-aware minimum cut as a method: what to keep between forward and backward.
 
 Yu and He, "Transcending runtime-memory tradeoffs in checkpointing by being fusion aware" (MLSys 2023). Without a budget
-its answer is the paper's cut; with one, the best of many cuts that fits it. Invariant: monotone in the budget, never
-over it, and nothing that may run only once runs again.
+its answer is the paper's cut, less what moves no fewer bytes for it; with one, the best of many cuts that fits it.
+
+Invariant: monotone in the budget, never over it, and nothing that may run only once runs again.
 """
 
 from __future__ import annotations
 
 from solvers.mincut.cuts import cuts, paper_cut
 from solvers.mincut.options import CUTTING, Cutting
-from solvers.mincut.rebuild import FOREVER, Rebuilding
+from solvers.mincut.rebuild import FOREVER
 from solvers.mincut.search import Search
+from solvers.mincut.taken_back import least_moved
 from solvers.mincut.traffic import traffic_of
 from solvers.orders.arrays import arrays_of
 from solvers.problem import Limits, Problem, Result, Status
@@ -31,7 +33,7 @@ def solve(
     priced = None if by_time else lambda order: traffic_of(problem, order, fusion).total
     search = Search(problem, arrays_of(problem), budget, limits, priced)
     if paper:
-        search.offer(Rebuilding.of(problem).order(paper_cut(problem)))
+        search.offer(least_moved(problem, paper_cut(problem)))
     else:
         search.offer(plain)
     if not paper and by_time and search.best is None:

@@ -45,7 +45,7 @@ def arrays_of(problem: Problem) -> Arrays:
     nodes = problem.nodes
     reads_at, reads = rows([tuple(dict.fromkeys(node.reads)) for node in nodes])
     writes_at, writes = rows([node.writes for node in nodes])
-    over_at, over = rows([_may_overwrite(problem, node, write) for node in nodes for write in node.writes])
+    over_at, over = rows([node.may_overwrite(write, problem.sizes) for node in nodes for write in node.writes])
     users_at, users = rows(problem.readers())
     count = len(problem.sizes)
     return Arrays(
@@ -77,18 +77,9 @@ def rows(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
     return starts, _ints([item for row in lists for item in row])
 
 
-def _may_overwrite(problem: Problem, node: Node, write: int) -> tuple[int, ...]:
-    return tuple(
-        read for over, read in node.overwrites if over == write and problem.sizes[read] == problem.sizes[write]
-    )
-
-
 def _base(node: Node, write: int) -> int:
-    """The first base listed, as `lower` takes it."""
-    for view, base in node.views:
-        if view == write:
-            return base
-    return NO_VIEW
+    base = node.base(write)
+    return NO_VIEW if base is None else base
 
 
 def _ints(items: Sequence[int]) -> Ints:

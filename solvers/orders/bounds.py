@@ -6,16 +6,21 @@ were held, with all that its node reads and writes; before that, the others and 
 at once in their turn. So a set's least peak is the cheapest of these chains, in the sense of their largest member, down
 to the empty set; cut short anywhere, the least on the search's frontier is still a bound.
 
-Invariant: every bound holds for every order, repeats and any order of first computes included; in-place writes and
-writes left out are counted as if they were always possible.
+The end asks for the outputs' last copies, which have memory of their own.
+
+Invariant: every bound holds for every order, repeats and any order of first computes included; what values share, take
+over and leave out is `Blocks`' word.
 """
 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from solvers.problem import Limits, Node, Problem
+from solvers.clock import Clock
+from solvers.orders.blocks import Blocks
+from solvers.problem import Limits, Node, Problem, Result
 
 _STATES = 20_000  # of one backward search
 
@@ -28,6 +33,18 @@ class PeakBound:
     node: int | None
     values: tuple[int, ...]
 
+    def told(self, result: Result) -> Result:
+        """The result, with what is proved of peaks."""
+        return replace(result, peak_bound=self.peak, peak_node=self.node, peak_values=self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Copies that are in memory together; `last`: outputs' last ones."""
+
+    values: frozenset[int]
+    last: frozenset[int] = frozenset()
+
 
 def cost_bound(problem: Problem) -> int:
     """Every node runs at least once."""
@@ -36,65 +53,67 @@ def cost_bound(problem: Problem) -> int:
 
 def peak_bound(problem: Problem) -> PeakBound:
     """The op that needs most for itself, or the outputs together."""
-    return max((_bound(problem, index, node, 0) for index, node in _moments(problem)), key=lambda bound: bound.peak)
+    blocks = Blocks(problem)
+    return max((_bound(blocks, moment, 0) for moment in _moments(problem)), key=lambda bound: bound.peak)
 
 
 def prove(problem: Problem, known: int, limits: Limits) -> PeakBound:
     """The best bound found; `known`: a peak that can be reached, above which no bound need be sought."""
-    best = peak_bound(problem)
-    for index, node in sorted(_moments(problem), key=lambda moment: -_alone(problem, moment[1])):
+    best, blocks, writer = peak_bound(problem), Blocks(problem), problem.writers()
+    for moment in sorted(_moments(problem), key=lambda moment: -_alone(blocks, moment)):
         if best.peak >= known or limits.clock.over():
             break
-        found = _bound(problem, index, node, _backwards(problem, frozenset(node.reads), known))
+        found = _bound(blocks, moment, _backwards(blocks, writer, moment[2], known, limits.clock))
         best = max(best, found, key=lambda bound: bound.peak)
     return best
 
 
-def _moments(problem: Problem) -> list[tuple[int | None, Node]]:
-    """Every node, and the end, at which the outputs are there as if a node read them."""
-    return [(None, problem.end()), *enumerate(problem.nodes)]
+_Moment = tuple[int | None, Node, _Held]
 
 
-def _bound(problem: Problem, index: int | None, node: Node, peak: int) -> PeakBound:
-    return PeakBound(max(peak, _alone(problem, node)), index, tuple(sorted({*node.reads, *_own(problem, node)})))
+def _moments(problem: Problem) -> list[_Moment]:
+    """Every node with what it reads, and the end with the outputs."""
+    end = (None, problem.end(), _Held(frozenset(), frozenset(problem.outputs)))
+    return [end, *((index, node, _Held(frozenset(node.reads))) for index, node in enumerate(problem.nodes))]
 
 
-def _alone(problem: Problem, node: Node) -> int:
+def _bound(blocks: Blocks, moment: _Moment, peak: int) -> PeakBound:
+    index, node, _ = moment
+    return PeakBound(max(peak, _alone(blocks, moment)), index, tuple(sorted({*node.reads, *blocks.taken(node)})))
+
+
+def _alone(blocks: Blocks, moment: _Moment) -> int:
     """What a node needs for itself at the very least."""
-    return (
-        problem.resident + node.workspace + sum(problem.sizes[value] for value in {*node.reads, *_own(problem, node)})
-    )
+    _, node, held = moment
+    return _needs(blocks, node, held, _Held(frozenset()))
 
 
-def _own(problem: Problem, node: Node) -> list[int]:
-    shared = node.sharing()
-    return [write for write in node.writes if write not in shared and write not in problem.optional]
+def _needs(blocks: Blocks, node: Node, before: _Held, after: _Held) -> int:
+    """The least memory while a node runs, between what is held before and what is held of that and more afterwards."""
+    problem = blocks.problem
+    taken = sum(problem.sizes[write] for write in blocks.taken(node, after.values, after.last))
+    return problem.resident + node.workspace + blocks.held(before.values, before.last) + taken
 
 
-def _backwards(problem: Problem, wanted: frozenset[int], known: int) -> int:
+def _backwards(blocks: Blocks, writer: Sequence[int], wanted: _Held, known: int, clock: Clock) -> int:
     """A bound on the peak of any order that brings these values into memory together, or `known` if that is less."""
-    writer = problem.writers()
-    heap: list[tuple[int, int, int, frozenset[int]]] = [(0, 0, 0, wanted)]
+    problem = blocks.problem
+    heap: list[tuple[int, int, int, _Held]] = [(0, 0, 0, wanted)]
     least = {wanted: 0}
     pushed = 0
     while heap:
-        peak, _, _, values = heapq.heappop(heap)
-        if not values or peak >= known or pushed > _STATES:
+        peak, _, _, held = heapq.heappop(heap)
+        if not (held.values or held.last) or peak >= known or pushed > _STATES or clock.over():
             return min(peak, known)
-        if peak > least[values]:
+        if peak > least[held]:
             continue
-        for index in {writer[value] for value in values}:
+        for index in {writer[value] for value in (*held.values, *held.last)}:
             node = problem.nodes[index]
-            before = values.difference(node.writes).union(node.reads)
-            during = before.union(_own(problem, node), (v for v in node.writes if v in values and not _shares(node, v)))
-            needs = problem.resident + node.workspace + sum(problem.sizes[value] for value in during)
-            reached = max(peak, needs)
+            last = held.last.difference(node.writes)
+            before = _Held(held.values.difference(node.writes).union(node.reads).difference(last), last)
+            reached = max(peak, _needs(blocks, node, before, held))
             if reached < least.get(before, known):
                 least[before] = reached
                 pushed += 1
                 heapq.heappush(heap, (reached, -index, pushed, before))
     return known
-
-
-def _shares(node: Node, value: int) -> bool:
-    return value in node.sharing()

@@ -104,7 +104,7 @@ def memory_of(arrays: Arrays, order: Ints) -> Ints:
                 else:
                     for o in range(arrays.over_at[k], arrays.over_at[k + 1]):
                         read = arrays.over[o]
-                        if holders[block[read]] != 1:
+                        if holders[block[read]] != 1 or held[block[read]] != own:
                             continue
                         dies = False
                         for r in range(first, last):

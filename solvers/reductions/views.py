@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from solvers.orders.blocks import Blocks
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.reductions.contraction import Contraction as Contraction
 from solvers.reductions.contraction import after as after
 from solvers.reductions.kernels import contract_fused
+
+_NOTHING = 1e-4  # of the cost of everything; what costs no more is made again at no cost
 
 
 def contract(problem: Problem) -> Contraction:
@@ -24,9 +27,13 @@ def contract(problem: Problem) -> Contraction:
 def contract_views(problem: Problem) -> Contraction:
     """Let readers of a view read its base.
 
-    A view occupies nothing and holds its base, so whoever needs the view later needs the base, and nothing else. On
-    the way back each view is made again just before the first reader of each copy of its base. A view that is an
-    output is kept: its last copy has memory of its own.
+    A view lives in its base's block, so whoever needs the view later needs the base, and nothing else: where a schedule
+    holds a view of an older copy while the base is made again, the newer copy does as well. On the way back each view
+    is made again just before the first reader of each copy of its base. Kept as ops like any other are
+    - a view that is an output, whose last copy has memory of its own;
+    - views where copies that nobody reads stay: making a view is to read;
+    - views of one base, two of which one node overwrites: it might, of two copies;
+    - views that cost something, for they may have to be made more than once.
     """
     is_view = _free_views(problem)
     if not any(is_view):
@@ -35,13 +42,15 @@ def contract_views(problem: Problem) -> Contraction:
     takes: dict[int, set[tuple[int, int]]] = {}  # value -> the inputs and weights it is a view of
     for node, view in zip(problem.nodes, is_view, strict=True):
         if view:
-            for write, read in node.views:
+            for write in node.writes:
+                read = node.base(write)
+                assert read is not None
                 base[write] = read if read == RESIDENT else base[read]
                 takes[write] = {*node.takes, *takes.get(read, ())}
     kept = [index for index, view in enumerate(is_view) if not view]
     renumber, sizes = _renumber(problem, kept)
     small = Problem(
-        nodes=tuple(_rebase(problem.nodes[index], base, renumber, takes) for index in kept),
+        nodes=tuple(_rebase(problem.nodes[index], base, renumber, takes, problem.sizes) for index in kept),
         sizes=tuple(sizes),
         outputs=tuple(renumber[value] for value in problem.outputs),
         resident=problem.resident,
@@ -63,21 +72,39 @@ def contract_views(problem: Problem) -> Contraction:
 
 def _free_views(problem: Problem) -> list[bool]:
     """Nodes that only look at memory that is there. A view that nobody reads is an op like any other."""
-    is_view = [_only_views(problem, node) for node in problem.nodes]
+    if problem.unread_stay:
+        return [False] * len(problem.nodes)
+    dear = sum(node.cost for node in problem.nodes) * _NOTHING
+    is_view = [_only_views(problem, node) and node.cost <= dear for node in problem.nodes]
+    for index in _overwritten_twice(problem):
+        is_view[index] = False
     wanted = _views_somebody_reads(problem, is_view)
     return [index in wanted for index in range(len(problem.nodes))]
 
 
 def _only_views(problem: Problem, node: Node) -> bool:
-    shared = {write for write, _ in node.views}
+    bases = {node.base(write) for write in node.writes}
     return (
-        bool(node.writes)
-        and shared == set(node.writes)
-        and set(node.reads) <= {read for _, read in node.views}
+        len(bases) == 1  # making one of several would need them all
+        and None not in bases
+        and bases.issuperset(node.reads)
         and not node.workspace
         and not node.once
-        and not shared.intersection(problem.outputs)
+        and not set(node.writes).intersection(problem.outputs)
     )
+
+
+def _overwritten_twice(problem: Problem) -> set[int]:
+    """The nodes that make views of one base of which a single node may overwrite two."""
+    blocks, writer = Blocks(problem), problem.writers()
+    found: set[int] = set()
+    for node in problem.nodes:
+        taken = {read for write in node.writes for read in node.may_overwrite(write, problem.sizes)}
+        roots = [blocks.root[read] for read in taken]
+        for read in taken:
+            if roots.count(blocks.root[read]) > 1:
+                found.update(writer[value] for value in blocks.chain(read))
+    return found
 
 
 def _renumber(problem: Problem, kept: list[int]) -> tuple[dict[int, int], list[int]]:
@@ -85,9 +112,15 @@ def _renumber(problem: Problem, kept: list[int]) -> tuple[dict[int, int], list[i
     return {value: place for place, value in enumerate(values)}, [problem.sizes[value] for value in values]
 
 
-def _rebase(node: Node, base: list[int], renumber: dict[int, int], takes: dict[int, set[tuple[int, int]]]) -> Node:
+def _rebase(
+    node: Node,
+    base: list[int],
+    renumber: dict[int, int],
+    takes: dict[int, set[tuple[int, int]]],
+    sizes: Sequence[int],
+) -> Node:
     """The node in the smaller problem's numbers, reading bases where it read views of them."""
-    reads = [base[value] for value in node.reads]
+    reads = [base[value] for value in dict.fromkeys(node.reads)]
     return replace(
         node,
         reads=tuple(dict.fromkeys(renumber[value] for value in reads if value != RESIDENT)),
@@ -98,8 +131,9 @@ def _rebase(node: Node, base: list[int], renumber: dict[int, int], takes: dict[i
         ),
         overwrites=tuple(
             (renumber[write], renumber[base[read]])
-            for write, read in node.overwrites
-            if base[read] != RESIDENT and reads.count(base[read]) == 1  # read twice, it is never overwritten
+            for write in node.writes
+            for read in node.may_overwrite(write, sizes)
+            if base[read] != RESIDENT and reads.count(base[read]) == 1  # seen twice, it is never overwritten
         ),
         takes=tuple(sorted({*node.takes, *(pair for value in node.reads for pair in takes.get(value, ()))})),
     )
@@ -110,9 +144,10 @@ def _with_views(problem: Problem, is_view: list[bool], order: list[int]) -> tupl
     writer = problem.writers()
     views_on: dict[int, list[int]] = {}  # value -> views directly on it
     for index, node in enumerate(problem.nodes):
-        if is_view[index]:
-            for _, read in node.views:
-                views_on.setdefault(read, []).append(index)
+        for write in node.writes if is_view[index] else ():
+            base = node.base(write)
+            if base is not None:
+                views_on.setdefault(base, []).append(index)
     fresh: set[int] = set()  # views made from the present copies of their bases
     result: list[int] = []
 

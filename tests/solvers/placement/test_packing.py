@@ -1,4 +1,4 @@
-"""Packing: against an overlap check of its own, all orders on tiny cases, and minimalloc's published ones."""
+"""Packing: against an overlap check of its own, all orders of placing on tiny cases, minimalloc's published ones."""
 
 from __future__ import annotations
 

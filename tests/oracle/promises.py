@@ -1,0 +1,133 @@
+"""What every method promises, held against the oracle and the replay: each thing that is wrong, in words.
+
+Invariant: nothing here believes a solver, `lower` or `simulate`; time limits may end a search, never make it wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from random import Random
+
+from solvers.clock import Clock
+from solvers.exact.least_peak import minimize_peak
+from solvers.orders.bounds import prove
+from solvers.problem import Limits, Problem, Status
+from solvers.reductions.views import contract_views
+from solvers.registry import METHODS
+from solvers.schedule import Schedule, schedule
+from tests.oracle.exact import cheapest, least_peak, optimum
+from tests.oracle.problems import random_problem
+from tests.oracle.replay import peak_of, replay
+
+GAP = 1e-9
+IN_ORDER = ("milp", "lp-rounding")  # their bounds are for all schedules with this order of first computes
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    problem: Problem
+    budget: int
+    method: str
+    seconds: float
+
+    def limits(self) -> Limits:
+        return Limits(clock=Clock(self.seconds), gap=GAP)
+
+    def solved(self) -> Schedule:
+        return schedule(self.problem, self.budget, METHODS[self.method].load(), self.limits())
+
+
+def small_case(random: Random, seconds: float, inner: bool = False) -> Case:
+    """Of up to 7 nodes, with a budget at which there is something to decide; `milp` half of the time."""
+    problem = random_problem(random, random.randint(1, 7), 11)
+    if not inner:
+        problem = replace(problem, inner=frozenset())
+    full, least = peak_of(problem, range(len(problem.nodes))), least_peak(problem, any_order=False)
+    budget = random.choice((least - 1, least, least, (least + full) // 2, full - 1))
+    method = "milp" if random.random() < 0.5 else random.choice([name for name in METHODS if name != "milp-paper"])
+    return Case(problem, budget, method, seconds)
+
+
+def large_case(random: Random, seconds: float) -> Case:
+    """Of 4 to 60 nodes: too large for the oracle, not for the replay."""
+    problem = random_problem(random, random.randint(4, 60))
+    budget = round(random.uniform(0.4, 1.0) * peak_of(problem, range(len(problem.nodes))))
+    return Case(problem, budget, random.choice(list(METHODS)), seconds)
+
+
+def wrong_figures(case: Case, found: Schedule) -> Iterator[str]:
+    """Legal, as the replay has it, within the budget."""
+    if found.plan is None:
+        if found.result.status in (Status.OPTIMAL, Status.FEASIBLE):
+            yield "a plan is claimed and not given"
+        return
+    assert found.outcome is not None
+    figures = replay(case.problem, found.plan.order())
+    if figures != (found.outcome.cost, list(found.outcome.memory)):
+        yield f"the replay has other figures: {figures} instead of {found.outcome}"
+    elif max(figures[1], default=case.problem.resident) != found.outcome.peak:
+        yield "the peak is not the most that is in use"
+    if found.result.status in (Status.OPTIMAL, Status.FEASIBLE) and found.outcome.peak > case.budget:
+        yield "the plan is over its budget"
+    bound = None if found.result.status is Status.UNKNOWN else found.result.bound
+    if bound is not None and bound > found.outcome.cost * (1 + GAP):
+        yield f"the bound {bound} is above the plan's own cost"
+
+
+def wrong_proofs(case: Case, found: Schedule) -> Iterator[str]:
+    """Bounds, optima and infeasibility, against the oracle."""
+    result, budget = found.result, case.budget
+    least = least_peak(case.problem, any_order=True)
+    if result.peak_bound is not None and result.peak_bound > least:
+        yield f"a peak of {result.peak_bound} is called least; {least} can be reached"
+    best = optimum(case.problem, budget, any_order=case.method not in IN_ORDER)
+    if found.outcome is not None and result.status in (Status.OPTIMAL, Status.FEASIBLE):
+        anyhow = optimum(case.problem, budget, any_order=True)
+        if anyhow is None or found.outcome.cost < anyhow:
+            yield f"the plan costs {found.outcome.cost}, and nothing can cost less than {anyhow}"
+    if case.method in IN_ORDER:
+        if result.status is Status.INFEASIBLE and best is not None:
+            yield f"called infeasible; there is a plan of cost {best}"
+        if result.bound is not None and best is not None and result.bound > best * (1 + GAP):
+            yield f"the bound is {result.bound}; there is a plan of cost {best}"
+        if result.status is Status.OPTIMAL and (found.outcome is None or best is None or found.outcome.cost > best):
+            yield f"called optimal at {found.outcome and found.outcome.cost}; the optimum is {best}"
+
+
+def wrong_least_peak(case: Case) -> Iterator[str]:
+    """`--minimize peak`, and the bound on peaks by itself."""
+    least = least_peak(case.problem, any_order=True)
+    found = schedule(case.problem, case.budget, minimize_peak, case.limits())
+    yield from wrong_figures(case, found)
+    assert found.outcome is not None
+    if found.outcome.peak < least:
+        yield f"a peak of {found.outcome.peak} is said to be reached; the least is {least}"
+    if found.result.status is Status.OPTIMAL and found.outcome.peak != least:
+        yield f"a peak of {found.outcome.peak} is called least; {least} can be reached"
+    if found.result.status is Status.INFEASIBLE and least <= case.budget:
+        yield f"no plan is said to fit; one has a peak of {least}"
+    bound = prove(case.problem, 1 << 61, case.limits()).peak
+    if bound > least:
+        yield f"every peak is said to be at least {bound}; {least} can be reached"
+
+
+def wrong_contraction(case: Case) -> Iterator[str]:
+    """Contracting views keeps the optimum, as far as views are free."""
+    smaller = contract_views(case.problem)
+    best = cheapest(case.problem, case.budget, any_order=False)
+    less = cheapest(smaller.problem, case.budget, any_order=False)
+    if (best is None) != (less is None):
+        yield f"contracted, the optimum is {less}, and else {best}"
+    if best is not None and less is not None:
+        free = all(not case.problem.nodes[index].cost for index in _gone(case.problem, smaller.problem))
+        if less.length + smaller.fixed_cost > best.length or (free and less.length + smaller.fixed_cost != best.length):
+            yield f"contracted, the optimum is {less.length + smaller.fixed_cost}, and else {best.length}"
+        if peak_of(case.problem, smaller.expand(less.order)) > case.budget:
+            yield "expanded, the contracted problem's optimum does not fit"
+
+
+def _gone(problem: Problem, smaller: Problem) -> list[int]:
+    if len(problem.nodes) == len(smaller.nodes):
+        return []
+    return [index for index, node in enumerate(problem.nodes) if node.views]
