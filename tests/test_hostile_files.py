@@ -66,7 +66,7 @@ def test_costs_nested_without_end(text: str, tmp_path: Path) -> None:
 def test_plans_and_problems(data: Path, tmp_path: Path) -> None:
     deep = tmp_path / "deep.json"
     deep.write_text("[" * 100_000 + "]" * 100_000)
-    for path in (data / "hostile" / "path_nul.plan.json", data / "hostile" / "surrogate_value.problem.json", deep):
+    for path in (data / "hostile" / "path_nul.plan.json", data / "hostile" / "surrogate_value.json", deep):
         for read in (planfile.read, problemfile.read):
             with pytest.raises(RematError):
                 read(path)
