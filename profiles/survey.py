@@ -61,7 +61,7 @@ class Ops:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Timing:
     """Progress: `done` of `total`, the op at work, and the seconds that the rest should take."""
 
     done: int
@@ -95,7 +95,7 @@ def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float
     return total
 
 
-def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, heard: Callable[[Step], None]) -> None:
+def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, heard: Callable[[Timing], None]) -> None:
     """Measure what the cache lacks; each result is kept at once.
 
     All are measured once, then again and again while there is time, and the fastest round counts: a neighbour that
@@ -113,7 +113,7 @@ def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, hear
             if turn and spent > seconds:
                 break
             rest = spent / done * (total - done) if done else total * (each + OVERHEAD)
-            heard(Step(done, total, str(signature), min(rest, max(0.0, seconds - spent)) if turn else rest))
+            heard(Timing(done, total, str(signature), min(rest, max(0.0, seconds - spent)) if turn else rest))
             if turn == 0:
                 _measure_first(signature, cache, each, bench)
             elif key in cache.timings and (turn < LONG_ROUNDS or cache.timings[key].ns < LONG_NS):

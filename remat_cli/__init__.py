@@ -1,1 +1,42 @@
-"""The command, and both ends of the pipeline: ONNX in, ONNX out."""
+"""remat: fit a training step into a memory budget, at the least extra time. `import remat_cli as remat`.
+
+Invariant: importing this imports nothing heavy: each name is brought when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from remat_cli.actions.api import emit as emit
+    from remat_cli.actions.api import grad as grad
+    from remat_cli.actions.api import load_plan as load_plan
+    from remat_cli.actions.api import profile as profile
+    from remat_cli.actions.api import session as session
+    from remat_cli.actions.api import solve as solve
+    from remat_cli.actions.api import verify as verify
+    from remat_cli.errors import BadInput as BadInput
+    from remat_cli.errors import Infeasible as Infeasible
+    from remat_cli.errors import Mismatch as Mismatch
+    from remat_cli.errors import NoPlan as NoPlan
+    from remat_cli.errors import RematError as RematError
+    from remat_cli.errors import Usage as Usage
+    from remat_cli.planning.planned import Planned as Planned
+else:  # a type checker sees the names above, and no others
+
+    def __getattr__(name: str) -> Any:
+        if name not in PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(PLACES[name]), name)
+
+
+PLACES = {
+    **dict.fromkeys(("grad", "profile", "solve", "emit", "verify", "session", "load_plan"), "remat_cli.actions.api"),
+    **dict.fromkeys(("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Mismatch"), "remat_cli.errors"),
+    "Planned": "remat_cli.planning.planned",
+}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PLACES})

@@ -21,19 +21,31 @@ class BadInput(RematError):
     code = 3
 
 
-class Infeasible(RematError):
+class NoSchedule(RematError):
+    """There is no plan. `least_peak`: the least that was found, in bytes, where something was."""
+
+    def __init__(self, says: str, least_peak: int | None = None) -> None:
+        super().__init__(says)
+        self.least_peak = least_peak
+
+
+class Infeasible(NoSchedule):
     """Proved: no schedule fits the budget."""
 
     code = 4
 
 
-class NoPlan(RematError):
+class NoPlan(NoSchedule):
     """No plan was found within the limits, and none was proved impossible."""
 
     code = 5
 
 
 class Mismatch(RematError):
-    """The rewritten model does not do what its plan promised."""
+    """The rewritten model does not do what its plan promised. `report`: all that was measured."""
 
     code = 6
+
+    def __init__(self, says: str, report: object = None) -> None:
+        super().__init__(says)
+        self.report = report

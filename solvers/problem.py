@@ -26,6 +26,7 @@ class Kind(Enum):
     REDUCTION = "reduction"
     CONCAT = "concat"
     COMPUTE = "compute"  # compute-bound: matrix products, convolutions
+    EPILOGUE = "epilogue"  # compute-bound, and what the kernel ends with can be fused with its readers
     VIEW = "view"
 
 
@@ -127,7 +128,6 @@ class Limits:
     clock: Clock = field(default_factory=Clock)
     gap: float = 0.001
     seed: int = 0
-    threads: int = 2
     report: Callable[[Progress], None] = _nobody_listens
     verbose: bool = False  # let SCIP write its log on stderr
 
@@ -146,17 +146,24 @@ class Limits:
 
 class Status(Enum):
     OPTIMAL = "optimal"
+    ORDER_OPTIMAL = "optimal in this order"
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
     UNKNOWN = "unknown"
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a schedule that fits."""
+        return self in (Status.OPTIMAL, Status.ORDER_OPTIMAL, Status.FEASIBLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """An order of computes, repeats allowed; its cost and peak are for `simulate` to say.
 
-    OPTIMAL and FEASIBLE: `order` fits the budget. INFEASIBLE (a proof) and UNKNOWN: `order`, if any, is the one
-    of least peak that was found. `bound`: what no schedule in the class that `notes` names can cost less than.
+    OPTIMAL, ORDER_OPTIMAL and FEASIBLE: `order` fits the budget. INFEASIBLE (a proof) and UNKNOWN: `order`, if any, is
+    the one of least peak that was found. `bound`: what no schedule in the class that `notes` names can cost less than,
+    which ORDER_OPTIMAL meets; `bound_any_order`: what no schedule at all can, which OPTIMAL meets.
     """
 
     status: Status
@@ -166,6 +173,7 @@ class Result:
     peak_bound: int | None = None  # no schedule can have a lower peak
     peak_node: int | None = None  # while it runs that much is needed; None at the end, for the outputs
     peak_values: tuple[int, ...] = ()  # what it reads and writes
+    bound_any_order: float | None = None
 
 
 Solver = Callable[[Problem, int, Limits], Result]

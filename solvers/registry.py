@@ -5,211 +5,230 @@ Invariant: names a method's place without importing it, so that `--help` stays q
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from typing import Any
 
+from solvers.baselines.options import PaperForm, Rounding, Segments, Snapshots, Walking
+from solvers.chains.options import Divided
+from solvers.exact.options import Known
+from solvers.mincut.options import Cutting
+from solvers.options import NoOptions, built
 from solvers.problem import Solver
 
+DEFAULT = "auto"  # the method of whoever names none
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """What a user chooses by. The columns are those of Checkmate's Table 1, and then some."""
+    """What a user chooses by. The marks are the columns of Checkmate's Table 1, and then some; what is not said is no.
+
+    `unbudgeted`: its options where no budget is given; None if it cannot do without. `may_reorder`: it tries another
+    order of first computes where the model's own leads to no plan.
+    """
 
     place: str  # "package.module:function"
     says: str
-    general: bool  # any graph, not only chains
-    cost_aware: bool
-    memory_aware: bool
-    proof: bool  # can prove an optimum or a bound
     typical: str  # time on a graph of 2000 nodes
-    options: tuple[str, ...] = ()  # keyword arguments beyond the signature that all share
+    general: bool = False  # any graph, not only chains
+    cost_aware: bool = False
+    memory_aware: bool = False
+    proof: bool = False  # can prove an optimum or a bound
+    options: type = NoOptions  # the record of what it can be told
+    unbudgeted: Mapping[str, Any] | None = None
+    may_reorder: bool = False
+    own_order: bool = False  # it finds the order of first computes itself
 
-    def load(self) -> Solver:
+    @property
+    def needs_budget(self) -> bool:
+        return self.unbudgeted is None
+
+    def load(self, **given: Any) -> Solver:
+        """The method, told this; ValueError if it cannot be."""
+        options = built(self.options, given)
         module, function = self.place.split(":")
-        solver: Solver = getattr(import_module(module), function)
-        return solver
+        solve = getattr(import_module(module), function)
+        return partial(solve, options=options) if given else solve
 
 
 METHODS: dict[str, Method] = {
-    "milp": Method(
-        "solvers.exact.milp:solve",
-        "the optimum with its proof, or the best found and how far from the optimum it can be",
-        True,
-        True,
-        True,
-        True,
-        "30 s",
-        ("candidates",),
+    "auto": Method(
+        place="solvers.auto.auto:solve",
+        says="the order of first computes and the recomputation together, with a bound for every order",
+        general=True,
+        cost_aware=True,
+        memory_aware=True,
+        proof=True,
+        typical="30 s",
+        options=Known,
+        may_reorder=True,
+        own_order=True,
     ),
-    "lp-rounding": Method(
-        "solvers.baselines.lp_rounding:solve",
-        "the linear relaxation rounded, with its bound",
-        True,
-        True,
-        True,
-        True,
-        "30 s",
-        ("lp", "rounding", "samples"),
+    "milp": Method(
+        place="solvers.exact.milp:solve",
+        says="the optimum with its proof, or the best found and how far from the optimum it can be",
+        general=True,
+        cost_aware=True,
+        memory_aware=True,
+        proof=True,
+        typical="30 s",
+        options=Known,
+        may_reorder=True,
+    ),
+    "lp-walks": Method(
+        place="solvers.baselines.lp_walks:solve",
+        says="the linear relaxation with its bound, rounded in many ways and followed by eviction walks",
+        general=True,
+        cost_aware=True,
+        memory_aware=True,
+        proof=True,
+        typical="30 s",
+        options=Walking,
     ),
     "rotor+": Method(
-        "solvers.chains.methods:rotor_plus",
-        "Rotor over stages that can each be run in several ways, found exactly for each distinct stage",
-        True,
-        True,
-        True,
-        False,
-        "30 s",
-        ("slots",),
+        place="solvers.chains.methods:rotor_plus",
+        says="Rotor over stages that can each be run in several ways, found exactly for each distinct stage",
+        general=True,
+        cost_aware=True,
+        memory_aware=True,
+        typical="30 s",
+        options=Divided,
     ),
     "evict": Method(
-        "solvers.baselines.evict:solve",
-        "walk the ops, evict what costs least to have again, recompute what is missing",
-        True,
-        True,
-        True,
-        False,
-        "1 s",
+        place="solvers.baselines.evict:solve",
+        says="walk the ops, evict what costs least to have again, recompute what is missing",
+        general=True,
+        cost_aware=True,
+        memory_aware=True,
+        typical="1 s",
     ),
     "min-cut": Method(
-        "solvers.mincut.min_cut:solve",
-        "the fusion-aware minimum cut between forward and backward; needs no budget, keeps to one if there is one",
-        True,
-        True,
-        True,
-        False,
-        "10 s",
-        ("paper", "objective", "between_groups", "fusion"),
+        place="solvers.mincut.min_cut:solve",
+        says="the fusion-aware minimum cut between forward and backward; needs no budget, keeps to one if there is one",
+        general=True,
+        cost_aware=True,
+        memory_aware=True,
+        typical="10 s",
+        options=Cutting,
+        unbudgeted={"objective": "paper"},
     ),
     "rotor": Method(
-        "solvers.chains.methods:rotor",
-        "Rotor: the optimal sequence over a chain of stages that keeps what it keeps until its backward",
-        False,
-        True,
-        True,
-        False,
-        "5 s",
-        ("slots",),
+        place="solvers.chains.methods:rotor",
+        says="Rotor: the optimal sequence over a chain of stages that keeps what it keeps until its backward",
+        cost_aware=True,
+        memory_aware=True,
+        typical="5 s",
+        options=Divided,
     ),
     "rotor-floating": Method(
-        "solvers.chains.methods:rotor_floating",
-        "Rotor with activations that may be given up before their backward; for chains of up to 100 stages",
-        False,
-        True,
-        True,
-        False,
-        "20 s",
-        ("slots",),
+        place="solvers.chains.methods:rotor_floating",
+        says="Rotor with activations that may be given up before their backward; for chains of up to 100 stages",
+        cost_aware=True,
+        memory_aware=True,
+        typical="20 s",
+        options=Divided,
     ),
     "revolve": Method(
-        "solvers.chains.methods:revolve",
-        "Revolve for stages of different times and sizes: inputs are kept, each backward follows its forward",
-        False,
-        True,
-        True,
-        False,
-        "5 s",
-        ("slots",),
+        place="solvers.chains.methods:revolve",
+        says="Revolve for stages of different times and sizes: inputs are kept, each backward follows its forward",
+        cost_aware=True,
+        memory_aware=True,
+        typical="5 s",
+        options=Divided,
     ),
     "ap-greedy": Method(
-        "solvers.baselines.ap_greedy:solve",
-        "checkpoints at articulation points, placed by size",
-        True,
-        False,
-        True,
-        False,
-        "1 s",
+        place="solvers.baselines.ap_greedy:solve",
+        says="checkpoints at articulation points, placed by size",
+        general=True,
+        memory_aware=True,
+        typical="1 s",
     ),
     "linearized-greedy": Method(
-        "solvers.baselines.linearized_greedy:solve",
-        "checkpoints placed by size, as if the graph were a chain",
-        True,
-        False,
-        True,
-        False,
-        "1 s",
+        place="solvers.baselines.linearized_greedy:solve",
+        says="checkpoints placed by size, as if the graph were a chain",
+        general=True,
+        memory_aware=True,
+        typical="1 s",
     ),
     "chen-greedy": Method(
-        "solvers.baselines.chen_greedy:solve",
-        "checkpoints placed by size, on chains",
-        False,
-        False,
-        True,
-        False,
-        "1 s",
+        place="solvers.baselines.chen_greedy:solve",
+        says="checkpoints placed by size, on chains",
+        memory_aware=True,
+        typical="1 s",
     ),
     "ap-sqrt": Method(
-        "solvers.baselines.ap_sqrt:solve",
-        "every sqrt(n)-th articulation point is a checkpoint",
-        True,
-        False,
-        False,
-        False,
-        "0.1 s",
+        place="solvers.baselines.ap_sqrt:solve",
+        says="every sqrt(n)-th articulation point is a checkpoint",
+        general=True,
+        typical="0.1 s",
     ),
     "linearized-sqrt": Method(
-        "solvers.baselines.linearized_sqrt:solve",
-        "every sqrt(n)-th op is a checkpoint, as if the graph were a chain",
-        True,
-        False,
-        False,
-        False,
-        "0.1 s",
+        place="solvers.baselines.linearized_sqrt:solve",
+        says="every sqrt(n)-th op is a checkpoint, as if the graph were a chain",
+        general=True,
+        typical="0.1 s",
     ),
     "chen-sqrt": Method(
-        "solvers.baselines.chen_sqrt:solve",
-        "every sqrt(n)-th op is a checkpoint, on chains",
-        False,
-        False,
-        False,
-        False,
-        "0.1 s",
+        place="solvers.baselines.chen_sqrt:solve",
+        says="every sqrt(n)-th op is a checkpoint, on chains",
+        typical="0.1 s",
     ),
     "griewank": Method(
-        "solvers.baselines.griewank:solve",
-        "binomial checkpointing (REVOLVE), on chains",
-        False,
-        False,
-        False,
-        False,
-        "2 s",
-        ("snapshots",),
+        place="solvers.baselines.griewank:solve",
+        says="binomial checkpointing (REVOLVE), on chains",
+        typical="2 s",
+        options=Snapshots,
     ),
     "periodic": Method(
-        "solvers.baselines.periodic:solve",
-        "s segments of equally many ops, as PyTorch's checkpoint_sequential",
-        True,
-        False,
-        False,
-        False,
-        "1 s",
-        ("segments",),
+        place="solvers.baselines.periodic:solve",
+        says="s segments of equally many stages, as PyTorch's checkpoint_sequential",
+        general=True,
+        typical="1 s",
+        options=Segments,
+    ),
+    "checkpoint-layers": Method(
+        place="solvers.baselines.checkpoint_layers:solve",
+        says="one checkpoint a layer, each layer computed again as a whole",
+        general=True,
+        typical="1 s",
+    ),
+    "full-checkpoint": Method(
+        place="solvers.baselines.full_checkpoint:solve",
+        says="keep nothing of the forward pass, and run the whole of it once more before the backward pass",
+        general=True,
+        typical="1 s",
     ),
     "recompute-all": Method(
-        "solvers.baselines.recompute_all:solve",
-        "keep nothing of the forward pass",
-        True,
-        False,
-        False,
-        False,
-        "1 s",
+        place="solvers.baselines.recompute_all:solve",
+        says="keep nothing: each backward op has all it reads computed from the start",
+        general=True,
+        typical="1 s",
     ),
     "checkpoint-all": Method(
-        "solvers.baselines.checkpoint_all:solve",
-        "keep everything, compute nothing twice",
-        True,
-        False,
-        False,
-        False,
-        "0 s",
+        place="solvers.baselines.checkpoint_all:solve",
+        says="keep everything, compute nothing twice",
+        general=True,
+        typical="0 s",
+    ),
+    "lp-rounding": Method(
+        place="solvers.baselines.lp_rounding:solve",
+        says="Checkmate's two-phase rounding, Algorithm 2 as printed; may overshoot, and says by how much",
+        general=True,
+        cost_aware=True,
+        memory_aware=True,
+        typical="out of reach",
+        options=Rounding,
     ),
     "milp-paper": Method(
-        "solvers.baselines.milp_paper:solve",
-        "Checkmate's program, equations (1) to (8) as printed",
-        True,
-        True,
-        True,
-        True,
-        "out of reach",
-        ("splits", "no_stages"),
+        place="solvers.baselines.milp_paper:solve",
+        says="Checkmate's program, equations (1) to (8) as printed",
+        general=True,
+        cost_aware=True,
+        memory_aware=True,
+        proof=True,
+        typical="out of reach",
+        options=PaperForm,
     ),
 }

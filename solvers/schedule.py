@@ -56,10 +56,12 @@ def schedule(
 
     answer = solver(smaller.problem, budget, replace(limits, report=report))
     bound = None if answer.bound is None else answer.bound + smaller.fixed_cost
+    any_order = None if answer.bound_any_order is None else answer.bound_any_order + smaller.fixed_cost
     order = None if answer.order is None else smaller.expand(answer.order)
     result = replace(
         answer,
         bound=bound,
+        bound_any_order=any_order,
         order=order,
         peak_node=None if answer.peak_node is None else smaller.node_of(answer.peak_node),
         peak_values=tuple(map(smaller.value_of, answer.peak_values)),
@@ -67,7 +69,7 @@ def schedule(
     if order is None:
         return Schedule(result, None, None)
     plan, outcome = evaluate(problem, order)
-    if answer.status in (Status.OPTIMAL, Status.FEASIBLE) and outcome.peak > budget:
+    if answer.status.found and outcome.peak > budget:
         note = f"the method's schedule needs {outcome.peak} bytes once all effects are counted"
         result = replace(result, status=Status.UNKNOWN, notes=(*result.notes, note))
     if result.status is Status.OPTIMAL and bound is not None and outcome.cost > bound * (1 + limits.gap):

@@ -12,17 +12,15 @@ import json
 import platform
 import sys
 import time
-from functools import partial
 from math import exp, log
 from pathlib import Path
 from typing import Any
 
 from layers import NETWORKS
 
-from solvers.baselines import griewank
 from solvers.baselines.forward import forward_nodes
 from solvers.clock import Clock
-from solvers.problem import Limits, Problem, Solver, Status
+from solvers.problem import Limits, Problem, Solver
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule
 
@@ -42,12 +40,12 @@ PUBLISHED = {  # Chen sqrt(n), Chen greedy, Griewank log n, two-phase LP roundin
 
 
 def limits() -> Limits:
-    return Limits(Clock(30.0), gap=1e-4, seed=0, threads=2)
+    return Limits(Clock(30.0), gap=1e-4, seed=0)
 
 
 def solver_of(method: str, problem: Problem) -> Solver:
     if method == "griewank log n":
-        return partial(griewank.solve, snapshots=len(forward_nodes(problem)).bit_length())
+        return METHODS["griewank"].load(snapshots=len(forward_nodes(problem)).bit_length())
     return METHODS[method].load()
 
 
@@ -84,7 +82,7 @@ def peak_of(problem: Problem, method: str) -> int:
 
 
 def ratio(mine: Any, best: Any) -> float | None:
-    if mine.result.status not in (Status.OPTIMAL, Status.FEASIBLE):
+    if not mine.result.status.found:
         return None
     return round(mine.outcome.cost / best.outcome.cost, 4)
 

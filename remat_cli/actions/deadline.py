@@ -28,7 +28,7 @@ class Deadline:
 
     def __init__(self, clock: Clock, last_words: Callable[[], int], leave: Callable[[int], object] = leave_now) -> None:
         self._clock = clock
-        self._last_words = last_words
+        self.last_words = last_words
         self._leave = leave
         self._speaking = threading.Lock()
         self._over = threading.Event()
@@ -36,12 +36,13 @@ class Deadline:
 
     def met(self) -> None:
         """From here on the command ends by itself; waits for good if time is up and last words are being said."""
-        self._speaking.acquire()
-        self._over.set()
+        if not self._over.is_set():
+            self._speaking.acquire()
+            self._over.set()
 
     def _watch(self) -> None:
         grace = max(LEAST_GRACE, GRACE * self._clock.seconds)
         if self._over.wait(self._clock.left() + grace):
             return
         if self._speaking.acquire(blocking=False):
-            self._leave(self._last_words())
+            self._leave(self.last_words())

@@ -1,144 +1,157 @@
-"""What `remat profile` does: signatures, measurements, the whole graph, and the cost file.
+"""What `profile` does, on values: signatures, measurements, the whole graph, and costs for every op.
 
-Invariant: the file is written whole, and only once every op has a cost; pinned entries of an earlier file stay.
+Invariant: nothing here prints or writes, but for the cache of what was measured; every op of the graph gets a cost.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import click
+import onnx
 
 from profiles import cache as caches
 from profiles import device as devices
 from profiles import roofline, survey
 from profiles.cache import Cache
-from profiles.costs import BadCosts, Costs, OpCost, dump, load, over_batches
+from profiles.costs import Costs, OpCost, over_batches
 from profiles.device import Device
 from profiles.running import CannotRun
-from profiles.survey import Ops, Step
+from profiles.survey import Ops, Timing
 from remat_cli.actions import whole_graph
 from remat_cli.errors import BadInput, Usage
-from remat_cli.formats.files import check_apart, write_whole
-from remat_cli.ingest import ingest
+from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.graph import Graph
 from remat_cli.model.signatures import ops_of
-from remat_cli.saying.units import show_time
+from remat_cli.planning.loading import content_of
 
 NAMED = 5  # of the ops that could not be measured
+WHOLE = Timing(0, 0, "the whole graph", 0.0)
+Report = Callable[[Timing], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How to find the costs. `estimate`: a device from paper, and nothing is run. `batches`: one profile for each size.
+
+    `strict`: an op that cannot be measured is an error. `whole`: the whole graph is run too. `seconds`: for all of it.
+    """
+
+    device: str = "auto"
+    estimate: str | None = None
+    threads: int | None = None
+    batches: tuple[int, ...] | None = None
+    batch_dim: str | None = None
+    strict: bool = False
+    cached: bool = True
+    whole: bool = True
+    seconds: float = 45.0
+    dims: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """The command line, parsed."""
-
-    device: str
-    estimate: str | None
-    batches: tuple[int, ...] | None
-    batch_dim: str | None
-    compare: bool
-    dry_run: bool
-    strict: bool
-    no_cache: bool
-    no_whole: bool
-    threads: int | None
-    time_limit: float
-    dims: tuple[tuple[str, int], ...]
-    output: Path | None
-    as_json: bool
-    quiet: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
+class Profiled:
     """One graph's costs, and what is to be said of them."""
 
     graph: Graph
     ops: Ops
     costs: Costs
+    device: Device
     refused: Mapping[str, str]
     measured: int = 0  # signatures measured just now
     outliers: tuple[str, ...] = ()  # classes of ops that take several times as long in the graph as alone, or less
+    notes: tuple[str, ...] = ()
 
 
-def run(model: Path, settings: Settings) -> None:
-    """Profile, write and tell; raises what the exit code should be for."""
-    device, cache = _where(settings)
-    graphs = _graphs(model, settings)
-    if settings.dry_run:
-        _tell_plan([ops_of(graph) for graph in graphs], cache, device, settings)
-        return
-    found = [_profile(graph, device, cache, settings, len(graphs)) for graph in graphs]
-    destination = settings.output or model.with_name(model.name.removesuffix(".onnx") + ".costs.yaml")
-    check_apart(destination, model)
-    last = found[-1]
-    costs = last.costs if len(found) == 1 else _fitted(found, settings, model)
-    costs = _keep_pins(replace(costs, model=_path_from(destination, model)), destination)
-    write_whole(destination, dump(costs))
-    last = replace(last, costs=costs)
-    difference = (
-        whole_graph.compare(last.graph, last.ops, costs, device, settings.time_limit) if settings.compare else None
-    )
-    _tell(last, destination, settings, difference)
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What there is to measure, and about how long it takes."""
+
+    ops: int
+    signatures: int
+    cached: int
+    seconds: float
 
 
-def _where(settings: Settings) -> tuple[Device, Cache]:
+def profile(model: Path | onnx.ModelProto, asked: Asked, report: Report) -> Profiled:
+    """The costs of the model's ops; with batches, those of the largest, with a line through all for each op."""
+    device, cache = _where(asked)
+    graphs = _graphs(model, asked)
+    found = [_profile(graph, device, cache, asked, len(graphs), report) for graph in graphs]
+    if len(found) == 1:
+        return found[0]
+    name = whole_graph.batch_dim(model, asked.batch_dim, asked.dims)
+    return replace(found[-1], costs=over_batches({one.costs.dims[name]: one.costs for one in found}, name))
+
+
+def ahead(model: Path | onnx.ModelProto, asked: Asked) -> Ahead:
+    """What `profile` would do."""
+    device, cache = _where(asked)
+    graphs = [ops_of(graph) for graph in _graphs(model, asked)]
+    wanted = {key for ops in graphs for key in survey.missing(ops, cache)}
+    distinct = {key for ops in graphs for key in ops.distinct()}
+    seconds = 0.0 if asked.estimate else survey.how_long(graphs, cache, device, asked.seconds)
+    count = sum(len(ops.signatures) for ops in graphs)
+    return Ahead(count, len(distinct), len(distinct) - len(wanted), round(seconds, 1))
+
+
+def _where(asked: Asked) -> tuple[Device, Cache]:
     known = [*roofline.names(), roofline.FLOPS]
-    if settings.estimate is not None and settings.estimate not in known:
-        raise Usage(f"there is no device '{settings.estimate}' on paper; the devices are {', '.join(known)}")
+    if asked.estimate is not None and asked.estimate not in known:
+        raise Usage(f"there is no device '{asked.estimate}' on paper; the devices are {', '.join(known)}")
+    if asked.device not in ("auto", "cpu", "cuda"):
+        raise Usage(f"there is no device '{asked.device}'; there are auto, cpu and cuda")
     try:
-        device = devices.find(settings.device, settings.threads)
+        device = devices.find(asked.device, asked.threads)
     except devices.NoDevice as error:
         raise Usage(str(error)) from error
-    return device, Cache(device, None if settings.no_cache else caches.folder())
+    return device, Cache(device, caches.folder() if asked.cached else None)
 
 
-def _graphs(model: Path, settings: Settings) -> list[Graph]:
+def _graphs(model: Path | onnx.ModelProto, asked: Asked) -> list[Graph]:
     """The model with its dimensions bound: once, or once for each batch size, the largest last."""
-    dims = dict(settings.dims)
-    if not settings.batches:
-        if settings.batch_dim is not None:
+    if not asked.batches:
+        if asked.batch_dim is not None:
             raise Usage("--batch-dim says which dimension --batch sets: give both, or bind it with --dim NAME=SIZE")
-        return [ingest(model, dims)]
-    name = whole_graph.batch_dim(model, settings.batch_dim, dims)
-    return [ingest(model, {**dims, name: size}) for size in settings.batches]
+        return [_graph(model, asked.dims)]
+    name = whole_graph.batch_dim(model, asked.batch_dim, asked.dims)
+    return [_graph(model, {**asked.dims, name: size}) for size in sorted(asked.batches)]
 
 
-def _profile(graph: Graph, device: Device, cache: Cache, settings: Settings, graphs: int) -> Found:
+def _graph(model: Path | onnx.ModelProto, dims: Mapping[str, int]) -> Graph:
+    return ingest(model, dims) if isinstance(model, Path) else ingest_content(content_of(model), dims)
+
+
+def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: int, report: Report) -> Profiled:
     ops = ops_of(graph)
-    if settings.estimate is not None:
-        return _from_paper(graph, ops, settings.estimate)
-    with _Bar(settings) as bar:
-        wanted = len(survey.missing(ops, cache))
-        if wanted:
-            _warn_if_busy(device, settings)
-        bar.say("the whole graph")
-        earlier = _timed_before(graph, ops, device, cache, settings)
-        survey.measure_missing(ops, device, cache, settings.time_limit / graphs, bar)
-        refused = survey.refused(ops, cache)
-        if refused and settings.strict:
-            raise BadInput(f"{graph.path}: {_name_refused(refused, ops)}; without --strict they are estimated")
-        alone = survey.alone(ops, cache, device)
-        bar.say("the whole graph")
-        costs, whole = _in_the_whole(graph, ops, alone, device, cache, settings, earlier)
+    if asked.estimate is not None:
+        return _from_paper(graph, ops, device, asked.estimate)
+    wanted = len(survey.missing(ops, cache))
+    notes = _busy(device) if wanted else ()
+    report(WHOLE)
+    earlier = _timed_before(graph, ops, device, cache, asked)
+    survey.measure_missing(ops, device, cache, asked.seconds / graphs, report)
+    refused = survey.refused(ops, cache)
+    if refused and asked.strict:
+        raise BadInput(f"{graph.path}: {named_refused(refused, ops)}; without --strict they are estimated")
+    alone = survey.alone(ops, cache, device)
+    report(WHOLE)
+    costs, whole = _in_the_whole(graph, ops, alone, device, cache, asked, earlier)
     found = _costs(graph, device.described(), costs, whole, survey.dated(ops, cache))
-    return Found(graph, ops, found, refused, wanted, tuple(survey.outliers(ops, alone, costs)))
+    return Profiled(graph, ops, found, device, refused, wanted, tuple(survey.outliers(ops, alone, costs)), notes)
 
 
-def _from_paper(graph: Graph, ops: Ops, where: str) -> Found:
+def _from_paper(graph: Graph, ops: Ops, device: Device, where: str) -> Profiled:
     ops_costs = survey.estimated(ops, where)
     if where == roofline.FLOPS:
-        device = {"kind": "paper", "name": "FLOPs: one takes one unit of time"}
-        return Found(graph, ops, replace(_costs(graph, device, ops_costs, {}, ""), unit="flops"), {})
+        kind = {"kind": "paper", "name": "FLOPs: one takes one unit of time"}
+        return Profiled(graph, ops, replace(_costs(graph, kind, ops_costs, {}, ""), unit="flops"), device, {})
     paper = roofline.device(where)
-    device = {"kind": "paper", "name": paper.name, "source": paper.source}
-    return Found(graph, ops, _costs(graph, device, ops_costs, {}, ""), {})
+    kind = {"kind": "paper", "name": paper.name, "source": paper.source}
+    return Profiled(graph, ops, _costs(graph, kind, ops_costs, {}, ""), device, {})
 
 
 def _costs(
@@ -147,20 +160,19 @@ def _costs(
     return Costs(graph.path.name, graph.sha256, graph.dims, device, ops, whole, date)
 
 
-def _warn_if_busy(device: Device, settings: Settings) -> None:
+def _busy(device: Device) -> tuple[str, ...]:
     """Other people's work on this machine ends up in the times."""
     load = os.getloadavg()[0]
-    if load > 0.5 * device.threads and not settings.quiet:
-        click.echo(f"remat: this machine is busy (load {load:.1f}); what is measured now may read high", err=True)
+    return () if load <= 0.5 * device.threads else (f"this machine was busy (load {load:.1f}); times may read high",)
 
 
-def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, settings: Settings) -> tuple[int, ...]:
+def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, asked: Asked) -> tuple[int, ...]:
     """The whole graph's times before its ops are measured: a machine is not as fast at all times."""
     alone = survey.alone(ops, cache, device)
-    if settings.no_whole or survey.recall(ops, cache, alone):
+    if not asked.whole or survey.recall(ops, cache, alone):
         return ()
     try:
-        return whole_graph.time(graph, ops, alone, device, settings.time_limit)
+        return whole_graph.time(graph, ops, alone, device, asked.seconds)
     except CannotRun:  # this is said when it is tried again
         return ()
 
@@ -171,15 +183,15 @@ def _in_the_whole(
     alone: Mapping[str, OpCost],
     device: Device,
     cache: Cache,
-    settings: Settings,
+    asked: Asked,
     earlier: tuple[int, ...],
 ) -> tuple[dict[str, OpCost], dict[str, Any]]:
     """The ops' costs scaled to a run of the whole graph, and what the file says of that run."""
     said: dict[str, Any] = {"alone": sum(cost.ns for cost in alone.values()), "session": cache.session_ns or 0}
     record = survey.recall(ops, cache, alone)
-    if record is None and not settings.no_whole:
+    if record is None and asked.whole:
         try:
-            whole = whole_graph.run(graph, ops, alone, device, settings.time_limit, earlier)
+            whole = whole_graph.run(graph, ops, alone, device, asked.seconds, earlier)
         except CannotRun as refused:
             said["whole_graph"] = f"not run: {refused}"
         else:
@@ -197,27 +209,7 @@ def _in_the_whole(
     return costs, {**said, "median": record.get("median"), "spread": record["spread"], "runs": record["runs"]}
 
 
-def _fitted(found: list[Found], settings: Settings, model: Path) -> Costs:
-    """The largest batch's costs, with a line through all for each op."""
-    name = whole_graph.batch_dim(model, settings.batch_dim, dict(settings.dims))
-    return over_batches({one.costs.dims[name]: one.costs for one in found}, name)
-
-
-def _keep_pins(costs: Costs, destination: Path) -> Costs:
-    """An earlier file's pinned entries outlive it."""
-    if not destination.is_file():
-        return costs
-    try:
-        return costs.keeping_pins(load(destination))
-    except BadCosts as error:
-        raise BadInput(f"{error}; correct it, or delete it to have it made anew") from error
-
-
-def _path_from(destination: Path, model: Path) -> str:
-    return os.path.relpath(model.resolve(), destination.resolve().parent)
-
-
-def _name_refused(refused: Mapping[str, str], ops: Ops) -> str:
+def named_refused(refused: Mapping[str, str], ops: Ops) -> str:
     kinds: dict[str, list[str]] = {}
     for name in refused:
         kinds.setdefault(ops.signatures[name].op_type, []).append(name)
@@ -226,93 +218,3 @@ def _name_refused(refused: Mapping[str, str], ops: Ops) -> str:
     ]
     more = f" and {len(words) - NAMED} more kinds" if len(words) > NAMED else ""
     return f"{len(refused)} ops cannot be measured: {'; '.join(words[:NAMED])}{more}"
-
-
-def _tell_plan(graphs: list[Ops], cache: Cache, device: Device, settings: Settings) -> None:
-    wanted = {key: signature for ops in graphs for key, signature in survey.missing(ops, cache).items()}
-    distinct = {key for ops in graphs for key in ops.distinct()}
-    seconds = 0.0 if settings.estimate else survey.how_long(graphs, cache, device, settings.time_limit)
-    plan = {
-        "ops": sum(len(ops.signatures) for ops in graphs),
-        "signatures": len(distinct),
-        "cached": len(distinct) - len(wanted),
-        "seconds": round(seconds, 1),
-    }
-    if settings.as_json:
-        click.echo(json.dumps(plan))
-    else:
-        words = f"{plan['ops']} ops, {plan['signatures']} signatures, {plan['cached']} of them measured before"
-        click.echo(f"{words}; about {show_time(seconds * 1e9)} to go")
-
-
-def _tell(found: Found, destination: Path, settings: Settings, difference: whole_graph.Difference | None) -> None:
-    costs = found.costs
-    if settings.as_json:
-        facts = {
-            "costs": str(destination),
-            "ops": len(costs.ops),
-            "signatures": len(found.ops.distinct()),
-            "measured_now": found.measured,
-            "refused": dict(found.refused),
-            "sum": costs.total,
-            "unit": costs.unit,
-            **costs.whole,
-        }
-        click.echo(json.dumps(facts | ({"compare": difference.as_object()} if difference else {})))
-        return
-    if settings.quiet:
-        return
-    total = f"{costs.total} FLOPs" if costs.unit == "flops" else show_time(costs.total)
-    click.echo(f"{destination}: {len(costs.ops)} ops, {total}; {_where_from(found, settings)}")
-    if "whole_graph" in costs.whole:
-        click.echo(_against_whole(costs))
-    if found.outliers:
-        click.echo(f"remat: unlike alone, in the graph: {', '.join(found.outliers)}", err=True)
-    if found.refused:
-        click.echo(f"estimated, since {_name_refused(found.refused, found.ops)}", err=True)
-    if difference:
-        click.echo(difference.as_text())
-
-
-def _where_from(found: Found, settings: Settings) -> str:
-    if settings.estimate is not None:
-        return "estimated, nothing was run"
-    return f"{found.measured} of {len(found.ops.distinct())} signatures measured now"
-
-
-def _against_whole(costs: Costs) -> str:
-    """Both sums beside the time of the whole graph."""
-    whole, alone, total = costs.whole["whole_graph"], costs.whole["alone"], costs.total
-    if not isinstance(whole, int):
-        return f"one by one, alone, the ops take {show_time(alone)}; the whole graph was {whole}"
-    median = costs.whole.get("median")
-    usual = f" ({show_time(median)} as a median)" if isinstance(median, int) else ""
-    near = f"{alone / max(1, whole) - 1:+.1%}"
-    return (
-        f"the whole graph took {show_time(whole)} undisturbed{usual}; "
-        f"its ops, one by one, alone, {show_time(alone)} ({near}); "
-        f"scaled by class to agree with it, {show_time(total)} ({total / max(1, whole) - 1:+.1%})"
-    )
-
-
-class _Bar:
-    """The op being timed and the time left, on one line of the terminal; a terminal only."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.shown = sys.stderr.isatty() and not settings.quiet
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.say("")
-
-    def __call__(self, step: Step) -> None:
-        filled = 20 * step.done // max(1, step.total)
-        bar = "#" * filled + "." * (20 - filled)
-        self.say(f"[{bar}] {step.done}/{step.total}  {show_time(step.left * 1e9)} left  {step.what[:60]}")
-
-    def say(self, words: str) -> None:
-        if self.shown:
-            sys.stderr.write("\r\033[K" + words)
-            sys.stderr.flush()

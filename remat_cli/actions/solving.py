@@ -1,123 +1,107 @@
-"""What `remat solve` does: load, ask, write the plan, say what came of it.
+"""What `solve` does, on values: a subject, a question and limits in, an Answer out.
 
-Invariant: a plan file on disk is always legal and whole; while a solver still searches it holds the best plan so far.
+Invariant: nothing here prints or writes; what a question cannot mean is a Usage before any search begins.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import click
-
-from remat_cli.actions.interrupts import listening
-from remat_cli.errors import BadInput, Infeasible, NoPlan, Usage
-from remat_cli.formats.files import check_apart
-from remat_cli.planning import record
-from remat_cli.planning.fitting import fitted
+from remat_cli.errors import Infeasible, NoPlan, Usage
+from remat_cli.formats.planfile import PlanFile
+from remat_cli.formats.program import numbered
+from remat_cli.model.sessions import STRICT, Session, kind_of
+from remat_cli.planning.fitting import Fitting, fitted, promised
 from remat_cli.planning.fusing import as_fused
-from remat_cli.planning.loading import load_subject
+from remat_cli.planning.known import cheaper_known
 from remat_cli.planning.pipeline import Answer, answer, find_solver
 from remat_cli.planning.subject import Subject
+from remat_cli.planning.untouched import counted, fitting_already, held_as_it_is
 from remat_cli.saying import report
 from remat_cli.saying.units import Budget
-from solvers.clock import Clock
+from solvers.options import Orders, options_of
 from solvers.problem import Limits, Progress, Result, Solver, Status
 from solvers.reductions.views import contract
-from solvers.registry import METHODS
+from solvers.registry import DEFAULT, METHODS
 from solvers.schedule import Schedule, evaluate
-from solvers.simulate import Outcome
 
-WRITE_EVERY = 1.0  # seconds between writes of an improving plan
-BUDGETLESS = {"min-cut"}  # methods that have an answer of their own when no budget is given
+ONLY_PEAK = "--minimize peak has a method of its own; leave out --method, --from, --lp and methods' options"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The command line, parsed. `own`: options that only one method has."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of a subject. `options`: what only its method can be told. `known`: plans to beat.
 
-    budget: Budget | None
-    method: str
-    costs: Path | None
-    minimize: str
-    max_overhead: float | None
-    lp_bound: bool
-    known: tuple[Path, ...]
-    as_csv: bool
-    dims: tuple[tuple[str, int], ...]
-    time_limit: float
-    gap: float
-    seed: int
-    threads: int
-    output: Path | None
-    as_json: bool
-    quiet: bool
-    verbose: int
-    reorder: bool | None
-    own: Mapping[str, Any] = field(default_factory=dict)
+    `earlier`: plans that a search must not come out dearer than, if they fit.
+    """
+
+    budget: Budget | None = None
+    method: str = DEFAULT
+    minimize: str = "cost"
+    max_overhead: float | None = None
+    known: tuple[PlanFile, ...] = ()
+    earlier: tuple[PlanFile, ...] = ()
+    session: Session = STRICT
+    reorder: bool | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Refuse what has no meaning, or would be without effect."""
+        if self.method not in METHODS:
+            raise Usage(f"there is no method '{self.method}'; the methods are {', '.join(METHODS)}, or all")
+        if self.reorder is not None and METHODS[self.method].own_order:
+            raise Usage(f"'{self.method}' finds the order itself; --reorder and --no-reorder go with --method milp")
+        if self.minimize not in ("cost", "peak"):
+            raise Usage(f"--minimize is cost or peak, not '{self.minimize}'")
+        if self.minimize == "cost" and self.budget is None and METHODS[self.method].needs_budget:
+            raise Usage("say how much memory there is: --budget 16GB, or --budget 75% of the peak")
+        if self.minimize == "cost" and self.max_overhead is not None:
+            raise Usage(
+                "--max-overhead bounds the time that --minimize peak may take; with a --budget the time is made least"
+            )
+        if self.minimize == "peak" and (self.method not in (DEFAULT, "milp") or self.options or self.known):
+            raise Usage(ONLY_PEAK)
 
 
-def run(model: Path | None, settings: Settings) -> None:
-    """Solve and write; raises what the exit code should be for."""
-    with listening() as interrupts:
-        _run(model, settings, Clock(settings.time_limit, interrupts))
-    if interrupts.asked:
-        raise KeyboardInterrupt
+def kind_named(name: str, allocator: str | None) -> Session:
+    """The kind of session of these names."""
+    kind = kind_of(name, allocator)
+    if kind is None:
+        raise Usage(f"there is no {name} session with --allocator {allocator or 'planned'}")
+    return kind
 
 
-def _run(model: Path | None, settings: Settings, clock: Clock) -> None:
-    if settings.method not in (*METHODS, "all"):
-        raise Usage(f"there is no method '{settings.method}'; the methods are {', '.join(METHODS)}, or all")
-    if settings.minimize == "cost" and settings.method not in BUDGETLESS and settings.budget is None:
-        raise Usage("say how much memory there is: --budget 16GB, or --budget 75% of the peak")
-    _check_together(settings)
-    subject = load_subject(model, settings.costs, dict(settings.dims))
-    if settings.own.get("fusion") == "runtime":
+def ask(subject: Subject, question: Question, limits: Limits) -> Answer:
+    """The answer, whatever it is; `limits.report` hears of better plans as they are found."""
+    question.check()
+    if question.options.get("fusion") == "runtime":
         subject = as_fused(subject)
-    plain = subject.before()
-    budget = _budget(subject, plain, settings)
-    if settings.lp_bound:
-        _print_relaxation(subject, budget, settings, clock)
-        return
-    if settings.method == "all":
-        _compare(subject, budget, settings, clock)
-        return
-    destination = settings.output or subject.beside(".plan.json")
-    check_apart(destination, subject.path, *settings.known)
-    if not destination.parent.is_dir():
-        raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
-    solver = _solver(subject, settings)
-    found = _search(subject, budget, solver, plain, destination, settings, clock)
-    if settings.budget is None and found.found:
-        found = replace(found, budget=_needed(found))
-    _tell(found, destination, settings)
+    budget = budget_of(subject, question)
+    searching = question.minimize == "cost" and question.budget is not None and _takes_plans(question.method)
+    if searching and (found := fitting_already(subject, budget, question.method, limits, question.session)):
+        return found
+    solver = _solver(subject, question)
+    asked = Fitting(subject, budget, question.method, solver, limits, question.session, _reorder(question))
+    found = fitted(asked)
+    if searching:
+        found = cheaper_known(asked, found, (*question.known, *question.earlier))
+    return replace(found, budget=_needed(found)) if question.budget is None and found.found else found
 
 
-def _check_together(settings: Settings) -> None:
-    """Refuse options that would be without effect."""
-    if settings.as_csv and settings.method != "all":
-        raise Usage("--csv prints the table of --method all; with one method there is --json")
-    if settings.minimize == "cost" and settings.max_overhead is not None:
-        raise Usage(
-            "--max-overhead bounds the time that --minimize peak may take; with a --budget the time is made least"
-        )
-    if settings.minimize == "peak" and (
-        settings.method != "milp" or settings.own or settings.known or settings.lp_bound
-    ):
-        raise Usage("--minimize peak has a method of its own; leave out --method, --from, --lp and methods' options")
+def budget_of(subject: Subject, question: Question) -> int:
+    """In bytes; without one, what the model holds, or for a method that needs none, what is never exceeded.
 
-
-def _budget(subject: Subject, plain: Outcome, settings: Settings) -> int:
-    """In bytes; without one, the peak of the plain order, or for a method that needs none, what is never exceeded."""
-    if settings.budget:
-        return settings.budget.bytes(plain.peak)
-    if settings.method not in BUDGETLESS:
-        return plain.peak
+    100% is what the model holds as it is, which with an allocator's rounding may be more than what is live.
+    """
+    if question.budget:
+        asked = question.budget.bytes(subject.before().peak)
+        whole = question.budget.relative and question.budget.amount >= 1
+        return max(asked, held_as_it_is(subject, question.session)) if whole else asked
+    if METHODS[question.method].needs_budget:
+        return held_as_it_is(subject, question.session)
     problem = subject.problem
     return 2 * (problem.resident + sum(problem.sizes) + sum(node.workspace for node in problem.nodes))
 
@@ -125,142 +109,92 @@ def _budget(subject: Subject, plain: Outcome, settings: Settings) -> int:
 def _needed(found: Answer) -> int:
     """What a plan that was made for no budget needs, which is then its budget."""
     assert found.schedule.outcome is not None
-    promise = found.promise
-    return max(found.schedule.outcome.peak, promise.arena or 0 if promise else 0, promise.strict or 0 if promise else 0)
+    return max(found.schedule.outcome.peak, counted(found))
 
 
-def _solver(subject: Subject, settings: Settings) -> Solver:
-    options = dict(settings.own)
-    if settings.method == "min-cut" and settings.budget is None and "objective" not in options:
-        options["paper"] = True
-    if settings.minimize == "peak":
+def _takes_plans(method: str) -> bool:
+    """Whether the method looks for the cheapest plan there is, and so has use for others."""
+    return any(entry.kind == Orders for entry in options_of(METHODS[method].options))
+
+
+def _reorder(question: Question) -> bool | None:
+    may = METHODS[question.method].may_reorder and question.minimize == "cost"
+    return False if question.reorder is None and not may else question.reorder
+
+
+def _solver(subject: Subject, question: Question) -> Solver:
+    if question.minimize == "peak":
         from solvers.exact.least_peak import minimize_peak
 
-        return partial(minimize_peak, max_overhead=settings.max_overhead)
-    if settings.known:
+        return partial(minimize_peak, max_overhead=question.max_overhead)
+    options = dict(question.options)
+    if question.budget is None:
+        options = {**(METHODS[question.method].unbudgeted or {}), **options}
+    if question.known:
         smaller = contract(subject.problem)
-        orders = [record.known_order(path, subject) for path in settings.known]
+        orders = [numbered(plan.program, subject.nodes, subject.values).order() for plan in question.known]
         options["candidates"] = tuple(smaller.shrink(order) for order in orders)
-    return find_solver(settings.method, options)
+    return find_solver(question.method, options)
 
 
-def _search(
-    subject: Subject,
-    budget: int,
-    solver: Solver,
-    plain: Outcome,
-    destination: Path,
-    settings: Settings,
-    clock: Clock,
-) -> Answer:
-    """Run the solver; write each better plan as it comes, at most once a second."""
-    show = _progress(plain.cost, settings)
-    limits = _limits(settings, clock)
-    written = [0.0]
-
-    def hear(progress: Progress) -> None:
-        if show:
-            show(progress)
-        if progress.order is not None and clock.elapsed() - written[0] > WRITE_EVERY:
-            plan, outcome = evaluate(subject.problem, progress.order)
-            if outcome.peak > budget:
-                return
-            result = Result(Status.FEASIBLE, progress.order, progress.bound, ("the search was still going on",))
-            so_far = Schedule(result, plan, outcome)
-            record.write(destination, Answer(subject, settings.method, budget, plain, so_far, 0.0, limits))
-            written[0] = clock.elapsed()
-
-    try:
-        reorder = settings.reorder
-        if reorder is None and (settings.method != "milp" or settings.minimize == "peak"):
-            reorder = False
-        return fitted(subject, budget, settings.method, solver, replace(limits, report=hear), reorder)
-    finally:
-        if show:
-            show.end()
-
-
-def _limits(settings: Settings, clock: Clock) -> Limits:
-    """What the command line says of how long, how well and how loud."""
-    return Limits(clock, settings.gap, settings.seed, settings.threads, verbose=settings.verbose >= 2)
-
-
-def _progress(baseline_cost: int, settings: Settings) -> report.ProgressLine | None:
-    """Where progress goes: one line of the terminal, or with -v a line for each step, wherever stderr leads."""
-    if settings.quiet or not (settings.verbose or sys.stderr.isatty()):
+def so_far(subject: Subject, question: Question, progress: Progress, limits: Limits) -> Answer | None:
+    """The answer that a search would give if it ended now, if it has a new one."""
+    if progress.order is None:
         return None
-    return report.ProgressLine(baseline_cost, kept=settings.verbose > 0)
+    budget = budget_of(subject, question)
+    plan, outcome = evaluate(subject.problem, progress.order)
+    if outcome.peak > budget:
+        return None
+    result = Result(Status.FEASIBLE, progress.order, progress.bound, ("the search was still going on",))
+    found = Schedule(result, plan, outcome)
+    return Answer(subject, question.method, budget, subject.before(), found, progress.seconds, limits, question.session)
 
 
-def _tell(found: Answer, destination: Path, settings: Settings) -> None:
-    """Write the plan and say what came of it; raise where there is none."""
+def as_it_runs(found: Answer) -> Answer | None:
+    """The answer with all that its model needs, if that is within the budget."""
+    if found.subject.graph is None or found.session is None:
+        return found
+    found = promised(found, found.session)
+    return found if counted(found) <= found.budget else None
+
+
+def found_or_raised(found: Answer) -> Answer:
+    """The answer, if it has a plan; Infeasible or NoPlan if not."""
     if found.found:
-        record.write(destination, found)
-    if settings.as_json:
-        click.echo(json.dumps(report.as_object(found, str(destination) if found.found else None)))
-    if not found.found:
-        raise (Infeasible if found.status is Status.INFEASIBLE else NoPlan)(report.why_not(found))
-    if settings.quiet or settings.as_json:
-        return
-    click.echo(report.summary(found))
-    for note in (*found.subject.notes, *found.schedule.result.notes):
-        click.echo(f"note: {note}")
-    if settings.minimize == "peak" and (least := report.least_peak_bound(found)):
-        click.echo(f"note: {least}")
-    click.echo(f"wrote {destination}")
+        return found
+    outcome = found.schedule.outcome
+    kind = Infeasible if found.status is Status.INFEASIBLE else NoPlan
+    raise kind(report.why_not(found), least_peak=outcome.peak if outcome else None)
 
 
-def _compare(subject: Subject, budget: int, settings: Settings, clock: Clock) -> None:
-    """Every method on the same question, as a table."""
-    if settings.own:
-        raise Usage("options of one method mean nothing to --method all")
-    answers = []
+def compared(subject: Subject, budget: int, limits: Callable[[str], Limits]) -> Iterator[Answer]:
+    """Every method's answer to the same question; `limits`: of each, which hear the same stop."""
     for name in METHODS:
-        if clock.stopped():
-            break
-        if sys.stderr.isatty() and not settings.quiet:
-            click.echo(f"\r\033[K{name} ...", err=True, nl=False)
-        limits = _limits(settings, Clock(settings.time_limit, clock.stopped))  # each has all the time there is
-        answers.append(answer(subject, budget, name, find_solver(name, {}), limits))
-    if sys.stderr.isatty() and not settings.quiet:
-        click.echo("\r\033[K", err=True, nl=False)
-    if settings.as_json:
-        click.echo(json.dumps({"budget": budget, "methods": [report.as_object(found, None) for found in answers]}))
-    else:
-        click.echo(report.comparison(answers, as_csv=settings.as_csv))
-    if not any(found.found for found in answers):
-        proved = any(found.status is Status.INFEASIBLE for found in answers)
-        raise (Infeasible if proved else NoPlan)(f"no method found a plan within {budget} bytes")
+        own = limits(name)
+        if own.clock.stopped():
+            return
+        yield answer(subject, budget, name, find_solver(name, {}), own)
 
 
-def _print_relaxation(subject: Subject, budget: int, settings: Settings, clock: Clock) -> None:
-    """The bound of the linear relaxation, and how far from the optimum it is (Checkmate, Appendix A)."""
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """The bound of the linear relaxation, and the cost of the best plan known over it."""
+
+    budget: int
+    bound: float
+    note: str  # of which program
+    ratio: float | None
+
+
+def relaxation(subject: Subject, budget: int, limits: Limits, no_stages: bool = False) -> Relaxation:
+    """How far the linear relaxation is from the optimum (Checkmate, Appendix A)."""
     from solvers.baselines.relaxation import relaxation_bound
 
     smaller = contract(subject.problem)
-    limits = _limits(settings, clock)
-    bound = relaxation_bound(smaller.problem, budget, limits, no_stages=bool(settings.own.get("no_stages")))
-    if bound is None:
+    found = relaxation_bound(smaller.problem, budget, limits.share(0.5), no_stages=no_stages)
+    if found is None:
         raise Infeasible(f"the linear relaxation already has no solution within {budget} bytes")
+    bound = found.cost + smaller.fixed_cost
     best = answer(subject, budget, "milp", find_solver("milp", {}), limits)
-    ratio = None
-    if best.found and best.schedule.outcome:
-        ratio = best.schedule.outcome.cost / max(bound + smaller.fixed_cost, 1)
-    result = {"budget": budget, "lp_bound": bound + smaller.fixed_cost, "integrality_gap": ratio}
-    if settings.as_json:
-        click.echo(json.dumps(result))
-        return
-    click.echo(f"LP bound {result['lp_bound']:.6g}" + (f", integrality gap {ratio:.4g}" if ratio else ""))
-
-
-def list_methods(as_json: bool = False) -> str:
-    """The registry as a table, with the columns of Checkmate's Table 1, or as JSON."""
-    if as_json:
-        return json.dumps(
-            {name: {k: v for k, v in asdict(method).items() if k != "place"} for name, method in METHODS.items()}
-        )
-    rows = [["method", "general", "cost", "memory", "proof", "2000 nodes", "what it does"]]
-    for name, method in METHODS.items():
-        marks = (method.general, method.cost_aware, method.memory_aware, method.proof)
-        rows.append([name, *("yes" if mark else "-" for mark in marks), method.typical, method.says])
-    return report.table(rows, left=(0, 6))
+    ratio = best.schedule.outcome.cost / max(bound, 1) if best.found and best.schedule.outcome else None
+    return Relaxation(budget, bound, found.note, ratio)

@@ -1,77 +1,121 @@
-"""What `remat verify` does: find or emit the rewritten model, feed both, say whether the plan's promises hold.
+"""What `verify` does, on values: feed the model of a plan and its rewriting, say whether the plan's promises hold.
 
-Invariant: exit code 0 means same bytes out, and a peak within the budget in the strict session.
+Invariant: no faults means same bytes out, and no more live at once than the budget, in the session that the plan is
+for. The other session is reported, and promises nothing.
 """
 
 from __future__ import annotations
 
-import json
-import os
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import click
 import onnx
 
 from remat_cli.actions import emitting
-from remat_cli.checking import Mode, Report, verify
-from remat_cli.checking.feeds import given, seeded
+from remat_cli.checking import Report, verify
+from remat_cli.checking.feeds import given, held, seeded
 from remat_cli.checking.processes import Bench
 from remat_cli.errors import BadInput, Mismatch, Usage
-from remat_cli.formats.files import check_apart, sha256, write_whole
-from remat_cli.formats.planfile import PlanFile
+from remat_cli.formats.files import sha256
+from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
-from remat_cli.planning.loading import load_planned
-from remat_cli.saying.report import table
-from remat_cli.saying.units import show_bytes
+from remat_cli.model.sessions import Session
+from remat_cli.planning.planned import Planned
+from remat_cli.planning.untouched import is_untouched
+from remat_cli.rewrite.external import bring
+
+TIMEOUT = 600.0  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """How to try a plan. `feeds`: inputs, or a file of them; by default random and valid. `timeout`: of each run.
+
+    `cap`: whether to run in a capped arena as well.
+    """
+
+    feeds: Path | Mapping[str, Any] | None = None
+    seed: int = 0
+    cap: bool | None = None  # None: where the plan is for a capped arena
+    provider: str = "cpu"
+    timeout: float = TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """The command line, parsed."""
+class Verified:
+    """What was measured beside what was promised; `faults`: what is not as it was promised, in words."""
 
-    model: Path | None
-    feeds: Path | None
-    seed: int
-    cap: bool
-    provider: str
-    timeout: float
-    output: Path | None
-    as_json: bool
-    quiet: bool
+    report: Report
+    promise: Promise
+    session: Session
+    budget: int
+    threads: int
+    faults: tuple[str, ...]
 
+    @property
+    def ok(self) -> bool:
+        return not self.faults
 
-def run(path: Path, settings: Settings) -> None:
-    plan, subject = load_planned(path)
-    if subject.graph is None:
-        raise BadInput(f"{path} schedules the bare problem {subject.path.name}: there is no ONNX model to run")
-    rewritten = settings.model or subject.beside(".remat.onnx")
-    if not rewritten.is_file():
-        rewritten = emitting.emit(path, settings.model).path
-    check_apart(settings.output, path, subject.path, rewritten)
-    promise = _promise(rewritten, path)
-    _check_provider(settings.provider)
-    feeds = given(subject.graph, settings.feeds) if settings.feeds else seeded(subject.graph, settings.seed)
-    with Bench(feeds, settings.provider, settings.timeout, subject.threads) as bench:
-        report = verify(subject.graph, rewritten, feeds, _cap(plan) if settings.cap else None, bench)
-    faults = _faults(report, plan.budget)
-    found = _object(report, plan, promise, rewritten, faults, subject.threads)
-    if settings.output:
-        write_whole(settings.output, json.dumps(found, indent=1) + "\n")
-    if settings.as_json:
-        click.echo(json.dumps(found))
-    elif not settings.quiet:
-        click.echo(_summary(report, plan, promise))
-        if subject.threads != len(os.sched_getaffinity(0)):
-            count = f"{subject.threads} thread{'s' if subject.threads > 1 else ''}"
-            click.echo(f"run with {count}, as the costs are for; with more, convolutions work in 64 KiB more for each")
-    if faults:
-        raise Mismatch(f"{rewritten.name}: {'; '.join(faults)}")
+    def or_raised(self, what: str) -> Verified:
+        """Itself, or a Mismatch that says what does not hold of `what`."""
+        if self.faults:
+            raise Mismatch(f"{what}: {'; '.join(self.faults)}", self)
+        return self
 
 
-def _promise(rewritten: Path, plan: Path) -> Promise:
-    """The peaks that the rewritten model's metadata promises; a model of another plan is refused."""
+def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verified:
+    """Run both models, the rewritten one at `model`, and hold them to the plan."""
+    _check_provider(trial.provider)
+    graph, threads = emitting.graph_of(plan), plan.subject.threads
+    feeds = _feeds(graph, trial)
+    session = plan.recorded.kind
+    cap = plan.budget if (session.capped if trial.cap is None else trial.cap) else None
+    with Bench(feeds, trial.provider, trial.timeout, threads) as bench, _in_a_file(plan, graph) as original:
+        report = verify(original, model, plan.recorded.placement, session, cap, bench)
+    return Verified(report, promise, session, plan.budget, threads, tuple(_faults(report, session, plan.budget)))
+
+
+def verified(plan: Planned, trial: Trial) -> Verified:
+    """The same of a model that is made for the occasion."""
+    with TemporaryDirectory(prefix="remat-") as folder:
+        emitted = emitting.emit(plan)
+        path = Path(folder) / "model.remat.onnx"
+        emitting.write(emitted, path)
+        figures = emitted.rewritten.promise
+        promise = replace(plan.recorded.promises, strict=figures.strict, default=figures.default)
+        return tried(plan, path, promise, trial)
+
+
+@contextmanager
+def _in_a_file(plan: Planned, graph: Graph) -> Iterator[Graph]:
+    """The graph, its model in a file that other processes can read."""
+    if plan.subject.content is None:
+        yield graph
+        return
+    with TemporaryDirectory(prefix="remat-") as folder:
+        path = Path(folder) / "model.onnx"
+        model = onnx.ModelProto.FromString(plan.subject.content)
+        bring(model, graph.path, path)
+        path.write_bytes(model.SerializeToString())
+        yield replace(graph, path=path)
+
+
+def _feeds(graph: Graph, trial: Trial) -> dict[str, Any]:
+    if isinstance(trial.feeds, Path):
+        return given(graph, trial.feeds)
+    if trial.feeds is not None:
+        return held(graph, trial.feeds, "the feeds")
+    return seeded(graph, trial.seed)
+
+
+def promise_of(rewritten: Path, plan: Path, planned: Planned) -> Promise:
+    """What the plan promises of the model, whose metadata say that it was made from it; or which is the original."""
+    if sha256(rewritten) == planned.recorded.model.sha256 and is_untouched(planned.replayed()[0], planned.subject):
+        return planned.recorded.promises
     try:
         model = onnx.load(rewritten, load_external_data=False)
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
@@ -79,12 +123,8 @@ def _promise(rewritten: Path, plan: Path) -> Promise:
     said = {entry.key: entry.value for entry in model.metadata_props}
     if said.get("remat.plan.sha256") != sha256(plan):
         raise BadInput(f"{rewritten} was not made from {plan} as it is now; run 'remat emit {plan}' again")
-    return Promise(strict=_number(said.get("remat.peak.strict")), default=_number(said.get("remat.peak.default")))
-
-
-def _cap(plan: PlanFile) -> int:
-    """The hard cap to run under: the budget, or more where the plan itself says that its arena needs more."""
-    return max(plan.budget, plan.promises.arena or 0)
+    strict, default = (_number(said.get(f"remat.peak.{name}")) for name in ("strict", "default"))
+    return replace(planned.recorded.promises, strict=strict, default=default)
 
 
 def _number(text: str | None) -> int | None:
@@ -95,66 +135,22 @@ def _check_provider(name: str) -> None:
     """Without all it needs, onnxruntime would quietly run on the CPU instead."""
     from profiles.device import missing_for_cuda
 
+    if name not in ("cpu", "cuda"):
+        raise Usage(f"there is no provider '{name}'; there are cpu and cuda")
     if name == "cuda" and (missing := missing_for_cuda()):
         raise Usage(f"--provider cuda cannot be used here; what is missing: {'; '.join(missing)}")
 
 
-def _faults(report: Report, budget: int) -> list[str]:
-    """What is not as the plan promised."""
-    found = []
-    for name, mode in (("strict session", report.strict), ("default options", report.default)):
-        if mode.failed:
-            found.append(f"{name}: {mode.failed}")
-        found += [f"{name}: output {wrong.output} is not the same: {wrong.says}" for wrong in mode.differs]
-    peak = report.strict.after.first
+def _faults(report: Report, session: Session, budget: int) -> Iterator[str]:
+    """What is not as the plan promised, in the session that it was made for."""
+    where, mode = f"{session.name} session", report.mode(session.name)
+    for name, ran in ((where, mode), (f"{where}, with its allocator", report.process)):
+        if ran is not None and ran.failed:
+            yield f"{name}: {ran.failed}"
+        for wrong in ran.differs if ran is not None else ():
+            yield f"{name}: output {wrong.output} is not the same: {wrong.says}"
+    peak = mode.after.first
     if peak is not None and peak > budget:
-        found.append(f"strict session: the peak is {peak} bytes, {peak - budget} over the budget of {budget}")
-    if report.capped and report.capped.rewritten:
-        found.append(f"under a hard cap of {report.capped.budget} bytes it fails: {report.capped.rewritten}")
-    return found
-
-
-def _object(
-    report: Report, plan: PlanFile, promise: Promise, rewritten: Path, faults: list[str], threads: int
-) -> dict[str, Any]:
-    return {
-        "ok": not faults,
-        "model": str(rewritten),
-        "budget": plan.budget,
-        "threads": threads,
-        "predicted": {"strict": promise.strict, "default": promise.default},
-        **asdict(report),
-        "faults": faults,
-    }
-
-
-def _summary(report: Report, plan: PlanFile, promise: Promise) -> str:
-    rows = [["measured peak", "before", "after", "change", "predicted", "outputs"]]
-    for name, mode, said in (
-        ("strict session", report.strict, promise.strict),
-        ("default options", report.default, promise.default),
-    ):
-        rows.append(_row(name, mode, mode.before.first, mode.after.first, said))
-        if mode.after.second is not None:
-            rows.append(_row("  second run", mode, mode.before.second, mode.after.second, None))
-    words = [table(rows)]
-    if report.capped:
-        rewritten, original = map(_capped, (report.capped.rewritten, report.capped.original))
-        more = plan.budget < report.capped.budget
-        where = f"{show_bytes(report.capped.budget)}, {'more than' if more else 'at'} the budget"
-        words.append(f"hard cap, {where}: the rewritten model {rewritten}; the original {original}")
-    return "\n".join(words)
-
-
-def _row(name: str, mode: Mode, before: int | None, after: int | None, said: int | None) -> list[str]:
-    change = f"{after / before - 1:+.2%}" if before and after else ""
-    same = "failed" if mode.failed else f"{len(mode.differs)} differ" if mode.differs else "same bytes"
-    return [name, *("" if size is None else show_bytes(size) for size in (before, after)), change, _said(said), same]
-
-
-def _capped(failed: str | None) -> str:
-    return "runs" if failed is None else f"does not ({failed})"
-
-
-def _said(promised: int | None) -> str:
-    return "" if promised is None else show_bytes(promised)
+        yield f"{where}: {peak} bytes are live at once, {peak - budget} over the budget of {budget}"
+    if session.capped and report.capped and report.capped.rewritten:
+        yield f"under a hard cap of {report.capped.budget} bytes it fails: {report.capped.rewritten}"

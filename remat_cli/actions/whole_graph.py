@@ -21,6 +21,7 @@ from profiles.running import CannotRun
 from profiles.survey import Ops
 from profiles.whole import SHARE, WHOLE_SECONDS, Whole, untaxed
 from remat_cli.errors import BadInput, Usage
+from remat_cli.ingest import IN_MEMORY
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import problem_of
 from remat_cli.model.signatures import feeds_of
@@ -123,24 +124,29 @@ def _by_class(rows: Iterable[tuple[str, int, int]], ops: Ops) -> list[tuple[str,
     return [(kind, predicted[kind], took) for kind, took in measured.most_common()]
 
 
-def batch_dim(model: Path, named: str | None, bound: Mapping[str, int]) -> str:
+def batch_dim(model: Path | onnx.ModelProto, named: str | None, bound: Mapping[str, int]) -> str:
     """The symbolic dimension that stands for the batch."""
-    try:
-        proto = onnx.load(model, load_external_data=False)
-    except (OSError, DecodeError) as error:
-        raise BadInput(f"{model} cannot be read as an ONNX model: {error}") from error
+    proto = _header(model) if isinstance(model, Path) else model
+    what = model if isinstance(model, Path) else IN_MEMORY
     found: set[str] = {
         dim.dim_param for value in proto.graph.input for dim in value.type.tensor_type.shape.dim if dim.dim_param
     }
     free = sorted(found - set(bound))
     if named is not None:
         if named not in free:
-            raise Usage(f"{model}: there is no free dimension '{named}'; there are: {', '.join(free) or 'none'}")
+            raise Usage(f"{what}: there is no free dimension '{named}'; there are: {', '.join(free) or 'none'}")
         return named
     if len(free) == 1:
         return free[0]
     if "batch" in free:
         return "batch"
     if not free:
-        raise Usage(f"{model}: its batch size is fixed in the file, so --batch cannot change it")
-    raise Usage(f"{model}: say which dimension is the batch with --batch-dim: {', '.join(free)}")
+        raise Usage(f"{what}: its batch size is fixed in the file, so --batch cannot change it")
+    raise Usage(f"{what}: say which dimension is the batch with --batch-dim: {', '.join(free)}")
+
+
+def _header(path: Path) -> onnx.ModelProto:
+    try:
+        return onnx.load(path, load_external_data=False)
+    except (OSError, DecodeError) as error:
+        raise BadInput(f"{path} cannot be read as an ONNX model: {error}") from error

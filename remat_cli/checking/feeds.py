@@ -5,6 +5,7 @@ Invariant: one array for each input of the graph, of its type and shape.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -31,13 +32,19 @@ def given(graph: Graph, path: Path) -> dict[str, Any]:
         raise BadInput(f"cannot read the feeds {path}: {error.strerror or error}") from error
     except (ValueError, BadZipFile) as error:
         raise BadInput(f"{path} is not an .npz file of plain arrays; write one with numpy.savez") from error
+    return held(graph, found, str(path))
+
+
+def held(graph: Graph, found: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Arrays held to the graph's inputs; `where` they are from begins every message."""
     missing = sorted(set(graph.inputs) - set(found))
     if missing:
-        raise BadInput(f"{path} has no array for input '{missing[0]}'")
-    for name in graph.inputs:
+        raise BadInput(f"{where}: there is no array for input '{missing[0]}'")
+    arrays = {name: np.asarray(found[name]) for name in graph.inputs}
+    for name, array in arrays.items():
         value = graph.values[name]
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(value.dtype))
-        if found[name].shape != value.shape or found[name].dtype != dtype:
+        if array.shape != value.shape or array.dtype != dtype:
             wanted = f"{dtype}{list(value.shape)}"
-            raise BadInput(f"{path}: input '{name}' is {found[name].dtype}{list(found[name].shape)}, not {wanted}")
-    return {name: found[name] for name in graph.inputs}
+            raise BadInput(f"{where}: input '{name}' is {array.dtype}{list(array.shape)}, not {wanted}")
+    return arrays

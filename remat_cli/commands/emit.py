@@ -2,30 +2,88 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from remat_cli.commands import options
 
+if TYPE_CHECKING:
+    from remat_cli.actions.emitting import Emitted
+
 
 @click.command()
 @click.argument("plan", type=options.FILE)
 @click.option("--groups", type=click.Choice(["functions"]), help="Show a fusing backend its kernels, as functions.")
-@click.option(
-    "--strict-only",
-    is_flag=True,
-    help="Only for the strict session: without the small kernels that default options need.",
-)
 @options.output
 @options.as_json
 @options.quiet
-def command(plan: Path, groups: str | None, strict_only: bool, output: Path | None, as_json: bool, quiet: bool) -> None:
+def command(plan: Path, groups: str | None, output: Path | None, as_json: bool, quiet: bool) -> None:
     """Rewrite the model of PLAN: its computes in order, clones for what is computed again.
 
-    One file keeps both promises: the plan exactly in the strict session, whose options are printed, and the plan's
-    order and clones under onnxruntime's default options.
+    The file is made for the session that the plan was solved for: the strict one, whose options are printed, or
+    onnxruntime's default options, with what makes order and clones survive them.
     """
     from remat_cli.actions import emitting
+    from remat_cli.planning.loading import load_planned
 
-    emitting.run(plan, output, as_json, quiet, groups == "functions", strict_only)
+    planned = load_planned(plan)
+    emitted = emitting.emit(planned, groups == "functions")
+    destination = emitting.place_of(planned, output)
+    emitting.write(emitted, destination)
+    if as_json:
+        click.echo(json.dumps(_object(emitted, destination)))
+    elif not quiet:
+        click.echo(_words(emitted, destination))
+
+
+def _object(emitted: Emitted, destination: Path) -> dict[str, Any]:
+    found = emitted.rewritten
+    return {
+        "model": str(destination),
+        "nodes": len(found.model.graph.node),
+        "clones": found.clones,
+        "guards": found.guards,
+        "anchors": found.anchors,
+        "functions": len(found.model.functions),
+        "session": emitted.plan.recorded.session,
+        "budget": emitted.plan.budget,
+        "peak": {"strict": found.promise.strict, "default": found.promise.default},
+        "baseline_peak": {"strict": found.baseline.strict, "default": found.baseline.default},
+        "time": found.promise.time,
+        "baseline_time": found.baseline.time,
+        "notes": emitted.notes(),
+    }
+
+
+def _words(emitted: Emitted, destination: Path) -> str:
+    """What the model needs and costs, where it is, and the lines that run it."""
+    from profiles.strict import in_python
+    from remat_cli.runtime.session import CPP
+
+    found = emitted.rewritten
+    said = [_predicted(emitted)]
+    said += [f"note: {note}" for note in emitted.notes()]
+    added = f"{found.clones} clones, {found.guards} guards, {found.anchors} anchors, {found.veils} veils"
+    said.append(f"wrote {destination}: {added}")
+    said.append(f"\nThe strict session, in Python (or remat_cli.runtime.session.session(path)):\n\n{in_python()}\n")
+    said.append(f"In C++, where the strict session's order and reuse have no setters:\n\n{CPP}")
+    return "\n".join(said)
+
+
+def _predicted(emitted: Emitted) -> str:
+    from remat_cli.saying.report import table
+    from remat_cli.saying.units import show_bytes, show_time
+
+    before, after = emitted.rewritten.baseline, emitted.rewritten.promise
+    rows = [["predicted", "before", "after", "change"]]
+    for name, old, new, show in (
+        ("peak, strict session", before.strict, after.strict, show_bytes),
+        ("peak, default options", before.default, after.default, show_bytes),
+        ("time, strict session", before.time, after.time, show_time),
+    ):
+        if old and new:
+            rows.append([name, show(old), show(new), f"{new / old - 1:+.2%}"])
+    return table(rows)

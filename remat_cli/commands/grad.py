@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from remat_cli.commands import options
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 
 @click.command("grad")
@@ -23,9 +26,7 @@ from remat_cli.commands import options
 @click.option(
     "--class-axis",
     type=int,
-    default=-1,
-    show_default=True,
-    help="The axis of the logits that labels choose from; 1 for segmentation exported from PyTorch.",
+    help="The axis of the logits that labels choose from; by default 1, or the last of [batch, position, class].",
 )
 @click.option("--wrt", multiple=True, help="Train these alone (repeat, or separate with commas); default: all.")
 @click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dimension, where it is dynamic.")
@@ -49,7 +50,7 @@ def command(
     forward: Path,
     loss: str,
     logits: str | None,
-    class_axis: int,
+    class_axis: int | None,
     wrt: tuple[str, ...],
     batch: int | None,
     shapes: tuple[tuple[str, list[int]], ...],
@@ -69,12 +70,14 @@ def command(
     \b
     remat grad resnet50.onnx
     remat grad gpt2.onnx --batch 4 --dim sequence=256 --optimizer adamw
-    remat grad unet.onnx --class-axis 1
+    remat grad unet.onnx --class-axis -1
     """
+    from remat_cli.actions.differentiating import differentiate
     from remat_cli.formats.files import check_apart, write_whole
+    from remat_cli.gradient.classes import told
     from remat_cli.gradient.optimizers import Hyper
     from remat_cli.gradient.prepare import Binding, load
-    from remat_cli.gradient.training import Options, training_graph
+    from remat_cli.gradient.training import Options
 
     path = output or forward.with_suffix(".train.onnx")
     check_apart(path, forward)
@@ -91,7 +94,7 @@ def command(
     )
     model = load(forward)
     nodes = len(model.graph.node)
-    training = training_graph(model, settings)
+    training = differentiate(model, settings)
     write_whole(path, training.SerializeToString(deterministic=True))
     report = {
         "model": str(path),
@@ -99,11 +102,23 @@ def command(
         "nodes": len(training.graph.node),
         "inputs": [value.name for value in training.graph.input],
         "outputs": [value.name for value in training.graph.output],
+        "class_axis": told(training),
     }
     if as_json:
         click.echo(json.dumps(report))
     elif not quiet:
         click.echo(_describe(report))
+        if loss == "cross-entropy":
+            click.echo(_chosen(training))
+
+
+def _chosen(training: ModelProto) -> str:
+    """Which axis the labels choose from, and the input whose shape follows from that."""
+    from remat_cli.gradient.classes import told
+
+    labels = next(value for value in training.graph.input if value.name == "labels")
+    shape = [dim.dim_value for dim in labels.type.tensor_type.shape.dim]
+    return f"classes are on axis {told(training)} of the logits, so labels is {shape}; --class-axis says otherwise"
 
 
 def _describe(report: dict[str, Any]) -> str:

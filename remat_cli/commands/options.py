@@ -44,11 +44,19 @@ def _parse_shape(text: str) -> tuple[str, list[int]]:
     return name, [int(part) for part in parts]
 
 
+def _parse_image(text: str) -> int | tuple[int, int]:
+    sizes = [int(part) if part.isdigit() else 0 for part in text.lower().split("x")]
+    if not 1 <= len(sizes) <= 2 or min(sizes) < 1:
+        raise ValueError(f"'{text}' is no image size: write 224, or height and width as 416x608")
+    return sizes[0] if len(sizes) == 1 else (sizes[0], sizes[1])
+
+
 SIZE = _Parsed("size", parse_budget)
 TIME = _Parsed("time", parse_seconds)
 SHARE = _Parsed("share", parse_share)
 DIM = _Parsed("name=size", _parse_dim)
 SHAPE = _Parsed("name=sizes", _parse_shape)
+IMAGE = _Parsed("size", _parse_image)
 FUSION = click.Choice(["ideal", "runtime"])  # all neighbours that can be fused, or what onnxruntime fuses
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -62,5 +70,4 @@ seed = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show
 dims = click.option("--dim", "dims", type=DIM, multiple=True, help="Bind a symbolic dimension: --dim batch=32.")
 time_limit = click.option("--time-limit", type=TIME, default="60s", show_default=True, help="90s, 5m, 1h.")
 gap = click.option("--gap", type=SHARE, default="0.1%", show_default=True, help="Stop when this close to the bound.")
-threads = click.option("--threads", type=click.IntRange(1), default=2, show_default=True)
 budget = click.option("--budget", type=SIZE, help="16GB, 16GiB, bytes, or 75% of the peak without recomputation.")

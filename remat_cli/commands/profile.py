@@ -1,13 +1,26 @@
-"""`remat profile`: what each op costs, measured here or reckoned from paper, in a file to make schedules from."""
+"""`remat profile`: what each op costs, measured here or reckoned from paper, in a file to make schedules from.
+
+Invariant: the file is written whole, and only once every op has a cost; pinned entries of an earlier file stay.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from remat_cli.commands import options
+
+if TYPE_CHECKING:
+    from profiles.costs import Costs
+    from profiles.survey import Timing
+    from remat_cli.actions.profiling import Asked, Profiled
+    from remat_cli.actions.whole_graph import Difference
 
 
 def _parse_batches(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...] | None:
@@ -44,6 +57,141 @@ def command(model: Path, **given: Any) -> None:
     Each kind of op is timed alone, once, by ONNX Runtime, then the whole graph is run and the times are scaled to
     agree with it. What was measured is kept in the user's cache. Entries marked `pinned: true` are left as they are.
     """
-    from remat_cli.actions import profiling
+    asked = _asked(given)
+    if given["dry_run"]:
+        _tell_ahead(model, asked, given["as_json"])
+        return
+    destination = given["output"] or model.with_name(model.name.removesuffix(".onnx") + ".costs.yaml")
+    found = _profiled(model, asked, given["quiet"])
+    costs = _write(found, model, destination)
+    difference = _compared(found, costs, given["time_limit"]) if given["compare"] else None
+    if given["as_json"]:
+        click.echo(json.dumps(_object(found, costs, destination, difference)))
+    elif not given["quiet"]:
+        _tell(found, costs, destination, difference)
 
-    profiling.run(model, profiling.Settings(**given))
+
+def _asked(given: Mapping[str, Any]) -> Asked:
+    from remat_cli.actions.profiling import Asked
+
+    return Asked(
+        device=given["device"],
+        estimate=given["estimate"],
+        threads=given["threads"],
+        batches=given["batches"],
+        batch_dim=given["batch_dim"],
+        strict=given["strict"],
+        cached=not given["no_cache"],
+        whole=not given["no_whole"],
+        seconds=given["time_limit"],
+        dims=dict(given["dims"]),
+    )
+
+
+def _profiled(model: Path, asked: Asked, quiet: bool) -> Profiled:
+    """The costs; meanwhile the op being timed and the time left, on one line of the terminal."""
+    from remat_cli.actions.profiling import profile
+    from remat_cli.saying.progress import Line
+
+    with Line(quiet) as line:
+        return profile(model, asked, lambda step: line.say(_bar(step)))
+
+
+def _bar(step: Timing) -> str:
+    from remat_cli.saying.units import show_time
+
+    if not step.total:
+        return step.what
+    filled = 20 * step.done // step.total
+    bar = "#" * filled + "." * (20 - filled)
+    return f"[{bar}] {step.done}/{step.total}  {show_time(step.left * 1e9)} left  {step.what[:60]}"
+
+
+def _write(found: Profiled, model: Path, destination: Path) -> Costs:
+    """The costs as they are in the file, which an earlier file's pinned entries outlive."""
+    from profiles.costs import BadCosts, dump, load
+    from remat_cli.errors import BadInput
+    from remat_cli.formats.files import check_apart, write_whole
+
+    check_apart(destination, model)
+    costs = replace(found.costs, model=os.path.relpath(model.resolve(), destination.resolve().parent))
+    if destination.is_file():
+        try:
+            costs = costs.keeping_pins(load(destination))
+        except BadCosts as error:
+            raise BadInput(f"{error}; correct it, or delete it to have it made anew") from error
+    write_whole(destination, dump(costs))
+    return costs
+
+
+def _compared(found: Profiled, costs: Costs, seconds: float) -> Difference:
+    from remat_cli.actions.whole_graph import compare
+
+    return compare(found.graph, found.ops, costs, found.device, seconds)
+
+
+def _tell_ahead(model: Path, asked: Asked, as_json: bool) -> None:
+    from remat_cli.actions.profiling import ahead
+    from remat_cli.saying.units import show_time
+
+    plan = ahead(model, asked)
+    if as_json:
+        click.echo(json.dumps(asdict(plan)))
+        return
+    words = f"{plan.ops} ops, {plan.signatures} signatures, {plan.cached} of them measured before"
+    click.echo(f"{words}; about {show_time(plan.seconds * 1e9)} to go")
+
+
+def _object(found: Profiled, costs: Costs, destination: Path, difference: Difference | None) -> dict[str, Any]:
+    facts = {
+        "costs": str(destination),
+        "ops": len(costs.ops),
+        "signatures": len(found.ops.distinct()),
+        "measured_now": found.measured,
+        "refused": dict(found.refused),
+        "sum": costs.total,
+        "unit": costs.unit,
+        **costs.whole,
+    }
+    return facts | ({"compare": difference.as_object()} if difference else {})
+
+
+def _tell(found: Profiled, costs: Costs, destination: Path, difference: Difference | None) -> None:
+    from remat_cli.actions.profiling import named_refused
+    from remat_cli.saying.units import show_time
+
+    total = f"{costs.total} FLOPs" if costs.unit == "flops" else show_time(costs.total)
+    click.echo(f"{destination}: {len(costs.ops)} ops, {total}; {_where_from(found)}")
+    if "whole_graph" in costs.whole:
+        click.echo(_against_whole(costs))
+    for note in found.notes:
+        click.echo(f"remat: {note}", err=True)
+    if found.outliers:
+        click.echo(f"remat: unlike alone, in the graph: {', '.join(found.outliers)}", err=True)
+    if found.refused:
+        click.echo(f"estimated, since {named_refused(found.refused, found.ops)}", err=True)
+    if difference:
+        click.echo(difference.as_text())
+
+
+def _where_from(found: Profiled) -> str:
+    if found.costs.device["kind"] == "paper":
+        return "estimated, nothing was run"
+    return f"{found.measured} of {len(found.ops.distinct())} signatures measured now"
+
+
+def _against_whole(costs: Costs) -> str:
+    """Both sums beside the time of the whole graph."""
+    from remat_cli.saying.units import show_time
+
+    whole, alone, total = costs.whole["whole_graph"], costs.whole["alone"], costs.total
+    if not isinstance(whole, int):
+        return f"one by one, alone, the ops take {show_time(alone)}; the whole graph was {whole}"
+    median = costs.whole.get("median")
+    usual = f" ({show_time(median)} as a median)" if isinstance(median, int) else ""
+    near = f"{alone / max(1, whole) - 1:+.1%}"
+    return (
+        f"the whole graph took {show_time(whole)} undisturbed{usual}; "
+        f"its ops, one by one, alone, {show_time(alone)} ({near}); "
+        f"scaled by class to agree with it, {show_time(total)} ({total / max(1, whole) - 1:+.1%})"
+    )

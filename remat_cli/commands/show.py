@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from remat_cli.commands import options
+
+if TYPE_CHECKING:
+    from remat_cli.saying.showing import Shown
 
 
 @click.command()
@@ -19,6 +25,27 @@ from remat_cli.commands import options
 @options.as_json
 def command(plan: Path, statements: bool, plot: Path | None, fusion: str, as_json: bool) -> None:
     """Show what PLAN does and what it buys."""
-    from remat_cli.actions import showing
+    from remat_cli.planning.fusing import as_fused
+    from remat_cli.planning.loading import load_planned
+    from remat_cli.saying import showing
 
-    showing.run(plan, statements, plot, as_json, fusion)
+    planned = load_planned(plan)
+    if fusion == "runtime":
+        planned = replace(planned, subject=as_fused(planned.subject))
+    found = showing.shown(planned, fusion)
+    if plot:
+        _draw(plot, plan, found)
+    if as_json:
+        click.echo(json.dumps(showing.as_object(found, statements)))
+        return
+    click.echo(showing.program(found) if statements else showing.summary(found))
+    if plot:
+        click.echo(f"wrote {plot}")
+
+
+def _draw(plot: Path, plan: Path, found: Shown) -> None:
+    from remat_cli.formats.files import check_apart
+    from remat_cli.saying.plotting import draw_memory
+
+    check_apart(plot, plan, found.subject.path)
+    draw_memory(plot, found.before, found.after, found.recorded.budget)

@@ -1,61 +1,94 @@
-"""`remat solve`: a plan that fits the budget at the least extra time, with a proof of how good it is."""
+"""`remat solve`: a plan that fits the budget at the least extra time, with a proof of how good it is.
+
+Invariant: a plan file on disk is always legal and whole; while a solver still searches it holds the best plan so far.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from remat_cli.commands import options
+from solvers.options import Option, Orders, options_of
+from solvers.registry import DEFAULT, METHODS
 
-METHOD_OPTIONS = (
-    "splits",
-    "no_stages",
-    "lp",
-    "rounding",
-    "samples",
-    "slots",
-    "segments",
-    "snapshots",
-    "objective",
-    "between_groups",
-    "fusion",
-)
+if TYPE_CHECKING:
+    from remat_cli.actions.deadline import Deadline
+    from remat_cli.actions.solving import Question
+    from remat_cli.formats.planfile import PlanFile
+    from remat_cli.planning.pipeline import Answer
+    from remat_cli.planning.subject import Subject
+    from solvers.clock import Clock
+    from solvers.problem import Limits, Progress
+
+WRITE_EVERY = 1.0  # seconds between writes of an improving plan
+EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to its word and to write it
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _told() -> dict[str, tuple[Option, list[str]]]:
+    """Every option that some method has, and whose it is; what several share is one flag."""
+    found: dict[str, tuple[Option, list[str]]] = {}
+    for name, method in METHODS.items():
+        for entry in options_of(method.options):
+            found.setdefault(entry.name, (entry, []))[1].append(name)
+    return found
+
+
+def _flag(entry: Option, methods: list[str]) -> Callable[[Command], Command]:
+    says = f"{', '.join(methods)}: {entry.help}."
+    if entry.kind == Orders:
+        return click.option(entry.flag, "known", type=options.FILE, multiple=True, help=says)
+    if entry.kind is bool:
+        return click.option(entry.flag, is_flag=True, default=None, help=says)
+    kind = click.Choice(entry.choices) if entry.choices else click.IntRange(entry.least)
+    return click.option(entry.flag, type=kind, help=says)
+
+
+def own_options(command: Command) -> Command:
+    """A flag for each option of the methods, read from their records."""
+    for entry, methods in reversed(_told().values()):
+        command = _flag(entry, methods)(command)
+    return command
 
 
 @click.command()
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
-@click.option("--method", default="milp", show_default=True, help="One of `remat solve --list`, or all.")
+@click.option("--method", help=f"One of `remat solve --list`, or all.  [default: {DEFAULT}]")
+@click.option(
+    "--session",
+    type=click.Choice(["strict", "default"]),
+    default="strict",
+    show_default=True,
+    help="Which session the plan is for: one whose options can be set, or onnxruntime as it comes.",
+)
+@click.option(
+    "--allocator",
+    type=click.Choice(["planned", "arena"]),
+    help="In the strict session: each value in its planned place (the default), or the runtime's arena, capped.",
+)
 @click.option("--costs", type=options.FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")
 @click.option("--minimize", type=click.Choice(["cost", "peak"]), default="cost", show_default=True)
 @click.option("--max-overhead", type=options.SHARE, help="With --minimize peak: at most this much extra time.")
 @click.option("--lp", "lp_bound", is_flag=True, help="Print the bound of the linear relaxation and the gap to it.")
-@click.option("--from", "known", type=options.FILE, multiple=True, help="A known plan, as a candidate to beat.")
 @click.option(
     "--reorder/--no-reorder",
     default=None,
-    help="First compute the ops in another order; by default only if the model's own leads to no plan.",
+    help="milp: first compute the ops in another order; by default only if the model's own leads to no plan.",
 )
 @click.option("--list", "list_methods", is_flag=True, help="List the methods and what they can do.")
 @click.option("--csv", "as_csv", is_flag=True, help="With --method all: comma-separated values on stdout.")
-@click.option("--splits", type=click.IntRange(1), help="milp-paper: stages cut in so many (section 4.10).")
-@click.option("--no-stages", is_flag=True, default=None, help="milp-paper: the unpartitioned program.")
-@click.option("--rounding", type=click.Choice(["deterministic", "randomized"]), help="lp-rounding.")
-@click.option("--samples", type=click.IntRange(1), help="lp-rounding: how many random roundings.")
-@click.option("--relaxation", "lp", type=click.Choice(["improved", "paper"]), help="lp-rounding: whose program.")
-@click.option("--slots", type=click.IntRange(1), help="rotor: units the memory is divided into.")
-@click.option("--snapshots", type=click.IntRange(1), help="griewank: how many; by default all are tried.")
-@click.option("--segments", type=click.IntRange(1), help="periodic: how many.")
-@click.option("--objective", type=click.Choice(["time", "traffic"]), help="min-cut: what to make least.")
-@click.option("--between-groups", is_flag=True, default=None, help="min-cut: extend cuts between fusion groups.")
-@click.option("--fusion", type=options.FUSION, help="min-cut: which ops share a kernel, where traffic is counted.")
+@own_options
 @options.dims
 @options.time_limit
 @options.gap
 @options.seed
-@options.threads
 @options.output
 @options.as_json
 @options.quiet
@@ -65,13 +98,239 @@ def command(model: Path | None, **given: Any) -> None:
 
     Without MODEL, takes the only *.costs.yaml in the working directory, which says whose costs they are.
     """
-    from remat_cli.actions import solving
-
+    given["method"] = given["method"] or (DEFAULT if given["reorder"] is None else "milp")
     if given["list_methods"]:
-        click.echo(solving.list_methods(given["as_json"]))
+        click.echo(_listed(given["as_json"]))
         return
-    settings = solving.Settings(
-        own={name: given[name] for name in METHOD_OPTIONS if given.get(name) is not None},
-        **{name: value for name, value in given.items() if name in solving.Settings.__dataclass_fields__},
+    from remat_cli.actions.deadline import Deadline
+    from remat_cli.actions.interrupts import listening
+    from solvers.clock import Clock
+
+    with listening() as interrupts:
+        clock = Clock(given["time_limit"], interrupts)
+        if given["method"] == "all":  # each method has all the time
+            _run(model, given, clock, None)
+        else:
+            deadline = Deadline(clock, lambda: _nothing_yet(given))
+            _run(model, given, clock, deadline)
+            deadline.met()
+    if interrupts.asked:
+        raise KeyboardInterrupt
+
+
+def _nothing_yet(given: Mapping[str, Any]) -> int:
+    """The last words of a command whose time ended before there was a plan."""
+    from remat_cli.errors import NoPlan
+
+    if given["as_json"]:
+        click.echo(json.dumps({"status": "unknown", "method": given["method"], "plan": None, "stopped": "time"}))
+    click.echo("remat: no plan was found within the time limit; give more time with --time-limit", err=True)
+    return NoPlan.code
+
+
+def _run(model: Path | None, given: Mapping[str, Any], clock: Clock, deadline: Deadline | None) -> None:
+    from remat_cli.actions.solving import budget_of
+    from remat_cli.planning.loading import load_subject
+
+    question = _question(given)
+    subject = load_subject(model, given["costs"], dict(given["dims"]), question.session)
+    if given["lp_bound"]:
+        _tell_relaxation(subject, question, given, clock)
+    elif given["method"] == "all":
+        _compare(subject, budget_of(subject, question), given, clock)
+    else:
+        assert deadline is not None
+        _solve(subject, question, given, _limits(given, clock), deadline)
+
+
+def _question(given: Mapping[str, Any]) -> Question:
+    """What the command line asks, checked."""
+    from remat_cli.actions.solving import ONLY_PEAK, Question, kind_named
+    from remat_cli.errors import Usage
+    from remat_cli.formats import planfile
+
+    own = {name: given[name] for name in _told() if given.get(name) is not None}
+    every = given["method"] == "all"
+    if given["as_csv"] and not every:
+        raise Usage("--csv prints the table of --method all; with one method there is --json")
+    if every and own:
+        raise Usage("options of one method mean nothing to --method all")
+    if given["minimize"] == "peak" and (every or given["lp_bound"]):
+        raise Usage(ONLY_PEAK)
+    question = Question(
+        budget=given["budget"],
+        method=DEFAULT if every else given["method"],
+        minimize=given["minimize"],
+        max_overhead=given["max_overhead"],
+        known=tuple(planfile.read(path) for path in given["known"]),
+        reorder=given["reorder"],
+        options=own,
+        session=kind_named(given["session"], given["allocator"]),
     )
-    solving.run(model, settings)
+    question.check()
+    return question
+
+
+def _limits(given: Mapping[str, Any], clock: Clock) -> Limits:
+    """What the command line says of how long, how well and how loud."""
+    from solvers.problem import Limits
+
+    return Limits(clock, given["gap"], given["seed"], verbose=given["verbose"] >= 2)
+
+
+def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limits: Limits, deadline: Deadline) -> None:
+    from remat_cli.actions.solving import ask
+    from remat_cli.errors import BadInput
+    from remat_cli.formats.files import check_apart
+    from remat_cli.saying.progress import progress_line
+
+    destination = given["output"] or subject.beside(".plan.json")
+    check_apart(destination, subject.path, *given["known"])
+    if not destination.parent.is_dir():
+        raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
+    question = replace(question, earlier=_earlier(destination))
+    latest = _Latest(subject, question, destination, given, limits)
+    deadline.last_words = latest.last_words
+    begun = limits.clock.elapsed()
+    plain = subject.before()
+    evaluating = limits.clock.elapsed() - begun
+    searching = limits.within(limits.clock.left() - EVALUATIONS * evaluating)
+    with progress_line(plain.cost, given["quiet"], given["verbose"]) as show:
+        found = ask(subject, question, replace(searching, report=lambda progress: latest.hear(progress, show)))
+    deadline.met()
+    _tell(replace(found, limits=limits), destination, given)
+
+
+def _earlier(destination: Path) -> tuple[PlanFile, ...]:
+    """The plan that stands where the new one is to go, if one does: it is not written over by a dearer one."""
+    from remat_cli.errors import BadInput
+    from remat_cli.formats import planfile
+
+    try:
+        return (planfile.read(destination),) if destination.is_file() else ()
+    except BadInput:
+        return ()
+
+
+class _Latest:
+    """Hears of progress, writes each better plan as it comes, at most once a second, and knows the last one."""
+
+    def __init__(
+        self, subject: Subject, question: Question, destination: Path, given: Mapping[str, Any], limits: Limits
+    ) -> None:
+        self.subject, self.question, self.destination, self.given = subject, question, destination, given
+        self.limits = limits
+        self.written = 0.0
+        self.progress: Progress | None = None
+
+    def hear(self, progress: Progress, show: Callable[[Progress], None]) -> None:
+        from remat_cli.planning import record
+
+        show(progress)
+        if progress.order is None:
+            return
+        self.progress = progress
+        if self.limits.clock.elapsed() - self.written > WRITE_EVERY and (better := self._answer(progress)):
+            record.write(self.destination, better)
+            self.written = self.limits.clock.elapsed()
+
+    def last_words(self) -> int:
+        """What to say when the time is up in the middle of something; the exit code."""
+        from remat_cli.actions.solving import as_it_runs
+
+        found = None if self.progress is None else self._answer(self.progress)
+        found = None if found is None else as_it_runs(found)
+        if found is None:
+            return _nothing_yet(self.given)
+        _tell(found, self.destination, self.given)
+        return 0
+
+    def _answer(self, progress: Progress) -> Answer | None:
+        from remat_cli.actions.solving import so_far
+
+        return so_far(self.subject, self.question, progress, self.limits)
+
+
+def _tell(found: Answer, destination: Path, given: Mapping[str, Any]) -> None:
+    """Write the plan and say what came of it; raise where there is none."""
+    from remat_cli.actions.solving import found_or_raised
+    from remat_cli.planning import record
+    from remat_cli.saying import report
+
+    if found.found:
+        record.write(destination, found)
+    if given["as_json"]:
+        click.echo(json.dumps(report.as_object(found, str(destination) if found.found else None)))
+    found_or_raised(found)
+    if given["quiet"] or given["as_json"]:
+        return
+    if found.untouched:
+        click.echo(f"{report.as_it_is(found)}\nwrote {destination}")
+        return
+    click.echo(report.summary(found))
+    for note in (*found.subject.notes, *found.schedule.result.notes):
+        click.echo(f"note: {note}")
+    if given["minimize"] == "peak" and (least := report.least_peak_bound(found)):
+        click.echo(f"note: {least}")
+    click.echo(f"wrote {destination}")
+
+
+def _compare(subject: Subject, budget: int, given: Mapping[str, Any], clock: Clock) -> None:
+    """Every method on the same question, as a table."""
+    from remat_cli.actions.solving import compared
+    from remat_cli.errors import Infeasible, NoPlan
+    from remat_cli.saying import report
+    from remat_cli.saying.progress import Line
+    from solvers.problem import Status
+
+    with Line(given["quiet"]) as line:
+
+        def limits(name: str) -> Limits:
+            """Each method has all the time there is."""
+            line.say(f"{name} ...")
+            return _limits(given, replace(clock, begun=clock.begun + clock.elapsed()))
+
+        answers = list(compared(subject, budget, limits))
+    if given["as_json"]:
+        click.echo(json.dumps({"budget": budget, "methods": [report.as_object(found, None) for found in answers]}))
+    else:
+        click.echo(report.comparison(answers, as_csv=given["as_csv"]))
+    if not any(found.found for found in answers):
+        proved = any(found.status is Status.INFEASIBLE for found in answers)
+        raise (Infeasible if proved else NoPlan)(f"no method found a plan within {budget} bytes")
+
+
+def _tell_relaxation(subject: Subject, question: Question, given: Mapping[str, Any], clock: Clock) -> None:
+    from remat_cli.actions.solving import budget_of, relaxation
+
+    no_stages = bool(question.options.get("no_stages"))
+    found = relaxation(subject, budget_of(subject, question), _limits(given, clock), no_stages)
+    if given["as_json"]:
+        answer = {"budget": found.budget, "lp_bound": found.bound, "integrality_gap": found.ratio, "of": found.note}
+        click.echo(json.dumps(answer))
+        return
+    gap = f", integrality gap {found.ratio:.4g}" if found.ratio else ", no schedule found to compare it with"
+    click.echo(f"LP bound {found.bound:.6g}{gap}\nnote: {found.note}")
+
+
+def _listed(as_json: bool) -> str:
+    """The registry as a table, with the columns of Checkmate's Table 1, or as JSON."""
+    from remat_cli.saying.report import table
+
+    if as_json:
+        return json.dumps({name: _described(name) for name in METHODS})
+    rows = [["method", "general", "cost", "memory", "proof", "2000 nodes", "what it does"]]
+    for name, method in METHODS.items():
+        marks = (method.general, method.cost_aware, method.memory_aware, method.proof)
+        rows.append([name, *("yes" if mark else "-" for mark in marks), method.typical, method.says])
+    return table(rows, left=(0, 6))
+
+
+def _described(name: str) -> dict[str, Any]:
+    method = METHODS[name]
+    said = {key: value for key, value in asdict(method).items() if key not in ("place", "options", "unbudgeted")}
+    return {
+        **said,
+        "needs_budget": method.needs_budget,
+        "options": [entry.name for entry in options_of(method.options)],
+    }

@@ -11,7 +11,7 @@ from remat_cli.commands import options
 
 SIZES = {
     "batch": "Examples in a step.",
-    "image": "Height and width of the images.",
+    "image": "Height and width of the images: 224, or 416x608.",
     "channels": "Channels of the images.",
     "classes": "What the logits choose among.",
     "layers": "Blocks or layers, where the network has them to spare.",
@@ -21,6 +21,7 @@ SIZES = {
     "width": "Channels of the first convolution.",
     "features": "Features of an example (mlp).",
     "vocabulary": "Token ids there are.",
+    "embedding": "Features of an embedding, where it has fewer than the layers (ALBERT).",
     "positions": "The longest sequence there is a position for.",
     "patch": "Side of a patch (ViT).",
 }
@@ -28,7 +29,8 @@ SIZES = {
 
 def size_options(command: click.decorators.FC) -> click.decorators.FC:
     for name, text in reversed(SIZES.items()):
-        command = click.option(f"--{name}", type=click.IntRange(1), help=text)(command)
+        kind = options.IMAGE if name == "image" else click.IntRange(1)
+        command = click.option(f"--{name}", type=kind, help=text)(command)
     return command
 
 
@@ -63,7 +65,7 @@ def command(
     output: Path | None,
     as_json: bool,
     quiet: bool,
-    **sizes: int | None,
+    **sizes: int | tuple[int, int] | None,
 ) -> None:
     """Build the network NAME as a forward ONNX model with static shapes, for `remat grad` to differentiate.
 
@@ -81,6 +83,7 @@ def command(
         return _list_networks({key: network.about for key, network in ZOO.items()}, as_json)
     from remat_cli.formats.files import write_whole
     from remat_cli.zoo.build import describe
+    from remat_cli.zoo.graph import PARAMETERS
 
     settings = {key: value for key, value in {**sizes, "upsample": upsample}.items() if value is not None}
     net, logits = describe(name, opset=opset, seed=seed, dropout=dropout, training=not evaluate, **settings)
@@ -92,7 +95,7 @@ def command(
         "network": name,
         "nodes": len(model.graph.node),
         "parameters": net.count_parameters(),
-        "weights": "inputs" if model.metadata_props else "random",
+        "weights": "inputs" if any(entry.key == PARAMETERS for entry in model.metadata_props) else "random",
         "input": list(net.shapes["input"]),
         "logits": list(net.shapes["logits"]),
     }

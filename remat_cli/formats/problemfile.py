@@ -1,4 +1,4 @@
-"""`*.problem.json`: a scheduling problem without its model, read and written.
+"""`*.problem.json`: a scheduling problem without its model, read and written; `*.chain.json` is read as one.
 
 Invariant: what `read` returns can be scheduled, and `read(write(p)) == p`; whatever is wrong with a file is said with
 the node or value and the field it is in. The fields are those of `Node` and `Problem`, under their own names but for
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from remat_cli.errors import BadInput
+from remat_cli.formats import chainfile
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.spelling import Misspelt, parsed, spelt
 from remat_cli.model.limits import TEXT_BYTES
@@ -82,7 +83,7 @@ def loads(content: str, where: str = "the problem") -> Named:
     except ValueError as error:
         raise BadInput(f"{where} is not a problem: {error}") from error
     try:
-        named = _problem(data)
+        named = chainfile.named(data) if chainfile.is_chain(data) else _problem(data)
     except Misspelt as error:
         raise BadInput(f"{where}: {error}") from error
     if wrong := next(faults(named.problem, named.nodes, named.values), None):

@@ -15,6 +15,7 @@ import onnx
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.assemble import assemble
+from remat_cli.gradient.classes import CLASS_AXIS, class_axis, told
 from remat_cli.gradient.differentiate import Finished, differentiate
 from remat_cli.gradient.losses import labelled
 from remat_cli.gradient.optimizers import OPTIMIZERS, RATE, STEP, Hyper, Update
@@ -31,7 +32,7 @@ BUILT_IN = ("cross-entropy", "mse")
 class Options:
     loss: str = "cross-entropy"  # or "mse", or the name of an output that is a scalar loss
     logits: str | None = None  # the value that a built-in loss is taken of; by default the first output
-    class_axis: int = -1
+    class_axis: int | None = None  # that labels choose from; by default as `classes` says
     wrt: Sequence[str] = ()
     binding: Binding = field(default_factory=Binding)
     optimizer: str = "none"
@@ -46,7 +47,8 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
         model, options.logits if built_in else options.loss, options.wrt, options.binding, options.freeze_bn
     )
     _reserve(forward)
-    loss = _loss(forward, options)
+    axis = _axis(forward, model, options)
+    loss = _loss(forward, options, axis)
     update, finished = _updates(forward, options)
     gradients = differentiate(forward.tape, loss, list(forward.parameters.values()), RULES, finished)
     _check_reached(forward, model, gradients, options.wrt)
@@ -61,7 +63,18 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     if options.optimizer != "none":
         defaults[RATE] = np.array(options.hyper.rate, np.float32)
     names = [*forward.inputs, *forward.parameters, *update.inputs]
-    return assemble(forward.tape, names, outputs, defaults)
+    training = assemble(forward.tape, names, outputs, defaults)
+    if options.loss == "cross-entropy":
+        onnx.helper.set_model_props(training, {CLASS_AXIS: str(axis % forward.output.rank)})
+    return training
+
+
+def _axis(forward: Forward, model: onnx.ModelProto, options: Options) -> int:
+    """What the user says, or the model, or the tensor's rank."""
+    if options.class_axis is not None:
+        return options.class_axis
+    named = told(model) if options.logits is None else None
+    return class_axis(forward.output, forward.tape.nodes) if named is None else named
 
 
 def _reserve(forward: Forward) -> None:
@@ -69,14 +82,14 @@ def _reserve(forward: Forward) -> None:
         forward.tape.reserve(name)
 
 
-def _loss(forward: Forward, options: Options) -> Tensor:
+def _loss(forward: Forward, options: Options, axis: int) -> Tensor:
     output = forward.output
     if options.loss not in BUILT_IN:
         if output.size != 1 or output.dtype not in FLOATS:
             raise BadInput(f"'{options.loss}' cannot be the loss: its shape is {list(output.shape)}, not a scalar's")
         return output
     with forward.tape.scope("loss"):
-        given, loss = labelled(output, options.loss, options.class_axis)
+        given, loss = labelled(output, options.loss, axis)
     forward.inputs[given.name] = given
     return loss
 

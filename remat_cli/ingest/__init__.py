@@ -6,6 +6,7 @@ the value, the op that makes it and what to pass. Weights kept outside the file 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +16,14 @@ import onnx
 from remat_cli.errors import BadInput
 from remat_cli.ingest.dims import bind, refuse_unused
 from remat_cli.ingest.expand import expand
-from remat_cli.ingest.load import load
+from remat_cli.ingest.load import load, parsed
 from remat_cli.ingest.names import captures, name_nodes, sort_nodes
 from remat_cli.ingest.phases import backward_ops
 from remat_cli.ingest.shapes import infer
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.limits import TENSOR_BYTES
+
+IN_MEMORY = Path("the model in memory")  # what errors call it; its external tensors lie in the working directory
 
 
 def ingest(path: Path, dims: Mapping[str, int] | None = None) -> Graph:
@@ -29,13 +32,19 @@ def ingest(path: Path, dims: Mapping[str, int] | None = None) -> Graph:
     return graph_of(model, path, digest, dims or {})
 
 
+def ingest_content(content: bytes, dims: Mapping[str, int] | None = None) -> Graph:
+    """The same of a model that is not, or not yet, in a file."""
+    return graph_of(parsed(content, IN_MEMORY), IN_MEMORY, hashlib.sha256(content).hexdigest(), dims or {})
+
+
 def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping[str, int] | None = None) -> Graph:
     """The graph of a model in memory, which may be changed; `path` is what errors and plans call it."""
     bound = bind(model, dims or {}, path)
     sort_nodes(model.graph, path)
-    expanded = expand(model, path)
-    if expanded is not model:
-        model = expanded
+    written_out = expand(model, path)
+    expanded = written_out is not model
+    if expanded:
+        model = written_out
         sort_nodes(model.graph, path)
     proto = model.graph
     name_nodes(proto)
@@ -67,6 +76,7 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         outputs=outputs,
         dims=dict(dims or {}),
         opsets={entry.domain: entry.version for entry in model.opset_import},
+        expanded=expanded,
     )
 
 

@@ -27,6 +27,11 @@ def load(path: Path) -> tuple[onnx.ModelProto, str]:
     if path.is_file() and path.stat().st_size > MODEL_BYTES:
         raise BadInput(f"{path} is larger than an ONNX file can be (2 GiB); save its weights as external data")
     content = read_whole(path, MODEL_BYTES)
+    return parsed(content, path), hashlib.sha256(content).hexdigest()
+
+
+def parsed(content: bytes, path: Path) -> onnx.ModelProto:
+    """The model that `content` encodes, checked; `path` is what it is called."""
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)
@@ -42,7 +47,7 @@ def load(path: Path) -> tuple[onnx.ModelProto, str]:
             raise BadInput(f"{path} is damaged: tensor {tensor.name!r} has a type or shape that there is not")
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             _check_external(tensor, path)
-    return model, hashlib.sha256(content).hexdigest()
+    return model
 
 
 def _check_header(model: onnx.ModelProto, path: Path) -> None:

@@ -9,19 +9,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import onnx
+from google.protobuf.message import EncodeError
+
 from profiles.costs import BadCosts, Costs, load
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats import planfile
-from remat_cli.formats.planfile import PlanFile, Source, describe
+from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
+from remat_cli.model.sessions import STRICT, Session
+from remat_cli.planning.planned import Planned
 from remat_cli.planning.subject import Subject
-from remat_cli.runtime.session import SessionKind
 from solvers.problem import sound
 
 
-def load_subject(
-    model: Path | None, costs: Path | None, dims: Mapping[str, int], session: SessionKind = "default"
-) -> Subject:
+def load_subject(model: Path | None, costs: Path | None, dims: Mapping[str, int], session: Session = STRICT) -> Subject:
     """The subject at `model`; without one, the model that the only cost file here was made for.
 
     `session`: the kind of session that plans are for. Which ops go together in it is decided here, once.
@@ -36,7 +38,7 @@ def load_subject(
     return _model(model, costs, dims, session)
 
 
-def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: SessionKind) -> Subject:
+def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Session) -> Subject:
     from remat_cli.ingest import ingest
 
     costs = costs or _beside(model)
@@ -49,15 +51,44 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Se
     return subject_of(graph, found, describe(costs) if costs else None, session)
 
 
-def _check_made_for(costs: Costs, graph: Graph, path: Path) -> None:
+def given_subject(
+    model: Path | onnx.ModelProto, costs: Path | Costs | None, dims: Mapping[str, int], session: Session = STRICT
+) -> Subject:
+    """The subject of a model and costs that may be in memory instead of in files."""
+    from remat_cli.ingest import ingest, ingest_content
+
+    if isinstance(model, Path) and not isinstance(costs, Costs):
+        return load_subject(model, costs, dims, session)
+    content = None if isinstance(model, Path) else content_of(model)
+    found = costs if isinstance(costs, Costs) else read_costs(costs, dims) if costs else None
+    if found and not dims:
+        dims = found.dims
+    graph = ingest(model, dims) if isinstance(model, Path) else ingest_content(content or b"", dims)
+    if found:
+        _check_made_for(found, graph, costs if isinstance(costs, Path) else None)
+    where = describe(costs) if isinstance(costs, Path) else None
+    subject = subject_of(graph, found, where, session)
+    return replace(subject, content=content, given_costs=costs if isinstance(costs, Costs) else None)
+
+
+def content_of(model: onnx.ModelProto) -> bytes:
+    """What the model's file would hold."""
+    try:
+        return bytes(model.SerializeToString(deterministic=True))
+    except (ValueError, EncodeError) as error:
+        raise BadInput("the model in memory is too large for ONNX (2 GiB); save its weights apart") from error
+
+
+def _check_made_for(costs: Costs, graph: Graph, path: Path | None) -> None:
+    what, again = path or "the costs", f"run `remat profile {graph.path}` again" if path else "profile it again"
     if costs.sha256 != graph.sha256:
-        raise BadInput(f"{path} was made for another model than {graph.path}; run `remat profile {graph.path}` again")
+        raise BadInput(f"{what} was made for another model than {graph.path}; {again}")
     missing = [op.name for op in graph.ops if op.name not in costs.ops]
     if missing:
-        raise BadInput(f"{path} says nothing of op '{missing[0]}'; run `remat profile {graph.path}` again")
+        raise BadInput(f"{what} says nothing of op '{missing[0]}'; {again}")
 
 
-def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session: SessionKind = "default") -> Subject:
+def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session: Session = STRICT) -> Subject:
     """The subject of a graph; `where` its costs are kept, if in a file. Without costs, they are estimates."""
     from profiles.kernels import THREADS
     from profiles.roofline import device
@@ -76,7 +107,7 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
         launch, threads = device("cpu").launch_ns, THREADS
     named = problem_of(graph, table)
     named = replace(named, problem=rewritten(named.problem), rewritten=True)
-    if session == "default":
+    if session.robust:
         named = keeping_bits(graph, named)
     sound(named.problem, f"the problem of {graph.path}")
     return Subject(
@@ -127,10 +158,11 @@ def model_of(costs: Path) -> Path:
     return named if named.is_absolute() else costs.parent / named
 
 
-def load_planned(path: Path) -> tuple[PlanFile, Subject]:
+def load_planned(path: Path) -> Planned:
     """A plan and the subject it schedules, both as they were when it was made; what has changed since is refused."""
     plan = planfile.read(path)
     planfile.check_source(plan.model, "model")
     if plan.costs:
         planfile.check_source(plan.costs, "cost file")
-    return plan, load_subject(plan.model.path, plan.costs.path if plan.costs else None, plan.dims)
+    subject = load_subject(plan.model.path, plan.costs.path if plan.costs else None, plan.dims, plan.kind)
+    return Planned(plan, subject, path)

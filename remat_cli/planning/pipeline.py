@@ -13,7 +13,10 @@ from typing import Any
 
 from remat_cli.errors import Usage
 from remat_cli.model.promise import Promise
+from remat_cli.model.sessions import Session
 from remat_cli.planning.subject import Subject
+from solvers.options import options_of
+from solvers.placement.placed import Placement
 from solvers.problem import Limits, Problem, Progress, Solver, Status
 from solvers.reductions.views import Contraction, after, contract
 from solvers.registry import METHODS
@@ -32,7 +35,11 @@ class Answer:
     schedule: Schedule
     seconds: float
     limits: Limits
-    promise: Promise | None = None  # what the rewritten model needs, where there is one
+    session: Session | None = None  # that the plan is for, where there is a model
+    promise: Promise | None = None  # what the rewritten model needs
+    placement: Placement | None = None  # of what it allocates, where that is planned
+    made_by: str | None = None  # whose schedule it is, if not the method's
+    untouched: bool = False  # the model fits as it is
 
     @property
     def status(self) -> Status:
@@ -40,7 +47,7 @@ class Answer:
 
     @property
     def found(self) -> bool:
-        return self.status in (Status.OPTIMAL, Status.FEASIBLE)
+        return self.status.found
 
     @property
     def overhead(self) -> float | None:
@@ -52,10 +59,12 @@ class Answer:
     @property
     def bound(self) -> int | None:
         """Costs are integers, so a bound can be rounded up, but for what floating point may have added to it."""
-        bound = self.schedule.result.bound
-        if bound is None:
-            return None
-        return math.ceil(bound - 1e-6 * max(1.0, abs(bound)))
+        return _rounded(self.schedule.result.bound)
+
+    @property
+    def bound_any_order(self) -> int | None:
+        """What no schedule costs less than, in whatever order it first computes the ops."""
+        return _rounded(self.schedule.result.bound_any_order)
 
     @property
     def gap(self) -> float | None:
@@ -73,18 +82,23 @@ class Answer:
         return sum(1 for index in order if not nodes[index].views) - sum(1 for node in nodes if not node.views)
 
 
-SPELT = {"candidates": "from", "lp": "relaxation"}  # options that the command line calls otherwise
+def _rounded(bound: float | None) -> int | None:
+    return None if bound is None else math.ceil(bound - 1e-6 * max(1.0, abs(bound)))
 
 
 def find_solver(method: str, options: Mapping[str, Any]) -> Solver:
     """The method with its own options bound. Options that it does not have are a usage error."""
     if method not in METHODS:
         raise Usage(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")
-    foreign = sorted(set(options) - set(METHODS[method].options))
-    if foreign:
-        names = ", ".join(f"--{SPELT.get(name, name).replace('_', '-')}" for name in foreign)
+    own = {option.name for option in options_of(METHODS[method].options)}
+    flags = {option.name: option.flag for entry in METHODS.values() for option in options_of(entry.options)}
+    if foreign := sorted(set(options) - own):
+        names = ", ".join(flags.get(name, name) for name in foreign)
         raise Usage(f"{names} is not an option of '{method}'")
-    return partial(METHODS[method].load(), **options) if options else METHODS[method].load()
+    try:
+        return METHODS[method].load(**options)
+    except ValueError as error:
+        raise Usage(f"{method}: {error}") from error
 
 
 def answer(
@@ -105,8 +119,8 @@ def answer(
             found = schedule(subject.problem, budget, solver, limits)
         return Answer(subject, method, budget, plain, found, limits.clock.elapsed(), limits)
 
-    if reorder is not None:
-        return ask(limits, reorder)
+    if reorder is not None or METHODS[method].own_order:
+        return ask(limits, bool(reorder) and not METHODS[method].own_order)
     first = ask(half(limits), False)
     hopeless = (first.schedule.result.peak_bound or 0) > budget  # in any order of first computes
     if first.found or limits.clock.over() or limits.clock.left() < 1 or hopeless:

@@ -5,14 +5,15 @@ Invariant: every figure in the file is the Answer's; nothing that changes from r
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile, Searched
-from remat_cli.formats.program import numbered, renamed
+from remat_cli.formats.program import renamed
 from remat_cli.model.promise import Promise
+from remat_cli.model.sessions import STRICT
 from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.subject import Subject
 
 
 def plan_file(answer: Answer) -> PlanFile:
@@ -20,6 +21,7 @@ def plan_file(answer: Answer) -> PlanFile:
     outcome, plan, subject = answer.schedule.outcome, answer.schedule.plan, answer.subject
     assert outcome is not None
     assert plan is not None
+    kind = answer.session or STRICT
     return PlanFile(
         model=subject.source,
         costs=subject.costs,
@@ -27,7 +29,7 @@ def plan_file(answer: Answer) -> PlanFile:
         budget=answer.budget,
         method=answer.method,
         seed=answer.limits.seed,
-        limits=Searched(answer.limits.clock.seconds, answer.limits.gap, answer.limits.threads),
+        limits=Searched(answer.limits.clock.seconds, answer.limits.gap),
         status=answer.status.value,
         bound=answer.bound,
         peak=outcome.peak,
@@ -38,13 +40,11 @@ def plan_file(answer: Answer) -> PlanFile:
         promises=answer.promise or Promise(strict=outcome.peak),
         program=renamed(plan, subject.nodes, subject.values),
         notes=(*subject.notes, *answer.schedule.result.notes),
+        session=kind.name,
+        allocator=kind.allocator,
+        placement=asdict(answer.placement) if answer.placement else None,
     )
 
 
 def write(path: Path, answer: Answer) -> None:
     planfile.write(plan_file(answer), path)
-
-
-def known_order(path: Path, subject: Subject) -> tuple[int, ...]:
-    """The order of an earlier plan for the same model."""
-    return numbered(planfile.read(path).program, subject.nodes, subject.values).order()

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from profiles.costs import Costs
 from profiles.kernels import THREADS
 from remat_cli.formats.planfile import Source
 from remat_cli.model.graph import Graph
@@ -29,6 +30,8 @@ class Subject:
     notes: tuple[str, ...] = ()  # what the user should know of where the costs came from
     threads: int = THREADS  # of the sessions that the costs are for: some kernels work in memory of each thread's own
     launch: int = 0  # what the least kernel costs: a rewritten model has some besides the plan's
+    content: bytes | None = None  # of a model that is in memory only
+    given_costs: Costs | None = None  # costs that are in memory only
 
     @property
     def path(self) -> Path:
@@ -60,8 +63,9 @@ class Subject:
 
     @property
     def stem(self) -> str:
-        """The name that output files share: `m` of `m.onnx` and of `m.problem.json`."""
-        return self.path.name.removesuffix(".json").removesuffix(".problem").removesuffix(".onnx")
+        """The name that output files share: `m` of `m.onnx`, of `m.problem.json` and of `m.chain.json`."""
+        name = self.path.name.removesuffix(".json")
+        return name.removesuffix(".problem").removesuffix(".chain").removesuffix(".onnx")
 
     def beside(self, suffix: str) -> Path:
         """`m.onnx` gives `m.plan.json` and so on, in the same folder."""

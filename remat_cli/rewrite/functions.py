@@ -17,6 +17,7 @@ from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
 from remat_cli.rewrite.copies import subgraphs
 from solvers.mincut.groups import fused
+from solvers.mincut.tangents import following
 from solvers.mincut.traffic import FUSIBLE, seam_of
 from solvers.problem import Kind
 
@@ -74,7 +75,7 @@ def _groups(graph: Graph, nodes: Sequence[onnx.NodeProto]) -> list[list[int]]:
     ops = {op.name: op for op in graph.ops}
     of = [ops.get(node.name.split("__remat_")[0]) for node in nodes]
     kinds = [_kind(op, node) for op, node in zip(of, nodes, strict=True)]
-    seam = _seam(of)
+    seam = _seam(graph, of)
 
     def same_kernel(first: int, second: int) -> bool:
         if (first < seam) != (second < seam):
@@ -85,10 +86,15 @@ def _groups(graph: Graph, nodes: Sequence[onnx.NodeProto]) -> list[list[int]]:
     return fused(_sources(nodes), same_kernel)
 
 
-def _seam(of: Sequence[Op | None]) -> int:
+def _seam(graph: Graph, of: Sequence[Op | None]) -> int:
     """Where the backward pass begins among the nodes."""
+    maker = {name: place for place, op in enumerate(graph.ops) for name in op.writes}
+    sources = [[maker[name] for name in op.reads if name in maker] for op in graph.ops]
+    ends = {maker[name] for name in graph.outputs if name in maker}
+    found = following(sources, [op.backward for op in graph.ops], ends)
+    follows = {op.name for op, one in zip(graph.ops, found, strict=True) if one}
     places = [place for place, op in enumerate(of) if op]
-    seam = seam_of([(op.name, op.backward) for op in of if op])
+    seam = seam_of([(op.name, op.backward, op.name in follows) for op in of if op])
     return places[seam] if seam < len(places) else len(of)
 
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from profiles.device import quiet
 from profiles.strict import strict_options
 from remat_cli.errors import Usage
-
-SessionKind = Literal["strict", "default"]  # of the sessions that a plan is for
 
 CPP = """\
 Ort::SessionOptions options;  // the C API cannot choose the order; the model's anchors bring it
@@ -32,8 +30,18 @@ def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider"
     `budget`: bytes that its arena may not exceed, a hard cap: a run over it fails. Inputs and large weights lie outside
     of the arena on a CPU. A CPU arena is the process's: the first session made with a budget sets it for all others.
     """
-    ort = quiet_runtime()
+    return _strict(str(path), strict_options(), providers, budget)
+
+
+def session_of(content: bytes, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
+    """The same on a model in memory, whose external tensors lie in `folder`."""
     options = strict_options()
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+    return _strict(content, options, providers, None)
+
+
+def _strict(model: str | bytes, options: Any, providers: Sequence[Any], budget: int | None) -> Any:
+    ort = quiet_runtime()
     if budget is not None:
         if budget <= 0:
             raise Usage(f"an arena of {budget} bytes holds nothing")
@@ -41,7 +49,7 @@ def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider"
         if any(_name(provider) == PROVIDERS["cpu"] for provider in providers):
             cap_arena(budget)
             options.add_session_config_entry("session.use_env_allocators", "1")
-    return ort.InferenceSession(str(path), options, providers=list(providers))
+    return ort.InferenceSession(model, options, providers=list(providers))
 
 
 def cap_arena(budget: int | None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import onnx
 
 from remat_cli.errors import Usage
-from remat_cli.zoo.layers import Net
+from remat_cli.zoo.layers import Net, both
 from remat_cli.zoo.names import find
 
 OPSETS = (20, onnx.defs.onnx_opset_version())
@@ -23,7 +23,13 @@ def build(name: str, weights: str = "auto", **asked: Any) -> onnx.ModelProto:
 
 
 def describe(
-    name: str, *, opset: int = 20, seed: int = 0, dropout: float = 0.0, training: bool = True, **settings: int | str
+    name: str,
+    *,
+    opset: int = 20,
+    seed: int = 0,
+    dropout: float = 0.0,
+    training: bool = True,
+    **settings: int | str | tuple[int, int],
 ) -> tuple[Net, str]:
     """The network before any weight has bytes, and its output.
 
@@ -34,7 +40,7 @@ def describe(
     for option, value in settings.items():
         if option not in known:
             raise Usage(f"{name} has no --{option}; it takes {', '.join('--' + o for o in known)}")
-        if isinstance(value, int) and value < 1:
+        if not isinstance(value, str) and min(both(value)) < 1:
             raise Usage(f"--{option} must be at least 1, not {value}")
     if not OPSETS[0] <= opset <= OPSETS[1]:
         raise Usage(f"--opset must lie between {OPSETS[0]} and {OPSETS[1]}, not {opset}")

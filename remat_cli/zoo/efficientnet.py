@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from remat_cli.zoo.layers import Net
+from remat_cli.zoo.layers import Net, Pair, both
 
 # expansion, kernel, first stride, output channels, repeats
 STAGES = (
@@ -30,10 +30,10 @@ SCALES = (
 
 
 def efficientnet(
-    net: Net, scale: int, batch: int = 32, image: int | None = None, channels: int = 3, classes: int = 1000
+    net: Net, scale: int, batch: int = 32, image: Pair | None = None, channels: int = 3, classes: int = 1000
 ) -> str:
     width, depth, size = SCALES[scale]
-    x = net.input("input", (batch, channels, image or size, image or size))
+    x = net.input("input", (batch, channels, *both(image or size)))
     x = net.swish(net.batch_norm(net.conv(x, "features.0.0", _scaled(32, width), 3, 2), "features.0.1"))
     for stage, (expansion, kernel, first, after, repeats) in enumerate(STAGES, 1):
         for number in range(math.ceil(repeats * depth)):

@@ -21,6 +21,7 @@ Shape = tuple[int, ...]
 LARGEST_RANDOM = 1 << 28  # bytes of weights that `auto` still writes into the file
 LARGEST_FILE = (1 << 31) - (1 << 26)  # protobuf's limit, less room for everything but the weights
 PARAMETERS = "remat.parameters"  # metadata: which of the model's inputs are weights
+CLASS_AXIS = "remat.class_axis"  # metadata: where the logits have their classes, if not on axis 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Builder:
     shapes: dict[str, Shape] = field(default_factory=dict)
     weights: dict[str, Weight] = field(default_factory=dict)
     inputs: dict[str, int] = field(default_factory=dict)  # name -> element type
+    class_axis: int | None = None  # of the logits, if it is not where ONNX's own loss has it
     statistics: list[str] = field(default_factory=list)  # BatchNormalization's updated ones, which are outputs too
 
     def input(self, name: str, shape: Shape, dtype: int = TensorProto.FLOAT) -> str:
@@ -104,7 +106,12 @@ class Builder:
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], producer_name="remat")
         model.ir_version = min(model.ir_version, 10)
         model = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
-        self._store_weights(model, self._kept_as_inputs(weights))
+        as_inputs = self._kept_as_inputs(weights)
+        self._store_weights(model, as_inputs)
+        props = {PARAMETERS: " ".join(as_inputs)} if as_inputs else {}
+        if self.class_axis is not None:
+            props[CLASS_AXIS] = str(self.class_axis)
+        helper.set_model_props(model, props)
         return model
 
     def count_parameters(self) -> int:
@@ -126,8 +133,6 @@ class Builder:
         for name, weight in self.weights.items():
             if name not in as_inputs:
                 model.graph.initializer.append(numpy_helper.from_array(weight.draw(random), name))
-        if as_inputs:
-            helper.set_model_props(model, {PARAMETERS: " ".join(as_inputs)})
 
     def _rename(self, old: str, new: str) -> None:
         self.shapes[new] = self.shapes.pop(old)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Net, Pair
+from remat_cli.zoo.layers import Net, Pair, both
 
 
-def inception_v3(net: Net, batch: int = 32, image: int = 299, channels: int = 3, classes: int = 1000) -> str:
-    x = net.input("input", (batch, channels, image, image))
+def inception_v3(net: Net, batch: int = 32, image: Pair = 299, channels: int = 3, classes: int = 1000) -> str:
+    x = net.input("input", (batch, channels, *both(image)))
     x = _basic(net, x, "Conv2d_1a_3x3", 32, 3, 2, 0)
     x = _basic(net, x, "Conv2d_2a_3x3", 32, 3, 1, 0)
     x = _basic(net, x, "Conv2d_2b_3x3", 64, 3)

@@ -124,16 +124,17 @@ class Net(Builder):
         weight = self.weight(f"{name}.weight", (features, before), std=std or math.sqrt(2 / before))
         return self.op("Gemm", [x, weight, self.weight(f"{name}.bias", (features,))], name, (rows, features), transB=1)
 
-    def dense(self, x: str, name: str, features: int, std: float) -> str:
-        """A MatMul and an Add for sequences; its weight is [in, out], as GPT-2 keeps it."""
+    def dense(self, x: str, name: str, features: int, std: float, shared: str | None = None) -> str:
+        """A MatMul and an Add for sequences; its weight is [in, out], as GPT-2 keeps it. `shared`: whose weights."""
         *leading, before = self.shapes[x]
-        weight = self.weight(f"{name}.weight", (before, features), std=std)
+        whose = shared or name
+        weight = self.weight(f"{whose}.weight", (before, features), std=std)
         product = self.op("MatMul", [x, weight], f"{name}.matmul", (*leading, features))
-        return self.op("Add", [product, self.weight(f"{name}.bias", (features,))], name, (*leading, features))
+        return self.op("Add", [product, self.weight(f"{whose}.bias", (features,))], name, (*leading, features))
 
-    def layer_norm(self, x: str, name: str, epsilon: float) -> str:
-        size = self.shapes[x][-1:]
-        inputs = [x, self.weight(f"{name}.weight", size, fill=1.0), self.weight(f"{name}.bias", size)]
+    def layer_norm(self, x: str, name: str, epsilon: float, shared: str | None = None) -> str:
+        size, whose = self.shapes[x][-1:], shared or name
+        inputs = [x, self.weight(f"{whose}.weight", size, fill=1.0), self.weight(f"{whose}.bias", size)]
         return self.op("LayerNormalization", inputs, name, self.shapes[x], axis=-1, epsilon=epsilon)
 
     def relu(self, x: str) -> str:
@@ -170,6 +171,11 @@ class Net(Builder):
     def transpose(self, x: str, name: str, order: list[int]) -> str:
         return self.op("Transpose", [x], name, tuple(self.shapes[x][axis] for axis in order), perm=order)
 
+    def classes_last(self, x: str, name: str) -> str:
+        """A picture of scores with each pixel's classes side by side."""
+        self.class_axis = 3
+        return self.transpose(x, name, [0, 2, 3, 1])
+
     def dropout(self, x: str, name: str) -> str:
         """Nothing at all unless a ratio was asked for; its seed is fixed, so that a second run draws the same mask."""
         if not self.dropout_ratio or not self.training:
@@ -189,7 +195,8 @@ class Net(Builder):
         return (batch, channels, *((n + 2 * pad - kernel) // stride + 1 for n in image))
 
 
-def need_multiple(image: int, step: int, name: str) -> None:
+def need_multiple(image: Pair, step: int, name: str) -> None:
     """Networks that halve an image and join the halves again need sizes that divide evenly."""
-    if image % step:
-        raise Usage(f"{name} needs an image size divisible by {step}, not {image}")
+    if any(size % step for size in both(image)):
+        sizes = "x".join(map(str, dict.fromkeys(both(image))))
+        raise Usage(f"{name} needs an image size divisible by {step}, not {sizes}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Net
+from remat_cli.zoo.layers import Net, Pair, both
 
 # v1: output channels and stride of each depthwise separable block
 SEPARABLE = (
@@ -20,8 +20,8 @@ SEPARABLE = (
 INVERTED = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
 
 
-def mobilenet_v1(net: Net, batch: int = 32, image: int = 224, channels: int = 3, classes: int = 1000) -> str:
-    x = net.input("input", (batch, channels, image, image))
+def mobilenet_v1(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
+    x = net.input("input", (batch, channels, *both(image)))
     x = net.relu(net.batch_norm(net.conv(x, "conv1", 32, 3, 2), "bn1"))
     for number, (width, stride) in enumerate(SEPARABLE, 1):
         name = f"separable{number}"
@@ -33,8 +33,8 @@ def mobilenet_v1(net: Net, batch: int = 32, image: int = 224, channels: int = 3,
     return net.linear(net.dropout(x, "dropout"), "fc", classes)
 
 
-def mobilenet_v2(net: Net, batch: int = 32, image: int = 224, channels: int = 3, classes: int = 1000) -> str:
-    x = net.input("input", (batch, channels, image, image))
+def mobilenet_v2(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
+    x = net.input("input", (batch, channels, *both(image)))
     x = net.relu6(net.batch_norm(net.conv(x, "features.0.0", 32, 3, 2), "features.0.1"))
     layer = 1
     for expansion, width, repeats, first in INVERTED:

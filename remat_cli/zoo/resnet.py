@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from remat_cli.errors import Usage
-from remat_cli.zoo.layers import Net
+from remat_cli.zoo.layers import Net, Pair, both
 
-BLOCKS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
+BLOCKS = {
+    18: (2, 2, 2, 2),
+    34: (3, 4, 6, 3),
+    50: (3, 4, 6, 3),
+    101: (3, 4, 23, 3),
+    152: (3, 8, 36, 3),
+    200: (3, 24, 36, 3),
+}
 
 
-def resnet(net: Net, depth: int, batch: int = 32, image: int = 224, channels: int = 3, classes: int = 1000) -> str:
-    x = net.input("input", (batch, channels, image, image))
+def resnet(net: Net, depth: int, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
+    x = net.input("input", (batch, channels, *both(image)))
     x = net.relu(net.batch_norm(net.conv(x, "conv1", 64, 7, 2), "bn1"))
     x = net.max_pool(x, "maxpool", 3, 2, 1)
     block = _bottleneck if depth >= 50 else _basic
@@ -41,13 +48,13 @@ def _shortcut(net: Net, x: str, name: str, channels: int, stride: int) -> str:
 
 
 def preactivation(
-    net: Net, layers: int = 1001, batch: int = 32, image: int = 32, channels: int = 3, classes: int = 10
+    net: Net, layers: int = 1001, batch: int = 32, image: Pair = 32, channels: int = 3, classes: int = 10
 ) -> str:
     """Bottlenecks with BN and Relu before each convolution, 9n + 2 layers in three stages."""
     blocks, rest = divmod(layers - 2, 9)
     if rest or blocks < 1:
         raise Usage(f"a pre-activation ResNet has 9n + 2 layers (11, 20, ... 164, 1001), not {layers}")
-    x = net.conv(net.input("input", (batch, channels, image, image)), "conv1", 16, 3)
+    x = net.conv(net.input("input", (batch, channels, *both(image))), "conv1", 16, 3)
     for stage in range(3):
         for number in range(blocks):
             stride = 2 if stage and number == 0 else 1

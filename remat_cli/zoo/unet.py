@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from remat_cli.errors import Usage
-from remat_cli.zoo.layers import Net, need_multiple
+from remat_cli.zoo.layers import Net, Pair, both, need_multiple
 
 
 def unet(
     net: Net,
     batch: int = 32,
-    image: int = 224,
+    image: Pair = 224,
     channels: int = 3,
     classes: int = 2,
     width: int = 64,
@@ -20,7 +20,7 @@ def unet(
     if upsample not in ("transposed", "nearest", "linear"):
         raise Usage(f"unet upsamples by transposed, nearest or linear, not {upsample}")
     need_multiple(image, 1 << layers, "unet")
-    x = net.input("input", (batch, channels, image, image))
+    x = net.input("input", (batch, channels, *both(image)))
     skips = []
     for level in range(layers):
         x = _double(net, x, f"down{level}", width << level)
@@ -30,7 +30,7 @@ def unet(
     for level in reversed(range(layers)):
         x = _up(net, x, f"up{level}", width << level, upsample)
         x = _double(net, net.concat([skips[level], x], f"up{level}.concat"), f"up{level}", width << level)
-    return net.transpose(net.conv(x, "head", classes, 1, bias=True), "score", [0, 2, 3, 1])
+    return net.classes_last(net.conv(x, "head", classes, 1, bias=True), "score")
 
 
 def _double(net: Net, x: str, name: str, channels: int) -> str:

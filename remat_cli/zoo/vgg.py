@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Net, need_multiple
+from remat_cli.zoo.layers import Net, Pair, both, need_multiple
 
 BLOCKS = {16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}  # 3x3 convolutions before each of the five pools
 WIDTHS = (64, 128, 256, 512, 512)
 
 
 def vgg(
-    net: Net, depth: int, batch: int = 32, image: int = 224, channels: int = 3, classes: int = 1000, hidden: int = 4096
+    net: Net, depth: int, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000, hidden: int = 4096
 ) -> str:
-    x = net.input("input", (batch, channels, image, image))
+    x = net.input("input", (batch, channels, *both(image)))
     layer = 0  # torchvision's numbering, which counts every Conv, Relu and MaxPool
     for convolutions, width in zip(BLOCKS[depth], WIDTHS):
         for _ in range(convolutions):
@@ -26,10 +26,10 @@ def vgg(
     return net.linear(x, "classifier.6", classes)
 
 
-def fcn8(net: Net, batch: int = 32, image: int = 224, channels: int = 3, classes: int = 21, hidden: int = 4096) -> str:
+def fcn8(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 21, hidden: int = 4096) -> str:
     """FCN-8s (Long et al., 2015), padded to the image's size rather than by 100 and cropped; logits in NHWC."""
     need_multiple(image, 32, "fcn8")
-    x = net.input("input", (batch, channels, image, image))
+    x = net.input("input", (batch, channels, *both(image)))
     pools = []
     for block, (convolutions, width) in enumerate(zip(BLOCKS[16], WIDTHS), 1):
         for number in range(1, convolutions + 1):
@@ -43,13 +43,13 @@ def fcn8(net: Net, batch: int = 32, image: int = 224, channels: int = 3, classes
         up = net.conv_transpose(x, f"upscore_pool{number}", classes, 4, 2, 1, bias=False)
         x = net.add(up, net.conv(pool, f"score_pool{number}", classes, 1, bias=True), f"fuse_pool{number}")
     x = net.conv_transpose(x, "upscore8", classes, 16, 8, 4, bias=False)
-    return net.transpose(x, "score", [0, 2, 3, 1])
+    return net.classes_last(x, "score")
 
 
-def segnet(net: Net, batch: int = 32, image: int = 224, channels: int = 3, classes: int = 21) -> str:
+def segnet(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 21) -> str:
     """SegNet (Badrinarayanan et al., 2015): the decoder unpools where the encoder's maxima were; logits in NHWC."""
     need_multiple(image, 32, "segnet")
-    x = net.input("input", (batch, channels, image, image))
+    x = net.input("input", (batch, channels, *both(image)))
     places = []
     for block, (convolutions, width) in enumerate(zip(BLOCKS[16], WIDTHS), 1):
         for number in range(1, convolutions + 1):
@@ -63,7 +63,7 @@ def segnet(net: Net, batch: int = 32, image: int = 224, channels: int = 3, class
         if block > 1:
             x = _conv_norm_relu(net, x, f"decoder{block}_1", WIDTHS[block - 2])
     x = net.conv(x, "decoder1_1", classes, 3, bias=True)
-    return net.transpose(x, "score", [0, 2, 3, 1])
+    return net.classes_last(x, "score")
 
 
 def _conv_norm_relu(net: Net, x: str, name: str, channels: int) -> str:
@@ -72,7 +72,7 @@ def _conv_norm_relu(net: Net, x: str, name: str, channels: int) -> str:
 
 def _seven_by_seven(net: Net, x: str) -> str:
     """torchvision's adaptive pool where it is a plain one; images that give 7x7 or less pass as they are."""
-    size = net.shapes[x][2]
-    if size > 7 and size % 7 == 0:
-        return net.average_pool(x, "avgpool", size // 7, size // 7)
+    height, width = net.shapes[x][2:]
+    if height == width > 7 and height % 7 == 0:
+        return net.average_pool(x, "avgpool", height // 7, height // 7)
     return x

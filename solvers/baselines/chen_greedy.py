@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from solvers.baselines.chen_sqrt import ONLY_CHAINS
-from solvers.baselines.forward import forward_nodes, is_chain, node_bytes
+from solvers.baselines.forward import forward_nodes, node_bytes
+from solvers.baselines.links import links
 from solvers.baselines.segments import order_of
 from solvers.baselines.sweep import cannot, over_knob
 from solvers.problem import Limits, Problem, Result
@@ -19,9 +20,10 @@ SETTINGS = 256
 
 
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
-    if not is_chain(problem):
+    chain = links(problem)
+    if chain is None:
         return cannot(problem, ONLY_CHAINS)
-    return solve_among(problem, budget, limits, forward_nodes(problem))
+    return solve_among(problem, budget, limits, [link[-1] for link in chain])
 
 
 def solve_among(problem: Problem, budget: int, limits: Limits, candidates: Sequence[int]) -> Result:

@@ -1,7 +1,8 @@
-"""`chen-sqrt`: checkpoint every sqrt(n)-th op of a chain. Chen et al., Training Deep Nets with Sublinear Memory Cost
+"""`chen-sqrt`: checkpoint every sqrt(n)-th layer of a chain. Chen et al., Training Deep Nets with Sublinear Memory Cost
 (arXiv 1604.06174), section 4.1.
 
-Symbols: n is the number of forward ops; k = floor(sqrt(n)) ops make a segment. Costs and sizes are not looked at.
+Symbols: n is the number of layers (links of the chain); k = floor(sqrt(n)) of them make a segment. Costs and sizes are
+not looked at.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from solvers.baselines.forward import forward_nodes, is_chain
+from solvers.baselines.links import links
 from solvers.baselines.segments import order_of
 from solvers.baselines.sweep import cannot, cheapest_of
 from solvers.problem import Limits, Problem, Result
@@ -18,9 +19,10 @@ ONLY_CHAINS = "the forward graph is not a chain: use the method's ap- or lineari
 
 
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
-    if not is_chain(problem):
+    chain = links(problem)
+    if chain is None:
         return cannot(problem, ONLY_CHAINS)
-    return solve_among(problem, budget, limits, forward_nodes(problem))
+    return solve_among(problem, budget, limits, [link[-1] for link in chain])
 
 
 def solve_among(problem: Problem, budget: int, limits: Limits, candidates: Sequence[int]) -> Result:

@@ -17,7 +17,7 @@ FEWEST, NODES_WALKED = 9, 40_000  # settings tried at least, and as keep a sweep
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
     best = Best(problem, budget, limits)
     best.offer(range(len(problem.nodes)))
-    evictor = Evictor(problem)
+    evictor = Evictor(problem, limits.clock)
     for taste in TASTES[: max(FEWEST, NODES_WALKED // len(problem.nodes))]:
         if best.over():
             break

@@ -1,11 +1,9 @@
-"""The forward graph of a training step: which ops it has, whether they form a chain, and where it hangs by one op.
+"""The forward graph of a training step: which ops it has, and where it hangs by one op.
 
 Invariant: only forward ops are looked at. A problem that marks no op as backward is taken as a whole.
 """
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 from solvers.problem import Problem
 
@@ -26,12 +24,6 @@ def forward_edges(problem: Problem) -> list[tuple[int, int]]:
         for source in sorted({writer[value] for value in problem.nodes[index].reads})
         if source in inside
     ]
-
-
-def is_chain(problem: Problem) -> bool:
-    """Whether each forward op reads the op before it, and no other."""
-    nodes = forward_nodes(problem)
-    return forward_edges(problem) == list(pairwise(nodes))
 
 
 def node_bytes(problem: Problem, index: int) -> int:

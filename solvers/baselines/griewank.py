@@ -1,34 +1,40 @@
 """`griewank`: binomial checkpointing of a chain, optimal for unit costs and unit sizes. Griewank and Walther, Algorithm
 799: Revolve (ACM TOMS 26, 2000); the log n strategy of Griewank (1992) is this with log n snapshots.
 
-Symbols: op i turns state i into state i + 1, its result, and is reversed from state i. State 0 is the input, which is
-always there, and counts as the first of c snapshots. The last op is the turn, whose reversal begins the backward pass.
-beta(c, r) = binomial(c + r, c) is the longest chain that c snapshots can reverse with each op run at most r times
-before its own reversal. c is swept.
+Symbols: op i, a link of the chain, turns state i into state i + 1, its result, and is reversed from state i. State 0 is
+the input, which is always there, and counts as the first of c snapshots. The last op is the turn, whose reversal begins
+the backward pass. beta(c, r) = binomial(c + r, c) is the longest chain that c snapshots can reverse with each op run at
+most r times before its own reversal. c is swept.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 
 import numpy as np
 
 from solvers.baselines.chen_sqrt import ONLY_CHAINS
-from solvers.baselines.forward import forward_nodes, is_chain
 from solvers.baselines.from_checkpoints import Kept, cheapest_order, nothing_kept
+from solvers.baselines.links import links
+from solvers.baselines.options import SNAPSHOTS, Snapshots
 from solvers.baselines.sweep import cannot, over_knob
 from solvers.problem import Limits, Problem, Result
 
 
-def solve(problem: Problem, budget: int, limits: Limits, snapshots: int | None = None) -> Result:
-    """`snapshots`: c, the input among them, to have it fixed."""
-    if not is_chain(problem):
+def solve(problem: Problem, budget: int, limits: Limits, options: Snapshots = SNAPSHOTS) -> Result:
+    """`snapshots`: c, to have it fixed."""
+    snapshots = options.snapshots
+    chain = links(problem)
+    if chain is None:
         return cannot(problem, ONLY_CHAINS)
-    if snapshots is not None and snapshots < 1:
-        raise ValueError(f"snapshots must be at least 1, not {snapshots}")
-    length = len(forward_nodes(problem)) + 1
+    length = len(chain) + 1
     knobs = _settings(length) if snapshots is None else [min(snapshots, length)]
-    return over_knob(problem, budget, limits, knobs, lambda count: order_of(problem, count))
+    result = over_knob(problem, budget, limits, knobs, lambda count: order_of(problem, chain, count))
+    return replace(result, notes=(AMONG, *result.notes))
+
+
+AMONG = "the fewest forward runs for each number of snapshots, on a chain whose links cost and need the same"
 
 
 def _settings(length: int) -> list[int]:
@@ -36,8 +42,8 @@ def _settings(length: int) -> list[int]:
     return list(range(max(1, length.bit_length() // 2), length + 1))
 
 
-def order_of(problem: Problem, snapshots: int) -> list[int]:
-    return cheapest_order(problem, _kept(problem, snapshot_ranges(len(forward_nodes(problem)) + 1, snapshots)))
+def order_of(problem: Problem, chain: list[list[int]], snapshots: int) -> list[int]:
+    return cheapest_order(problem, _kept(problem, chain, snapshot_ranges(len(chain) + 1, snapshots)))
 
 
 def snapshot_ranges(length: int, snapshots: int) -> dict[int, int]:
@@ -71,34 +77,60 @@ def _beta(snapshots: int, repeats: int) -> int:
     return comb(snapshots + repeats, snapshots)
 
 
-def _kept(problem: Problem, ranges: dict[int, int]) -> Kept:
-    """A stage begins with the snapshots of the reversal it follows, and with what it shares with the stage before."""
+def _kept(problem: Problem, chain: list[list[int]], ranges: dict[int, int]) -> Kept:
+    """A stage begins with the snapshots of the reversal it follows, and with what it shares with the stage before, or
+    with those that run or reverse the same link."""
     kept = nothing_kept(problem)
-    nodes = forward_nodes(problem)
-    follows = np.array(_ops_reversed_before(problem, nodes), dtype=np.int64)
+    reverses = _ops_reversed(problem, chain)
+    follows = np.array([len(chain), *reverses[:-1]], dtype=np.int64)
     for state, end in ranges.items():
         held = (follows >= state) & (follows < end)
-        for value in problem.nodes[nodes[state - 1]].writes:
+        for value in problem.nodes[chain[state - 1][-1]].writes:
             kept[held, value] = True
+    wanted = _wanted(problem, chain, reverses)
     at_hand: set[int] = set()
     for stage, node in enumerate(problem.nodes):
-        kept[stage, list(at_hand.intersection(node.reads))] = True
-        at_hand = {*node.reads, *node.writes}
+        at_hand &= wanted[stage]
+        kept[stage, list(at_hand)] = True
+        at_hand.update(node.reads, node.writes)
         if node.backward:
             kept[stage + 1 :, list(node.writes)] = True
     return kept
 
 
-def _ops_reversed_before(problem: Problem, nodes: list[int]) -> list[int]:
-    """For each stage, the op in whose reversal the stage before takes part.
+def _wanted(problem: Problem, chain: list[list[int]], reverses: list[int]) -> list[set[int]]:
+    """For each stage, what it reads, and what is read after it in running or reversing the same link."""
+    groups = _groups(problem, chain, reverses)
+    found: list[set[int]] = []
+    for stage in range(len(problem.nodes) - 1, -1, -1):
+        again = found and groups[stage] == groups[stage + 1]
+        found.append(set(problem.nodes[stage].reads) | (found[-1] if again else set()))
+    return found[::-1]
 
-    It is that of the last state which that stage, or a backward stage before it, reads; at first, the turn.
+
+def _groups(problem: Problem, chain: list[list[int]], reverses: list[int]) -> list[tuple[bool, int]]:
+    """Which link each stage runs, or reverses. Ops that update statistics stand among the forward ops they look at."""
+    number = {index: at for at, link in enumerate(chain) for index in link}
+    found: list[tuple[bool, int]] = []
+    for stage in range(len(problem.nodes)):
+        if stage > chain[-1][-1]:
+            found.append((True, reverses[stage]))
+        else:
+            found.append((False, number[stage]) if stage in number else found[-1] if found else (False, 0))
+    return found
+
+
+def _ops_reversed(problem: Problem, chain: list[list[int]]) -> list[int]:
+    """For each stage, the op in whose reversal it takes part.
+
+    It is that of the last state which that stage, or a backward stage before it, reads; at first, the turn. What a link
+    has inside comes with its state after.
     """
-    state = {value: at + 1 for at, index in enumerate(nodes) for value in problem.nodes[index].writes}
-    op = len(nodes)
+    state = {v: at + 1 for at, link in enumerate(chain) for index in link for v in problem.nodes[index].writes}
+    op = len(chain)
     found: list[int] = []
-    for node in problem.nodes:
-        found.append(op)
-        if node.backward:
+    for stage, node in enumerate(problem.nodes):
+        if node.backward and stage > chain[-1][-1]:
             op = min(op, max((state[value] for value in node.reads if value in state), default=op))
+        found.append(op)
     return found

@@ -1,145 +1,72 @@
-"""`lp-rounding`: the linear relaxation, its S made whole, and the cheapest R for that: Checkmate's two-phase rounding
-(arXiv 1910.02653, section 5 and Algorithm 2).
+"""`lp-rounding`: Checkmate's two-phase rounding, Algorithm 2 as printed (arXiv 1910.02653, section 5).
 
-Symbols: S* is `Relaxed.fractions`. Deterministic rounding keeps what is over a threshold (the paper's 0.5; all are
-tried), randomized rounding keeps each with probability S*. The relaxation is solved with the budget less an allowance
-epsilon, which is searched from 0 up. What memory is left over is then spent (`polish`), and where S* as it stands
-asks for too much, it guides an eviction walk; where nothing comes of S*, walks go without.
+The linear relaxation of the program (1) to (8) is solved with (1 - epsilon) of the budget, epsilon being 0.1. S is S*
+rounded at 0.5; or, randomized, each S_{t,i} is 1 with probability S*_{t,i}, some number of times. R is then the least
+that is right for that S, and FREE follows. Nothing makes the result fit: what it needs is said.
 
-Invariant: the bound is the relaxation's with epsilon 0, for schedules with this order of first computes.
+Invariant: no other heuristic's schedule is ever the answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from itertools import product
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, pstdev
 
 import numpy as np
 
-from solvers.baselines.relaxation import Relaxed, Whole, relax_improved, relax_paper
-from solvers.orders.best import Best
-from solvers.orders.evict import TASTES, Evictor
-from solvers.orders.polish import polish
-from solvers.problem import Limits, Problem, Result, Status
+from solvers.baselines.options import ROUNDING, Rounding
+from solvers.baselines.paper_program import too_large
+from solvers.baselines.relaxation import Relaxed, relax_paper
+from solvers.baselines.sweep import cannot
+from solvers.orders.best import Best, Weighed
+from solvers.problem import Limits, Problem, Result
 
-ALLOWANCES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
-THRESHOLDS = tuple(step / 20 for step in range(1, 20))
-GUIDING = tuple(product((0.1, 0.5, 0.9), (1e4, 30.0, 3.0)))  # thresholds whose S guides eviction walks, and how much
-WALKS = 6  # for each of those
-WORTH_FILLING = 4
-CLASS = "the bound is a linear relaxation's and covers every schedule that first computes the ops in the order given"
-PAPER_CLASS = f"{CLASS}, none more than once between two first computes"
+THRESHOLD = 0.5
 
 
-def solve(
-    problem: Problem,
-    budget: int,
-    limits: Limits,
-    lp: str = "improved",
-    rounding: str = "deterministic",
-    samples: int = 50,
-) -> Result:
-    """`lp`: improved or paper. `rounding`: deterministic or randomized, the latter `samples` times."""
-    if lp not in ("improved", "paper") or rounding not in ("deterministic", "randomized") or samples < 1:
-        raise ValueError("lp is improved or paper, rounding is deterministic or randomized, samples at least 1")
+def solve(problem: Problem, budget: int, limits: Limits, options: Rounding = ROUNDING) -> Result:
+    if too_large(problem):
+        return cannot(problem, "the paper's linear program would be too large to build")
+    smaller = budget - budget * options.allowance // 100
+    relaxed = relax_paper(problem, smaller, limits)
+    if relaxed is None:
+        return cannot(problem, f"the linear program within {smaller} bytes has no solution, or none was found in time")
+    if options.rounding == "deterministic":
+        return _rounded(problem, budget, limits, [relaxed.fractions > THRESHOLD], relaxed)
+    random = np.random.default_rng(limits.seed)
+    draws = [random.random(len(relaxed.fractions)) < relaxed.fractions for _ in range(options.samples)]
+    return _rounded(problem, budget, limits, draws, relaxed)
+
+
+def _rounded(problem: Problem, budget: int, limits: Limits, wholes: Sequence[np.ndarray], relaxed: Relaxed) -> Result:
     best = Best(problem, budget, limits)
-    best.offer(range(len(problem.nodes)))
-    if best.fitting is not None:
-        return best.result()
-    rounder = _Rounder(best, rounding == "randomized", samples)
-    bound = float(sum(node.cost for node in problem.nodes))
-    notes = [PAPER_CLASS if lp == "paper" else CLASS]
-    rounds_that_fit = 0
-    for allowance in ALLOWANCES:
-        relaxed = _relax(best, lp, allowance)
-        if relaxed is None:
-            notes += [] if allowance else ["the relaxation has no solution, or none was found in time"]
-            break
-        bound = bound if allowance else max(bound, relaxed.bound * (1 - 1e-9))
-        rounds_that_fit += rounder.round(relaxed) or rounds_that_fit > 0
-        if best.over() or rounds_that_fit > 1 or best.closed(bound):
-            break
-    if best.fitting is None:
-        rounder.walk_unguided()
-    result = best.result(bound, tuple(notes))
-    return replace(result, status=Status.OPTIMAL) if best.closed(bound) else result
+    found = [one for whole in wholes if (one := best.offer(relaxed.order_of(whole))) is not None]
+    result = best.result()
+    return replace(result, notes=(_said(found, budget), *result.notes))
 
 
-def _relax(best: Best, lp: str, allowance: float) -> Relaxed | None:
-    smaller = best.budget - round(allowance * (best.budget - best.problem.resident))
-    if lp == "paper":
-        return relax_paper(best.problem, smaller, best.limits)
-    return relax_improved(best.problem, smaller, best.limits, best.budget)
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Of some samples: their mean and standard deviation (Figure 7's)."""
+
+    mean: float
+    deviation: float
+
+    @staticmethod
+    def of(samples: Sequence[int]) -> Spread:
+        return Spread(fmean(samples), pstdev(samples))
+
+    def __str__(self) -> str:
+        return f"{self.mean:.0f} +- {self.deviation:.0f}"
 
 
-@dataclass(slots=True)
-class _Rounder:
-    """The second phase: whole S, cheapest R."""
-
-    best: Best
-    randomized: bool
-    samples: int
-    evictor: Evictor = field(init=False)
-    seen: set[bytes] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.evictor = Evictor(self.best.problem)
-
-    def round(self, relaxed: Relaxed) -> bool:
-        """Offer all that comes of one relaxation; says whether a rounding as such fitted."""
-        fitting: list[tuple[int, tuple[int, ...]]] = []
-        for order in self._roundings(relaxed):
-            found = self.best.offer(order)
-            assert found is not None, "a rounding made an order that cannot run"
-            if self.best.fits(found):
-                fitting.append((found.cost, tuple(order)))
-            if self.best.over():
-                return bool(fitting)
-        guided = [self._weighed(order) for order in self._walks(relaxed)]
-        self._fill([*fitting, *(found for found in guided if found is not None)])
-        return bool(fitting)
-
-    def _roundings(self, relaxed: Relaxed) -> Iterator[list[int]]:
-        for whole in self._wholes(relaxed):
-            if self._new(whole):
-                yield relaxed.order_of(whole)
-
-    def _wholes(self, relaxed: Relaxed) -> Iterator[Whole]:
-        if not self.randomized:
-            yield from (relaxed.fractions > threshold for threshold in THRESHOLDS)
-            return
-        random = np.random.default_rng(self.best.limits.seed)
-        for _ in range(self.samples):
-            yield random.random(len(relaxed.fractions)) < relaxed.fractions
-
-    def _walks(self, relaxed: Relaxed) -> Iterator[tuple[int, ...]]:
-        for threshold, strength in GUIDING:
-            hints = relaxed.hints_of(relaxed.fractions > threshold)
-            for taste in TASTES[:WALKS]:
-                if self.best.over():
-                    return
-                guided = replace(taste, hint=strength)
-                order = self.evictor.run(self.best.budget, guided, self.best.limits.seed, hints)
-                yield tuple(order.tolist())
-
-    def walk_unguided(self) -> None:
-        for taste in TASTES[:WALKS]:
-            order = self.evictor.run(self.best.budget, taste, self.best.limits.seed)
-            self.best.offer(order)
-
-    def _weighed(self, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]] | None:
-        found = self.best.offer(order)
-        return (found.cost, order) if found is not None and self.best.fits(found) else None
-
-    def _fill(self, fitting: list[tuple[int, tuple[int, ...]]]) -> None:
-        for _, order in sorted(set(fitting))[:WORTH_FILLING]:
-            steps = np.array(order, dtype=np.int64)
-            self.best.offer(polish(self.best.arrays, steps, self.best.budget, self.best.over))
-
-    def _new(self, whole: Whole) -> bool:
-        key = whole.tobytes()
-        if key in self.seen:
-            return False
-        self.seen.add(key)
-        return True
+def _said(found: Sequence[Weighed], budget: int) -> str:
+    """What the rounding came to, and by how much it overshoots."""
+    if len(found) == 1:
+        over = found[0].peak - budget
+        words = f"rounded at {THRESHOLD}: time {found[0].cost}, peak {found[0].peak}"
+        return f"{words}, which overshoots by {over} bytes ({over / max(budget, 1):.1%})" if over > 0 else words
+    fitting = sum(one.peak <= budget for one in found)
+    times, peaks = Spread.of([one.cost for one in found]), Spread.of([one.peak for one in found])
+    return f"{len(found)} samples: time {times}, peak {peaks}; {fitting} of them fit"

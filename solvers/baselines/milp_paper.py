@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import inf
 
 from solvers.baselines import evict, linearized_greedy, recompute_all
+from solvers.baselines.options import PAPER_FORM, PaperForm
 from solvers.baselines.paper_program import PaperProgram, too_large
 from solvers.baselines.paper_start import start_of
 from solvers.orders.best import Best
@@ -18,13 +19,13 @@ from solvers.scip import Settings
 from solvers.scip import solve as solve_program
 
 
-def solve(problem: Problem, budget: int, limits: Limits, splits: int = 1, no_stages: bool = False) -> Result:
-    """`splits`: into how many parts each stage is cut; `no_stages`: the unpartitioned program."""
+def solve(problem: Problem, budget: int, limits: Limits, options: PaperForm = PAPER_FORM) -> Result:
+    splits, no_stages = options.splits, options.no_stages
     best = Best(problem, budget, limits)
     _offer_heuristics(best)
     if too_large(problem, not no_stages, splits) or best.over():
         return best.result(notes=("the paper's program would be too large to build",))
-    paper = PaperProgram(problem, budget, stages=not no_stages, splits=splits)
+    paper = PaperProgram(problem, budget, stages=not no_stages, splits=splits, eliminate=options.eliminate)
     start = start_of(paper, best.fitting.steps()) if best.fitting and not no_stages else None
     settings = Settings(limits.clock, limits.gap, limits.seed, verbose=limits.verbose)
     answer = solve_program(paper.program, settings, [] if start is None else [start])
@@ -36,7 +37,7 @@ def solve(problem: Problem, budget: int, limits: Limits, splits: int = 1, no_sta
     bound = answer.bound * paper.cost_unit if answer.bound > -inf else None
     result = best.result(bound, (note,))
     if result.status is Status.FEASIBLE and answer.status is Status.OPTIMAL:
-        return replace(result, status=Status.OPTIMAL)
+        return replace(result, status=Status.ORDER_OPTIMAL)
     return result
 
 

@@ -39,19 +39,49 @@ class Relaxed:
     hints_of: Callable[[Whole], Hints]  # the same for an eviction walk
 
 
-def relaxation_bound(problem: Problem, budget: int, limits: Limits, no_stages: bool = False) -> float | None:
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What no schedule costs less than, and of which program that is the relaxation."""
+
+    cost: float
+    note: str
+
+
+def relaxation_bound(problem: Problem, budget: int, limits: Limits, no_stages: bool = False) -> Bound | None:
     """What no schedule that the paper's program can express costs less than; None if not even fractions fit.
 
-    Where the program is not solved in time or is too large to build, that is only the cost of every op once.
+    Where that program is too large to build the improved one stands in, and where none is solved in time the cost of
+    every op once; the note says so.
     """
-    total = float(sum(node.cost for node in problem.nodes))
     if too_large(problem, not no_stages):
-        return total
+        return _improved_bound(problem, budget, limits)
     paper = PaperProgram(problem, budget, stages=not no_stages)
     answer = _solve(paper.program, limits)
     if answer.status is Status.INFEASIBLE:
         return None
-    return answer.bound * paper.cost_unit if answer.bound > -inf else total
+    if answer.bound == -inf:
+        return Bound(_every_op_once(problem), f"the paper's program was not solved in time: {TRIVIAL}")
+    return Bound(answer.bound * paper.cost_unit, "of the paper's program, equations (1) to (8)")
+
+
+TRIVIAL = "this is only the time of every op once"
+
+
+def _improved_bound(problem: Problem, budget: int, limits: Limits) -> Bound | None:
+    boundaries = _boundaries(problem, budget)
+    scale = max(node.cost for node in problem.nodes) / 1000 or 1.0
+    answer = _solve(build(problem.ended(), budget, boundaries, frozenset(), scale).program, limits)
+    why = "the paper's program would be too large to build"
+    if answer.status is Status.INFEASIBLE:
+        return None
+    if answer.bound == -inf:
+        return Bound(_every_op_once(problem), f"{why}, and another was not solved in time: {TRIVIAL}")
+    note = f"{why}: this is of the cuts in time at {len(boundaries)} ops"
+    return Bound(_every_op_once(problem) + answer.bound * scale, note)
+
+
+def _every_op_once(problem: Problem) -> float:
+    return float(sum(node.cost for node in problem.nodes))
 
 
 def relax_paper(problem: Problem, budget: int, limits: Limits) -> Relaxed | None:

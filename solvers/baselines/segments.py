@@ -20,8 +20,11 @@ def order_of(problem: Problem, checkpoints: Collection[int], crossing: bool = Fa
     return cheapest_order(problem, kept_between(problem, checkpoints, crossing))
 
 
-def kept_between(problem: Problem, checkpoints: Collection[int], crossing: bool) -> Kept:
-    """The S of a set of checkpointed forward ops; with `crossing`, whatever later segments read is kept as well."""
+def kept_between(problem: Problem, checkpoints: Collection[int], crossing: bool, last_too: bool = False) -> Kept:
+    """The S of a set of checkpointed forward ops; with `crossing`, whatever later segments read is kept as well.
+
+    `last_too`: the last segment is dropped and computed again like the others.
+    """
     kept = nothing_kept(problem)
     users = problem.readers()
     inside = forward_nodes(problem)
@@ -33,7 +36,7 @@ def kept_between(problem: Problem, checkpoints: Collection[int], crossing: bool)
             for value in node.writes:
                 kept[index + 1 :, value] = True
     for segment in _split(inside, set(checkpoints)):
-        end = segment[-1] if segment[-1] != inside[-1] else everything_after
+        end = segment[-1] if last_too or segment[-1] != inside[-1] else everything_after
         dropped: list[int] = []
         for index in segment:
             for value in problem.nodes[index].writes:

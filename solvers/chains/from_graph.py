@@ -144,33 +144,70 @@ class _Cutter:
         return of
 
     def _place_backward(self, of: dict[int, int]) -> tuple[dict[int, int], list[tuple[int, int]]]:
-        """Each backward node in the last stage that has what it reads; where none has, the stages to merge.
+        """Each backward node in a stage that has what it reads, the last such stage but for those that have a home;
+        where none has it all, the stages to merge.
 
         A node that reads nothing of any stage, as one that turns a weight around, goes with its first reader.
         """
-        reach = self._reach(of)
+        spans = self._spans_read(of)
+        homes = self._homes(of, spans)
+        least = self._least(spans)
         top = max(of.values(), default=1)
         placed: dict[int, int] = {}
         free: list[int] = []
         conflicts = []
         for index in self.backward:
-            low, high, bound = 1, top, False
-            for value in self.problem.nodes[index].reads:
-                writer = self.writer[value]
-                if writer in placed:
-                    high, bound = min(high, placed[writer]), True
-                elif not self.is_backward[writer] and value not in self.pinned:
-                    low, high, bound = max(low, of[writer]), min(high, reach[value]), True
-            if not bound:
+            writers = [self.writer[value] for value in self.problem.nodes[index].reads]
+            after = [placed[writer] for writer in writers if writer in placed]
+            if index not in spans and not after:
                 free.append(index)
                 continue
+            low, high = spans.get(index, (1, top))
+            high = min([high, *after])
             if low > high:
                 conflicts.append((high, low))
-            placed[index] = high
+            placed[index] = high if index in spans else min(high, max(homes.get(index, high), least[index]))
         for index in reversed(free):
             readers = (reader for value in self.problem.nodes[index].writes for reader in self.readers[value])
             placed[index] = max((placed[reader] for reader in readers), default=1)
         return {index: placed[index] for index in self.backward}, conflicts
+
+    def _spans_read(self, of: dict[int, int]) -> dict[int, tuple[int, int]]:
+        """The stages that have all that a backward node reads of the forward pass, if it does."""
+        reach = self._reach(of)
+        spans = {}
+        for index in self.backward:
+            reads = [v for v in self.problem.nodes[index].reads if v in reach and v not in self.pinned]
+            if reads:
+                spans[index] = max(of[self.writer[v]] for v in reads), min(reach[v] for v in reads)
+        return spans
+
+    def _homes(self, of: dict[int, int], spans: dict[int, tuple[int, int]]) -> dict[int, int]:
+        """Where a node that reads gradients alone belongs: to the stage whose weight it reads, or else to that of the
+        gradient it consumes, which is where the others are that read it with something of the forward pass."""
+        taking: dict[int, set[int]] = {}
+        for index, stage in of.items():
+            for number, _ in self.problem.nodes[index].takes:
+                taking.setdefault(number, set()).add(stage)
+        homes = {}
+        for index in self.backward:
+            node = self.problem.nodes[index]
+            found = set().union(*(taking.get(number, ()) for number, _ in node.takes))
+            if len(found) != 1:
+                beside = {reader for value in node.reads for reader in self.readers[value] if reader in spans}
+                found = {spans[reader][1] for reader in beside if self.is_backward[reader]}
+            if found:
+                homes[index] = max(found)
+        return homes
+
+    def _least(self, spans: dict[int, tuple[int, int]]) -> dict[int, int]:
+        """The first stage that a node may belong to: what reads it comes later, and so in no later stage."""
+        least: dict[int, int] = {}
+        for index in reversed(self.backward):
+            readers = {reader for value in self.problem.nodes[index].writes for reader in self.readers[value]}
+            own = spans[index][0] if index in spans else 1
+            least[index] = max([own, *(least[reader] for reader in readers if reader in least)])
+        return least
 
     def _reach(self, of: dict[int, int]) -> dict[int, int]:
         """The last stage in which a value is there: as its own, or as what crosses into it."""

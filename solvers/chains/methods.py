@@ -15,11 +15,11 @@ import numpy as np
 from solvers.chains import floating
 from solvers.chains.chain import Step, written
 from solvers.chains.from_graph import Stages, cut
+from solvers.chains.options import DIVIDED, Divided
 from solvers.chains.program import Floats, solve_segments, trace
 from solvers.chains.rotor import SLOTS, without_ways
 from solvers.chains.slots import Slots, counted
-from solvers.chains.stage import Runner
-from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, most_slots, search, segments
+from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, most_slots, plain, search, segments
 from solvers.chains.ways import all_ways
 from solvers.orders.arrays import Arrays, arrays_of
 from solvers.orders.bounds import peak_bound
@@ -37,54 +37,58 @@ _LARGEST = 40  # forward nodes of a joined stage
 _LONGEST = 250  # stages, where several values cross
 _WORK = 40_000  # nodes, times manners of joining them: counted rather than timed, so that answers do not depend on it
 _WIDER, _WIDEST = 1.6, 4.0  # how a table's reach beyond the budget grows
+_PERSISTENT = "optimal among sequences over these stages that keep what they keep until its backward, in memory units"
+_INPUTS = "optimal among sequences that keep inputs of stages only, each backward right after its forward"
+_FLOATING = "optimal among sequences over these stages, what is kept given up at any time, in memory units"
+_SEVERAL = "optimal among sequences that keep what they keep until its backward, over the ways found to run each stage"
 _SPELLED = 40  # stages: a longer chain's sequence is not written out
 
 
-def rotor(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
+def rotor(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
     """Algorithm 3 on the stages, each keeping all that its backward reads."""
-    best = _Best(problem, budget, limits)
+    best = _Best(problem, budget, limits, _PERSISTENT)
     for stages in _cuts(best, _PLAIN):
-        _persistent(best, _plain(stages, best.arrays), slots)
+        _persistent(best, plain(stages, best.arrays), options.slots or SLOTS)
     return best.result()
 
 
-def revolve(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
+def revolve(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
     """Only inputs of stages are kept; each backward comes right after its forward."""
-    best = _Best(problem, budget, limits)
+    best = _Best(problem, budget, limits, _INPUTS)
     for stages in _cuts(best, _PLAIN):
-        _persistent(best, _plain(stages, best.arrays), slots, inputs_only=True)
+        _persistent(best, plain(stages, best.arrays), options.slots or SLOTS, inputs_only=True)
     return best.result()
 
 
-def rotor_floating(problem: Problem, budget: int, limits: Limits, *, slots: int = SLOTS) -> Result:
+def rotor_floating(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
     """Algorithm 1 on the stages, and Algorithm 3, whose sequences are of its class.
 
     Cuts that make more stages than the larger table can have are left to Algorithm 3.
     """
-    best = _Best(problem, budget, limits)
+    best, slots = _Best(problem, budget, limits, _FLOATING), options.slots or SLOTS
     for stages in _cuts(best, _JOINED):
-        plain = _plain(stages, best.arrays)
-        _persistent(best, plain, slots)
+        single = plain(stages, best.arrays)
+        _persistent(best, single, slots)
         if floating.bytes_needed(len(stages.stages), int(slots * BEYOND)) <= floating.MOST_BYTES:
-            _floating(best, plain, slots)
+            _floating(best, single, slots)
     return best.result()
 
 
-def rotor_plus(problem: Problem, budget: int, limits: Limits, *, slots: int = 0) -> Result:
+def rotor_plus(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
     """The chain program chooses among several ways to run each stage; what memory is left is spent at the end.
 
-    `slots`: 0 for as many as a table of moderate size allows.
+    Without `slots`, as many as a table of moderate size allows.
     """
-    best = _Best(problem, budget, limits)
+    best = _Best(problem, budget, limits, _SEVERAL)
     for stages in _cuts(best, _PLAIN):
-        _persistent(best, _plain(stages, best.arrays), slots or SLOTS)
+        _persistent(best, plain(stages, best.arrays), options.slots or SLOTS)
     manners = max(2, _WORK // max(1, len(problem.nodes)))
     for stages in islice(_cuts(best, _JOINED), manners):
-        plain = _plain(stages, best.arrays)
+        single = plain(stages, best.arrays)
         several = Staged(
-            stages, plain.runners, all_ways(plain.runners, best.limits.clock.unless(best.done)), best.arrays
+            stages, single.runners, all_ways(single.runners, best.limits.clock.unless(best.done)), best.arrays
         )
-        _persistent(best, several, slots or fine_slots(len(stages.stages)))
+        _persistent(best, several, options.slots or fine_slots(len(stages.stages)))
         best.polish()
     return best.result()
 
@@ -92,8 +96,9 @@ def rotor_plus(problem: Problem, budget: int, limits: Limits, *, slots: int = 0)
 class _Best:
     """What is known so far: the cheapest order that fits, the order of least peak, and where they came from."""
 
-    def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
-        self.problem, self.budget, self.limits = problem, budget, limits
+    def __init__(self, problem: Problem, budget: int, limits: Limits, among: str) -> None:
+        """`among`: the class in which its sequences are optimal."""
+        self.problem, self.budget, self.limits, self.among = problem, budget, limits, among
         self.arrays: Arrays = arrays_of(problem)
         self.bound = sum(node.cost for node in problem.nodes)
         self.stages: Stages | None = None
@@ -145,7 +150,7 @@ class _Best:
         if self.stages is None:
             return ()
         count = len(self.stages.stages)
-        said = [f"a chain of {count} stages"]
+        said = [f"a chain of {count} stages", self.among]
         if count <= _SPELLED and found.sequence:
             said.append(written(found.sequence))
         if self.stages.derived:
@@ -169,12 +174,6 @@ def _cuts(best: _Best, manners: Iterable[tuple[int, tuple[int, ...]]]) -> Iterat
             if len(chain) > 1 and chain not in seen:
                 seen.add(chain)
                 yield stages
-
-
-def _plain(stages: Stages, arrays: Arrays) -> Staged:
-    """Each stage keeps all that its backward reads."""
-    runners = tuple(Runner(stages, number) for number in range(1, len(stages.stages) + 1))
-    return Staged(stages, runners, tuple((runner.way(runner.wanted()),) for runner in runners), arrays)
 
 
 def _persistent(best: _Best, staged: Staged, wanted: int, inputs_only: bool = False) -> None:

@@ -9,18 +9,19 @@ Invariant: what an order costs and needs is `measure`'s word, never a program's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from solvers.chains.chain import Chain, Step
-from solvers.chains.from_graph import Stages
+from solvers.chains.from_graph import Stages, cut
 from solvers.chains.order import to_order
 from solvers.chains.program import Floats, Ints, Segments, Ways
 from solvers.chains.slots import Slots, slots
 from solvers.chains.stage import Runner, Way
-from solvers.orders.arrays import Arrays
+from solvers.orders.arrays import Arrays, arrays_of
 from solvers.orders.measure import ILLEGAL, measure, trim
+from solvers.problem import Problem
 
 BEYOND = 1.25  # how far past the budget a table goes
 _TABLE = 10_000_000  # entries, at most
@@ -58,6 +59,26 @@ class Staged:
         cost, peak = measure(self.arrays, trimmed)
         assert peak != ILLEGAL, "a sequence of stages made an order that cannot run"
         return Found(trimmed, cost, peak, sequence)
+
+
+def plain(stages: Stages, arrays: Arrays) -> Staged:
+    """Each stage keeps all that its backward reads."""
+    runners = tuple(Runner(stages, number) for number in range(1, len(stages.stages) + 1))
+    return Staged(stages, runners, tuple((runner.way(runner.wanted()),) for runner in runners), arrays)
+
+
+def chain_of(problem: Problem) -> tuple[Chain, int]:
+    """The problem as a chain, cut wherever one value crosses, and the bytes that are held whatever its sequence.
+
+    The paper's chains know nothing of gradients that only wait for the end: here they are held throughout.
+    """
+    stages, outputs = cut(problem), frozenset(problem.outputs)
+    lean = tuple(
+        replace(stage, gradient_in=stage.gradient_in - outputs, gradient_out=stage.gradient_out - outputs, finished=0)
+        for stage in stages.stages
+    )
+    stages = replace(stages, stages=lean, pinned=stages.pinned | outputs)
+    return as_chain(plain(stages, arrays_of(problem))), problem.resident + stages.pinned_bytes()
 
 
 def search(

@@ -160,8 +160,8 @@ def _add_memory(cuts: Cuts, g: int, budget: int) -> None:
         room -= fixed
         for column, size in over.items():
             terms[column] = terms.get(column, 0) + size
-    room -= sum(problem.sizes[value] for value in _stuck(cuts) if cuts.writer[value] < tau)
-    _add_knapsack(cuts.program, terms, room)
+    room -= sum(problem.sizes[value] for value in stuck_values(cuts.blocks) if cuts.writer[value] < tau)
+    add_knapsack(cuts.program, terms, room)
 
 
 def _elsewhere(cuts: Cuts, values: Iterable[int], node: Node) -> dict[int, list[int]]:
@@ -188,7 +188,7 @@ def _jointly(cuts: Cuts, g: int, root: int, values: Sequence[int]) -> int:
 def _add_repeat(cuts: Cuts, g: int, index: int, budget: int) -> None:
     """(4), whenever a node runs again in a group."""
     problem, node, blocks = cuts.problem, cuts.problem.nodes[index], cuts.blocks
-    stuck = sum(problem.sizes[value] for value in _stuck(cuts) if cuts.writer[value] < cuts.groups[g].start)
+    stuck = sum(problem.sizes[value] for value in stuck_values(blocks) if cuts.writer[value] < cuts.groups[g].start)
     own = blocks.held(set(node.reads)) + sum(problem.sizes[write] for write in blocks.taken(node))
     terms = {cuts.again[g][index]: node.workspace + own}
     last = problem.nodes[cuts.groups[g][-1]]
@@ -196,7 +196,7 @@ def _add_repeat(cuts: Cuts, g: int, index: int, budget: int) -> None:
     for values in _elsewhere(cuts, stay, node).values():
         value = max(values, key=blocks.floor.__getitem__)
         terms[_held_across(cuts, g, value, last.reads)] = blocks.floor[value]
-    _add_knapsack(cuts.program, terms, budget - problem.resident - stuck)
+    add_knapsack(cuts.program, terms, budget - problem.resident - stuck)
 
 
 def _held_across(cuts: Cuts, g: int, value: int, certain: Sequence[int]) -> int:
@@ -234,16 +234,16 @@ def _write_room(cuts: Cuts, g: int, tau: int, value: int) -> tuple[int, dict[int
     return 0, {}
 
 
-def _stuck(cuts: Cuts) -> list[int]:
+def stuck_values(blocks: Blocks) -> list[int]:
     """Values that nobody reads and the runtime never frees."""
-    problem = cuts.problem
+    problem = blocks.problem
     if not problem.unread_stay:
         return []
     read = {value for node in problem.nodes for value in node.reads} | problem.optional
-    return [v for node in problem.nodes for v in node.writes if v not in read and cuts.blocks.owns(node, v)]
+    return [v for node in problem.nodes for v in node.writes if v not in read and blocks.owns(node, v)]
 
 
-def _add_knapsack(program: Program, terms: dict[int, int], room: int) -> None:
+def add_knapsack(program: Program, terms: dict[int, int], room: int) -> None:
     """In exact integers, divided by what they have in common."""
     terms = {column: size for column, size in terms.items() if size}
     if sum(size for size in terms.values() if size > 0) <= room:

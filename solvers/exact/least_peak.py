@@ -5,10 +5,9 @@ Invariant: `peak_bound` is a proof; for what costs at most so much more, it cove
 
 from __future__ import annotations
 
-from dataclasses import astuple
-
 from solvers.exact.lowest import search
 from solvers.exact.milp import solve
+from solvers.exact.options import Known
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import peak_bound, prove
 from solvers.problem import Limits, Problem, Result, Status
@@ -29,7 +28,7 @@ def minimize_peak(problem: Problem, budget: int, limits: Limits, *, max_overhead
         status = Status.INFEASIBLE if bound.peak > budget else Status.UNKNOWN
     else:
         status = Status.OPTIMAL if bound.peak >= best.leanest.peak else Status.FEASIBLE
-    return Result(status, order, None, (), *astuple(bound))
+    return bound.told(Result(status, order))
 
 
 def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead: float) -> Result:
@@ -42,7 +41,7 @@ def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead
     while high - low > max(1, high // 1000) and not limits.clock.over():
         middle = (low + high) // 2
         share = limits.silent().share(1 / 3)
-        answer = solve(problem, middle, share, candidates=(kept.steps(),))
+        answer = solve(problem, middle, share, Known((kept.steps(),)))
         cheap = Best(problem, middle, limits.silent(), in_order)
         cheap.offer(() if answer.order is None else answer.order)
         if cheap.fitting is not None and cheap.fitting.cost <= allowed:

@@ -17,7 +17,7 @@ def search(problem: Problem, limits: Limits) -> Best:
     """Walks with ever smaller budgets; each says how low it came."""
     best = Best(problem, -1, limits, in_order)  # nothing fits: only the least peak counts
     best.offer(range(len(problem.nodes)))
-    evictor, floor = Evictor(problem), peak_bound(problem).peak
+    evictor, floor = Evictor(problem, limits.clock), peak_bound(problem).peak
     improved = True
     while improved:
         assert best.leanest is not None

@@ -12,8 +12,8 @@ is counted in moves, iterations and tree nodes, never in seconds: without a time
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import ceil, gcd, isfinite
 
 import numpy as np
@@ -22,6 +22,7 @@ from solvers import scip
 from solvers.exact.cuts import Cuts, build, expand, project, small_values
 from solvers.exact.improve import WORK, Improver
 from solvers.exact.lowest import search
+from solvers.exact.options import NOTHING_KNOWN, Known
 from solvers.exact.relaxation import Relaxation, disputed, first_boundaries, hints_of, over_again, over_budget
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import cost_bound, peak_bound, prove
@@ -33,10 +34,10 @@ _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does
 _IDLE = 100  # goes without success before giving up
 
 
-def solve(problem: Problem, budget: int, limits: Limits, *, candidates: Sequence[Sequence[int]] = ()) -> Result:
+def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHING_KNOWN) -> Result:
     """`candidates`: orders known beforehand, such as the plans of smaller budgets."""
     hunt = Hunt(problem, budget, limits)
-    for order in candidates:
+    for order in options.candidates:
         hunt.best.offer(order)
     return hunt.run()
 
@@ -60,17 +61,23 @@ class Hunt:
         self.best.bound = self.bound
         self.improver = Improver(problem, self.ended, budget, limits, self.best, self.scale, self.done)
         self.effort = 1
+        self.work = 0  # iterations of the simplex method
+        self.rival: int | None = None  # what a schedule in another order costs: there is no need to prove more
         self.size = ""
 
     def run(self) -> Result:
+        self.begin()
+        for _ in self.rounds():
+            pass
+        return self.result()
+
+    def begin(self) -> None:
+        """What there is to be had without a relaxation."""
         self.best.offer(range(len(self.problem.nodes)))
         if not self.done():
             self.improver.walk_plainly()
         if self.best.order is None:
             self.doubt()
-        if not self.done():
-            self.refine()
-        return self.result()
 
     def doubt(self) -> None:
         """Nothing fits yet: look for a proof that nothing can, and for the least peak."""
@@ -87,7 +94,11 @@ class Hunt:
         return self.best.closed(self.bound)
 
     def done(self) -> bool:
-        return self.infeasible or self.closed() or self.clock.over()
+        return self.infeasible or self.closed() or self.beaten() or self.clock.over()
+
+    def beaten(self) -> bool:
+        """Whether no schedule in this order is worth having."""
+        return self.rival is not None and self.rival <= self.bound
 
     def raise_bound(self, bound: float) -> None:
         """A cost is the total and some multiple of what all costs have in common."""
@@ -99,7 +110,8 @@ class Hunt:
             self.bound = self.best.bound = raised
             self.best.tell()
 
-    def refine(self) -> None:
+    def rounds(self) -> Iterator[None]:
+        """Relaxations, each refined where the answer of the one before does not fit, and what they suggest tried."""
         memory = memory_of(self.best.arrays, np.arange(len(self.problem.nodes), dtype=np.int64))
         taus = first_boundaries(memory, self.budget)
         repeats: set[tuple[int, int]] = set()
@@ -112,6 +124,7 @@ class Hunt:
                 return
             more, again = self.follow(relaxation.cuts, answer.values)
             self.improver.polish()
+            yield
             if answer.status is not Status.OPTIMAL:
                 self.effort *= 2
                 if relaxation.promising(self.best.cost):
@@ -170,6 +183,7 @@ class Hunt:
             if solving.running():
                 stands.append(stand)
         answer = solving.wait()
+        self.work += answer.work - relaxation.work
         earned = stands[0].spent + (answer.work - relaxation.work) // WORK
         while stands[-1].spent < earned and not self.clock.over():
             stands.append(self.improver.go(stands[-1]))
@@ -183,9 +197,11 @@ class Hunt:
     def result(self) -> Result:
         best = self.best
         if best.fitting is not None:
-            status = Status.OPTIMAL if self.closed() else Status.FEASIBLE
+            status = Status.ORDER_OPTIMAL if self.closed() else Status.FEASIBLE
+            status = Status.OPTIMAL if best.closed(self.total) else status
             notes = (_CLASS, self.size) if self.size else (_CLASS,)
-            return Result(status, best.fitting.steps(), self.bound, notes, *astuple(self.least))
+            found = Result(status, best.fitting.steps(), self.bound, notes, bound_any_order=self.total)
+            return self.least.told(found)
         status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
         order = None if best.leanest is None else best.leanest.steps()
-        return Result(status, order, None, (), *astuple(self.least))
+        return self.least.told(Result(status, order))

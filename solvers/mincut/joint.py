@@ -25,6 +25,7 @@ class Vertex:
     reads: tuple[int, ...]
     tensor: bool = True
     fusible: bool = False
+    epilogue: bool = False  # compute-bound, but readers can be fused with what its kernel ends with
     concat: bool = False
     view: bool = False
     recomputable: bool = False
@@ -34,6 +35,7 @@ class Vertex:
     free: bool = False  # a parameter, alive throughout: costs nothing to save
     tangent: bool = False
     element: bool = False  # picks one value out of an op of several
+    late: bool = False  # made in the backward pass, though not of gradients
     arguments: tuple[int, ...] = ()
 
 
@@ -100,7 +102,8 @@ class Joint:
     def fuses(self, first: int, second: int) -> bool:
         """Whether `second` can run in the kernel that makes `first`: anything can be written into a concatenation."""
         user = self.vertices[second]
-        return user.concat or (self.vertices[first].fusible and user.fusible)
+        maker = self.vertices[first]
+        return user.concat or ((maker.fusible or maker.epilogue) and user.fusible)
 
     def materialized(self, index: int) -> bool:
         """Whether the value is written to memory even if nobody saves it."""
@@ -117,6 +120,7 @@ def weight(joint: Joint, index: int) -> int | None:
     if vertex.free:
         return 0
     bytes_ = int(vertex.bytes * 1.1 ** max(min(joint.distance[index], 100), 1))
+    bytes_ += vertex.late  # of two as large, what the forward pass makes anyway
     return bytes_ if joint.materialized(index) else 2 * bytes_
 
 
@@ -141,14 +145,18 @@ def _is_banned(joint: Joint, index: int, options: Options) -> bool:
         return False
     if vertex.random or vertex.compute or (options.not_listed and not vertex.recomputable):
         return True
-    if options.materialized_backward and _materialized_backward(joint, index):
+    results = [index] if vertex.tensor else [index, *joint.users[index]]
+    if options.materialized_backward and any(_materialized_backward(joint, result) for result in results):
         return True
     read = sum(joint.vertices[argument].bytes for argument in vertex.arguments)
     return options.reductions and vertex.bytes * 4 < read
 
 
 def _materialized_backward(joint: Joint, index: int) -> bool:
-    """Whether the backward pass reads the value, or a view of it, in an op that it cannot fuse with."""
+    """Whether the backward pass reads the value, or what it turns it into first, in an op that it cannot fuse with.
+
+    PyTorch looks through views, a transposed matrix among them; here that is an op, `late`.
+    """
     look, seen = [index], {index}
     while look:
         at = look.pop()
@@ -157,7 +165,8 @@ def _materialized_backward(joint: Joint, index: int) -> bool:
         for user in joint.users[at]:
             if not joint.forward[user] and not joint.fuses(at, user):
                 return True
-            if joint.vertices[user].view and user not in seen:
+            turned = joint.vertices[user].late and joint.fuses(at, user) and not joint.closure[user]
+            if (joint.vertices[user].view or turned) and user not in seen:
                 seen.add(user)
                 look.append(user)
     return False

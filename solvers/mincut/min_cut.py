@@ -1,15 +1,18 @@
 """The fusion-aware minimum cut as a method: what to keep between forward and backward.
 
 Yu and He, "Transcending runtime-memory tradeoffs in checkpointing by being fusion aware" (MLSys 2023). Without a budget
-its answer is the paper's cut; with one, the best of many cuts that fits it. Invariant: monotone in the budget, never
-over it, and nothing that may run only once runs again.
+its answer is the paper's cut, less what moves no fewer bytes for it; with one, the best of many cuts that fits it.
+
+Invariant: monotone in the budget, never over it, and nothing that may run only once runs again.
 """
 
 from __future__ import annotations
 
 from solvers.mincut.cuts import cuts, paper_cut
-from solvers.mincut.rebuild import FOREVER, Rebuilding
+from solvers.mincut.options import CUTTING, Cutting
+from solvers.mincut.rebuild import FOREVER
 from solvers.mincut.search import Search
+from solvers.mincut.taken_back import least_moved
 from solvers.mincut.traffic import traffic_of
 from solvers.orders.arrays import arrays_of
 from solvers.problem import Limits, Problem, Result, Status
@@ -19,21 +22,18 @@ def solve(
     problem: Problem,
     budget: int,
     limits: Limits,
-    paper: bool = False,
-    objective: str = "time",
-    between_groups: bool = False,
-    fusion: str = "ideal",
+    options: Cutting = CUTTING,
 ) -> Result:
-    """`paper`: nothing but the paper's cut. `objective`: time or traffic. `between_groups`: section 3.7 as well."""
     plain = range(len(problem.nodes))
     if not any(node.backward for node in problem.nodes):
         note = "no op is marked as backward, so there is nothing to cut between"
         return Result(Status.UNKNOWN, tuple(plain), notes=(note,))
-    by_time = objective == "time" and not between_groups
+    paper, fusion = options.objective == "paper", options.fusion
+    by_time = options.objective != "traffic" and not options.between_groups
     priced = None if by_time else lambda order: traffic_of(problem, order, fusion).total
     search = Search(problem, arrays_of(problem), budget, limits, priced)
     if paper:
-        search.offer(Rebuilding.of(problem).order(paper_cut(problem)))
+        search.offer(least_moved(problem, paper_cut(problem)))
     else:
         search.offer(plain)
     if not paper and by_time and search.best is None:
@@ -42,7 +42,7 @@ def solve(
     if not paper and not by_time:
         search.rebuild(cuts(problem, search.arrays, hulls=2), (FOREVER, 4))  # counting traffic takes time
         search.polish()
-    if between_groups:
+    if options.between_groups:
         search.extend(fusion)
     return _result(search, by_time)
 

@@ -1,5 +1,8 @@
 """A set of saved values as an order of computes: what nobody saved is computed again just before it is read.
 
+Saved values may be the backward pass's own, as long as they need no gradient: they are made as soon as they can be, so
+that what they are made from need not wait.
+
 Invariant: the order is legal whatever the set says; an output, and what may be computed only once, counts as saved.
 """
 
@@ -9,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from solvers.mincut.tangents import tangents
 from solvers.problem import Problem
 
 FOREVER = 1 << 60
@@ -23,13 +27,15 @@ class Rebuilding:
     readers: list[list[int]]
     begins: int  # the first node of the backward pass
     fixed: frozenset[int]  # values that are saved in any case
+    loose: frozenset[int]  # ops of the backward pass that could run before it
 
     @classmethod
     def of(cls, problem: Problem) -> Rebuilding:
         fixed = set(problem.outputs)
         fixed.update(value for node in problem.nodes if node.once for value in node.writes)
         begins = next((i for i, node in enumerate(problem.nodes) if node.backward), len(problem.nodes))
-        return cls(problem, problem.writers(), problem.readers(), begins, frozenset(fixed))
+        loose = _loose(problem, begins)
+        return cls(problem, problem.writers(), problem.readers(), begins, frozenset(fixed), loose)
 
     def order(self, saved: Collection[int], reach: int = FOREVER) -> tuple[int, ...]:
         """Forward as it is; then each op, after what it reads and is not there.
@@ -39,9 +45,12 @@ class Rebuilding:
         """
         there = set(saved) | self.fixed
         kept = frozenset(there)
-        order = list(range(self.begins))
+        early = self._early(saved)
+        order = self._forward(early)
         for index in range(self.begins, len(self.problem.nodes)):
             node = self.problem.nodes[index]
+            if index in early:  # what of it was not saved is made again where it is needed
+                continue
             again = self._missing(node.reads, there)
             order += (*again, index)
             there.update(node.writes)
@@ -52,6 +61,30 @@ class Rebuilding:
                     if value not in kept and self._next_use(value, index) > index + reach
                 )
         return tuple(order)
+
+    def _early(self, saved: Collection[int]) -> set[int]:
+        """What of the backward pass is to run before it, as it makes what is saved."""
+        found: set[int] = set()
+        waiting = [self.writer[value] for value in saved]
+        while waiting:
+            index = waiting.pop()
+            if index in self.loose and index not in found:
+                found.add(index)
+                waiting += [self.writer[value] for value in self.problem.nodes[index].reads]
+        return found
+
+    def _forward(self, early: Collection[int]) -> list[int]:
+        """The forward pass, each early op after the last of what it reads."""
+        after: dict[int, list[int]] = {}
+        at: dict[int, int] = {}
+        for index in sorted(early):
+            sources = [self.writer[value] for value in self.problem.nodes[index].reads]
+            at[index] = max((at.get(source, source) for source in sources), default=-1)
+            after.setdefault(at[index], []).append(index)
+        order = after.get(-1, [])
+        for index in range(self.begins):
+            order += [index, *after.get(index, ())]
+        return order
 
     def _touched(self, indices: Collection[int]) -> Iterator[int]:
         """Values of the forward pass that the ops read or write."""
@@ -76,3 +109,15 @@ class Rebuilding:
         for index in wanted:
             there.update(self.problem.nodes[index].writes)
         return sorted(wanted)
+
+
+def _loose(problem: Problem, begins: int) -> frozenset[int]:
+    """Ops of the backward pass that need none of its gradients."""
+    writer, follows = problem.writers(), tangents(problem)
+    found: set[int] = set()
+    for index in range(begins, len(problem.nodes)):
+        node = problem.nodes[index]
+        there = all(writer[value] < begins or writer[value] in found for value in node.reads)
+        if node.backward and there and not follows[index]:
+            found.add(index)
+    return frozenset(found)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from solvers.mincut.groups import Groups, fused
+from solvers.mincut.tangents import tangents
 from solvers.problem import RESIDENT, Kind, Node, Problem
 
 FUSIBLE = {Kind.POINTWISE, Kind.REDUCTION, Kind.VIEW}
@@ -80,7 +81,8 @@ def groups_of(problem: Problem, runs: Runs, fusion: str) -> Groups:
 
 
 def _ideal(first: Node, second: Node) -> bool:
-    return second.kind is Kind.CONCAT or (first.kind in FUSIBLE and second.kind in FUSIBLE)
+    ends = first.kind in FUSIBLE or first.kind is Kind.EPILOGUE
+    return second.kind is Kind.CONCAT or (ends and second.kind in FUSIBLE)
 
 
 def _as_seen(first: Node, second: Node) -> bool:
@@ -118,19 +120,22 @@ def runs_of(problem: Problem, order: Sequence[int]) -> Runs:
         makes.append(tuple((run, value) for value in node.writes))
         steps.append(step)
     outputs = frozenset(copy for value in problem.outputs for copy in newest[value] if copy[0] != TAKEN)
-    seam = seam_of([(index, problem.nodes[index].backward) for index in nodes])
+    follows = tangents(problem)
+    seam = seam_of([(index, problem.nodes[index].backward, follows[index]) for index in nodes])
     return Runs(tuple(nodes), tuple(reads), tuple(makes), tuple(steps), bytes_, outputs, seam)
 
 
-def seam_of(ran: Sequence[tuple[Hashable, bool]]) -> int:
-    """Where the backward pass begins, by what ran and whether it is backward's: after the last forward op that is new.
+def seam_of(ran: Sequence[tuple[Hashable, bool, bool]]) -> int:
+    """Where the backward pass begins: after the last forward op that is new before any gradient is there.
 
-    What is computed again just before the first op of the backward pass belongs to that.
+    `ran`: what ran, whether it is backward's, and whether it needs a gradient. What is computed again just before the
+    first that does belongs to the backward pass; its own ops may run earlier, to be saved.
     """
-    begins = next((place for place, (_, backward) in enumerate(ran) if backward), len(ran))
+    begins = next((place for place, (_, _, follows) in enumerate(ran) if follows), len(ran))
     first: dict[Hashable, int] = {}
-    for place, (op, _) in enumerate(ran[:begins]):
-        first.setdefault(op, place)
+    for place, (op, backward, _) in enumerate(ran[:begins]):
+        if not backward:
+            first.setdefault(op, place)
     return max(first.values(), default=-1) + 1
 
 

@@ -18,7 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.clock import Clock
 from solvers.orders.arrays import Arrays, Ints, arrays_of
+from solvers.orders.compiled import halting
 from solvers.orders.walk import walk_through
 from solvers.problem import Problem
 
@@ -42,6 +44,9 @@ TASTES = tuple(
 )
 
 
+_LARGE = 500  # nodes: a walk takes longer than some milliseconds
+
+
 class Hints(NamedTuple):
     """`keep[group[stage], value]`: the value is wanted beyond the end of the stage's group."""
 
@@ -52,8 +57,10 @@ class Hints(NamedTuple):
 class Evictor:
     """Eviction runs on one problem."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, clock: Clock | None = None) -> None:
+        """`clock`: a walk that is under way when it is over gives nothing."""
         self.count = len(problem.nodes)
+        self.clock = clock if self.count > _LARGE else None
         self.arrays: Arrays = arrays_of(problem.ended())
         self.no_hints = Hints(np.zeros(self.count + 1, np.int64), np.zeros((1, len(problem.sizes)), np.bool_))
 
@@ -67,6 +74,6 @@ class Evictor:
         if len(size):
             weight[self.arrays.backward[self.arrays.writer]] *= taste.backward
         group, keep = hints or self.no_hints
-        return walk_through(
-            self.arrays, budget, weight, taste.cost, taste.distance, taste.depth_first, group, keep, taste.hint
-        )
+        powers = taste.cost, taste.distance
+        with halting(self.clock) as halt:
+            return walk_through(self.arrays, budget, weight, *powers, taste.depth_first, group, keep, taste.hint, halt)

@@ -18,6 +18,8 @@ NEVER = 1 << 60
 _CLOSURE = 400  # ancestors counted in a recompute cost, at most
 _PINNED = 1e200
 _RESTARTS = 30
+_REPEATS = 10  # computes for each stage so far, and _SPARE more, after which the walk gives up
+_SPARE = 1000
 
 
 class Walk(NamedTuple):
@@ -34,10 +36,11 @@ class Walk(NamedTuple):
     mark: Ints
     stack: Ints
     order: Ints
-    now: Ints  # used, len(order), len(held), last mark, stage of the last sweep, whether the order overflowed
+    now: Ints  # used, len(order), len(held), last mark, whether to give up
+    halt: Ints  # becomes 1 when time is up
 
 
-_USED, _STEPS, _HELD, _MARK, _SWEPT, _FULL = range(6)
+_USED, _STEPS, _HELD, _MARK, _FULL = range(5)
 
 
 @entry
@@ -51,7 +54,9 @@ def walk_through(
     group: Ints,
     keep: NDArray[np.bool_],
     hint: float,
+    halt: Ints,
 ) -> Ints:
+    """The order; empty if rebuilding goes round in circles, or if `halt` comes to say so."""
     values, nodes = len(arrays.size), len(arrays.cost)
     walk = Walk(
         np.zeros(values, np.bool_),
@@ -66,18 +71,21 @@ def walk_through(
         np.full(values, -1, np.int64),
         np.zeros(max(values, nodes) + 1, np.int64),
         np.zeros(max(values, nodes) + 1, np.int64),
-        np.zeros(30 * nodes + 1000, np.int64),
-        np.zeros(6, np.int64),
+        np.zeros(_REPEATS * nodes + _SPARE, np.int64),
+        np.zeros(5, np.int64),
+        halt,
     )
     walk.now[_USED] = arrays.resident
+    for value in range(values):
+        if arrays.users_at[value] < arrays.users_at[value + 1]:
+            walk.next_use[value] = arrays.users[arrays.users_at[value]]
     rebuild = np.zeros(nodes, np.int64)
     for stage in range(nodes):
-        walk.now[_SWEPT] = 0
         keeping = keep[group[stage]]
         reads = arrays.reads[arrays.reads_at[stage] : arrays.reads_at[stage + 1]]
         for _ in range(_RESTARTS):
             count = _missing(arrays, walk, reads, rebuild, depth_first)
-            if count == 0:
+            if count == 0 or walk.now[_FULL]:
                 break
             for place in range(count - 1, -1, -1):
                 for value in _reads_of(arrays, rebuild[place]):
@@ -101,6 +109,7 @@ def walk_through(
         _compute(arrays, walk, budget, stage, stage, weight, cost_power, distance_power, keeping, hint)
         for value in reads:
             walk.next_user[value] += 1
+        _renew(arrays, walk, stage, stage + 1)
     return walk.order[: walk.now[_STEPS] - 1].copy()
 
 
@@ -152,12 +161,18 @@ def _missing(arrays: Arrays, walk: Walk, reads: Ints, found: Ints, depth_first: 
                 count += 1
                 top -= 1
     if not depth_first:  # in index order
-        count = 0
-        for node in range(len(arrays.cost)):
-            if walk.mark[node] == mark:
-                found[count] = node
-                count += 1
+        found[:count].sort()
     return count
+
+
+@inner
+def _power(base: float, exponent: float) -> float:
+    """The powers that tastes have, which a general one takes ten times as long for."""
+    if exponent == 1.0:
+        return base
+    if exponent == 0.5:
+        return np.sqrt(base)
+    return 1.0 if exponent == 0.0 else base**exponent
 
 
 @inner
@@ -174,7 +189,7 @@ def _compute(
     hint: float,
 ) -> None:
     """Run a node whose reads are live, after making room for it."""
-    if walk.now[_STEPS] >= len(walk.order):
+    if walk.halt[0] or walk.now[_STEPS] >= _REPEATS * stage + _SPARE:
         walk.now[_FULL] = 1
         return
     was_pinned = walk.pinned[_reads_of(arrays, node)].copy()
@@ -201,13 +216,14 @@ def _compute(
         if over >= 0:
             walk.was_read[over] = True
             _drop(arrays, walk, over)
+            _propagate(arrays, walk, over)
         _hold(arrays, walk, value)
     for place, value in enumerate(_reads_of(arrays, node)):
         walk.pinned[value] = was_pinned[place]
         walk.was_read[value] = True
     walk.order[walk.now[_STEPS]] = node
     walk.now[_STEPS] += 1
-    walk.now[_SWEPT] = 0
+    _renew(arrays, walk, node, stage)
 
 
 @inner
@@ -300,7 +316,8 @@ def _make_stale(arrays: Arrays, walk: Walk, value: int) -> None:
 
 
 @inner
-def _recompute_cost(arrays: Arrays, walk: Walk, value: int) -> float:
+def _recompute_cost(arrays: Arrays, walk: Walk, value: int, most: float) -> float:
+    """What rebuilding a value takes; no more is counted than shows that it is over `most`."""
     if not walk.stale[value]:
         return walk.rebuild[value]
     walk.now[_MARK] += 1
@@ -313,6 +330,8 @@ def _recompute_cost(arrays: Arrays, walk: Walk, value: int) -> float:
         node = walk.stack[top]
         count += 1
         total += np.inf if arrays.once[node] else arrays.cost[node]
+        if total > most:
+            return total
         for read in _reads_of(arrays, node):
             parent = arrays.writer[read]
             if not walk.live[read] and walk.mark[parent] != mark:
@@ -325,22 +344,22 @@ def _recompute_cost(arrays: Arrays, walk: Walk, value: int) -> float:
 
 
 @inner
-def _sweep(arrays: Arrays, walk: Walk, stage: int) -> None:
-    """The next use of every value: by a first compute, or where something missing is rebuilt from it."""
-    if walk.now[_SWEPT] == 1:
-        return
-    walk.now[_SWEPT] = 1
-    for value in range(len(arrays.size)):
+def _renew(arrays: Arrays, walk: Walk, node: int, stage: int) -> None:
+    """The next use of what a node reads: by a first compute, or where something missing is rebuilt from it.
+
+    What is missing keeps its next use until it is there again, so that only what was just read has a new one.
+    """
+    for value in _reads_of(arrays, node):
         place = walk.next_user[value]
-        walk.next_use[value] = arrays.users[place] if place < arrays.users_at[value + 1] else NEVER
-    for node in range(min(stage, len(arrays.cost) - 1), -1, -1):
-        soonest = NEVER
-        for value in _writes_of(arrays, node):
-            if not walk.live[value]:
-                soonest = min(soonest, walk.next_use[value])
-        if soonest < NEVER and node != stage:
-            for value in _reads_of(arrays, node):
-                walk.next_use[value] = min(walk.next_use[value], soonest)
+        soonest = arrays.users[place] if place < arrays.users_at[value + 1] else NEVER
+        for k in range(arrays.users_at[value], arrays.users_at[value + 1]):
+            user = arrays.users[k]
+            if user >= stage:
+                break
+            for write in _writes_of(arrays, user):
+                if not walk.live[write]:
+                    soonest = min(soonest, walk.next_use[write])
+        walk.next_use[value] = soonest
 
 
 @inner
@@ -371,7 +390,6 @@ def _cheapest(
     hint: float,
 ) -> int:
     """The value to evict, or -1."""
-    _sweep(arrays, walk, stage)
     best, least = -1, np.inf
     for place in range(walk.now[_HELD]):
         value = walk.held[place]
@@ -382,16 +400,23 @@ def _cheapest(
         wanted = walk.wanted_at[value]
         if wanted < 0 and walk.next_use[value] == NEVER:
             return value
-        cost = _recompute_cost(arrays, walk, value)
-        if cost == np.inf:
+        node = arrays.writer[value]
+        if arrays.once[node]:
             continue
         if wanted >= 0:
             score = _PINNED / (1.0 + wanted)
-        else:
-            distance = max(1.0, float(walk.next_use[value] - stage))
-            score = (cost + 1.0) ** cost_power * weight[value] / distance**distance_power
-            if keeping[value]:
-                score *= hint
-        if score < least:
+            if score < least and _recompute_cost(arrays, walk, value, np.inf) < np.inf:
+                best, least = value, score
+            continue
+        distance = max(1.0, float(walk.next_use[value] - stage))
+        factor = weight[value] / _power(distance, distance_power)
+        if keeping[value]:
+            factor *= hint
+        if _power(arrays.cost[node] + 1.0, cost_power) * factor >= least:  # it costs no less than its own node
+            continue
+        most = (least / factor) ** (1.0 / cost_power) if least < np.inf else np.inf
+        cost = _recompute_cost(arrays, walk, value, most * 1.001)
+        score = _power(cost + 1.0, cost_power) * factor
+        if cost < np.inf and score < least:
             best, least = value, score
     return best

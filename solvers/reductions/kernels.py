@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
-from solvers.problem import Node, Problem
+from solvers.problem import Kind, Node, Problem
 from solvers.reductions.contraction import Contraction
+
+WEIGHTIEST = (Kind.COMPUTE, Kind.EPILOGUE, Kind.OPAQUE, Kind.CONCAT, Kind.REDUCTION, Kind.POINTWISE)
 
 
 def contract_fused(problem: Problem) -> Contraction:
@@ -145,9 +147,17 @@ def _one(problem: Problem, kernel: Sequence[int], inside: set[int]) -> Node:
         views=tuple(pair for pair in last.views if pair[1] not in own),
         overwrites=tuple(over),
         backward=last.backward,
-        kind=last.kind,
+        kind=_kind(nodes),
         takes=tuple(sorted({pair for node in nodes for pair in node.takes})),
     )
+
+
+def _kind(nodes: Sequence[Node]) -> Kind:
+    """What the kernel is to its neighbours: compute-bound or opaque if any part of it is, whatever it ends with."""
+    kinds = {node.kind for node in nodes}
+    if Kind.COMPUTE in kinds and nodes[-1].kind in (Kind.POINTWISE, Kind.REDUCTION):
+        return Kind.EPILOGUE
+    return next((kind for kind in WEIGHTIEST if kind in kinds), nodes[-1].kind)
 
 
 def _numbered(node: Node, number: dict[int, int]) -> Node:

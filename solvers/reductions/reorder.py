@@ -7,6 +7,7 @@ once, the order is legal, and the given order is kept unless another has fewer b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +23,11 @@ WORK = 60_000_000  # steps reckoned in all: about two seconds
 
 def reorder(problem: Problem, budget: int, seed: int = 0) -> Contraction:
     """The problem with its nodes in a better order for the budget, and the way back."""
-    order = [int(index) for index in _best_order(problem, budget, seed)]
+    return in_order_of(problem, [int(index) for index in _best_order(problem, budget, seed)])
+
+
+def in_order_of(problem: Problem, order: Sequence[int]) -> Contraction:
+    """The problem with its nodes in another order in which they could run, and the way back."""
     place = {index: step for step, index in enumerate(order)}
     return Contraction(
         replace(problem, nodes=tuple(problem.nodes[index] for index in order)),
@@ -32,9 +37,14 @@ def reorder(problem: Problem, budget: int, seed: int = 0) -> Contraction:
     )
 
 
+def lazy_orders(problem: Problem) -> list[list[int]]:
+    """Orders in which ops wait: until needed, and until needed but for those that free what they take."""
+    return [_lazy(problem), _lazy(problem, eager=False)]
+
+
 def _best_order(problem: Problem, budget: int, seed: int) -> Ints:
     arrays = arrays_of(problem)
-    starts = [list(range(len(problem.nodes))), _lazy(problem), _lazy(problem, eager=False)]
+    starts = [list(range(len(problem.nodes))), *lazy_orders(problem)]
     candidates = [np.array(order, dtype=np.int64) for order in starts]
     moves = WORK // max(1, len(arrays.reads) + len(arrays.writes) + len(problem.nodes)) // len(candidates)
     before, after = _neighbours(problem)
@@ -70,6 +80,7 @@ class _Walk:
         self.problem = problem
         self.writer = problem.writers()
         self.readers = problem.readers()
+        self.outputs = frozenset(problem.outputs)
         self.unread = [len(readers) for readers in self.readers]
         self.done: set[int] = set()
         self.order: list[int] = []
@@ -85,8 +96,8 @@ class _Walk:
     def _gain(self, index: int) -> int:
         """Bytes freed, less bytes taken, if the node ran once everything before it has."""
         node = self.problem.nodes[index]
-        sizes, outputs = self.problem.sizes, set(self.problem.outputs)
-        frees = sum(sizes[v] for v in node.reads if self.unread[v] == 1 and v not in outputs)
+        sizes = self.problem.sizes
+        frees = sum(sizes[v] for v in node.reads if self.unread[v] == 1 and v not in self.outputs)
         return frees - sum(sizes[v] for v in node.writes)
 
     def _demand(self, index: int, eager: bool) -> None:

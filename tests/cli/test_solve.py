@@ -14,8 +14,10 @@ from solvers.registry import METHODS
 from tests.cli.running import Command, Ran
 
 KEYS = [
-    *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead", "bound", "gap"),
-    *("resident", "recomputed", "seconds", "plan", "notes"),
+    *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead"),
+    *("bound", "bound_any_order", "gap", "resident", "recomputed", "seconds", "plan", "notes"),
+    *("session", "allocator", "live", "arena", "default_arena"),
+    *("wall_seconds", "stopped", "made_by"),
 ]
 EXPECTED = {
     name: {
@@ -103,7 +105,7 @@ def test_the_least_peak_needs_no_budget_and_keeps_its_word(remat: Command, data:
     solved = remat("solve", "m.onnx", "--minimize", "peak", "--time-limit", "5s", "--json")
     assert solved.code == 0, solved.err
     emitted = remat("emit", "m.plan.json", "--json").object
-    assert emitted["peak"]["strict"] <= solved.object["budget"]
+    assert emitted["peak"]["strict"] == solved.object["live"] <= solved.object["arena"] <= solved.object["budget"]
 
 
 def test_each_step_of_the_search_on_request(remat: Command, data: Path) -> None:
@@ -133,3 +135,25 @@ def test_the_solvers_own_log_goes_to_stderr(data: Path, tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-m", "remat_cli", *question], capture_output=True, text=True, check=True)
     assert "SCIP Status" in ran.stderr or "presolving" in ran.stderr
     assert json.loads(ran.stdout)["status"] == "optimal"
+
+
+def test_a_command_ends_in_time_whatever_it_is_doing() -> None:
+    """Much too little time for 20,000 ops: one line, the code for no plan, and no file."""
+    count = 20_000
+    nodes = [
+        {"name": f"n{i}", "cost": 1, "reads": [f"v{i // 2}"] if i else [], "writes": [f"v{i}"]} for i in range(count)
+    ]
+    values = [{"name": f"v{i}", "bytes": 1} for i in range(count)]
+    problem = {
+        "format": "remat-problem/1",
+        "values": values,
+        "nodes": nodes,
+        "outputs": [f"v{i}" for i in range(count)],
+    }
+    Path("m.problem.json").write_text(json.dumps(problem))
+    asked = ["solve", "m.problem.json", "--budget", "19999", "--time-limit", "1ms", "--json"]
+    done = subprocess.run([sys.executable, "-m", "remat_cli", *asked], capture_output=True, text=True, check=False)
+    assert done.returncode == 5
+    assert json.loads(done.stdout)["status"] == "unknown"
+    assert len(done.stderr.splitlines()) == 1
+    assert not Path("m.plan.json").exists()

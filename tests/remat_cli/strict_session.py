@@ -15,7 +15,7 @@ import onnx
 import onnxruntime as ort
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
-LINES = README.partition("```python\n")[2].partition("```")[0]
+LINES = README[README.index("options = onnxruntime.SessionOptions()") :].partition("```")[0]
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def plan_at(folder: Path) -> PlanFile:
         budget=20,
         method="milp",
         seed=0,
-        limits=Searched(60.0, 0.001, 2),
+        limits=Searched(60.0, 0.001),
         status="optimal",
         bound=None,
         peak=outcome.peak,

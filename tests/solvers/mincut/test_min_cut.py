@@ -6,13 +6,13 @@ import json
 from collections import Counter
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
 from remat_cli.formats.problemfile import read
 from solvers.clock import Clock
 from solvers.mincut.min_cut import solve
+from solvers.mincut.options import CUTTING, Cutting
 from solvers.mincut.rebuild import FOREVER, Rebuilding
 from solvers.mincut.traffic import traffic_of
 from solvers.plan import lower
@@ -28,15 +28,15 @@ def limits() -> Limits:
     return Limits(Clock(60.0))
 
 
-def swept(problem: Problem, budgets: list[int], **options: Any) -> list[tuple[int, tuple[int, ...]] | None]:
+def swept(problem: Problem, budgets: list[int], options: Cutting = CUTTING) -> list[tuple[int, tuple[int, ...]] | None]:
     """Cost and order at each budget."""
     found: list[tuple[int, tuple[int, ...]] | None] = []
     for budget in budgets:
-        answer = solve(problem, budget, limits(), **options)
+        answer = solve(problem, budget, limits(), options)
         assert answer.order is not None
         outcome = simulate(problem, lower(problem, answer.order))
         fits = outcome.peak <= budget
-        assert fits == (answer.status in (Status.OPTIMAL, Status.FEASIBLE))
+        assert fits == answer.status.found
         found.append((outcome.cost, answer.order) if fits else None)
     return found
 
@@ -71,8 +71,8 @@ def test_more_memory_never_costs_more(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_more_memory_never_moves_more(seed: int, between_groups: bool) -> None:
     problem = random_training(seed, 10)
-    options = {"objective": "traffic", "between_groups": between_groups}
-    found = swept(problem, budgets_of(problem, 15), **options)
+    options = Cutting(objective="traffic", between_groups=between_groups)
+    found = swept(problem, budgets_of(problem, 15), options)
     assert never_grows([traffic_of(problem, one[1]).total if one else None for one in found])
     assert all(runs_once(problem, one[1]) for one in found if one)
 
@@ -127,7 +127,7 @@ def test_the_paper_without_a_budget() -> None:
         Node(1, (0, 1, 2, 4), (5,), kind=point, backward=True),
     )
     problem = Problem(nodes, (8,) * 6, (5,))
-    answer = solve(problem, 1 << 40, limits(), paper=True)
+    answer = solve(problem, 1 << 40, limits(), Cutting(objective="paper"))
     assert answer.order == (0, 1, 2, 3, 4, 1, 2, 5)
 
 

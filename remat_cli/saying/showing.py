@@ -1,21 +1,16 @@
-"""What `remat show` does: replays a plan and spells out what it needs, costs and computes again.
+"""A plan spelled out: what it needs, costs and computes again.
 
 Invariant: the figures shown are replayed by `simulate`, not copied from the file.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any
 
-import click
-
-from remat_cli.formats.files import check_apart
-from remat_cli.formats.planfile import PlanFile, replay
-from remat_cli.planning.loading import load_planned
+from remat_cli.formats.planfile import PlanFile
+from remat_cli.planning.planned import Planned
 from remat_cli.planning.subject import Subject
 from remat_cli.saying.report import before_and_after, table
 from remat_cli.saying.units import show_bytes, show_time
@@ -24,27 +19,21 @@ from solvers.plan import Plan
 from solvers.simulate import Outcome
 
 
-def run(path: Path, statements: bool, plot: Path | None, as_json: bool, fusion: str = "ideal") -> None:
-    recorded, subject = load_planned(path)
-    if fusion == "runtime":
-        from remat_cli.planning.fusing import as_fused
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A plan replayed. `fusion`: which ops are reckoned to share a kernel, where bytes moved are counted."""
 
-        subject = as_fused(subject)
-    plan, after = replay(recorded, subject.problem, subject.nodes, subject.values)
-    before = subject.before()
-    if plot:
-        check_apart(plot, path, subject.path)
-        from remat_cli.saying.plotting import draw_memory
+    recorded: PlanFile
+    subject: Subject
+    plan: Plan
+    before: Outcome
+    after: Outcome
+    fusion: str
 
-        draw_memory(plot, before, after, recorded.budget)
-    if as_json:
-        click.echo(json.dumps(_object(recorded, subject, plan, before, after, statements, fusion)))
-    elif statements:
-        click.echo("\n".join(_spell(entry) for entry in recorded.program))
-    else:
-        click.echo(_summary(recorded, subject, plan, before, after, fusion))
-    if plot and not as_json:
-        click.echo(f"wrote {plot}")
+
+def shown(planned: Planned, fusion: str = "ideal") -> Shown:
+    plan, after = planned.replayed()
+    return Shown(planned.recorded, planned.subject, plan, planned.subject.before(), after, fusion)
 
 
 def again(subject: Subject, plan: Plan) -> list[tuple[str, int, int]]:
@@ -55,10 +44,9 @@ def again(subject: Subject, plan: Plan) -> list[tuple[str, int, int]]:
     return sorted(rows, key=lambda row: (-row[2], row[0]))
 
 
-def _object(
-    recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, after: Outcome, statements: bool, fusion: str
-) -> dict[str, Any]:
-    found: dict[str, Any] = {
+def as_object(found: Shown, statements: bool) -> dict[str, Any]:
+    recorded, subject, plan, before, after = found.recorded, found.subject, found.plan, found.before, found.after
+    said: dict[str, Any] = {
         "model": str(recorded.model.path),
         "method": recorded.method,
         "status": recorded.status,
@@ -72,21 +60,33 @@ def _object(
         "peak_at": subject.nodes[plan.order()[after.peak_step]],
         "recomputed": [{"node": name, "times": times, "cost": cost} for name, times, cost in again(subject, plan)],
         "notes": list(recorded.notes),
+        "session": recorded.session,
+        "allocator": recorded.allocator,
+        "live": recorded.promises.live,
+        "block": recorded.promises.block,
+        "arena": recorded.promises.arena,
+        "default_arena": recorded.promises.default_arena,
     }
     if subject.graph is not None:
-        found["traffic"] = {
-            name: {"before": asdict(old), "after": asdict(new)} for name, old, new in _traffic(subject, plan, fusion)
-        }
+        rows = _traffic(subject, plan, found.fusion)
+        said["traffic"] = {name: {"before": asdict(old), "after": asdict(new)} for name, old, new in rows}
     if statements:
-        found["program"] = list(recorded.program)
-    return found
+        said["program"] = list(recorded.program)
+    return said
 
 
-def _summary(recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, after: Outcome, fusion: str) -> str:
+def program(found: Shown) -> str:
+    """One statement a line."""
+    return "\n".join(_spell(entry) for entry in found.recorded.program)
+
+
+def summary(found: Shown) -> str:
+    recorded, subject, plan, before, after = found.recorded, found.subject, found.plan, found.before, found.after
     repeated = again(subject, plan)
     times = sum(times for _, times, _ in repeated)
-    words = [f"{recorded.model.path.name}: {recorded.method}, {recorded.status}, budget {show_bytes(recorded.budget)}"]
-    words.append(before_and_after(before, after, subject.problem.resident, times))
+    made = f"{recorded.method}, {recorded.status}, {recorded.session} session"
+    words = [f"{recorded.model.path.name}: {made}, budget {show_bytes(recorded.budget)}"]
+    words.append(before_and_after(before, after, subject.problem.resident, times, recorded.promises))
     words.append(f"the peak is reached at {subject.nodes[plan.order()[after.peak_step]]}")
     if repeated:
         lines = [["computed again", "times", "time"]]
@@ -96,7 +96,7 @@ def _summary(recorded: PlanFile, subject: Subject, plan: Plan, before: Outcome, 
         words.append(f"and {len(repeated) - 10} more")
     if subject.graph is not None:
         rows = [["bytes read and written", "before", "after", "change"]]
-        for name, old, new in _traffic(subject, plan, fusion):
+        for name, old, new in _traffic(subject, plan, found.fusion):
             change = f"{new.total / max(old.total, 1) - 1:+.2%}"
             rows.append([f"  {name}", show_bytes(old.total), show_bytes(new.total), change])
         words += ["", table(rows)]

@@ -1,0 +1,189 @@
+"""The Python API: what a program says, turned into what the actions take. `remat_cli` itself brings it, lazily.
+
+Invariant: the same questions, errors and answers as the command's; nothing is printed, and only `save` writes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import onnx
+
+from profiles.costs import Costs
+from profiles.survey import Timing
+from remat_cli.actions import emitting, profiling, solving, verifying
+from remat_cli.actions.differentiating import differentiate
+from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
+from remat_cli.errors import Usage
+from remat_cli.gradient.optimizers import Hyper
+from remat_cli.gradient.prepare import Binding
+from remat_cli.gradient.training import Options
+from remat_cli.planning import record
+from remat_cli.planning.loading import content_of, given_subject, load_planned
+from remat_cli.planning.planned import Planned
+from remat_cli.runtime.session import session_of
+from remat_cli.saying.units import Budget, parse_budget
+from solvers.clock import Clock
+from solvers.problem import Limits, Progress
+from solvers.registry import DEFAULT
+
+File: TypeAlias = str | os.PathLike[str]
+Model: TypeAlias = File | onnx.ModelProto
+Plan: TypeAlias = File | Planned
+
+
+def grad(
+    model: Model,
+    *,
+    loss: str = "cross-entropy",
+    logits: str | None = None,
+    class_axis: int = -1,
+    wrt: Sequence[str] = (),
+    batch: int | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    optimizer: str = "none",
+    learning_rate: float = 0.01,
+    freeze_bn: bool = False,
+) -> onnx.ModelProto:
+    """The training graph of a forward model, as `remat grad` makes it."""
+    options = Options(
+        loss=loss,
+        logits=logits,
+        class_axis=class_axis,
+        wrt=list(wrt),
+        binding=Binding(dict(shapes or {}), batch, dict(dims or {})),
+        optimizer=optimizer,
+        hyper=Hyper(rate=learning_rate),
+        freeze_bn=freeze_bn,
+    )
+    return differentiate(_model(model), options)
+
+
+def profile(
+    model: Model,
+    *,
+    device: str = "auto",
+    estimate: str | None = None,
+    threads: int | None = None,
+    batches: Iterable[int] = (),
+    batch_dim: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    time_limit: float = 45.0,
+    strict: bool = False,
+    cache: bool = True,
+    whole: bool = True,
+    report: Callable[[Timing], None] | None = None,
+) -> Costs:
+    """What each op costs: measured here, or on paper with `estimate`; `report` hears which op is being timed."""
+    asked = profiling.Asked(
+        device=device,
+        estimate=estimate,
+        threads=threads,
+        batches=tuple(batches) or None,
+        batch_dim=batch_dim,
+        strict=strict,
+        cached=cache,
+        whole=whole,
+        seconds=time_limit,
+        dims=dict(dims or {}),
+    )
+    return profiling.profile(_model(model), asked, report or _nobody).costs
+
+
+def solve(
+    model: Model,
+    *,
+    budget: int | str | None = None,
+    method: str = DEFAULT,
+    session: str = "strict",
+    allocator: str | None = None,
+    costs: File | Costs | None = None,
+    minimize: str = "cost",
+    max_overhead: float | None = None,
+    reorder: bool | None = None,
+    known: Sequence[Plan] = (),
+    dims: Mapping[str, int] | None = None,
+    time_limit: float = 60.0,
+    gap: float = 0.001,
+    seed: int = 0,
+    report: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> Planned:
+    """A plan within `budget`: bytes, "16GB" or "70%". `options`: the method's own; `report` hears of better plans.
+
+    Raises Infeasible where it is proved that there is none, NoPlan where none was found.
+    """
+    question = solving.Question(
+        budget=_budget(budget),
+        method=method,
+        minimize=minimize,
+        max_overhead=max_overhead,
+        known=tuple(_plan(plan).recorded for plan in known),
+        reorder=reorder,
+        options=options,
+        session=solving.kind_named(session, allocator),
+    )
+    question.check()
+    clock = Clock(time_limit)
+    given = costs if isinstance(costs, Costs | None) else Path(costs)
+    subject = given_subject(_model(model), given, dict(dims or {}), question.session)
+    limits = Limits(clock, gap, seed, report or _nobody)
+    found = solving.found_or_raised(solving.ask(subject, question, limits))
+    return Planned(record.plan_file(found), found.subject)
+
+
+def emit(plan: Plan, *, functions: bool = False) -> onnx.ModelProto:
+    """The rewritten model. Its external tensors, if any, are named as in the original model."""
+    return emitting.emit(_plan(plan), functions).model
+
+
+def verify(
+    plan: Plan,
+    *,
+    feeds: File | Mapping[str, Any] | None = None,
+    seed: int = 0,
+    cap: bool | None = None,
+    provider: str = "cpu",
+    timeout: float = TIMEOUT,
+) -> Verified:
+    """Run both models on the real runtime, each in a process of its own. Raises Mismatch where a promise fails."""
+    given = Path(feeds) if isinstance(feeds, str | os.PathLike) else feeds
+    trial = Trial(feeds=given, seed=seed, cap=cap, provider=provider, timeout=timeout)
+    return verifying.verified(_plan(plan), trial).or_raised("the plan")
+
+
+def session(plan: Plan, *, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
+    """An onnxruntime.InferenceSession on the rewritten model that keeps the plan's promise."""
+    planned = _plan(plan)
+    content = content_of(emitting.emit(planned).model)
+    return session_of(content, planned.subject.path.resolve().parent, providers)
+
+
+def load_plan(path: File) -> Planned:
+    """A plan that `remat solve` or `save` wrote; refused if its model or costs have changed."""
+    return load_planned(Path(path))
+
+
+def _model(given: Model) -> Path | onnx.ModelProto:
+    return Path(given) if isinstance(given, str | os.PathLike) else given
+
+
+def _plan(given: Plan) -> Planned:
+    return given if isinstance(given, Planned) else load_plan(given)
+
+
+def _budget(given: int | str | None) -> Budget | None:
+    if given is None:
+        return None
+    try:
+        return parse_budget(str(given))
+    except ValueError as error:
+        raise Usage(str(error)) from error
+
+
+def _nobody(_: object) -> None:
+    return None

@@ -1,0 +1,46 @@
+"""Which axis of the logits holds the classes, where nobody says: ONNX's own loss has them on axis 1.
+
+Sequence models are the exception: their logits [batch, position, class] are what a product gives, whose last axis is
+its features. A network of the zoo says itself.
+
+Invariant: the axis is one of the tensor's, counted from the front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx
+
+from remat_cli.gradient.tensor import Tensor
+
+CLASS_AXIS = "remat.class_axis"  # metadata: of a forward model's logits; of a training graph, the axis that was taken
+PASSING = {"Add", "Cast", "Div", "Dropout", "Identity", "Mul", "Sub"}  # between the product and the logits
+
+
+def class_axis(logits: Tensor, nodes: Sequence[onnx.NodeProto]) -> int:
+    """The axis by rank: 1, but for the last axis of what a product makes of sequences."""
+    if logits.rank != 3:
+        return min(1, logits.rank - 1)
+    return 2 if _is_product(logits.name, nodes) else 1
+
+
+def told(model: onnx.ModelProto) -> int | None:
+    """The axis that the model itself names."""
+    given = {entry.key: entry.value for entry in model.metadata_props}.get(CLASS_AXIS, "")
+    return int(given) if given.removeprefix("-").isdigit() else None
+
+
+def _is_product(name: str, nodes: Sequence[onnx.NodeProto]) -> bool:
+    makers = {output: node for node in nodes for output in node.output}
+    waiting, seen = [name], set()
+    while waiting:
+        node = makers.get(waiting.pop())
+        if node is None or node.output[0] in seen:
+            continue
+        if node.op_type in ("MatMul", "Gemm"):
+            return True
+        seen.add(node.output[0])
+        if node.op_type in PASSING:
+            waiting += node.input
+    return False

@@ -1,0 +1,92 @@
+"""A plan with the model it is for: what `solve` gives to a program, and `emit`, `verify` and a session take.
+
+Invariant: the figures are those of the plan file that `save` writes; what that file refers to is in files once it is
+saved.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from profiles.costs import dump
+from remat_cli.errors import BadInput
+from remat_cli.formats import planfile
+from remat_cli.formats.files import check_apart, write_whole
+from remat_cli.formats.planfile import PlanFile, Source, describe, replay
+from remat_cli.planning.subject import Subject
+from solvers.plan import Plan
+from solvers.simulate import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Bytes and nanoseconds. `path`: the file that the plan was read from, if it was."""
+
+    recorded: PlanFile
+    subject: Subject
+    path: Path | None = None
+
+    @property
+    def status(self) -> str:
+        return self.recorded.status
+
+    @property
+    def budget(self) -> int:
+        return self.recorded.budget
+
+    @property
+    def peak(self) -> int:
+        return self.recorded.peak
+
+    @property
+    def cost(self) -> int:
+        return self.recorded.cost
+
+    @property
+    def bound(self) -> float | None:
+        """What no schedule of the class that `notes` name can cost less than; None if nothing was proved."""
+        return self.recorded.bound
+
+    @property
+    def overhead(self) -> float:
+        """The share of time that recomputation adds."""
+        return self.cost / max(self.recorded.baseline_cost, 1) - 1
+
+    @property
+    def gap(self) -> float | None:
+        """How far from the least cost possible this may be, as a share of the bound."""
+        return None if self.bound is None else max(0.0, (self.cost - self.bound) / max(self.bound, 1))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.recorded.notes
+
+    def replayed(self) -> tuple[Plan, Outcome]:
+        """The plan in the problem's numbers, and what it costs and needs by `simulate`'s word."""
+        return replay(self.recorded, self.subject.problem, self.subject.nodes, self.subject.values)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `m.plan.json`; beside it, as `m.onnx` and `m.costs.yaml`, what was in memory only."""
+        destination = Path(path)
+        check_apart(destination, *(source.path for source in (self.recorded.model, self.recorded.costs) if source))
+        stem = destination.name.removesuffix(".json").removesuffix(".plan")
+        recorded, subject = self.recorded, self.subject
+        if subject.content is not None:
+            recorded = replace(recorded, model=_kept(destination.with_name(f"{stem}.onnx"), subject.content))
+        if subject.given_costs is not None:
+            model = os.path.relpath(recorded.model.path.resolve(), destination.resolve().parent)
+            text = dump(replace(subject.given_costs, model=Path(model).as_posix()))
+            recorded = replace(recorded, costs=_kept(destination.with_name(f"{stem}.costs.yaml"), text.encode()))
+        planfile.write(recorded, destination)
+
+
+def _kept(path: Path, content: bytes) -> Source:
+    """The file with this content; another that stands there is not written over."""
+    if path.exists():
+        if path.read_bytes() != content:
+            raise BadInput(f"{path} is in the way: it is not what the plan was made from; save the plan elsewhere")
+    else:
+        write_whole(path, content)
+    return describe(path)

@@ -1,0 +1,67 @@
+"""Progress as the user sees it: on stderr, written over in place, and only where somebody looks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+from solvers.problem import Progress
+
+
+class Line:
+    """One line of the terminal, written over; gone at the end."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.shown = sys.stderr.isatty() and not quiet
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.say("")
+
+    def say(self, words: str) -> None:
+        if self.shown:
+            sys.stderr.write("\r\033[K" + words)
+            sys.stderr.flush()
+
+
+class Search:
+    """Incumbent, bound, gap and time of a search, in words; each is the best that was heard of."""
+
+    def __init__(self, baseline_cost: int) -> None:
+        self.baseline = max(baseline_cost, 1)
+        self.cost: float | None = None
+        self.bound: float | None = None
+
+    def heard(self, progress: Progress) -> str:
+        if progress.cost is not None:
+            self.cost = progress.cost if self.cost is None else min(self.cost, progress.cost)
+        if progress.bound is not None:
+            self.bound = progress.bound if self.bound is None else max(self.bound, progress.bound)
+        parts = [f"{progress.seconds:6.1f}s"]
+        parts.append("no plan yet" if self.cost is None else f"plan {self.cost / self.baseline - 1:+.3%}")
+        if self.bound is not None:
+            parts.append(f"bound {self.bound / self.baseline - 1:+.3%}")
+        if self.cost is not None and self.bound:
+            parts.append(f"gap {max(0.0, self.cost / self.bound - 1):.3%}")
+        return "  ".join(parts)
+
+
+@contextmanager
+def progress_line(baseline_cost: int, quiet: bool, verbose: int) -> Iterator[Callable[[Progress], None]]:
+    """Where progress goes: one line of the terminal, or with -v a line for each step, wherever stderr leads."""
+    search = Search(baseline_cost)
+    with Line(quiet) as line:
+
+        def show(progress: Progress) -> None:
+            words = search.heard(progress)
+            if verbose and not quiet:
+                sys.stderr.write(words + "\n")
+                sys.stderr.flush()
+            else:
+                line.say(words)
+
+        yield show

@@ -1,0 +1,1 @@
+"""A bound over all orders: cuts in time that assume no order of first computes."""

@@ -1,0 +1,1 @@
+"""Orders, recomputation and bounds improved together: the default method."""

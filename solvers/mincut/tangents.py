@@ -1,0 +1,48 @@
+"""Which ops of the backward pass follow from the loss's gradient, and which only look at what the forward pass made.
+
+A mask of where an activation is positive stands in the backward pass, but needs no gradient: it could as well be made
+forward, and kept in place of the activation. PyTorch's joint graphs name their tangents; here the first op of the
+backward pass that every gradient depends on stands for them.
+
+Invariant: an op that is not marked as backward is no tangent's, and where no seed can be made out all of backward is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from solvers.problem import Problem
+
+
+def tangents(problem: Problem) -> list[bool]:
+    """For each node, whether it can run only once the loss's gradient is there."""
+    writer = problem.writers()
+    sources = [{writer[value] for value in node.reads} for node in problem.nodes]
+    backward = [node.backward for node in problem.nodes]
+    return following(sources, backward, {writer[value] for value in problem.outputs})
+
+
+def following(sources: Sequence[Collection[int]], backward: Sequence[bool], ends: Collection[int]) -> list[bool]:
+    """The same for ops that read what their `sources`, earlier ops, wrote; `ends` write what leaves the step."""
+    seed = _seed(sources, backward, ends)
+    if seed is None:
+        return list(backward)
+    found = [False] * len(sources)
+    for op, read in enumerate(sources):
+        found[op] = op == seed or (backward[op] and any(found[source] for source in read))
+    return found
+
+
+def _seed(sources: Sequence[Collection[int]], backward: Sequence[bool], ends: Collection[int]) -> int | None:
+    """The first backward op, of those that look at the forward pass, on which the most gradients depend."""
+    looks = [False] * len(sources)
+    for op, read in enumerate(sources):
+        looks[op] = backward[op] and any(not backward[source] or looks[source] for source in read)
+    wanted_by = [1 << op if op in ends else 0 for op in range(len(sources))]
+    for op in range(len(sources) - 1, -1, -1):
+        for source in sources[op]:
+            if backward[source]:
+                wanted_by[source] |= wanted_by[op]
+    most = max((wanted.bit_count() for op, wanted in enumerate(wanted_by) if looks[op]), default=0)
+    places = (op for op, wanted in enumerate(wanted_by) if looks[op] and wanted.bit_count() == most)
+    return next(places, None) if most else None

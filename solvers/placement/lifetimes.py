@@ -1,0 +1,95 @@
+"""From a plan to the allocations that the strict session makes for it, one after the other.
+
+Invariant: the k-th lifetime is the k-th request that the runtime makes of its allocator, of that many bytes; nothing is
+asked for what shares memory or is empty. Time is counted in requests, so a lifetime's `start` is its own number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from solvers.plan import Allocate, Compute, Deallocate, Plan
+from solvers.problem import Node, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """`bytes` held from the moment `start` until just before the moment `end`."""
+
+    start: int
+    end: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """`outputs`: the numbers of the requests that the caller is handed."""
+
+    lifetimes: tuple[Lifetime, ...]
+    outputs: tuple[int, ...]
+
+
+def requests(problem: Problem, plan: Plan) -> Requests:
+    """What the plan asks an allocator for, workspace in its pieces included."""
+    book = _Book()
+    wanted = set(problem.outputs)
+    newest: dict[int, int] = {}  # output -> the register of its newest copy
+    waiting: list[Allocate] = []  # for the compute that they are for
+    for statement in plan.statements:
+        match statement:
+            case Allocate():
+                book.hold(statement)
+                waiting.append(statement)
+            case Compute(node):
+                _run(book, problem.nodes[node], waiting)
+                newest |= {asked.value: asked.register for asked in waiting if asked.value in wanted}
+                waiting = []
+            case Deallocate(register):
+                book.release(register)
+    return Requests(book.closed(), tuple(sorted({book.number[r] for r in newest.values() if r in book.number})))
+
+
+def _run(book: _Book, node: Node, waiting: Sequence[Allocate]) -> None:
+    """Workspace lives for as long as the node runs; its pieces come before the writes where the node says so."""
+    scratch = [book.take(size) for size in node.early]
+    for asked in waiting:
+        if asked.bytes:
+            book.number[asked.register] = book.take(asked.bytes)
+    if node.workspace and not node.early:
+        scratch.append(book.take(node.workspace))
+    for number in scratch:
+        book.end(number)
+
+
+class _Book:
+    """Requests as they come; a block is a register with memory of its own, held by all the registers in it."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.ends: dict[int, int] = {}
+        self.block: dict[int, int] = {}
+        self.holders: dict[int, int] = {}
+        self.number: dict[int, int] = {}  # block -> its request
+
+    def hold(self, asked: Allocate) -> None:
+        owner = asked.register if asked.shares is None else self.block[asked.shares]
+        self.block[asked.register] = owner
+        self.holders[owner] = self.holders.get(owner, 0) + 1
+
+    def take(self, size: int) -> int:
+        self.sizes.append(size)
+        return len(self.sizes) - 1
+
+    def end(self, number: int) -> None:
+        self.ends[number] = len(self.sizes)
+
+    def release(self, register: int) -> None:
+        owner = self.block.pop(register)
+        self.holders[owner] -= 1
+        if not self.holders[owner] and owner in self.number:
+            self.end(self.number[owner])
+
+    def closed(self) -> tuple[Lifetime, ...]:
+        last = len(self.sizes)
+        return tuple(Lifetime(k, self.ends.get(k, last), size) for k, size in enumerate(self.sizes))

@@ -1,0 +1,138 @@
+"""Offsets for lifetimes: who lives where in one block of memory, so that the block is as small as can be.
+
+Invariant: no two lifetimes meet in time and in address, every offset is a multiple of the alignment, and no block can
+be smaller than `bound`. The work is counted, so that without a time-out the answer is always the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.clock import Clock
+from solvers.placement.canonical import FITS, NEVER, Case, search
+from solvers.placement.greedy import place
+from solvers.placement.lifetimes import Lifetime
+
+Ints = NDArray[np.int64]
+ALIGNMENT = 64  # bytes: what kernels expect of a tensor
+TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # what goes first among equal places: see `_ranks`
+ROUND = 1_000_000  # items that the first round of the search may look at, for each taste
+LONGER = 8  # how much longer each round is than the one before
+EFFORT = 2  # rounds
+NARROWER = 12  # heights tried between the bound and the best
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """An offset for each lifetime, in bytes; `height` is the block's, and `bound` what no block can be below."""
+
+    offsets: tuple[int, ...]
+    height: int
+    bound: int
+
+
+def pack(
+    lifetimes: Sequence[Lifetime],
+    alignment: int = ALIGNMENT,
+    clock: Clock | None = None,
+    effort: int = EFFORT,
+    room: int = 0,
+) -> Packing:
+    """The lowest block found for the lifetimes; empty ones have offset 0 and take nothing.
+
+    `effort`: rounds of the search, each `LONGER` than the last. `room`: a height that is as good as the bound.
+    """
+    real = [k for k, one in enumerate(lifetimes) if one.bytes and one.end > one.start]
+    offsets = [0] * len(lifetimes)
+    if not real:
+        return Packing(tuple(offsets), 0, 0)
+    units = _Units([lifetimes[k] for k in real], alignment)
+    placed, bound = units.packed(clock or Clock(), effort, room // alignment)
+    for k, offset in zip(real, placed.tolist(), strict=True):
+        offsets[k] = offset * alignment
+    return Packing(tuple(offsets), units.height(placed) * alignment, bound * alignment)
+
+
+class _Units:
+    """The lifetimes in multiples of the alignment."""
+
+    def __init__(self, lifetimes: Sequence[Lifetime], alignment: int) -> None:
+        self.start = np.array([one.start for one in lifetimes], np.int64)
+        self.end = np.array([one.end for one in lifetimes], np.int64)
+        self.size = np.array([-(-one.bytes // alignment) for one in lifetimes], np.int64)
+        self.case = _case(self.start, self.end, self.size)
+
+    def height(self, offsets: Ints) -> int:
+        return int((offsets + self.size).max())
+
+    def packed(self, clock: Clock, effort: int, room: int) -> tuple[Ints, int]:
+        """The best offsets found, and the height that none can be below."""
+        bound = int(self.case.held.max())
+        best = self._largest_first()
+        ranks = list(_ranks(self.case, self.end - self.start))
+        for turn in range(effort):
+            for rank in ranks:
+                if self.height(best) <= max(bound, room) or clock.over():
+                    return best, bound
+                found, proved = self._try(max(bound, room), rank, LONGER**turn)
+                best = best if found is None else found
+                if proved:
+                    bound = max(bound, room) + 1
+        return self._narrowed(best, bound, ranks, clock)
+
+    def _narrowed(self, best: Ints, bound: int, ranks: Sequence[Ints], clock: Clock) -> tuple[Ints, int]:
+        """Bisect what the first round of the search can do, from the bound to the best."""
+        low = bound
+        for _ in range(NARROWER):
+            middle = (low + self.height(best)) // 2
+            if middle >= self.height(best) or clock.over():
+                break
+            tries = (self._try(middle, rank, 1) for rank in ranks)
+            found, proved = next((one for one in tries if one[0] is not None or one[1]), (None, False))
+            if found is not None:
+                best = found
+                continue
+            bound = middle + 1 if proved else bound
+            low = middle + 1
+        return best, bound
+
+    def _try(self, height: int, rank: Ints, longer: int) -> tuple[Ints | None, bool]:
+        """Offsets within the height, or whether it is proved that there are none."""
+        offsets = np.zeros(len(self.size), np.int64)
+        how, _ = search(self.case, rank, height, ROUND * longer + len(self.size) ** 2, offsets)
+        return (offsets if how == FITS else None), how == NEVER
+
+    def _largest_first(self) -> Ints:
+        order = np.lexsort((self.start, self.start - self.end, -self.size))
+        offsets = np.zeros(len(self.size), np.int64)
+        place(order, self.start, self.end, self.size, np.iinfo(np.int64).max, offsets)
+        return offsets
+
+
+def _case(start: Ints, end: Ints, size: Ints) -> Case:
+    """By sections: just before each end that follows a start, more is held than before or after."""
+    starts, ends = np.unique(start), np.unique(end)
+    since = np.searchsorted(starts, ends, side="left")  # starts before each end
+    cuts = ends[np.diff(since, prepend=0) > 0]
+    first = np.searchsorted(cuts, start, side="right")
+    last = np.searchsorted(cuts, end, side="right")
+    change = np.zeros(len(cuts) + 1, np.int64)
+    np.add.at(change, first, size)
+    np.add.at(change, last, -size)
+    return Case(size, first, last, np.cumsum(change)[:-1])
+
+
+def _ranks(case: Case, length: Ints) -> Iterator[Ints]:
+    """Orders of preference: by the most that is held meanwhile (T), length in time (W) and in sections (w), size (Z)
+    and area (A), the greater first."""
+    most = np.array([case.held[a:b].max() for a, b in zip(case.first, case.last, strict=True)], np.int64)
+    keys = {"T": most, "W": length, "w": case.last - case.first, "Z": case.size, "A": length * case.size}
+    for taste in TASTES:
+        order = np.lexsort((np.arange(len(length)), *(-keys[letter] for letter in reversed(taste))))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        yield rank

@@ -1,0 +1,40 @@
+"""Where every value of a plan lies: one block of memory, and an offset in it for each allocation of a run.
+
+Invariant: the k-th allocation is the k-th that the strict session makes, and nothing held at the same time overlaps.
+Outputs have places in the block like all else: the allocator sees to it that what a caller still holds is not written
+over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from solvers.clock import Clock
+from solvers.placement.lifetimes import Lifetime, requests
+from solvers.placement.packing import ALIGNMENT, EFFORT, pack
+from solvers.plan import Plan
+from solvers.problem import Problem
+
+OWN = -1  # the offset of what has memory of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """`block`: bytes that hold everything; `bound`: no block can be smaller; `allocations`: (size, offset) in order."""
+
+    block: int
+    bound: int
+    allocations: tuple[tuple[int, int], ...]
+
+
+def placement_of(problem: Problem, plan: Plan, clock: Clock | None = None, effort: int = EFFORT) -> Placement:
+    """The placement of a plan; what is resident lies outside of the block."""
+    return placement(requests(problem, plan).lifetimes, clock, effort)
+
+
+def placement(lifetimes: Sequence[Lifetime], clock: Clock | None = None, effort: int = EFFORT) -> Placement:
+    """Lifetimes, in the order of allocation, packed into a block."""
+    packing = pack(lifetimes, ALIGNMENT, clock, effort)
+    sizes = (one.bytes for one in lifetimes)
+    return Placement(packing.height, packing.bound, tuple(zip(sizes, packing.offsets, strict=True)))

@@ -1,0 +1,46 @@
+"""The allocations of a plan: their live bytes are `simulate`'s peak, whatever shares memory or works in it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from solvers.placement.lifetimes import Lifetime, requests
+from solvers.placement.placed import placement_of
+from solvers.problem import Node, Problem
+from solvers.schedule import baseline
+from solvers.simulate import simulate
+from tests.solvers.random_problems import random_problem
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_live_bytes_are_the_simulated_peak(seed: int) -> None:
+    problem = random_problem(random.Random(seed), 9, plain=seed % 2 == 0)
+    plan, _ = baseline(problem)
+    lifetimes = requests(problem, plan).lifetimes
+    held = [sum(x.bytes for x in lifetimes if x.start <= t < x.end) for t in range(len(lifetimes))]
+    assert max(held, default=0) == simulate(problem, plan).peak - problem.resident
+
+
+def test_allocations_in_the_order_of_the_runtime() -> None:
+    """Pieces taken early come before the results, workspace after them; a view asks for nothing."""
+    nodes = (
+        Node(1, (), (0,), workspace=7),
+        Node(1, (0,), (1,), views=((1, 0),)),
+        Node(1, (1,), (2,), workspace=9, early=(4, 5)),
+    )
+    problem = Problem(nodes, (10, 10, 20), (2,))
+    plan, _ = baseline(problem)
+    found = requests(problem, plan)
+    assert found.lifetimes == (
+        Lifetime(0, 5, 10),
+        Lifetime(1, 2, 7),
+        Lifetime(2, 5, 4),
+        Lifetime(3, 5, 5),
+        Lifetime(4, 5, 20),
+    )
+    assert found.outputs == (4,)
+    placed = placement_of(problem, plan)
+    assert [size for size, _ in placed.allocations] == [10, 7, 4, 5, 20]
+    assert placed.block == placed.bound == 4 * 64  # the first result, two pieces and the last result
