@@ -21,7 +21,7 @@ from layers import NETWORKS
 from solvers.baselines.forward import forward_nodes
 from solvers.baselines.links import links
 from solvers.clock import Clock
-from solvers.problem import Limits, Problem, Solver, Status
+from solvers.problem import Limits, Problem, Solver
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule
 
@@ -84,7 +84,7 @@ def peak_of(problem: Problem, method: str) -> int:
 
 
 def ratio(mine: Any, best: Any) -> float | None:
-    if mine.result.status not in (Status.OPTIMAL, Status.ORDER_OPTIMAL, Status.FEASIBLE):
+    if not mine.result.status.found:
         return None
     return round(mine.outcome.cost / best.outcome.cost, 4)
 
@@ -117,8 +117,9 @@ def table(results: dict[str, Any]) -> str:
             f"{row['optimum']} (gap at most {row['largest gap']})"
         )
     lines.append(
-        f"\nk/{BUDGETS}: budgets within which the method has a plan. Seed {limits().seed}, {limits().clock.seconds:g} s a "
-        f"solve, gap {limits().gap:g}; {platform.machine()}, Python {platform.python_version()}."
+        f"\nk/{BUDGETS}: budgets within which the method has a plan. Seed {limits().seed}, "
+        f"{limits().clock.seconds:g} s a solve, gap {limits().gap:g}; {platform.machine()}, "
+        f"Python {platform.python_version()}."
     )
     return "\n".join(lines) + "\n"
 

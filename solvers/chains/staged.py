@@ -100,7 +100,7 @@ def search(
     def fits(place: int) -> bool:
         if place not in seen:
             seen[place] = staged.found(sequence(changes[place]))
-        return ILLEGAL < seen[place].peak <= budget  # a program that was stopped midway may say anything
+        return seen[place].peak <= budget
 
     low, high = 0, len(changes)
     while low < high and not stopped():
@@ -111,11 +111,10 @@ def search(
         if stopped():
             break
         fits(place)
-    legal = [found for found in seen.values() if found.peak != ILLEGAL]
-    fitting = [found for found in legal if found.peak <= budget]
+    fitting = [found for found in seen.values() if found.peak <= budget]
     return (
         min(fitting, key=lambda found: (found.cost, found.peak), default=None),
-        min(legal, key=lambda found: (found.peak, found.cost), default=None),
+        min(seen.values(), key=lambda found: (found.peak, found.cost), default=None),
         more,
     )
 
