@@ -21,7 +21,7 @@ from solvers.schedule import evaluate
 
 ROUNDS = 6
 STEP = 0.005  # of the budget: the least by which the next try asks for less
-SHARE = 0.9  # of the time, for the question itself
+SHARE = 0.7  # of the time, for the question itself
 LEAST = 0.5  # seconds: with less left, nothing more is asked
 MOVED = "ops were moved about, so that all they need can be placed within the budget"
 LESS = "made for less than the budget: no plan for all of it was found that can be placed within it"
@@ -126,7 +126,7 @@ def _with_bits(asked: Fitting, budget: int, limits: Limits) -> Answer:
 def _for_less(asked: Fitting, found: Answer) -> Answer | None:
     """A plan for less by about what this one is over, in the order of first computes that led to it."""
     assert found.schedule.outcome is not None
-    over = max((asked.counted(found) - asked.budget) // 2, int(STEP * asked.budget))
+    over = max(asked.counted(found) - asked.budget, int(STEP * asked.budget))
     target = min(found.budget, found.schedule.outcome.peak) - over
     if target <= found.subject.problem.resident:
         return None

@@ -113,4 +113,4 @@ def packed(problem: Problem, order: Sequence[int], room: int, seed: int, clock: 
 
 
 def _needed(problem: Problem, order: Sequence[int]) -> int:
-    return placement_of(problem, lower(problem, order)).block
+    return placement_of(problem, lower(problem, order), effort=1).block
