@@ -22,6 +22,7 @@ from solvers.schedule import evaluate
 ROUNDS = 6
 STEP = 0.005  # of the budget: the least by which the next try asks for less
 SHARE = 0.7  # of the time, for the question itself
+AGAIN = 0.4  # of what is left, for each try for less: placing what it finds takes time as well
 LEAST = 0.5  # seconds: with less left, nothing more is asked
 MOVED = "ops were moved about, so that all they need can be placed within the budget"
 LESS = "made for less than the budget: no plan for all of it was found that can be placed within it"
@@ -130,7 +131,7 @@ def _for_less(asked: Fitting, found: Answer) -> Answer | None:
     target = min(found.budget, found.schedule.outcome.peak) - over
     if target <= found.subject.problem.resident:
         return None
-    quiet = asked.limits.silent()
+    quiet = asked.limits.silent().share(AGAIN)
     again = bool(asked.reorder) or REORDERED in found.schedule.result.notes
     fewer = asked.ask(found.subject, target, quiet, again)
     if fewer.found or again or asked.reorder is not None or asked.late:
