@@ -1,6 +1,6 @@
 """`auto` beside `milp` in the given order and in another one, each with the same time: a JSON line for each row.
 
-Usage: python examples/bench/auto.py [--seconds 20] [--only NAME]... [-o examples/bench/auto.json]
+Usage: python examples/bench/auto.py [--seconds 20] [--only NAME]... [--methods auto,milp] [-o examples/bench/auto.json]
 
 The instances are the tests' networks and random layered graphs drawn here by the recipe of
 Gagrani et al. (NeurIPS 2022, appendix A) with as many nodes and edges as the published ones. Budgets are shares of the
@@ -120,6 +120,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seconds", type=float, default=20.0)
     options.add_argument("--only", action="append")
+    options.add_argument("--methods", default="auto,milp,milp-reordered")
     options.add_argument("-o", "--output", type=Path, default=Path(__file__).with_suffix(".json"))
     asked = options.parse_args()
     for method in ("auto", "milp", "milp-reordered"):
@@ -128,7 +129,7 @@ def main() -> None:
     table: list[dict[str, Any]] = []
     for name, problem, shares in instances():
         for share in shares if not asked.only or name in asked.only else ():
-            for method in ("auto", "milp", "milp-reordered"):
+            for method in asked.methods.split(","):
                 found = run(problem, method, int(baseline(problem)[1].peak * share), Limits(Clock(asked.seconds)))
                 table.append({"instance": name, "nodes": len(problem.nodes), "budget": share, **found})
                 print(json.dumps(table[-1]), flush=True)

@@ -30,7 +30,7 @@ from transformer import deepen
 
 from remat_cli.formats import problemfile
 from solvers.clock import Clock
-from solvers.problem import Limits, Problem, Progress, Result, Status
+from solvers.problem import Limits, Problem, Progress, Result
 from solvers.reductions.views import contract
 from solvers.registry import METHODS
 from solvers.schedule import evaluate
@@ -72,7 +72,7 @@ def run(problem: Problem, method: str, budget: int, limits: Limits) -> dict[str,
     ask = replace(limits, report=lambda progress: heard.append((monotonic() - begun, progress)))
     result: Result = METHODS[method].load()(smaller.problem, budget, ask)
     seconds = monotonic() - begun
-    fits = result.status in (Status.OPTIMAL, Status.FEASIBLE)
+    fits = result.status.found
     assert not fits or result.order is not None
     outcome = evaluate(problem, smaller.expand(result.order))[1] if fits and result.order is not None else None
     gap = None if outcome is None or not result.bound else outcome.cost / (result.bound + smaller.fixed_cost) - 1

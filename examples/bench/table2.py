@@ -20,7 +20,7 @@ from layers import NETWORKS
 
 from solvers.baselines.forward import forward_nodes
 from solvers.clock import Clock
-from solvers.problem import Limits, Problem, Solver, Status
+from solvers.problem import Limits, Problem, Solver
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule
 
@@ -82,7 +82,7 @@ def peak_of(problem: Problem, method: str) -> int:
 
 
 def ratio(mine: Any, best: Any) -> float | None:
-    if mine.result.status not in (Status.OPTIMAL, Status.FEASIBLE):
+    if not mine.result.status.found:
         return None
     return round(mine.outcome.cost / best.outcome.cost, 4)
 

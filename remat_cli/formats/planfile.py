@@ -16,7 +16,9 @@ from typing import Any, get_args, get_type_hints
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import sha256, write_whole
 from remat_cli.formats.program import fault, numbered
+from remat_cli.model.limits import TEXT_BYTES
 from remat_cli.model.promise import Promise
+from remat_cli.model.reading import parse_json, read_whole
 from remat_cli.model.sessions import STRICT, Session, kind_of
 from solvers.plan import Plan
 from solvers.problem import Problem
@@ -102,9 +104,7 @@ def _relative(path: Path, folder: Path) -> str:
 def read(path: Path) -> PlanFile:
     """Load a plan and check its form; whether it is legal is for `replay` to say."""
     try:
-        data = json.loads(path.read_bytes())
-    except OSError as error:
-        raise BadInput(f"cannot read the plan {path}: {error.strerror}") from error
+        data = parse_json(read_whole(path, TEXT_BYTES))
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not a plan: it is not even text; plans are what 'remat solve' writes") from error
     except ValueError as error:

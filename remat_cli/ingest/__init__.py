@@ -21,6 +21,7 @@ from remat_cli.ingest.names import captures, name_nodes, sort_nodes
 from remat_cli.ingest.phases import backward_ops
 from remat_cli.ingest.shapes import infer
 from remat_cli.model.graph import Graph, Op
+from remat_cli.model.limits import TENSOR_BYTES
 
 IN_MEMORY = Path("the model in memory")  # what errors call it; its external tensors lie in the working directory
 
@@ -60,6 +61,9 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
     outputs = tuple(dict.fromkeys(value.name for value in proto.output))
     if not ops:
         raise BadInput(f"{path}: the graph has no ops to schedule")
+    for name, value in values.items():
+        if value.bytes > TENSOR_BYTES:
+            raise BadInput(f"{path}: value {name!r} would have {value.bytes} bytes, of which no machine has that many")
     late = backward_ops(ops, outputs, values)
     return Graph(
         path=path,

@@ -6,6 +6,7 @@ session, bit for bit.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 from profiles.device import quiet
 from profiles.strict import strict_options
 from remat_cli.errors import Usage
+from remat_cli.runtime.placed import MISSING, library
+from solvers.placement.placed import Placement
 
 CPP = """\
 Ort::SessionOptions options;  // the C API cannot choose the order; the model's anchors bring it
@@ -85,3 +88,19 @@ def _capped(provider: Any, budget: int) -> Any:
         return provider
     given = {} if isinstance(provider, str) else dict(provider[1])
     return name, {"arena_extend_strategy": "kSameAsRequested", **given, "gpu_mem_limit": str(budget)}
+
+
+def planned(path: str | Path, placement: Placement | None = None, device: str = "cpu", threads: int = 0) -> Any:
+    """A strict session that puts every value where the plan says, an `onnxruntime.InferenceSession` in all else.
+
+    `placement`: the plan's; without one, the first run is traced and the places are found then. Where the allocator was
+    not built, a strict session with the stock arena, and a warning that says so.
+    """
+    options = strict_options()
+    options.intra_op_num_threads = threads
+    if library() is None:
+        warnings.warn(MISSING, stacklevel=2)
+        return quiet_runtime().InferenceSession(str(path), options, providers=[PROVIDERS[device]])
+    from remat_cli.runtime.planned import PlannedSession
+
+    return PlannedSession(path, placement, device, options)

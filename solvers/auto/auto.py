@@ -11,7 +11,8 @@ only the seed decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +26,7 @@ from solvers.orders.best import Best
 from solvers.orders.bounds import cost_bound, peak_bound
 from solvers.orders.evict import TASTES, Evictor
 from solvers.problem import Limits, Problem, Progress, Result, Status
-from solvers.reductions.reorder import in_order_of, lazy_orders
+from solvers.reductions.reorder import in_order_of, lazy_orders, reorder
 
 _ANY = "the bound covers every schedule, whatever the order of first computes"
 _OWN = "the bound covers every schedule that first computes the ops in this schedule's order; `bound_any_order` all"
@@ -35,6 +36,9 @@ _GOES = 6  # before the first relaxation
 _MORE = 3  # between two relaxations
 _IDLE = 12  # goes without success before giving up
 _WALKS, _WALKED = 9, 4000  # eviction walks at the beginning, and how many nodes they may cover together, but for one
+_REORDERED = 100  # nodes from which on a search for an order alone is worth its time
+_DENSE = 4  # reads of a node: eviction walks take long
+_LARGE = 500  # nodes: fewer ways to evict are tried
 _ROUNDS = 3  # of a hunt before another order takes its place
 
 
@@ -69,12 +73,14 @@ class Within:
         self.over = self.hunt.done() or next(self.rounds, self) is self
 
     def _begin(self) -> None:
-        known = self.auto.best
-        if known.fitting is not None and firsts(known.fitting.order) == self.first:
-            self.hunt.best.offer(self.way.shrink(known.fitting.steps()))
-            self.hunt.improver.tastes = list(TASTES[:_WALKS])
-        else:
+        known = self.auto.best.fitting
+        if known is None:
             self.hunt.begin()
+            return
+        for order in (self.first, known.steps(), *self.auto.walked):
+            self.hunt.best.offer(self.way.shrink(order))
+        if len(self.first) > _LARGE:
+            self.hunt.improver.tastes = list(TASTES[:_WALKS])
 
 
 class Auto:
@@ -89,11 +95,15 @@ class Auto:
         self.best = Best(problem, budget, limits)
         self.best.bound = self.total
         self.below = Search(problem, budget)
+        self.floor = float(self.total)  # the bound that `below` had after its last round
+        self.no_plan = False
+        self.walked: list[tuple[int, ...]] = []
         self.local = LocalSearch(problem, budget, limits.seed)
         count = len(problem.nodes)
         self.given = tuple(range(count))
         self.moves = min(max(_PER_NODE * count, _MOVES[0]), _MOVES[1])
         self.hunts: list[Within] = []
+        self.asked = False  # for a hunt within the given order
         self.goes = self.idle = 0
 
     def run(self, candidates: Sequence[Sequence[int]]) -> Result:
@@ -101,65 +111,104 @@ class Auto:
             self.best.offer(order)
         if not self.done():
             self.begin()
+        if self.best.fitting is None:
+            self.doubt()
         while not self.done() and not self.spent():
             self.raise_bound()
             self.search_within()
-            self.search_locally(_MORE)
         return self.result()
 
     @property
     def infeasible(self) -> bool:
-        return self.below.infeasible or self.least.peak > self.budget
+        return self.no_plan or self.least.peak > self.budget
 
     def done(self) -> bool:
-        return self.infeasible or self.best.closed(self.below.bound) or self.limits.clock.over()
+        return self.infeasible or self.best.closed(self.floor) or self.limits.clock.over()
 
     def spent(self) -> bool:
         """Whether nothing has come of anything for long enough."""
         return self.idle >= _IDLE and not any(not hunt.over for hunt in self.hunts)
 
     def begin(self) -> None:
-        """Schedules at once: walks along the given order, then local search from several."""
-        evictor = Evictor(self.problem, self.limits.clock)
-        for taste in TASTES[: max(1, min(_WALKS, _WALKED // len(self.given)))]:
-            if self.done():
-                return
-            self.best.offer(evictor.run(self.budget, taste, self.limits.seed))
+        """Schedules at once: local search from several orders, and walks along them, last where they are slow."""
+        self.anneal(np.array(self.given, np.int64), self.moves // 10)
+        dense = sum(len(node.reads) for node in self.problem.nodes) > _DENSE * len(self.given)
+        if not dense:
+            self.walk(self.problem, tuple)
         for order in (self.given, *lazy_orders(self.problem)):
             self.best.offer(order)
-            self.anneal(np.array(order, np.int64))
+            self.anneal(np.array(order, np.int64), self.moves)
+        if len(self.given) >= _REORDERED and not self.done():
+            way = reorder(self.problem, self.budget, self.limits.seed)
+            self.best.offer(way.expand(self.given))
+            if not dense:
+                self.walk(way.problem, way.expand)
+            self.anneal(np.array(way.expand(self.given), np.int64), self.moves)
+        if dense and self.best.fitting is None:
+            self.walk(self.problem, tuple)
         self.search_locally(_GOES)
 
-    def anneal(self, order: Ints) -> None:
+    def walk(self, problem: Problem, expand: Callable[[Sequence[int]], tuple[int, ...]]) -> None:
+        """Evict along an order."""
+        evictor = Evictor(problem, self.limits.clock)
+        for taste in TASTES[: max(1, min(_WALKS, _WALKED // len(problem.nodes)))]:
+            if self.done():
+                return
+            order = expand(evictor.run(self.budget, taste, self.limits.seed).tolist())
+            if self.best.offer(order) is not None:
+                self.walked.append(order)
+
+    def doubt(self) -> None:
+        """Nothing fits yet: look for a proof that nothing can, and for the least peak."""
+        hunt = Hunt(self.problem, self.budget, self.limits.silent())
+        hunt.doubt()
+        self.least = hunt.least
+        if hunt.best.leanest is not None:
+            self.best.offer(hunt.best.leanest.order)
+
+    def anneal(self, order: Ints, moves: int) -> None:
         if not self.done():
-            self.best.offer(self.local.go(order, self.goes, self.moves, self.limits.clock))
+            self.best.offer(self.local.go(order, self.goes, moves, self.limits.clock))
             self.goes += 1
 
     def search_locally(self, goes: int) -> None:
         for _ in range(goes):
             start = self.best.fitting or self.best.leanest
             before = self.best.fitting
-            assert start is not None
-            self.anneal(start.order)
+            if start is None:
+                return
+            self.anneal(start.order, self.moves)
             self.idle = 0 if self.best.fitting is not before else self.idle + 1
 
     def raise_bound(self) -> None:
-        """A round of the bound over all orders, if it has not had more than its share of the work."""
+        """Local search, and beside it a round of the bound over all orders, if that has not had its share of the work.
+
+        Neither hears of the other before both have ended, so that it does not matter which is the faster.
+        """
         if self.below.done or self.below.work > sum(hunt.hunt.work for hunt in self.hunts):
+            self.search_locally(_MORE)
             return
         cost = self.best.cost
         self.below.known = None if self.best.fitting is None else self.best.fitting.steps()
-        self.below.go(self.limits, None if cost is None else cost / (1 + self.limits.gap))
-        self.best.bound = self.below.bound
+        enough = None if cost is None else cost / (1 + self.limits.gap)
+        with ThreadPoolExecutor(1) as beside:
+            going = beside.submit(self.below.go, self.limits, enough)
+            self.search_locally(_MORE)
+            going.result()
+        self.floor = self.best.bound = self.below.bound
+        self.no_plan = self.below.infeasible
         if self.below.order is not None:
-            self.anneal(np.array(self.below.order, np.int64))
+            self.anneal(np.array(self.below.order, np.int64), self.moves)
 
     def search_within(self) -> None:
         """A round within the order of the best schedule, and one within the given order."""
         own = self.given if self.best.fitting is None else firsts(self.best.fitting.order)
         if all(hunt.first != own for hunt in self.hunts):
-            self.hunts = [hunt for hunt in self.hunts if not hunt.over and hunt.count < _ROUNDS][:1]
-            self.hunts.append(Within(self, own))
+            kept = [hunt for hunt in self.hunts if hunt.first == self.given or hunt.count < _ROUNDS]
+            self.hunts = [Within(self, own), *[hunt for hunt in kept if not hunt.over][-2:]]
+        if not self.asked and own != self.given:
+            self.hunts.append(Within(self, self.given))
+        self.asked = True
         for hunt in self.hunts:
             if not hunt.over and not self.done():
                 hunt.go()
@@ -168,10 +217,10 @@ class Auto:
         """Of the schedules that first compute the ops as the best one does."""
         assert self.best.fitting is not None
         own = firsts(self.best.fitting.order)
-        return max([self.below.bound, *(hunt.hunt.bound for hunt in self.hunts if hunt.first == own)])
+        return max([self.floor, *(hunt.hunt.bound for hunt in self.hunts if hunt.first == own)])
 
     def result(self) -> Result:
-        best, any_order = self.best, self.below.bound
+        best, any_order = self.best, self.floor
         if best.fitting is None:
             status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
             steps = None if best.leanest is None else best.leanest.steps()

@@ -20,9 +20,9 @@ from solvers.placement.lifetimes import Lifetime
 Ints = NDArray[np.int64]
 ALIGNMENT = 64  # bytes: what kernels expect of a tensor
 TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # what goes first among equal places: see `_ranks`
-ROUND = 1_000_000  # items that the first round of the search may look at, for each taste
+ROUND = 200_000  # items that the first round of the search may look at, for each taste
 LONGER = 8  # how much longer each round is than the one before
-EFFORT = 2  # rounds
+EFFORT = 3  # rounds
 NARROWER = 12  # heights tried between the bound and the best
 
 

@@ -51,7 +51,7 @@ def solved(method: str, problem: Problem, budget: int) -> tuple[Schedule, list[P
 def test_keeps_its_promises(method: str, graph: str, share: str) -> None:
     problem, budget = GRAPHS[graph], budget_of(graph, share)
     found, heard = solved(method, problem, budget)
-    if found.result.status in (Status.OPTIMAL, Status.FEASIBLE):
+    if found.result.status.found:
         assert found.outcome is not None
         assert found.outcome.peak <= budget
         best = optimum(graph, share)
@@ -59,7 +59,11 @@ def test_keeps_its_promises(method: str, graph: str, share: str) -> None:
         assert found.outcome.cost >= best
         if found.result.bound is not None:
             assert found.result.bound <= found.outcome.cost + 1e-6
+        if found.result.bound_any_order is not None:
+            assert found.result.bound_any_order <= best + 1e-6
         if found.result.status is Status.OPTIMAL:
+            assert found.outcome.cost <= best * (1 + GAP)
+        if found.result.status in (Status.OPTIMAL, Status.ORDER_OPTIMAL):
             assert found.result.bound is not None
             assert found.outcome.cost <= found.result.bound * (1 + GAP)
     if found.result.status is Status.INFEASIBLE:
@@ -102,6 +106,6 @@ def test_anything_that_a_problem_can_say(method: str) -> None:
         problem = random_problem(Random(seed), 9)
         budget = round(0.75 * baseline(problem)[1].peak)
         found, _ = solved(method, problem, budget)
-        if found.result.status in (Status.OPTIMAL, Status.FEASIBLE):
+        if found.result.status.found:
             assert found.outcome is not None
             assert found.outcome.peak <= budget

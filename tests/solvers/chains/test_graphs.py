@@ -88,7 +88,7 @@ def check(problem: Problem, budget: int, method: Solver) -> int | None:
     total = sum(node.cost for node in problem.nodes)
     assert done.outcome is not None
     assert done.outcome.cost >= total
-    if done.result.status in (Status.FEASIBLE, Status.OPTIMAL):
+    if done.result.status.found:
         assert done.outcome.peak <= budget
         assert done.result.status is not Status.OPTIMAL or done.outcome.cost == total
         return done.outcome.cost

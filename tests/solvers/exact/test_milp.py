@@ -52,13 +52,13 @@ def check(problem: Problem, budget: int) -> None:
     assert result.peak_bound <= least_peak(problem)
     if result.order is not None:
         outcome = simulate(problem, lower(problem, result.order))
-    if result.status in (Status.OPTIMAL, Status.FEASIBLE):
+    if result.status.found:
         assert optimum is not None
         assert outcome.peak <= budget
         assert outcome.cost >= optimum
         assert result.bound is not None
         assert result.bound <= optimum
-        if result.status is Status.OPTIMAL:
+        if result.status in (Status.OPTIMAL, Status.ORDER_OPTIMAL):
             assert outcome.cost == optimum
     elif result.status is Status.INFEASIBLE:
         assert optimum is None
@@ -85,7 +85,7 @@ def test_unit_chains_reach_the_published_optimum(layers: int, budget: int, optim
 def test_a_schedule_beyond_the_papers() -> None:
     """Budget 3 takes several runs of an op between two first computes."""
     result = solve(unit_chain(8), 3, Limits(Clock(5)))
-    assert result.status in (Status.OPTIMAL, Status.FEASIBLE)
+    assert result.status.found
     assert result.order is not None
     assert simulate(unit_chain(8), lower(unit_chain(8), result.order)).peak <= 3
 
@@ -95,7 +95,7 @@ def test_networks_reach_the_optimum_found_elsewhere(name: str, share: float, rat
     problem = load(name)
     plain = simulate(problem, lower(problem, range(len(problem.nodes))))
     result = solve(problem, int(plain.peak * share), Limits(Clock(60), gap=0.0005))
-    assert result.status is Status.OPTIMAL
+    assert result.status in (Status.OPTIMAL, Status.ORDER_OPTIMAL)
     assert result.order is not None
     assert result.bound is not None
     assert simulate(problem, lower(problem, result.order)).cost == pytest.approx(plain.cost * ratio, rel=6e-4)
@@ -107,7 +107,7 @@ def test_the_same_seed_gives_the_same_order() -> None:
     peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
     results = [solve(problem, peak * 6 // 10, Limits(Clock(60), seed=3)) for _ in range(2)]
     assert results[0] == results[1]
-    assert results[0].status is Status.OPTIMAL
+    assert results[0].status in (Status.OPTIMAL, Status.ORDER_OPTIMAL)
 
 
 def test_nor_does_the_clock_decide(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,10 +155,10 @@ def test_stopping_keeps_the_best_plan_and_its_bound() -> None:
 
 def test_small_and_strange_problems() -> None:
     lone = Problem((Node(3, (), (0,)),), (5,), (0,), resident=2)
-    assert solve(lone, 7, exactly()).status is Status.OPTIMAL
+    assert solve(lone, 7, exactly()).status in (Status.OPTIMAL, Status.ORDER_OPTIMAL)
     assert solve(lone, 6, exactly()).status is Status.INFEASIBLE
     assert solve(lone, 0, exactly()).peak_bound == 7
     silent = Problem((Node(0, (), ()), Node(0, (), ())), (), ())
-    assert solve(silent, 0, exactly()).status is Status.OPTIMAL
+    assert solve(silent, 0, exactly()).status in (Status.OPTIMAL, Status.ORDER_OPTIMAL)
     weightless = Problem((Node(1, (), (0,)), Node(1, (0,), (1,))), (0, 0), (1,))
     assert solve(weightless, 0, exactly()).order == (0, 1)

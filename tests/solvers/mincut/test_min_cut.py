@@ -36,7 +36,7 @@ def swept(problem: Problem, budgets: list[int], options: Cutting = CUTTING) -> l
         assert answer.order is not None
         outcome = simulate(problem, lower(problem, answer.order))
         fits = outcome.peak <= budget
-        assert fits == (answer.status in (Status.OPTIMAL, Status.FEASIBLE))
+        assert fits == answer.status.found
         found.append((outcome.cost, answer.order) if fits else None)
     return found
 

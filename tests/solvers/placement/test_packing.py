@@ -52,7 +52,7 @@ def height(order: Sequence[Lifetime]) -> int:
     return max(at + one.bytes for one, at in placed)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(lives, min_size=1, max_size=40), st.sampled_from([1, 4]))
 def test_nothing_overlaps(lifetimes: list[Lifetime], alignment: int) -> None:
     check(lifetimes, pack(lifetimes, alignment), alignment)
@@ -75,7 +75,7 @@ def test_live_bytes_that_cannot_be_reached() -> None:
 
 
 def test_the_same_twice() -> None:
-    lifetimes = published("A")
+    lifetimes = published("F")
     assert pack(lifetimes, 1024, effort=1) == pack(lifetimes, 1024, effort=1)
 
 
@@ -87,7 +87,7 @@ def published(name: str) -> list[Lifetime]:
 @pytest.mark.parametrize("name", ["A", "C", "F", "G", "H"])
 def test_published_cases_fit_their_capacity(name: str) -> None:
     lifetimes = published(name)
-    packing = pack(lifetimes, 1024, effort=3, room=1048576)
+    packing = pack(lifetimes, 1024, effort=4, room=1048576)
     check(lifetimes, packing, 1024)
     assert packing.height <= 1048576
 
