@@ -21,7 +21,7 @@ from solvers.schedule import evaluate
 
 ROUNDS = 6
 STEP = 0.005  # of the budget: the least by which the next try asks for less
-SHARE = 0.7  # of the time, for the question itself
+SHARE = 0.6  # of the time, for the question itself
 AGAIN = 0.4  # of what is left, for each try for less: placing what it finds takes time as well
 LEAST = 0.5  # seconds: with less left, nothing more is asked
 MOVED = "ops were moved about, so that all they need can be placed within the budget"
@@ -79,7 +79,7 @@ def fitted(asked: Fitting) -> Answer:
     for number in range(ROUNDS):
         if asked.fits(found):
             return _to(asked, first, found, LESS if number else "")
-        if other := _settled(asked, found):
+        if not number and (other := _settled(asked, found)):
             return _to(asked, first, other, MOVED)
         fewer = None if asked.late else _for_less(asked, found)
         if fewer is None or not fewer.found:
