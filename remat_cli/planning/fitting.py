@@ -22,7 +22,8 @@ from solvers.schedule import evaluate
 
 ROUNDS = 6
 STEP = 0.005  # of the budget: the least by which the next try asks for less
-SHARE = 0.9  # of the time, for the question itself
+SHARE = 0.6  # of the time, for the question itself
+AGAIN = 0.4  # of what is left, for each try for less: placing what it finds takes time as well
 LEAST = 0.5  # seconds: with less left, nothing more is asked
 MOVED = "ops were moved about, so that all they need can be placed within the budget"
 LESS = "made for less than the budget: no plan for all of it was found that can be placed within it"
@@ -79,7 +80,7 @@ def fitted(asked: Fitting) -> Answer:
     for number in range(ROUNDS):
         if asked.fits(found):
             return _to(asked, first, found, LESS if number else "")
-        if other := _settled(asked, found):
+        if not number and (other := _settled(asked, found)):
             return _to(asked, first, other, MOVED)
         fewer = None if asked.late else _for_less(asked, found)
         if fewer is None or not fewer.found:
@@ -132,11 +133,11 @@ def _with_bits(asked: Fitting, budget: int, limits: Limits) -> Answer:
 def _for_less(asked: Fitting, found: Answer) -> Answer | None:
     """A plan for less by about what this one is over, in the order of first computes that led to it."""
     assert found.schedule.outcome is not None
-    over = max((asked.counted(found) - asked.budget) // 2, int(STEP * asked.budget))
+    over = max(asked.counted(found) - asked.budget, int(STEP * asked.budget))
     target = min(found.budget, found.schedule.outcome.peak) - over
     if target <= found.subject.problem.resident:
         return None
-    quiet = asked.limits.silent()
+    quiet = asked.limits.silent().share(AGAIN)
     again = bool(asked.reorder) or REORDERED in found.schedule.result.notes
     fewer = asked.ask(found.subject, target, quiet, again)
     if fewer.found or again or asked.reorder is not None or asked.late:

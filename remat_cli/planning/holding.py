@@ -21,6 +21,7 @@ from solvers.placement.region import ALIGNMENT, least_arena
 from solvers.placement.settle import packed, settled, walked
 from solvers.problem import Node, Problem
 
+EFFORT = 1  # rounds of packing: a plan that takes more is asked to need less
 Settle = Callable[[Problem, Sequence[int], int, int, Clock], tuple[int, ...] | None]
 Walk = Callable[[Problem, int, int, int, Clock], tuple[int, ...] | None]
 
@@ -69,7 +70,7 @@ def held(session: Session, model: Rewritten) -> Held:
 def _planned(model: Rewritten) -> Held:
     """One block in which everything has its place."""
     prediction, live = model.prediction, model.promise.strict
-    placement = placement_of(prediction.problem, prediction.strict)
+    placement = placement_of(prediction.problem, prediction.strict, effort=EFFORT)
     total = prediction.problem.resident + placement.block
     figures = replace(_by_default(model), live=live, block=placement.block, arena=total)
     return Held(figures, placement)

@@ -22,7 +22,7 @@ STEPS = 400_000  # computes lowered in moving ops about
 NEAR = 60  # computes before the one that found no room, where half of the moves are made
 FAR = 8  # places that an op is moved by
 LEVELS = 12  # budgets at which walks are tried
-PACKED = 40_000  # computes placed in moving ops about
+PACKED = 4_000  # computes placed in moving ops about
 WALKED = 60_000  # computes walked in all
 
 
@@ -113,4 +113,4 @@ def packed(problem: Problem, order: Sequence[int], room: int, seed: int, clock: 
 
 
 def _needed(problem: Problem, order: Sequence[int]) -> int:
-    return placement_of(problem, lower(problem, order)).block
+    return placement_of(problem, lower(problem, order), effort=1).block
