@@ -14,10 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <malloc.h>
 
 #define API __attribute__((visibility("default")))
 #define ALIGNMENT 64
 #define AHEAD 16              /* planned requests that may fail to come */
+#define LATE 16               /* of those, how many may still come */
+#define COARSE 256            /* what kernels work in is measured in multiples of this */
 #define HUGE ((size_t)1 << 21) /* pages that are cheap to touch first and to move */
 
 typedef struct { size_t from, to; } Range;          /* offsets in a block */
@@ -38,7 +41,7 @@ typedef struct Plan {
     size_t count, bytes;
     Block *blocks;
     int64_t missed, missed_bytes;
-    int on_device, closed;
+    int on_device, closed, known; /* known: a whole run was as planned, so none need be written down any more */
     struct Plan *next;
 } Plan;
 
@@ -48,7 +51,10 @@ typedef struct {
     Plan *plan;
     Block *block;
     size_t at;
-    Event *events; /* only while a run is traced */
+    size_t late[LATE]; /* slots that were passed over, the last first */
+    size_t waiting;
+    int64_t missed;    /* as it was when the run began */
+    Event *events;     /* only while a run is traced */
     size_t count, room;
     int traced;
 } Run;
@@ -178,15 +184,43 @@ static void note(Run *run, int64_t size, void *address) {
     run->events[run->count++] = (Event){size, address};
 }
 
+static int fits(const Slot *slot, size_t size) {
+    return slot->size == size || (slot->size % COARSE == 0 && slot->size - size < COARSE && size < slot->size);
+}
+
+static void pass_over(Run *run, size_t slot) {
+    if (run->waiting < LATE) run->waiting++;
+    memmove(run->late + 1, run->late, (run->waiting - 1) * sizeof *run->late);
+    run->late[0] = slot;
+}
+
+/* The slot of a request: the next, one that was passed over, or one further on. A kernel may ask for what it works in
+   in another order than was planned. */
+static const Slot *slot_of(Run *run, size_t size) {
+    const Plan *plan = run->plan;
+    if (run->at < plan->count && fits(plan->slots + run->at, size)) return plan->slots + run->at++;
+    for (size_t k = 0; k < run->waiting; k++) {
+        const Slot *found = plan->slots + run->late[k];
+        if (!fits(found, size)) continue;
+        run->waiting--;
+        memmove(run->late + k, run->late + k + 1, (run->waiting - k) * sizeof *run->late);
+        return found;
+    }
+    for (size_t k = run->at; k < plan->count && k < run->at + AHEAD; k++) {
+        if (!fits(plan->slots + k, size)) continue;
+        while (run->at < k) pass_over(run, run->at++);
+        return plan->slots + run->at++;
+    }
+    return NULL;
+}
+
 static void *planned(Run *run, size_t size) {
     Plan *plan = run->plan;
-    for (size_t k = run->at; k < plan->count && k < run->at + AHEAD; k++) {
-        if (plan->slots[k].size != size) continue;
-        run->at = k + 1;
-        if (plan->slots[k].offset < 0) return own(plan->on_device, size);
-        size_t from = (size_t)plan->slots[k].offset;
+    const Slot *slot = slot_of(run, size);
+    if (slot && slot->offset < 0) return own(plan->on_device, size);
+    if (slot) {
+        size_t from = (size_t)slot->offset;
         if (claim(run->block, from, from + (size ? size : 1))) return run->block->base + from;
-        break;
     }
     plan->missed++;
     plan->missed_bytes += (int64_t)size;
@@ -199,7 +233,7 @@ static void *take(size_t size, int on_device) {
     if (!run) return own(on_device, size);
     if (run->plan && run->plan->on_device != on_device) return own(on_device, size);
     pthread_mutex_lock(&lock);
-    found = run->block && !run->traced ? planned(run, size) : own(on_device, size);
+    found = run->block ? planned(run, size) : own(on_device, size);
     if (run->traced) note(run, (int64_t)size, found);
     pthread_mutex_unlock(&lock);
     return found;
@@ -228,7 +262,7 @@ static void give_back(void *address, int on_device) {
 
 /* what programs call */
 
-/* A plan: sizes and offsets of a run's requests, and the bytes of its block. Count 0: its runs are traced. */
+/* A plan: sizes and offsets of a run's requests, and the bytes of its block. Count 0: nothing is planned yet. */
 API void *remat_plan(const int64_t *sizes, const int64_t *offsets, size_t count, size_t bytes, int on_device) {
     Plan *plan = calloc(1, sizeof *plan);
     if (!plan || !(plan->slots = calloc(count ? count : 1, sizeof *plan->slots))) { free(plan); return NULL; }
@@ -258,8 +292,9 @@ API void *remat_begin(void *handle) {
     Run *run = calloc(1, sizeof *run);
     if (!run) return NULL;
     run->plan = plan;
-    run->traced = !plan->count;
-    if (!run->traced && plan->bytes) {
+    run->traced = !plan->known;
+    run->missed = plan->missed;
+    if (plan->count && plan->bytes) {
         Block *empty = NULL, *held = NULL;
         pthread_mutex_lock(&lock);
         for (Block *block = plan->blocks; block; block = block->next) {
@@ -277,20 +312,26 @@ API void *remat_begin(void *handle) {
     return run;
 }
 
-/* After it, on the same thread; the events of a traced run are left for remat_events. */
+/* After it, on the same thread. Of a run that was not as planned the events are left for remat_events. */
 API size_t remat_end(void) {
     Run *run = running;
     size_t count = run ? run->count : 0;
     running = NULL;
     if (!run) return 0;
     pthread_mutex_lock(&lock);
-    if (run->block) run->block->busy = 0;
+    if (run->block) {
+        run->block->busy = 0;
+        if (run->plan->missed == run->missed) { run->plan->known = 1; count = 0; }
+    }
     pthread_mutex_unlock(&lock);
+#ifdef __GLIBC__
+    if (count) malloc_trim(0); /* what had no place goes back to the system */
+#endif
     if (!count) { free(run->events); free(run); }
     return count;
 }
 
-/* What a traced run asked for and gave back (size -1), in order; frees the run. */
+/* What such a run asked for and gave back (size -1), in order; frees the run. */
 API void remat_events(void *handle, int64_t *sizes, uint64_t *addresses) {
     Run *run = handle;
     for (size_t k = 0; k < run->count; k++) {
