@@ -14,27 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <malloc.h>
 
 #define API __attribute__((visibility("default")))
 #define ALIGNMENT 64
 #define AHEAD 16              /* planned requests that may fail to come */
 #define LATE 16               /* of those, how many may still come */
 #define COARSE 256            /* what kernels work in is measured in multiples of this */
-#define HUGE ((size_t)1 << 21) /* pages that are cheap to touch first and to move */
 
-typedef struct { size_t from, to; } Range;          /* offsets in a block */
+#include "placed_blocks.h"
+
 typedef struct { size_t size; int64_t offset; } Slot; /* offset -1: memory of its own */
-
-typedef struct Block {
-    char *base;       /* at a multiple of HUGE within what was mapped */
-    void *mapped;
-    size_t length;
-    Range *live;      /* sorted, apart from each other */
-    size_t count, room;
-    int busy;         /* a run is using it */
-    struct Block *next;
-} Block;
 
 typedef struct Plan {
     Slot *slots;
@@ -49,7 +38,7 @@ typedef struct { int64_t size; void *address; } Event; /* size -1: given back */
 
 typedef struct {
     Plan *plan;
-    Block *block;
+    Block *block, *spill;
     size_t at;
     size_t late[LATE]; /* slots that were passed over, the last first */
     size_t waiting;
@@ -80,20 +69,13 @@ static void disown(int on_device, void *address) {
 
 /* blocks */
 
-static Block *map_block(Plan *plan) {
-    Block *block = calloc(1, sizeof *block);
+static Block *map_block(Plan *plan, size_t bytes, int spill) {
+    Block *block = plan->on_device ? calloc(1, sizeof *block) : mapped_block(bytes, spill);
     if (!block) return NULL;
-    block->length = plan->bytes + HUGE;
     if (plan->on_device) {
-        block->base = block->mapped = own(1, plan->bytes);
+        block->bytes = bytes;
+        block->base = own(1, bytes);
         if (!block->base) { free(block); return NULL; }
-    } else {
-        block->mapped = mmap(NULL, block->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (block->mapped == MAP_FAILED) { free(block); return NULL; }
-        block->base = (char *)(((uintptr_t)block->mapped + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
-#ifdef MADV_HUGEPAGE
-        madvise(block->base, plan->bytes, MADV_HUGEPAGE);
-#endif
     }
     block->next = plan->blocks;
     plan->blocks = block;
@@ -107,68 +89,20 @@ static void unmap_block(Plan *plan, Block *block) {
     free(block);
 }
 
-/* Blocks in use go with the last thing in them. */
+/* Blocks in use go with the last thing in them: spills at once, others when the plan is closed, and then the plan. */
 static void sweep(Plan *plan) {
     Block **link = &plan->blocks;
     while (*link) {
         Block *block = *link;
-        if (block->busy || block->count) { link = &block->next; continue; }
+        if (block->busy || block->count || !(block->spill || plan->closed)) { link = &block->next; continue; }
         *link = block->next;
         unmap_block(plan, block);
     }
-    if (plan->blocks) return;
+    if (!plan->closed || plan->blocks) return;
     for (Plan **at = &plans; *at; at = &(*at)->next)
         if (*at == plan) { *at = plan->next; break; }
     free(plan->slots);
     free(plan);
-}
-
-/* The pages of one block that hold nothing the caller still has become those of another at the same offsets: it costs
-   no copy, and no memory is held twice. Only Linux can; elsewhere the other block is simply more memory. */
-static void move_pages(Plan *plan, Block *from, Block *to) {
-#ifdef MREMAP_FIXED
-    const size_t page = 4096;
-    size_t at = 0, end = (plan->bytes + page - 1) & ~(page - 1);
-    for (size_t k = 0; k <= from->count && !plan->on_device; k++) {
-        size_t stop = k < from->count ? from->live[k].from & ~(page - 1) : end;
-        if (stop > at && mremap(from->base + at, stop - at, stop - at, MREMAP_MAYMOVE | MREMAP_FIXED, to->base + at)
-                != MAP_FAILED)
-            mmap(from->base + at, stop - at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-        if (k < from->count) {
-            size_t after = (from->live[k].to + page - 1) & ~(page - 1);
-            if (after > at) at = after;
-        }
-    }
-#else
-    (void)plan; (void)from; (void)to;
-#endif
-}
-
-static size_t find(const Block *block, size_t offset) { /* the first live range at or after the offset */
-    size_t low = 0, high = block->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (block->live[middle].from < offset) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-static int claim(Block *block, size_t from, size_t to) {
-    size_t at = find(block, from);
-    if (at < block->count && block->live[at].from < to) return 0;
-    if (at && block->live[at - 1].to > from) return 0;
-    if (block->count == block->room) {
-        size_t room = block->room ? 2 * block->room : 256;
-        Range *more = realloc(block->live, room * sizeof *more);
-        if (!more) return 0;
-        block->live = more;
-        block->room = room;
-    }
-    memmove(block->live + at + 1, block->live + at, (block->count - at) * sizeof *block->live);
-    block->live[at] = (Range){from, to};
-    block->count++;
-    return 1;
 }
 
 /* requests */
@@ -214,6 +148,15 @@ static const Slot *slot_of(Run *run, size_t size) {
     return NULL;
 }
 
+/* What has no place: it should take memory for as long as it is in use only. */
+static void *apart(Run *run, size_t size) {
+    void *found = NULL;
+    if (run->plan->on_device || size < SMALL) return own(run->plan->on_device, size);
+    if (!run->spill && (run->spill = map_block(run->plan, SPILL, 1))) run->spill->busy = 1;
+    if (run->spill) found = spilled(run->spill, size);
+    return found ? found : own(0, size);
+}
+
 static void *planned(Run *run, size_t size) {
     Plan *plan = run->plan;
     const Slot *slot = slot_of(run, size);
@@ -224,16 +167,16 @@ static void *planned(Run *run, size_t size) {
     }
     plan->missed++;
     plan->missed_bytes += (int64_t)size;
-    return own(plan->on_device, size);
+    return apart(run, size);
 }
 
 static void *take(size_t size, int on_device) {
     Run *run = running;
     void *found;
     if (!run) return own(on_device, size);
-    if (run->plan && run->plan->on_device != on_device) return own(on_device, size);
+    if (run->plan->on_device != on_device) return own(on_device, size);
     pthread_mutex_lock(&lock);
-    found = run->block ? planned(run, size) : own(on_device, size);
+    found = run->block ? planned(run, size) : apart(run, size);
     if (run->traced) note(run, (int64_t)size, found);
     pthread_mutex_unlock(&lock);
     return found;
@@ -246,13 +189,9 @@ static void give_back(void *address, int on_device) {
     for (Plan *plan = plans; plan; plan = plan->next)
         for (Block *block = plan->blocks; block; block = block->next) {
             char *at = address;
-            if (at < block->base || at >= block->base + plan->bytes) continue;
-            size_t k = find(block, (size_t)(at - block->base));
-            if (k < block->count && block->base + block->live[k].from == at) {
-                memmove(block->live + k, block->live + k + 1, (block->count - k - 1) * sizeof *block->live);
-                block->count--;
-            }
-            if (plan->closed) sweep(plan);
+            if (at < block->base || at >= block->base + block->bytes) continue;
+            unclaim(block, at);
+            sweep(plan);
             pthread_mutex_unlock(&lock);
             return;
         }
@@ -298,12 +237,12 @@ API void *remat_begin(void *handle) {
         Block *empty = NULL, *held = NULL;
         pthread_mutex_lock(&lock);
         for (Block *block = plan->blocks; block; block = block->next) {
-            if (block->busy) continue;
+            if (block->busy || block->spill) continue;
             if (block->count) held = block;
             else empty = block;
         }
-        if (!empty) empty = map_block(plan);
-        if (empty && held) move_pages(plan, held, empty);
+        if (!empty) empty = map_block(plan, plan->bytes, 0);
+        if (empty && held && !plan->on_device) move_pages(held, empty);
         if (empty) empty->busy = 1;
         run->block = empty;
         pthread_mutex_unlock(&lock);
@@ -323,10 +262,9 @@ API size_t remat_end(void) {
         run->block->busy = 0;
         if (run->plan->missed == run->missed) { run->plan->known = 1; count = 0; }
     }
+    if (run->spill) run->spill->busy = 0;
+    sweep(run->plan);
     pthread_mutex_unlock(&lock);
-#ifdef __GLIBC__
-    if (count) malloc_trim(0); /* what had no place goes back to the system */
-#endif
     if (!count) { free(run->events); free(run); }
     return count;
 }
