@@ -159,14 +159,15 @@ def verify(
 def session(plan: Plan, *, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
     """An onnxruntime.InferenceSession on the rewritten model that keeps the plan's promise.
 
-    On a CPU every value lies where the plan says; with other providers, in their own arenas.
+    On a CPU every value lies where the plan says, or where the first run shows that it can, if the plan's costs are
+    estimates. Other providers keep their own arenas.
     """
     planned = _plan(plan)
     content, folder = content_of(emitting.emit(planned).model), planned.subject.path.resolve().parent
     places = planned.recorded.placement
     if places is None or list(providers) != ["CPUExecutionProvider"]:
         return session_of(content, folder, providers)
-    return planned_of(content, folder, placement_in(places), planned.budget)
+    return planned_of(content, folder, placement_in(places) if planned.subject.measured else None, planned.budget)
 
 
 def load_plan(path: File) -> Planned:

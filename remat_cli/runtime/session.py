@@ -112,7 +112,7 @@ def placement_in(places: Mapping[str, Any]) -> Placement:
     return Placement(places["block"], places["bound"], pairs)
 
 
-def planned_of(content: bytes, folder: Path, placement: Placement, budget: int, device: str = "cpu") -> Any:
+def planned_of(content: bytes, folder: Path, placement: Placement | None, budget: int, device: str = "cpu") -> Any:
     """The same on a model in memory, as for `session_of`; `budget`: what caps the arena where there is no allocator."""
     return _planned(content, placement, device, _beside(folder), budget)
 
