@@ -167,7 +167,7 @@ def session(plan: Plan, *, providers: Sequence[Any] = ("CPUExecutionProvider",))
     places = planned.recorded.placement
     if places is None or list(providers) != ["CPUExecutionProvider"]:
         return session_of(content, folder, providers)
-    return planned_of(content, folder, placement_in(places) if planned.subject.measured else None, planned.budget)
+    return planned_of(content, folder, placement_in(places) if planned.subject.measured else None)
 
 
 def load_plan(path: File) -> Planned:

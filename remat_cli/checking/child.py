@@ -79,10 +79,12 @@ def _carry_out(request: Request) -> Reply:
 
 
 def _weighed(session: Any, request: Request) -> Reply:
-    """What the process grows by, results that the caller holds among it."""
+    """What the process grows by; the results of a run are held until the next begins."""
     feeds = _feeds(request)
     before = resident_now()
+    results: list[Any] = []
     for _ in range(request.runs):
+        results.clear()
         results = _run(session, feeds)
     grew = resident_peak() - before
     _keep(results, request)

@@ -103,7 +103,7 @@ def planned(path: str | Path, placement: Placement | None = None, device: str = 
     """
     options = strict_options()
     options.intra_op_num_threads = threads
-    return _planned(str(path), placement, device, options, None)
+    return _planned(str(path), placement, device, options)
 
 
 def placement_in(places: Mapping[str, Any]) -> Placement:
@@ -112,16 +112,17 @@ def placement_in(places: Mapping[str, Any]) -> Placement:
     return Placement(places["block"], places["bound"], pairs)
 
 
-def planned_of(content: bytes, folder: Path, placement: Placement | None, budget: int, device: str = "cpu") -> Any:
-    """The same on a model in memory, as for `session_of`; `budget`: what caps the arena where there is no allocator."""
-    return _planned(content, placement, device, _beside(folder), budget)
+def planned_of(content: bytes, folder: Path, placement: Placement | None, device: str = "cpu") -> Any:
+    """The same on a model in memory, as for `session_of`."""
+    return _planned(content, placement, device, _beside(folder))
 
 
-def _planned(model: str | bytes, placement: Placement | None, device: str, options: Any, budget: int | None) -> Any:
+def _planned(model: str | bytes, placement: Placement | None, device: str, options: Any) -> Any:
+    """Without the allocator there is no cap either: an arena's free memory is in pieces, so that runs could fail."""
     quiet_runtime()
     if library() is None:
         warnings.warn(MISSING, stacklevel=3)
-        return _strict(model, options, [PROVIDERS[device]], budget)
+        return _strict(model, options, [PROVIDERS[device]], None)
     from remat_cli.runtime.planned import PlannedSession
 
     return PlannedSession(model, placement, device, options)
