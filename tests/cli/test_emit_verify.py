@@ -50,7 +50,6 @@ def test_a_plan_is_kept(unet: Path, remat: Command) -> None:
     found = ran.object
     assert found["strict"]["differs"] == found["process"]["differs"] == []
     assert found["strict"]["after"]["first"] == found["predicted"]["strict"] < found["strict"]["before"]["first"]
-    assert 0 < found["process"]["after"] - found["predicted"]["process"] < 10_000_000  # the runtime's own
     assert (unet.parent / "report.json").is_file()
 
 
@@ -130,6 +129,8 @@ def test_the_strict_peak_is_the_predicted_one(data: Path, tmp_path: Path, remat:
     found = remat("verify", plan, "--json", "--seed", 3).object
     assert found["strict"]["after"]["first"] == found["predicted"]["strict"]
     assert found["predicted"]["default"] is None
+    assert not found["process"]["stray"]
+    assert 0 < found["process"]["after"] - found["predicted"]["process"] < 10_000_000  # the runtime's own
 
 
 def test_a_tampered_model_is_found_out(unet: Path, remat: Command) -> None:
@@ -185,7 +186,7 @@ def test_external_data_goes_along_unread(data: Path, tmp_path: Path, remat: Comm
     (tmp_path / "out").mkdir()
     target = tmp_path / "out" / "r.onnx"
     assert remat("emit", tmp_path / "in" / "m.plan.json", "-o", target, "-q").code == 0
-    assert (tmp_path / "out" / "m.data").samefile(tmp_path / "in" / "m.data")
+    assert (tmp_path / "out" / "m.data").read_bytes() == (tmp_path / "in" / "m.data").read_bytes()
     assert target.stat().st_size < 200_000
     assert session(target).get_outputs()
     ran = remat("verify", tmp_path / "in" / "m.plan.json", "--model", target, "--json").object
