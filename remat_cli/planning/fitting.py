@@ -17,6 +17,7 @@ from remat_cli.planning.subject import Subject
 from remat_cli.rewrite import Rewritten, additions, rewrite
 from solvers.clock import Clock
 from solvers.problem import Limits, Solver, Status
+from solvers.registry import METHODS
 from solvers.schedule import evaluate
 
 ROUNDS = 6
@@ -88,6 +89,11 @@ def fitted(asked: Fitting) -> Answer:
     return _to(asked, first, _walked(asked, first) or first, WALKED)
 
 
+def _may_be_walked(method: str) -> bool:
+    """Whether a plan by any means is wanted. The papers' methods answer for themselves, or not at all."""
+    return method in METHODS and METHODS[method].may_reorder
+
+
 def promised(found: Answer, session: Session) -> Answer:
     """The answer with all that its model needs in such a session."""
     figures = held(session, _rewritten(found, session))
@@ -147,10 +153,13 @@ def _settled(asked: Fitting, found: Answer) -> Answer | None:
 
 
 def _walked(asked: Fitting, found: Answer) -> Answer | None:
+    if not _may_be_walked(asked.method):
+        return None
     clock: Clock = asked.limits.clock
     room = _room(asked, found)
     order = asked.allocator.walk(found.subject.problem, asked.budget, room, asked.limits.seed, clock)
-    return _taking(asked, found, order)
+    other = _taking(asked, found, order)
+    return None if other is None else replace(other, made_by="evict")
 
 
 def _room(asked: Fitting, found: Answer) -> int:

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnxruntime
 
 from profiles.strict import strict_options
 from remat_cli.runtime.placed import Missed, Placed, external, library, traced
 from remat_cli.runtime.session import PROVIDERS
-from solvers.placement.placed import Placement, placement
+
+if TYPE_CHECKING:  # it brings numba, which a session has no use for
+    from solvers.placement.placed import Placement
 
 LESSONS = 2  # runs that may be traced, lest a model whose sizes change is traced for ever
 
@@ -57,6 +59,8 @@ class PlannedSession(onnxruntime.InferenceSession):
         with placed.run():
             yield
         if placed.seen and self.placement is None:
+            from solvers.placement.placed import placement
+
             self._lessons += 1
             self._take(placement(traced(placed.seen)))
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from profiles.device import quiet
 from profiles.strict import strict_options
 from remat_cli.errors import Usage
 from remat_cli.runtime.placed import MISSING, library
-from solvers.placement.placed import Placement
+
+if TYPE_CHECKING:  # it brings numba, which a session has no use for
+    from solvers.placement.placed import Placement
 
 CPP = """\
 Ort::SessionOptions options;  // the C API cannot choose the order; the model's anchors bring it

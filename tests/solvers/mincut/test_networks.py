@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from remat_cli.gradient.training import Options
+from remat_cli.model import sessions
 from remat_cli.planning.subject import Subject
 from solvers.mincut.cut import cut
 from solvers.mincut.cuts import paper_cut
@@ -90,6 +91,8 @@ def test_conv_relu_add_saves_the_mask(tmp_path: Path) -> None:
     model = helper.make_model(
         helper.make_graph(nodes, "g", inputs, [loss]), opset_imports=[helper.make_opsetid("", 20)]
     )
-    smaller = contract(step(tmp_path, model, Options(loss="total", wrt=("w", "shift"))).problem).problem
+    smaller = contract(
+        step(tmp_path, model, Options(loss="total", wrt=("w", "shift")), sessions.DEFAULT).problem
+    ).problem
     saved = sorted(smaller.sizes[value] for value in paper_cut(smaller))
     assert saved == [8 * 16 * 16, 4 * 8 * 16 * 16]
