@@ -20,7 +20,7 @@ def unet(data: Path, tmp_path: Path, remat: Command) -> Path:
     """A model with workspace and recomputation, and its plan."""
     model = tmp_path / "unet.onnx"
     shutil.copy(data / "torch_unet_convt.onnx", model)
-    ran = remat("solve", model, "--budget", "85%", "--time-limit", "5s", "-q")
+    ran = remat("solve", model, "--budget", "85%", "--time-limit", "15s", "-q")
     assert ran.code == 0, ran.err
     return tmp_path / "unet.plan.json"
 
@@ -55,7 +55,7 @@ def test_a_plan_is_kept(unet: Path, remat: Command) -> None:
 
 def test_a_plan_for_default_options_is_kept_there(unet: Path, remat: Command) -> None:
     model, plan = unet.parent / "unet.onnx", unet.parent / "default.plan.json"
-    ran = remat("solve", model, "--session", "default", "--budget", "85%", "--time-limit", "5s", "-q", "-o", plan)
+    ran = remat("solve", model, "--session", "default", "--budget", "85%", "--time-limit", "15s", "-q", "-o", plan)
     assert ran.code == 0, ran.err
     lean = remat("emit", unet, "--json", "-o", unet.parent / "lean.onnx").object
     robust = remat("emit", plan, "--json").object
