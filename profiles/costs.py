@@ -17,6 +17,8 @@ import yaml
 
 SCHEMA = "remat-costs/1"
 RESERVED = {"yes", "no", "on", "off", "true", "false", "null"}
+FILE_BYTES = 2**26
+FILE_DEPTH = 12  # of mappings and lists within each other
 LONGEST_KEY = 1000  # YAML reads no longer one before a colon
 ABSURD_NS = 10**15  # eleven days for one op
 ABSURD_BYTES = 2**50
@@ -139,12 +141,41 @@ def dump(costs: Costs) -> str:
 def load(path: Path) -> Costs:
     """Read and check a cost file. Raises BadCosts, which names the place."""
     try:
-        document = yaml.load(path.read_text(encoding="utf-8"), Loader=_loader())
+        text = _text(path)
+        if wrong := _not_plain(text):
+            raise BadCosts(f"{path}: {wrong}")
+        return parse(yaml.load(text, Loader=_loader()), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise BadCosts(f"{path}: cannot be read: {error}") from error
     except yaml.YAMLError as error:
         raise BadCosts(f"{path}: not YAML: {' '.join(str(error).split())}") from error
-    return parse(document, str(path))
+    except BadCosts:
+        raise
+    except (LookupError, OverflowError, TypeError, ValueError) as error:  # what its tags and numbers make of it
+        raise BadCosts(f"{path}: holds what no cost file holds: {error}") from error
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        raise BadCosts(f"{path}: cannot be read: it is not a regular file")
+    if path.stat().st_size > FILE_BYTES:
+        raise BadCosts(f"{path}: has {path.stat().st_size} bytes; a cost file may have {FILE_BYTES}")
+    return path.read_text(encoding="utf-8")
+
+
+def _not_plain(text: str) -> str | None:
+    """Before anything is built from it: no deeper than cost files are, and nothing in two places at once."""
+    depth = 0
+    event: Any
+    for event in yaml.parse(text, Loader=_loader()):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > FILE_DEPTH:
+            return f"is nested more than {FILE_DEPTH} deep"
+        if getattr(event, "anchor", None):
+            return f"has the anchor or alias {event.anchor!r}; cost files have none"
+        if getattr(event, "tag", None):
+            return f"has the tag {event.tag!r}; cost files have none"
+    return None
 
 
 def parse(document: Any, where: str) -> Costs:

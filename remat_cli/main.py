@@ -5,9 +5,11 @@ Invariant: importing this imports nothing heavy; every command imports what it n
 
 from __future__ import annotations
 
+import os
 import sys
 from difflib import get_close_matches
 from importlib import import_module, metadata
+from typing import NoReturn
 
 import click
 
@@ -58,7 +60,9 @@ def remat() -> None:
 def main() -> None:
     """Run the command. Exit codes: 0 done, 1 our bug, 2 usage, 3 bad input, 4 infeasible, 5 no plan, 6 mismatch."""
     try:
-        sys.exit(remat.main(prog_name="remat", standalone_mode=False))
+        code = remat.main(prog_name="remat", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
@@ -71,8 +75,26 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("remat: interrupted", err=True)
         sys.exit(130)
-    except BrokenPipeError:
+    except BrokenPipeError:  # whoever read the answer has had enough
+        _hush()
         sys.exit(0)
+    except UnicodeEncodeError as error:
+        _end(f"a name holds {error.object[error.start : error.end]!r}, which is no text", 3)
+    except MemoryError:
+        _end("there is not enough memory for this", 3)
+    except OSError as error:
+        _end(f"cannot write {error.filename or 'the answer'}: {error.strerror}", 3)
+
+
+def _end(said: str, code: int) -> NoReturn:
+    _hush()
+    click.echo(f"remat: {said}", err=True)
+    sys.exit(code)
+
+
+def _hush() -> None:
+    """Nothing more is written to where nothing can be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _one_line(error: click.ClickException) -> str:

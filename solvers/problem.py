@@ -12,6 +12,7 @@ from typing import Annotated
 
 from solvers.clock import Clock
 
+MOST = 2**56  # of bytes, and of nanoseconds, in all: what is reckoned from them fits in 64 bits
 RESIDENT = -1  # stands for the base of a view whose base is an input or a weight, and so always there
 Value = Annotated[int, "an index into `Problem.sizes`"]  # which numbers are values is said once, for files as well
 Base = Annotated[int, "a value, or RESIDENT"]
@@ -205,6 +206,10 @@ def faults(problem: Problem, nodes: Sequence[str] = (), values: Sequence[str] = 
                 yield f"{place} names {_value(value, values)}, which no node writes"
     if problem.resident < 0:
         yield f"the resident size is negative: {problem.resident}"
+    if problem.resident + sum(problem.sizes) + sum(node.workspace for node in problem.nodes) > MOST:
+        yield f"all sizes together are more than {MOST} bytes"
+    if sum(node.cost for node in problem.nodes) > MOST:
+        yield f"all costs together are more than {MOST}"
 
 
 def _faults_alone(node: Node, count: int, values: Sequence[str]) -> Iterator[str]:

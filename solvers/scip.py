@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from pyscipopt import SCIP_PARAMSETTING, Model
+from pyscipopt import SCIP_PARAMSETTING, SCIP_STAGE, Model
 from pyscipopt.scip import Expr, ExprCons, Term
 
 from solvers.clock import Clock
@@ -123,9 +123,11 @@ class Solving:
         """The answer, as soon as there is one, or what there is when the clock is over."""
         while self._thread.is_alive() and not self._clock.over():
             self._thread.join(0.02)
-        if self._thread.is_alive():
-            self._model.interruptSolve()
-        self._thread.join(_PATIENCE)
+        until = monotonic() + _PATIENCE
+        while self._thread.is_alive() and monotonic() < until:
+            if self._model.getStage() in (SCIP_STAGE.PRESOLVING, SCIP_STAGE.SOLVING):  # elsewhere SCIP will not hear it
+                self._model.interruptSolve()
+            self._thread.join(0.02)
         if self._thread.is_alive():  # deep in one linear program, which does not look up; it dies with the process
             return Answer(Status.UNKNOWN, None, None, -INFINITY, 0, monotonic() - self._begun)
         return self._answer()

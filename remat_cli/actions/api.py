@@ -99,6 +99,8 @@ def solve(
     *,
     budget: int | str | None = None,
     method: str = DEFAULT,
+    session: str = "strict",
+    allocator: str | None = None,
     costs: File | Costs | None = None,
     minimize: str = "cost",
     max_overhead: float | None = None,
@@ -123,18 +125,20 @@ def solve(
         known=tuple(_plan(plan).recorded for plan in known),
         reorder=reorder,
         options=options,
+        session=solving.kind_named(session, allocator),
     )
     question.check()
     clock = Clock(time_limit)
-    subject = given_subject(_model(model), costs if isinstance(costs, Costs | None) else Path(costs), dict(dims or {}))
+    given = costs if isinstance(costs, Costs | None) else Path(costs)
+    subject = given_subject(_model(model), given, dict(dims or {}), question.session)
     limits = Limits(clock, gap, seed, report or _nobody)
     found = solving.found_or_raised(solving.ask(subject, question, limits))
     return Planned(record.plan_file(found), found.subject)
 
 
-def emit(plan: Plan, *, strict_only: bool = False, functions: bool = False) -> onnx.ModelProto:
+def emit(plan: Plan, *, functions: bool = False) -> onnx.ModelProto:
     """The rewritten model. Its external tensors, if any, are named as in the original model."""
-    return emitting.emit(_plan(plan), functions, strict_only).model
+    return emitting.emit(_plan(plan), functions).model
 
 
 def verify(
@@ -142,7 +146,7 @@ def verify(
     *,
     feeds: File | Mapping[str, Any] | None = None,
     seed: int = 0,
-    cap: bool = True,
+    cap: bool | None = None,
     provider: str = "cpu",
     timeout: float = TIMEOUT,
 ) -> Verified:

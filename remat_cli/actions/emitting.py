@@ -14,7 +14,8 @@ from remat_cli.errors import BadInput
 from remat_cli.formats.files import check_apart, sha256, write_whole
 from remat_cli.model.graph import Graph
 from remat_cli.planning.planned import Planned
-from remat_cli.rewrite import Rewritten, rewrite
+from remat_cli.planning.untouched import is_untouched
+from remat_cli.rewrite import Rewritten, original, rewrite
 from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
 
@@ -28,29 +29,36 @@ class Emitted:
 
     plan: Planned
     rewritten: Rewritten
+    unchanged: bool = False  # there was nothing to do: it is the original
 
     @property
     def model(self) -> onnx.ModelProto:
         return self.rewritten.model
 
     def notes(self) -> list[str]:
-        strict, budget, said = self.rewritten.promise.strict, self.plan.budget, []
-        if any(opset.domain == DOMAIN for opset in self.model.opset_import):
-            said.append(FUNCTIONS)
-        if strict is not None and strict > budget:
-            said.append(f"constants of guards and anchors take the strict peak {strict - budget} bytes over the budget")
-        return said
+        return [FUNCTIONS] if any(opset.domain == DOMAIN for opset in self.model.opset_import) else []
 
 
-def emit(plan: Planned, functions: bool = False, strict_only: bool = False) -> Emitted:
-    """The model of the plan; its external tensors are where the original's are."""
+def emit(plan: Planned, functions: bool = False) -> Emitted:
+    """The model of the plan, for the session it is for; its external tensors are where the original's are."""
     graph = graph_of(plan)
     statements, _ = plan.replayed()
-    found = rewrite(graph, plan.subject.problem, statements, plan.subject.launch, strict_only)
+    if is_untouched(statements, plan.subject) and not functions:
+        return Emitted(plan, replace(original(graph, plan.subject.problem), model=_own(plan)), unchanged=True)
+    found = rewrite(graph, plan.subject.problem, statements, plan.subject.launch, plan.recorded.kind)
     if functions:
         found = replace(found, model=with_functions(graph, found.model))
     _stamp(found.model, plan, found)
     return Emitted(plan, found)
+
+
+def _own(plan: Planned) -> onnx.ModelProto:
+    """The original as it was given."""
+    return onnx.ModelProto.FromString(_bytes(plan))
+
+
+def _bytes(plan: Planned) -> bytes:
+    return plan.subject.content if plan.subject.content is not None else plan.subject.path.read_bytes()
 
 
 def graph_of(plan: Planned) -> Graph:
@@ -74,7 +82,9 @@ def write(emitted: Emitted, destination: Path) -> None:
     bring(model, emitted.plan.subject.path, destination)
     if model.ByteSize() > LARGEST:
         raise BadInput(f"{destination} would exceed 2 GiB; save the model's weights as external data and solve again")
-    write_whole(destination, model.SerializeToString(deterministic=True))
+    moved = destination.resolve().parent != emitted.plan.subject.path.resolve().parent
+    as_given = emitted.unchanged and not moved
+    write_whole(destination, _bytes(emitted.plan) if as_given else model.SerializeToString(deterministic=True))
 
 
 def _stamp(model: onnx.ModelProto, plan: Planned, found: Rewritten) -> None:
@@ -84,6 +94,7 @@ def _stamp(model: onnx.ModelProto, plan: Planned, found: Rewritten) -> None:
         "remat.model.sha256": plan.recorded.model.sha256,
         "remat.method": plan.recorded.method,
         "remat.budget": str(plan.budget),
+        "remat.session": plan.recorded.session,
         "remat.peak.strict": str(found.promise.strict),
         "remat.peak.default": str(found.promise.default),
     }

@@ -13,12 +13,16 @@ from typing import Any
 from remat_cli.errors import Infeasible, NoPlan, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
-from remat_cli.planning.fitting import fitted
+from remat_cli.model.sessions import STRICT, Session, kind_of
+from remat_cli.planning.fitting import Fitting, fitted, promised
 from remat_cli.planning.fusing import as_fused
+from remat_cli.planning.known import cheaper_known
 from remat_cli.planning.pipeline import Answer, answer, find_solver
 from remat_cli.planning.subject import Subject
+from remat_cli.planning.untouched import counted, fitting_already, held_as_it_is
 from remat_cli.saying import report
 from remat_cli.saying.units import Budget
+from solvers.options import Orders, options_of
 from solvers.problem import Limits, Progress, Result, Solver, Status
 from solvers.reductions.views import contract
 from solvers.registry import DEFAULT, METHODS
@@ -29,13 +33,18 @@ ONLY_PEAK = "--minimize peak has a method of its own; leave out --method, --from
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked of a subject. `options`: what only its method can be told. `known`: plans to beat."""
+    """What is asked of a subject. `options`: what only its method can be told. `known`: plans to beat.
+
+    `earlier`: plans that a search must not come out dearer than, if they fit.
+    """
 
     budget: Budget | None = None
     method: str = DEFAULT
     minimize: str = "cost"
     max_overhead: float | None = None
     known: tuple[PlanFile, ...] = ()
+    earlier: tuple[PlanFile, ...] = ()
+    session: Session = STRICT
     reorder: bool | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -57,24 +66,42 @@ class Question:
             raise Usage(ONLY_PEAK)
 
 
+def kind_named(name: str, allocator: str | None) -> Session:
+    """The kind of session of these names."""
+    kind = kind_of(name, allocator)
+    if kind is None:
+        raise Usage(f"there is no {name} session with --allocator {allocator or 'planned'}")
+    return kind
+
+
 def ask(subject: Subject, question: Question, limits: Limits) -> Answer:
     """The answer, whatever it is; `limits.report` hears of better plans as they are found."""
     question.check()
     if question.options.get("fusion") == "runtime":
         subject = as_fused(subject)
-    solver = _solver(subject, question)
     budget = budget_of(subject, question)
-    found = fitted(subject, budget, question.method, solver, limits, _reorder(question))
+    searching = question.minimize == "cost" and question.budget is not None and _takes_plans(question.method)
+    if searching and (found := fitting_already(subject, budget, question.method, limits, question.session)):
+        return found
+    solver = _solver(subject, question)
+    asked = Fitting(subject, budget, question.method, solver, limits, question.session, _reorder(question))
+    found = fitted(asked)
+    if searching:
+        found = cheaper_known(asked, found, (*question.known, *question.earlier))
     return replace(found, budget=_needed(found)) if question.budget is None and found.found else found
 
 
 def budget_of(subject: Subject, question: Question) -> int:
-    """In bytes; without one, the peak of the plain order, or for a method that needs none, what is never exceeded."""
-    plain = subject.before().peak
+    """In bytes; without one, what the model holds, or for a method that needs none, what is never exceeded.
+
+    100% is what the model holds as it is, which with an allocator's rounding may be more than what is live.
+    """
     if question.budget:
-        return question.budget.bytes(plain)
+        asked = question.budget.bytes(subject.before().peak)
+        whole = question.budget.relative and question.budget.amount >= 1
+        return max(asked, held_as_it_is(subject, question.session)) if whole else asked
     if METHODS[question.method].needs_budget:
-        return plain
+        return held_as_it_is(subject, question.session)
     problem = subject.problem
     return 2 * (problem.resident + sum(problem.sizes) + sum(node.workspace for node in problem.nodes))
 
@@ -82,8 +109,12 @@ def budget_of(subject: Subject, question: Question) -> int:
 def _needed(found: Answer) -> int:
     """What a plan that was made for no budget needs, which is then its budget."""
     assert found.schedule.outcome is not None
-    promise = found.promise
-    return max(found.schedule.outcome.peak, promise.arena or 0 if promise else 0, promise.strict or 0 if promise else 0)
+    return max(found.schedule.outcome.peak, counted(found))
+
+
+def _takes_plans(method: str) -> bool:
+    """Whether the method looks for the cheapest plan there is, and so has use for others."""
+    return any(entry.kind == Orders for entry in options_of(METHODS[method].options))
 
 
 def _reorder(question: Question) -> bool | None:
@@ -116,7 +147,15 @@ def so_far(subject: Subject, question: Question, progress: Progress, limits: Lim
         return None
     result = Result(Status.FEASIBLE, progress.order, progress.bound, ("the search was still going on",))
     found = Schedule(result, plan, outcome)
-    return Answer(subject, question.method, budget, subject.before(), found, progress.seconds, limits)
+    return Answer(subject, question.method, budget, subject.before(), found, progress.seconds, limits, question.session)
+
+
+def as_it_runs(found: Answer) -> Answer | None:
+    """The answer with all that its model needs, if that is within the budget."""
+    if found.subject.graph is None or found.session is None:
+        return found
+    found = promised(found, found.session)
+    return found if counted(found) <= found.budget else None
 
 
 def found_or_raised(found: Answer) -> Answer:

@@ -1,6 +1,7 @@
 """What `verify` does, on values: feed the model of a plan and its rewriting, say whether the plan's promises hold.
 
-Invariant: no faults means same bytes out, and a peak within the budget in the strict session.
+Invariant: no faults means same bytes out, and no more live at once than the budget, in the session that the plan is
+for. The other session is reported, and promises nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from remat_cli.errors import BadInput, Mismatch, Usage
 from remat_cli.formats.files import sha256
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
+from remat_cli.model.sessions import Session
 from remat_cli.planning.planned import Planned
+from remat_cli.planning.untouched import is_untouched
 from remat_cli.rewrite.external import bring
 
 TIMEOUT = 600.0  # seconds
@@ -30,11 +33,14 @@ TIMEOUT = 600.0  # seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """How to try a plan. `feeds`: inputs, or a file of them; by default random and valid. `timeout`: of each run."""
+    """How to try a plan. `feeds`: inputs, or a file of them; by default random and valid. `timeout`: of each run.
+
+    `cap`: whether to run in a capped arena as well.
+    """
 
     feeds: Path | Mapping[str, Any] | None = None
     seed: int = 0
-    cap: bool = True
+    cap: bool | None = None  # None: where the plan is for a capped arena
     provider: str = "cpu"
     timeout: float = TIMEOUT
 
@@ -45,6 +51,7 @@ class Verified:
 
     report: Report
     promise: Promise
+    session: Session
     budget: int
     threads: int
     faults: tuple[str, ...]
@@ -65,10 +72,11 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
     _check_provider(trial.provider)
     graph, threads = emitting.graph_of(plan), plan.subject.threads
     feeds = _feeds(graph, trial)
-    cap = max(plan.budget, plan.recorded.promises.arena or 0) if trial.cap else None  # what its arena is said to need
+    session = plan.recorded.kind
+    cap = plan.budget if (session.capped if trial.cap is None else trial.cap) else None
     with Bench(feeds, trial.provider, trial.timeout, threads) as bench, _in_a_file(plan, graph) as original:
-        report = verify(original, model, feeds, cap, bench)
-    return Verified(report, promise, plan.budget, threads, tuple(_faults(report, plan.budget)))
+        report = verify(original, model, plan.recorded.placement, session, cap, bench)
+    return Verified(report, promise, session, plan.budget, threads, tuple(_faults(report, session, plan.budget)))
 
 
 def verified(plan: Planned, trial: Trial) -> Verified:
@@ -77,7 +85,9 @@ def verified(plan: Planned, trial: Trial) -> Verified:
         emitted = emitting.emit(plan)
         path = Path(folder) / "model.remat.onnx"
         emitting.write(emitted, path)
-        return tried(plan, path, emitted.rewritten.promise, trial)
+        figures = emitted.rewritten.promise
+        promise = replace(plan.recorded.promises, strict=figures.strict, default=figures.default)
+        return tried(plan, path, promise, trial)
 
 
 @contextmanager
@@ -102,8 +112,10 @@ def _feeds(graph: Graph, trial: Trial) -> dict[str, Any]:
     return seeded(graph, trial.seed)
 
 
-def promise_of(rewritten: Path, plan: Path) -> Promise:
-    """The peaks that the rewritten model's metadata promises; a model of another plan is refused."""
+def promise_of(rewritten: Path, plan: Path, planned: Planned) -> Promise:
+    """What the plan promises of the model, whose metadata say that it was made from it; or which is the original."""
+    if sha256(rewritten) == planned.recorded.model.sha256 and is_untouched(planned.replayed()[0], planned.subject):
+        return planned.recorded.promises
     try:
         model = onnx.load(rewritten, load_external_data=False)
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
@@ -111,7 +123,8 @@ def promise_of(rewritten: Path, plan: Path) -> Promise:
     said = {entry.key: entry.value for entry in model.metadata_props}
     if said.get("remat.plan.sha256") != sha256(plan):
         raise BadInput(f"{rewritten} was not made from {plan} as it is now; run 'remat emit {plan}' again")
-    return Promise(strict=_number(said.get("remat.peak.strict")), default=_number(said.get("remat.peak.default")))
+    strict, default = (_number(said.get(f"remat.peak.{name}")) for name in ("strict", "default"))
+    return replace(planned.recorded.promises, strict=strict, default=default)
 
 
 def _number(text: str | None) -> int | None:
@@ -128,16 +141,16 @@ def _check_provider(name: str) -> None:
         raise Usage(f"--provider cuda cannot be used here; what is missing: {'; '.join(missing)}")
 
 
-def _faults(report: Report, budget: int) -> list[str]:
-    """What is not as the plan promised."""
-    found = []
-    for name, mode in (("strict session", report.strict), ("default options", report.default)):
-        if mode.failed:
-            found.append(f"{name}: {mode.failed}")
-        found += [f"{name}: output {wrong.output} is not the same: {wrong.says}" for wrong in mode.differs]
-    peak = report.strict.after.first
+def _faults(report: Report, session: Session, budget: int) -> Iterator[str]:
+    """What is not as the plan promised, in the session that it was made for."""
+    where, mode = f"{session.name} session", report.mode(session.name)
+    for name, ran in ((where, mode), (f"{where}, with its allocator", report.process)):
+        if ran is not None and ran.failed:
+            yield f"{name}: {ran.failed}"
+        for wrong in ran.differs if ran is not None else ():
+            yield f"{name}: output {wrong.output} is not the same: {wrong.says}"
+    peak = mode.after.first
     if peak is not None and peak > budget:
-        found.append(f"strict session: the peak is {peak} bytes, {peak - budget} over the budget of {budget}")
-    if report.capped and report.capped.rewritten:
-        found.append(f"under a hard cap of {report.capped.budget} bytes it fails: {report.capped.rewritten}")
-    return found
+        yield f"{where}: {peak} bytes are live at once, {peak - budget} over the budget of {budget}"
+    if session.capped and report.capped and report.capped.rewritten:
+        yield f"under a hard cap of {report.capped.budget} bytes it fails: {report.capped.rewritten}"

@@ -18,6 +18,7 @@ from remat_cli.checking.compare import Difference, differences
 from remat_cli.checking.processes import Bench
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
+from remat_cli.model.sessions import DEFAULT, STRICT, Session
 from remat_cli.rewrite.predict import IN_ARENA
 
 
@@ -53,32 +54,74 @@ class Capped:
 
 
 @dataclass(frozen=True, slots=True)
+class Process:
+    """What a process holds in a run, by the kernel's own count: inputs, weights, and what it grew by.
+
+    `stray`: allocations of the rewritten model that were not as planned. None: not counted.
+    """
+
+    before: int | None
+    after: int | None
+    stray: int | None = None
+    differs: tuple[Difference, ...] = ()
+    failed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
+    """Modes by the name of their session; `process` and `capped` are of the session that the plan is for."""
+
     strict: Mode
     default: Mode
+    process: Process | None = None
     capped: Capped | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 
+    def mode(self, name: str) -> Mode:
+        found: Mode = getattr(self, name)
+        return found
 
-def verify(graph: Graph, rewritten: Path, feeds: Mapping[str, Any], budget: int | None, bench: Bench) -> Report:
+
+def verify(
+    graph: Graph,
+    rewritten: Path,
+    placement: Mapping[str, Any] | None,
+    session: Session,
+    budget: int | None,
+    bench: Bench,
+) -> Report:
     """Run the model of `graph` and its rewriting side by side; `budget` None leaves the capped runs out."""
     outside = _outside(graph)
-    strict = _compare(graph, rewritten, bench, "strict", 1, outside)
-    default = _compare(graph, rewritten, bench, "default", 2, outside)
+    modes = {kind.name: _compare(graph, rewritten, bench, kind, outside) for kind in (STRICT, DEFAULT)}
+    process = _process(graph, rewritten, placement, session, bench) if bench.provider == "cpu" else None
     capped = None
     if budget is not None:
         arena = max(budget - outside, 1)
-        after = _short(bench.run(rewritten, "strict", cap=arena))
-        before = _short(bench.run(graph.path, "strict", cap=arena))
+        after = _short(bench.run(rewritten, STRICT.name, cap=arena))
+        before = _short(bench.run(graph.path, STRICT.name, cap=arena))
         capped = Capped(budget, arena, after, before)
-    return Report(strict, default, capped, _versions())
+    return Report(**modes, process=process, capped=capped, versions=_versions())
 
 
-def _compare(graph: Graph, rewritten: Path, bench: Bench, session: str, runs: int, outside: int) -> Mode:
-    old = bench.run(graph.path, session, runs, outputs="before.npz")
+def _process(
+    graph: Graph, rewritten: Path, placement: Mapping[str, Any] | None, session: Session, bench: Bench
+) -> Process:
+    """The original as the runtime runs it by itself in such a session, and the rewriting with the plan's allocator."""
+    old = bench.weigh(graph.path, session.name, outputs="before.npz")
+    new = bench.weigh(rewritten, session.name, placement=placement, outputs="after.npz")
+    before, after = (None if reply.grew is None else graph.resident + reply.grew for reply in (old, new))
+    for name, reply in (("the original", old), ("the rewritten model", new)):
+        if reply.refused or reply.failed:
+            return Process(before, after, failed=f"{name} failed: {_line(reply.refused or reply.failed or '')}")
+    wrong = differences(graph.outputs, bench.results("before.npz"), bench.results("after.npz"))
+    return Process(before, after, new.stray, tuple(wrong))
+
+
+def _compare(graph: Graph, rewritten: Path, bench: Bench, kind: Session, outside: int) -> Mode:
+    old = bench.run(graph.path, kind.name, kind.runs, outputs="before.npz")
     if old.refused:
         raise BadInput(f"onnxruntime cannot run {graph.path}: {_culprit(graph, old.refused)}")
-    new = bench.run(rewritten, session, runs, outputs="after.npz")
+    new = bench.run(rewritten, kind.name, kind.runs, outputs="after.npz")
     before, after = _measured(old, outside), _measured(new, outside)
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if reply.refused or reply.failed:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from profiles.strict import strict_options
+from remat_cli.checking.weight import resident_now, resident_peak
 from remat_cli.formats.files import write_whole
 from remat_cli.runtime.session import PROVIDERS, cap_arena, quiet_runtime
 
@@ -31,6 +32,8 @@ class Request:
     outputs: str | None = None
     trace: str | None = None
     threads: int = 0  # as many as there are cores
+    weigh: bool = False  # count what the process grows by, in a session as a user would make it
+    placement: dict[str, Any] | None = None  # where the plan's allocator is to put what such a session asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class Reply:
     refused: str | None = None  # why the session could not be made
     failed: str | None = None  # why a run broke off
     arena: tuple[int, ...] = ()
+    grew: int | None = None  # what the process's memory grew by in its runs, at the most
+    stray: int | None = None  # allocations that were not as planned
 
 
 def main(path: str) -> None:
@@ -60,15 +65,36 @@ def _carry_out(request: Request) -> Reply:
 
     failures = (EPFail, Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented, RuntimeException)
     try:
-        session = _session(request)
+        session = _as_users_make_it(request) if request.weigh else _session(request)
     except failures as error:
         return Reply(refused=str(error))
     try:
+        if request.weigh:
+            return _weighed(session, request)
         for number in range(request.runs):
-            _run(session, request, keep=number == 0)
+            _keep(_run(session, _feeds(request)), request if number == 0 else None)
     except failures as error:
         return Reply(failed=str(error))
     return Reply(arena=_peaks(Path(session.end_profiling()), request.runs) if request.trace else ())
+
+
+def _weighed(session: Any, request: Request) -> Reply:
+    """What the process grows by, results that the caller holds among it."""
+    feeds = _feeds(request)
+    before = resident_now()
+    for _ in range(request.runs):
+        results = _run(session, feeds)
+    grew = resident_peak() - before
+    _keep(results, request)
+    return Reply(grew=grew)
+
+
+def _as_users_make_it(request: Request) -> Any:
+    ort = quiet_runtime()
+    options = strict_options() if request.session == "strict" else ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = request.threads
+    return ort.InferenceSession(request.model, options, providers=[PROVIDERS[request.provider]])
 
 
 def _session(request: Request) -> Any:
@@ -88,14 +114,22 @@ def _session(request: Request) -> Any:
     return ort.InferenceSession(request.model, options, providers=[provider])
 
 
-def _run(session: Any, request: Request, keep: bool) -> None:
+def _feeds(request: Request) -> dict[str, Any]:
     import numpy as np
 
     with np.load(request.feeds) as stored:
-        feeds = {name: stored[name] for name in stored.files}
-    names = [output.name for output in session.get_outputs()]
-    results = session.run(names, feeds)
-    if keep and request.outputs:
+        return {name: stored[name] for name in stored.files}
+
+
+def _run(session: Any, feeds: dict[str, Any]) -> list[Any]:
+    results: list[Any] = session.run([output.name for output in session.get_outputs()], feeds)
+    return results
+
+
+def _keep(results: list[Any], request: Request | None) -> None:
+    import numpy as np
+
+    if request is not None and request.outputs:
         with open(request.outputs, "wb") as file:
             np.savez(file, **{f"output_{place}": result for place, result in enumerate(results)})
 

@@ -44,23 +44,46 @@ class Bench:
         self, model: Path, session: str, runs: int = 1, cap: int | None = None, outputs: str | None = None
     ) -> Reply:
         """One session on `model`; `outputs` names a file in the folder to keep the results in."""
-        self.count += 1
-        stem = self.folder / f"run{self.count}"
-        request = Request(
+        stem = self._next()
+        return self._carry_out(
+            stem,
             model=str(model.resolve()),
-            feeds=str(self.folder / "feeds.npz"),
-            reply=f"{stem}.reply.json",
             session=session,
-            provider=self.provider,
             runs=runs,
             cap=cap,
             outputs=str(self.folder / outputs) if outputs else None,
             trace=None if cap is not None else f"{stem}.trace",
-            threads=self.threads,
         )
-        asked = stem.with_suffix(".request.json")
-        asked.write_text(json.dumps(asdict(request)))
-        return _carry_out(asked, Path(request.reply), self.timeout)
+
+    def weigh(
+        self, model: Path, session: str, placement: Mapping[str, Any] | None = None, outputs: str | None = None
+    ) -> Reply:
+        """Two runs without a trace, with the runtime's own allocator or the plan's: what does the process grow by?"""
+        return self._carry_out(
+            self._next(),
+            model=str(model.resolve()),
+            session=session,
+            runs=2,
+            weigh=True,
+            placement=placement,
+            outputs=str(self.folder / outputs) if outputs else None,
+        )
+
+    def _next(self) -> Path:
+        self.count += 1
+        return self.folder / f"run{self.count}"
+
+    def _carry_out(self, stem: Path, **asked: Any) -> Reply:
+        request = Request(
+            feeds=str(self.folder / "feeds.npz"),
+            reply=f"{stem}.reply.json",
+            provider=self.provider,
+            threads=self.threads,
+            **asked,
+        )
+        written = stem.with_suffix(".request.json")
+        written.write_text(json.dumps(asdict(request)))
+        return _carry_out(written, Path(request.reply), self.timeout)
 
     def results(self, outputs: str) -> list[np.ndarray]:
         with np.load(self.folder / outputs, allow_pickle=True) as stored:

@@ -17,25 +17,20 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("plan", type=options.FILE)
 @click.option("--groups", type=click.Choice(["functions"]), help="Show a fusing backend its kernels, as functions.")
-@click.option(
-    "--strict-only",
-    is_flag=True,
-    help="Only for the strict session: without the small kernels that default options need.",
-)
 @options.output
 @options.as_json
 @options.quiet
-def command(plan: Path, groups: str | None, strict_only: bool, output: Path | None, as_json: bool, quiet: bool) -> None:
+def command(plan: Path, groups: str | None, output: Path | None, as_json: bool, quiet: bool) -> None:
     """Rewrite the model of PLAN: its computes in order, clones for what is computed again.
 
-    One file keeps both promises: the plan exactly in the strict session, whose options are printed, and the plan's
-    order and clones under onnxruntime's default options.
+    The file is made for the session that the plan was solved for: the strict one, whose options are printed, or
+    onnxruntime's default options, with what makes order and clones survive them.
     """
     from remat_cli.actions import emitting
     from remat_cli.planning.loading import load_planned
 
     planned = load_planned(plan)
-    emitted = emitting.emit(planned, groups == "functions", strict_only)
+    emitted = emitting.emit(planned, groups == "functions")
     destination = emitting.place_of(planned, output)
     emitting.write(emitted, destination)
     if as_json:
@@ -53,6 +48,7 @@ def _object(emitted: Emitted, destination: Path) -> dict[str, Any]:
         "guards": found.guards,
         "anchors": found.anchors,
         "functions": len(found.model.functions),
+        "session": emitted.plan.recorded.session,
         "budget": emitted.plan.budget,
         "peak": {"strict": found.promise.strict, "default": found.promise.default},
         "baseline_peak": {"strict": found.baseline.strict, "default": found.baseline.default},

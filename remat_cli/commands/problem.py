@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", type=options.FILE)
 @click.option("--costs", type=options.FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")
+@click.option("--chain", "as_chain", is_flag=True, help="As a chain of stages in Rotor's form, MODEL.chain.json.")
 @options.dims
 @options.output
 @options.as_json
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 def command(
     model: Path,
     costs: Path | None,
+    as_chain: bool,
     dims: tuple[tuple[str, int], ...],
     output: Path | None,
     as_json: bool,
@@ -35,9 +37,12 @@ def command(
     from remat_cli.planning.loading import load_subject
 
     subject = load_subject(model, costs, dict(dims))
-    path = output or subject.beside(".problem.json")
+    path = output or subject.beside(".chain.json" if as_chain else ".problem.json")
     check_apart(path, subject.path)
-    problemfile.write(subject.named, path)
+    if as_chain:
+        _write_chain(subject, path)
+    else:
+        problemfile.write(subject.named, path)
     figures = _figures(subject)
     if as_json:
         click.echo(json.dumps({"problem": str(path), **figures, "notes": list(subject.notes)}))
@@ -45,6 +50,19 @@ def command(
         for note in subject.notes:
             click.echo(f"note: {note}", err=True)
         click.echo(_line(path, figures))
+
+
+def _write_chain(subject: Subject, path: Path) -> None:
+    from remat_cli.errors import BadInput
+    from remat_cli.formats import chainfile
+    from remat_cli.formats.files import write_whole
+    from solvers.chains.staged import chain_of
+    from solvers.reductions.views import contract
+
+    chain, held = chain_of(contract(subject.problem).problem)
+    if chain.length < 2:
+        raise BadInput(f"{subject.path}: nowhere does a single value cross its forward pass, so it is no chain")
+    write_whole(path, chainfile.dumps(chain, held))
 
 
 def _figures(subject: Subject) -> dict[str, Any]:

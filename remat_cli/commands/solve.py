@@ -20,6 +20,7 @@ from solvers.registry import DEFAULT, METHODS
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.solving import Question
+    from remat_cli.formats.planfile import PlanFile
     from remat_cli.planning.pipeline import Answer
     from remat_cli.planning.subject import Subject
     from solvers.clock import Clock
@@ -60,6 +61,18 @@ def own_options(command: Command) -> Command:
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
 @click.option("--method", help=f"One of `remat solve --list`, or all.  [default: {DEFAULT}]")
+@click.option(
+    "--session",
+    type=click.Choice(["strict", "default"]),
+    default="strict",
+    show_default=True,
+    help="Which session the plan is for: one whose options can be set, or onnxruntime as it comes.",
+)
+@click.option(
+    "--allocator",
+    type=click.Choice(["planned", "arena"]),
+    help="In the strict session: each value in its planned place (the default), or the runtime's arena, capped.",
+)
 @click.option("--costs", type=options.FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")
 @click.option("--minimize", type=click.Choice(["cost", "peak"]), default="cost", show_default=True)
 @click.option("--max-overhead", type=options.SHARE, help="With --minimize peak: at most this much extra time.")
@@ -120,7 +133,7 @@ def _run(model: Path | None, given: Mapping[str, Any], clock: Clock, deadline: D
     from remat_cli.planning.loading import load_subject
 
     question = _question(given)
-    subject = load_subject(model, given["costs"], dict(given["dims"]))
+    subject = load_subject(model, given["costs"], dict(given["dims"]), question.session)
     if given["lp_bound"]:
         _tell_relaxation(subject, question, given, clock)
     elif given["method"] == "all":
@@ -132,7 +145,7 @@ def _run(model: Path | None, given: Mapping[str, Any], clock: Clock, deadline: D
 
 def _question(given: Mapping[str, Any]) -> Question:
     """What the command line asks, checked."""
-    from remat_cli.actions.solving import ONLY_PEAK, Question
+    from remat_cli.actions.solving import ONLY_PEAK, Question, kind_named
     from remat_cli.errors import Usage
     from remat_cli.formats import planfile
 
@@ -152,6 +165,7 @@ def _question(given: Mapping[str, Any]) -> Question:
         known=tuple(planfile.read(path) for path in given["known"]),
         reorder=given["reorder"],
         options=own,
+        session=kind_named(given["session"], given["allocator"]),
     )
     question.check()
     return question
@@ -174,6 +188,7 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     check_apart(destination, subject.path, *given["known"])
     if not destination.parent.is_dir():
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
+    question = replace(question, earlier=_earlier(destination))
     latest = _Latest(subject, question, destination, given, limits)
     deadline.last_words = latest.last_words
     begun = limits.clock.elapsed()
@@ -184,6 +199,17 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
         found = ask(subject, question, replace(searching, report=lambda progress: latest.hear(progress, show)))
     deadline.met()
     _tell(replace(found, limits=limits), destination, given)
+
+
+def _earlier(destination: Path) -> tuple[PlanFile, ...]:
+    """The plan that stands where the new one is to go, if one does: it is not written over by a dearer one."""
+    from remat_cli.errors import BadInput
+    from remat_cli.formats import planfile
+
+    try:
+        return (planfile.read(destination),) if destination.is_file() else ()
+    except BadInput:
+        return ()
 
 
 class _Latest:
@@ -210,7 +236,10 @@ class _Latest:
 
     def last_words(self) -> int:
         """What to say when the time is up in the middle of something; the exit code."""
+        from remat_cli.actions.solving import as_it_runs
+
         found = None if self.progress is None else self._answer(self.progress)
+        found = None if found is None else as_it_runs(found)
         if found is None:
             return _nothing_yet(self.given)
         _tell(found, self.destination, self.given)
@@ -234,6 +263,9 @@ def _tell(found: Answer, destination: Path, given: Mapping[str, Any]) -> None:
         click.echo(json.dumps(report.as_object(found, str(destination) if found.found else None)))
     found_or_raised(found)
     if given["quiet"] or given["as_json"]:
+        return
+    if found.untouched:
+        click.echo(f"{report.as_it_is(found)}\nwrote {destination}")
         return
     click.echo(report.summary(found))
     for note in (*found.subject.notes, *found.schedule.result.notes):

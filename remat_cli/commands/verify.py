@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,10 @@ from remat_cli.commands import options
 
 if TYPE_CHECKING:
     from remat_cli.actions.verifying import Verified
-    from remat_cli.checking import Capped, Mode
+    from remat_cli.checking import Capped, Mode, Process, Report
+
+NEAR = 0.05  # of what was said that a process holds: closer than that is as it was said
+SMALL = 10_000_000  # bytes, and so is that
 
 
 @click.command()
@@ -22,7 +26,9 @@ if TYPE_CHECKING:
 @click.option("--model", type=options.FILE, help="The rewritten model; by default the one beside the plan's model.")
 @click.option("--feeds", type=options.FILE, help="Inputs as an .npz file; by default random and valid.")
 @options.seed
-@click.option("--cap/--no-cap", default=True, show_default=True, help="Also run under a hard arena cap at the budget.")
+@click.option(
+    "--cap/--no-cap", default=None, help="Also run in an arena capped at the budget; by default if the plan is for one."
+)
 @click.option("--provider", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--timeout", type=options.TIME, default="10m", show_default=True, help="For each run of a model.")
 @click.option("-o", "--output", type=options.FILE, help="Also write what --json prints, as a report.")
@@ -31,8 +37,9 @@ if TYPE_CHECKING:
 def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, quiet: bool, **trial: Any) -> None:
     """Run the model of PLAN and its rewriting in onnxruntime: same bytes out, peak within budget?
 
-    Each model runs in a process of its own, in the strict session and under default options. Emits the rewritten model
-    first if it is not there. Exit code 6 if a promise does not hold.
+    Each model runs in a process of its own, in the strict session and under default options, and once more with the
+    plan's allocator, for what the process holds. Emits the rewritten model first if it is not there. Exit code 6 if the
+    session that the plan is for does not do as promised.
     """
     from remat_cli.actions import emitting, verifying
     from remat_cli.formats.files import check_apart, write_whole
@@ -44,7 +51,9 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     if not rewritten.is_file():
         emitting.write(emitting.emit(planned), emitting.place_of(planned, model))
     check_apart(output, plan, planned.subject.path, rewritten)
-    found = verifying.tried(planned, rewritten, verifying.promise_of(rewritten, plan), verifying.Trial(**trial))
+    found = verifying.tried(
+        planned, rewritten, verifying.promise_of(rewritten, plan, planned), verifying.Trial(**trial)
+    )
     said = _object(found, rewritten)
     if output:
         write_whole(output, json.dumps(said, indent=1) + "\n")
@@ -59,50 +68,87 @@ def _object(found: Verified, rewritten: Path) -> dict[str, Any]:
     return {
         "ok": found.ok,
         "model": str(rewritten),
+        "session": found.session.name,
+        "allocator": found.session.allocator,
         "budget": found.budget,
         "threads": found.threads,
-        "predicted": {"strict": found.promise.strict, "default": found.promise.default},
+        "predicted": {
+            "strict": found.promise.strict,
+            "default": found.promise.default,
+            "process": found.promise.arena,
+        },
         **asdict(found.report),
         "faults": list(found.faults),
     }
 
 
 def _summary(found: Verified) -> str:
+    """The promised session as a table; what else was measured in a line each."""
     from remat_cli.saying.report import table
 
-    rows = [["measured peak", "before", "after", "change", "predicted", "outputs"]]
-    for name, mode, said in (
-        ("strict session", found.report.strict, found.promise.strict),
-        ("default options", found.report.default, found.promise.default),
-    ):
-        rows.append(_row(name, mode, mode.before.first, mode.after.first, said))
-        if mode.after.second is not None:
-            rows.append(_row("  second run", mode, mode.before.second, mode.after.second, None))
-    words = [table(rows)]
-    if found.report.capped:
-        words.append(_under_cap(found.report.capped, found.budget))
+    report, name, weight = found.report, found.session.name, found.report.process
+    mode = report.mode(name)
+    rows = [["measured", "before", "after", "change", "predicted", "outputs"]]
+    rows.append(_row(f"live, {name} session", mode, mode.before.first, mode.after.first, found.promise.live))
+    if mode.after.second is not None:
+        rows.append(_row("  second run", mode, mode.before.second, mode.after.second, None))
+    if weight is not None:
+        rows.append(_row("the process", weight, weight.before, weight.after, found.promise.arena))
+    words = [table(rows), *_heavier(weight, found.promise.arena)]
+    if report.capped:
+        words.append(_under_cap(report.capped))
+    words += _others(report, name)
     if found.threads != len(os.sched_getaffinity(0)):
         count = f"{found.threads} thread{'s' if found.threads > 1 else ''}"
         words.append(f"run with {count}, as the costs are for; with more, convolutions work in 64 KiB more for each")
     return "\n".join(words)
 
 
-def _under_cap(capped: Capped, budget: int) -> str:
+def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:
+    """Where the process is not as heavy as it was said to be."""
+    from remat_cli.saying.units import show_bytes
+
+    if weight is None or weight.after is None or said is None:
+        return
+    off = weight.after - said
+    if abs(off) > max(NEAR * said, SMALL):
+        more = "more" if off > 0 else "less"
+        yield f"the process holds {show_bytes(abs(off))} {more} than was said ({off / said:+.1%})"
+    if weight.stray:
+        yield f"{weight.stray} allocations were not as planned, and were taken from elsewhere"
+
+
+def _others(report: Report, promised: str) -> Iterator[str]:
+    """The sessions that the plan is not for, in a line each."""
+    from remat_cli.saying.units import show_bytes
+
+    for name in ("strict", "default"):
+        if name == promised:
+            continue
+        mode = report.mode(name)
+        sizes = [show_bytes(peak) for peak in (mode.before.first, mode.after.first) if peak is not None]
+        live = f", {' before, '.join(sizes)} after" if sizes[1:] else ""
+        yield f"{name} session, not promised: {_same(mode)}{live}"
+
+
+def _under_cap(capped: Capped) -> str:
     from remat_cli.saying.units import show_bytes
 
     rewritten, original = map(_ran, (capped.rewritten, capped.original))
-    where = f"{show_bytes(capped.budget)}, {'more than' if budget < capped.budget else 'at'} the budget"
-    return f"hard cap, {where}: the rewritten model {rewritten}; the original {original}"
+    return f"hard cap at {show_bytes(capped.budget)}: the rewritten model {rewritten}; the original {original}"
 
 
 def _ran(failed: str | None) -> str:
     return "runs" if failed is None else f"does not ({failed})"
 
 
-def _row(name: str, mode: Mode, before: int | None, after: int | None, said: int | None) -> list[str]:
+def _same(mode: Mode | Process) -> str:
+    return "failed" if mode.failed else f"{len(mode.differs)} differ" if mode.differs else "same bytes"
+
+
+def _row(name: str, mode: Mode | Process, before: int | None, after: int | None, said: int | None) -> list[str]:
     from remat_cli.saying.units import show_bytes
 
     change = f"{after / before - 1:+.2%}" if before and after else ""
-    same = "failed" if mode.failed else f"{len(mode.differs)} differ" if mode.differs else "same bytes"
     shown = ["" if size is None else show_bytes(size) for size in (before, after, said)]
-    return [name, *shown[:2], change, shown[2], same]
+    return [name, *shown[:2], change, shown[2], _same(mode)]

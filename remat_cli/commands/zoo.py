@@ -21,6 +21,7 @@ SIZES = {
     "width": "Channels of the first convolution.",
     "features": "Features of an example (mlp).",
     "vocabulary": "Token ids there are.",
+    "embedding": "Features of an embedding, where it has fewer than the layers (ALBERT).",
     "positions": "The longest sequence there is a position for.",
     "patch": "Side of a patch (ViT).",
 }

@@ -1,6 +1,7 @@
-"""Files that are written whole or not at all.
+"""Files that are written whole or not at all, and read within limits.
 
-Invariant: the destination either has its old content or all of the new one, whatever kills us in between.
+Invariant: a regular destination either has its old content or all of the new one, whatever kills us in between; what is
+no regular file (a device, a pipe) is written through and never replaced. Only regular files are read whole or hashed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from remat_cli.errors import BadInput, Usage
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write through a temporary file beside the destination, synced and then renamed over it."""
-    data = content.encode() if isinstance(content, str) else content
+    try:
+        data = content.encode() if isinstance(content, str) else content
+        special = path.exists() and not path.is_file() and not path.is_dir()
+    except ValueError as error:
+        raise BadInput(f"cannot write {str(path)!r}: it, or a name that goes into it, is not text") from error
+    if special:
+        return _write_through(path, data)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent or Path(), prefix=f".{path.name}.", suffix=".part")
     except OSError as error:
@@ -33,6 +40,15 @@ def write_whole(path: Path, content: bytes | str) -> None:
         Path(name).unlink(missing_ok=True)
 
 
+def _write_through(path: Path, data: bytes) -> None:
+    try:
+        with path.open("wb", buffering=0) as file:
+            while data:
+                data = data[file.write(data) :]
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error.strerror}") from error
+
+
 def check_apart(output: Path | None, *inputs: Path) -> None:
     """Refuse to write over a file that is being read."""
     for path in inputs:
@@ -41,7 +57,12 @@ def check_apart(output: Path | None, *inputs: Path) -> None:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file's content, in hexadecimal."""
+    """The SHA-256 of a regular file's content, in hexadecimal."""
+    try:
+        if path.exists() and not path.is_file():
+            raise BadInput(f"{path} is not a regular file; only those have a content that stays")
+    except ValueError as error:
+        raise BadInput(f"cannot read {str(path)!r}: no file can be called that") from error
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):

@@ -16,7 +16,10 @@ from typing import Any, get_args, get_type_hints
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import sha256, write_whole
 from remat_cli.formats.program import fault, numbered
+from remat_cli.model.limits import TEXT_BYTES
 from remat_cli.model.promise import Promise
+from remat_cli.model.reading import parse_json, read_whole
+from remat_cli.model.sessions import STRICT, Session, kind_of
 from solvers.plan import Plan
 from solvers.problem import Problem
 from solvers.simulate import IllegalPlan, Outcome, simulate
@@ -61,6 +64,16 @@ class PlanFile:
     promises: Promise
     program: tuple[dict[str, Any], ...] = field(repr=False)
     notes: tuple[str, ...] = ()
+    session: str = "strict"
+    allocator: str = "planned"
+    placement: dict[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def kind(self) -> Session:
+        """The session that the plan is for."""
+        kind = kind_of(self.session, self.allocator)
+        assert kind is not None
+        return kind
 
 
 def describe(path: Path) -> Source:
@@ -91,9 +104,7 @@ def _relative(path: Path, folder: Path) -> str:
 def read(path: Path) -> PlanFile:
     """Load a plan and check its form; whether it is legal is for `replay` to say."""
     try:
-        data = json.loads(path.read_bytes())
-    except OSError as error:
-        raise BadInput(f"cannot read the plan {path}: {error.strerror}") from error
+        data = parse_json(read_whole(path, TEXT_BYTES))
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not a plan: it is not even text; plans are what 'remat solve' writes") from error
     except ValueError as error:
@@ -112,6 +123,7 @@ def _plan(data: dict[str, Any], path: Path) -> PlanFile:
     for name, size in given["dims"].items():
         if not isinstance(size, int) or size < 1:
             raise BadInput(f"{path}: dims['{name}'] is not a positive number")
+    kind = _session(data, path)
     return PlanFile(
         **given,
         model=_source(data.get("model"), "model", path),
@@ -120,10 +132,36 @@ def _plan(data: dict[str, Any], path: Path) -> PlanFile:
         promises=_record(Promise, data, "promises", path),
         program=tuple(data["program"]),
         notes=tuple(str(note) for note in _list(data, "notes", path)),
+        placement=_placement(data.get("placement"), path),
+        session=kind.name,
+        allocator=kind.allocator,
     )
 
 
-_SPECIAL = frozenset({"model", "costs", "limits", "promises", "program", "notes"})
+_SPECIAL = frozenset({"model", "costs", "limits", "promises", "program", "notes", "session", "allocator", "placement"})
+
+
+def _session(data: dict[str, Any], path: Path) -> Session:
+    """The kind of session; a plan that names none is for the first there is."""
+    name, allocator = data.get("session", STRICT.name), data.get("allocator", STRICT.allocator)
+    kind = kind_of(name, allocator) if isinstance(name, str) and isinstance(allocator, str) else None
+    if kind is None:
+        raise BadInput(f"{path}: there is no session '{name}' with the allocator '{allocator}'")
+    return kind
+
+
+def _placement(found: object, path: Path) -> dict[str, Any] | None:
+    match found:
+        case None:
+            return None
+        case {"block": int(), "bound": int(), "allocations": list(pairs)} if all(map(_is_place, pairs)):
+            assert isinstance(found, dict)
+            return found
+    raise BadInput(f"{path}: 'placement' does not give a block, a bound, and the size and offset of each allocation")
+
+
+def _is_place(pair: object) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and all(isinstance(number, int) for number in pair)
 
 
 def _field(data: dict[str, Any], name: str, hint: Any, path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""`*.problem.json`: a scheduling problem without its model, read and written.
+"""`*.problem.json`: a scheduling problem without its model, read and written; `*.chain.json` is read as one.
 
 Invariant: what `read` returns can be scheduled, and `read(write(p)) == p`; whatever is wrong with a file is said with
 the node or value and the field it is in. The fields are those of `Node` and `Problem`, under their own names but for
@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from remat_cli.errors import BadInput
+from remat_cli.formats import chainfile
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.spelling import Misspelt, parsed, spelt
+from remat_cli.model.limits import TEXT_BYTES
 from remat_cli.model.problem_of import Named
+from remat_cli.model.reading import parse_json, read_whole
 from solvers.problem import Node, Problem, faults
 
 FORMAT = "remat-problem/1"
@@ -66,9 +69,7 @@ def _written(thing: Node | Problem, names: Sequence[str]) -> Iterator[tuple[str,
 def read(path: Path) -> Named:
     """The problem in the file at `path`, checked."""
     try:
-        content = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+        content = read_whole(path, TEXT_BYTES).decode()
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not JSON: it is not even text") from error
     return loads(content, str(path))
@@ -76,13 +77,13 @@ def read(path: Path) -> Named:
 
 def loads(content: str, where: str = "the problem") -> Named:
     try:
-        data = json.loads(content, object_pairs_hook=_no_duplicates)
+        data = parse_json(content, _no_duplicates)
     except json.JSONDecodeError as error:
         raise BadInput(f"{where} is not JSON: {error.msg} in line {error.lineno}; the file may be truncated") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadInput(f"{where} is not a problem: {error}") from error
     try:
-        named = _problem(data)
+        named = chainfile.named(data) if chainfile.is_chain(data) else _problem(data)
     except Misspelt as error:
         raise BadInput(f"{where}: {error}") from error
     if wrong := next(faults(named.problem, named.nodes, named.values), None):

@@ -18,6 +18,7 @@ from remat_cli.gradient.tape import FLOATS, Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
 from remat_cli.gradient.upgrade import LEAST, opset_of, upgrade
+from remat_cli.model.limits import FUNCTION_NODES, written_out
 
 PARAMETERS = "remat.parameters"  # metadata: which of the model's inputs are weights, separated by spaces
 SETTINGS = {  # inputs that say how an op works; what only stands there is no parameter
@@ -54,6 +55,8 @@ class Binding:
 
 
 def load(path: Path) -> onnx.ModelProto:
+    if path.exists() and not path.is_file():
+        raise BadInput(f"cannot read {path}: it is not a regular file")
     try:
         model = onnx.load(path, format="protobuf")
     except OSError as error:
@@ -64,6 +67,8 @@ def load(path: Path) -> onnx.ModelProto:
         raise BadInput(f"cannot read the weights of {path}: {str(error).splitlines()[0]}") from error
     if not model.graph.node:
         raise BadInput(f"{path} holds no graph")
+    if written_out(model) > FUNCTION_NODES:
+        raise BadInput(f"{path}: with its functions written out it has more than {FUNCTION_NODES} nodes, or no end")
     return model
 
 

@@ -21,6 +21,7 @@ from remat_cli.ingest.names import captures, name_nodes, sort_nodes
 from remat_cli.ingest.phases import backward_ops
 from remat_cli.ingest.shapes import infer
 from remat_cli.model.graph import Graph, Op
+from remat_cli.model.limits import TENSOR_BYTES
 
 IN_MEMORY = Path("the model in memory")  # what errors call it; its external tensors lie in the working directory
 
@@ -40,9 +41,10 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
     """The graph of a model in memory, which may be changed; `path` is what errors and plans call it."""
     bound = bind(model, dims or {}, path)
     sort_nodes(model.graph, path)
-    expanded = expand(model, path)
-    if expanded is not model:
-        model = expanded
+    written_out = expand(model, path)
+    expanded = written_out is not model
+    if expanded:
+        model = written_out
         sort_nodes(model.graph, path)
     proto = model.graph
     name_nodes(proto)
@@ -59,6 +61,9 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
     outputs = tuple(dict.fromkeys(value.name for value in proto.output))
     if not ops:
         raise BadInput(f"{path}: the graph has no ops to schedule")
+    for name, value in values.items():
+        if value.bytes > TENSOR_BYTES:
+            raise BadInput(f"{path}: value {name!r} would have {value.bytes} bytes, of which no machine has that many")
     late = backward_ops(ops, outputs, values)
     return Graph(
         path=path,
@@ -71,6 +76,7 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         outputs=outputs,
         dims=dict(dims or {}),
         opsets={entry.domain: entry.version for entry in model.opset_import},
+        expanded=expanded,
     )
 
 

@@ -13,6 +13,7 @@ import onnx
 import onnx.inliner
 
 from remat_cli.errors import BadInput
+from remat_cli.model.limits import FUNCTION_NODES, written_out
 from remat_cli.model.semantics import EXPANDED, needs_training_build
 
 
@@ -40,6 +41,8 @@ def _count(model: onnx.ModelProto) -> int:
 
 def _inline_local(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     """Functions written against other opset versions are converted as they are inlined."""
+    if written_out(model) > FUNCTION_NODES:
+        raise BadInput(f"{path}: with its functions written out it has more than {FUNCTION_NODES} nodes, or no end")
     try:
         inlined = onnx.inliner.inline_local_functions(model)
         if _calls(inlined):

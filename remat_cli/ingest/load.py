@@ -14,21 +14,19 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from remat_cli.errors import BadInput
+from remat_cli.model.limits import MODEL_BYTES
+from remat_cli.model.reading import read_whole
 
 OLDEST_OPSET = 13
 TYPES = set(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
 GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
-LARGEST = 2**31  # bytes: the limit of the encoding
 
 
 def load(path: Path) -> tuple[onnx.ModelProto, str]:
     """The model, without the bytes of external tensors, and the SHA-256 of the file."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from error
-    if len(content) >= LARGEST:
+    if path.is_file() and path.stat().st_size > MODEL_BYTES:
         raise BadInput(f"{path} is larger than an ONNX file can be (2 GiB); save its weights as external data")
+    content = read_whole(path, MODEL_BYTES)
     return parsed(content, path), hashlib.sha256(content).hexdigest()
 
 
@@ -124,10 +122,12 @@ def _check_external(tensor: onnx.TensorProto, path: Path) -> None:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     posix, windows = PurePosixPath(location), PureWindowsPath(location)
+    if "\0" in location:
+        raise BadInput(f"{where} is stored at {location!r}, and no file can be called that")
     leaves = posix.is_absolute() or windows.is_absolute() or windows.drive or ".." in (*posix.parts, *windows.parts)
     folder = path.resolve().parent
     file = folder / location
-    if not location or leaves or not file.resolve().is_relative_to(folder):
+    if not location or leaves or not _resolved(file).is_relative_to(folder):
         raise BadInput(f"{where} is stored at {location!r}, outside the model's folder; save the model with its data")
     try:
         size = file.stat().st_size
@@ -136,5 +136,12 @@ def _check_external(tensor: onnx.TensorProto, path: Path) -> None:
         raise BadInput(f"{where} is stored at {location!r}, which cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise BadInput(f"{where} has an offset or length that is not a number") from error
-    if not file.is_file() or end > size:
+    if not file.is_file() or end > size or min(int(entries.get("offset", 0)), int(entries.get("length", 0))) < 0:
         raise BadInput(f"{where} should end at byte {end} of {location!r}, which has {size}; the file is truncated")
+
+
+def _resolved(file: Path) -> Path:
+    try:
+        return file.resolve()
+    except (OSError, RuntimeError):  # links in a circle
+        return file

@@ -62,6 +62,7 @@ class Graph:
     outputs: tuple[str, ...]
     dims: Mapping[str, int] = field(default_factory=dict)  # symbolic dimensions that were bound
     opsets: Mapping[str, int] = field(default_factory=dict)
+    expanded: bool = False  # functions in the file were written out: the runtime would do so in an order of its own
 
     @property
     def resident(self) -> int:

@@ -10,14 +10,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """The predicted peak in each session type; None where it was not worked out (no ONNX model, say).
+    """Bytes, inputs and weights among them; and nanoseconds.
 
-    `arena`: a budget under which the strict session runs even if its arena is capped there, a hard cap: more than the
-    peak, since free memory in pieces is not as good as in one. `time`: the plan's cost, and that of the small kernels
-    that the rewritten model has besides.
+    `strict`, `default`: the live bytes in either session, the latter only where the model is made for it. `time`: the
+    plan's cost, and that of the small kernels that the rewritten model has besides.
+
+    Of the session that the plan is made for: `live` is what it holds at once, `arena` what its allocator must hold for
+    that, `block` the part of it whose places are planned, `default_arena` what the runtime's own arena would hold.
     """
 
     strict: int | None
     default: int | None = None
     arena: int | None = None
     time: int | None = None
+    live: int | None = None
+    block: int | None = None
+    default_arena: int | None = None

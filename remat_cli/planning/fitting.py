@@ -1,193 +1,191 @@
-"""Plans that fit as they really run: with the constants of their rewriting, and in an arena whose free memory is in
-pieces.
+"""Plans that fit as they really run: what is added to the model, and what its session's allocator holds, is inside the
+budget.
 
-Invariant: the answer keeps to the budget that was asked for; where the arena's pieces are in the way, a plan whose ops
-were moved about, or one for a smaller budget, stands in, and a note says so. Bounds are those of the budget asked for.
+Invariant: an answer that found a plan keeps to the budget that was asked for, and its bounds are of that budget. Where
+the allocator cannot place a plan that tightly, ops are moved about, and only then is a plan for less taken; a note says
+which.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from remat_cli.model.sessions import Session
+from remat_cli.planning.holding import ALLOCATORS, Allocator, held, in_units
 from remat_cli.planning.pipeline import REORDERED, Answer, answer, half
 from remat_cli.planning.subject import Subject
-from remat_cli.rewrite import Rewritten, rewrite
-from solvers.placement.settle import settled, walked
+from remat_cli.rewrite import Rewritten, additions, rewrite
+from solvers.clock import Clock
 from solvers.problem import Limits, Solver, Status
 from solvers.schedule import evaluate
 
 ROUNDS = 6
 STEP = 0.005  # of the budget: the least by which the next try asks for less
-SHARE = 2 / 3  # of the time, for the question itself
+SHARE = 0.9  # of the time, for the question itself
 LEAST = 0.5  # seconds: with less left, nothing more is asked
-SLACK = 1024  # bytes kept for the constants of guards that another order needs
+MOVED = "ops were moved about, so that all they need can be placed within the budget"
+LESS = "made for less than the budget: no plan for all of it was found that can be placed within it"
+WALKED = "from a walk that evicts: no better plan was found that can be placed within the budget"
+APART = "ops that default options fuse are scheduled apart, so there their results may differ in the last bits"
 
 
-def fitted(
-    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None = False
-) -> Answer:
-    """Ask for a schedule within `budget` bytes that also runs under a hard cap there.
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """What is asked of which solver, and of which kind of session the answer is to be."""
 
-    A third of the time is kept for making a plan run as it should, and none is taken beyond the limit.
-    """
-    if subject.graph is None:
-        return answer(subject, budget, method, solver, limits, reorder)
-    found = replace(_capped(subject, budget, method, solver, limits, reorder), limits=limits)
-    if found.promise is None or reorder is False or _late(limits):
-        return found
-    before = _rewritten(found).baseline.default
-    if before is None or (found.promise.default or 0) < before:
-        return found
-    return _below(found, before, method, solver, limits) or found
+    subject: Subject
+    budget: int
+    method: str
+    solver: Solver
+    limits: Limits
+    session: Session
+    reorder: bool | None = False
 
+    @property
+    def allocator(self) -> Allocator:
+        return ALLOCATORS[self.session.allocator]
 
-def _late(limits: Limits) -> bool:
-    return limits.clock.over() or limits.clock.left() < LEAST
+    @property
+    def late(self) -> bool:
+        return self.limits.clock.over() or self.limits.clock.left() < LEAST
 
+    def ask(self, subject: Subject, budget: int, limits: Limits, reorder: bool | None) -> Answer:
+        """The method's answer, every size being what the allocator takes for it."""
+        whole = subject.solving(in_units(subject.problem, self.allocator.unit))
+        found = answer(whole, budget, self.method, self.solver, limits, reorder)
+        found = replace(found, subject=subject, baseline=subject.before())
+        if not found.found or found.schedule.result.order is None:
+            return found
+        plan, outcome = evaluate(subject.problem, found.schedule.result.order)
+        return replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome))
 
-def _below(found: Answer, before: int, method: str, solver: Solver, limits: Limits) -> Answer | None:
-    """A plan that needs less than the model by default, whose order of that session may need less than the file's."""
-    for share in (0.97, 0.9):
-        target = min(found.budget, int(share * before))
-        if _late(limits):
-            return None
-        other = answer(found.subject, target, method, solver, limits.silent(), True)
-        if not other.found:
-            return None
-        model = _rewritten(other)
-        if not _holds(model, found.budget):
-            moved = _moved(other, found.budget, _room(model, other, found.budget), limits)
-            other = moved or other
-            model = _rewritten(other)
-        if (model.promise.default or 0) < before and _holds(model, found.budget):
-            how = f"made for {target} bytes, as the order of default options needs no more than {before} without a plan"
-            return _promising(_noted(found, other, how), model)
-    return None
+    def fits(self, found: Answer) -> bool:
+        return self.counted(found) <= self.budget
+
+    def counted(self, found: Answer) -> int:
+        assert found.promise is not None
+        return self.allocator.counted(found.promise)
 
 
-def _capped(subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None) -> Answer:
-    first = _with_bits(subject, budget, method, solver, limits.share(SHARE), reorder)
+def fitted(asked: Fitting) -> Answer:
+    """A schedule whose model holds no more than the budget in its session, or why there is none."""
+    if asked.subject.graph is None:
+        return answer(asked.subject, asked.budget, asked.method, asked.solver, asked.limits, asked.reorder)
+    first = _first(asked)
     if not first.found:
-        return first
-    found, best, target = first, None, budget
+        return _to(asked, first, first)
+    first = found = promised(first, asked.session)
     for number in range(ROUNDS):
-        model = _rewritten(found)
-        found = _promising(found, model)
-        over = max(0, (model.promise.strict or 0) - budget)
-        if not over and _holds(model, budget):
-            return _stands_in(first, found, _made_for(found)) if number else found
-        if other := _moved(found, budget, _room(model, found, budget), limits):
-            return _stands_in(first, other, "with ops moved about")
-        best = best or (None if over else found)
-        missing = max(over, (model.promise.arena or budget) - budget)
-        assert found.schedule.outcome is not None
-        target = min(target, found.schedule.outcome.peak) - max(over, missing // 2, int(STEP * budget))
-        asked = limits.silent()
-        if target <= subject.problem.resident or _late(limits):
+        if asked.fits(found):
+            return _to(asked, first, found, LESS if number else "")
+        if other := _settled(asked, found):
+            return _to(asked, first, other, MOVED)
+        fewer = None if asked.late else _for_less(asked, found)
+        if fewer is None or not fewer.found:
             break
-        again = bool(reorder) or REORDERED in found.schedule.result.notes
-        fewer = answer(found.subject, target, method, solver, asked, again)
-        if not fewer.found and not again and reorder is None:
-            fewer = answer(found.subject, target, method, solver, asked, True)
-        if not fewer.found:
-            break
-        found = fewer
-    model = _rewritten(found)
-    if other := _evicting(found, budget, _room(model, found, budget), limits):
-        return _stands_in(first, other, "from a walk that evicts")
-    return _does_not_fit(best or first)
+        found = promised(fewer, asked.session)
+    return _to(asked, first, _walked(asked, first) or first, WALKED)
 
 
-def _with_bits(
-    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None
-) -> Answer:
-    """Schedule what is fused by default as one; op by op only if that leads to no plan."""
+def promised(found: Answer, session: Session) -> Answer:
+    """The answer with all that its model needs in such a session."""
+    figures = held(session, _rewritten(found, session))
+    return replace(found, session=session, promise=figures.promise, placement=figures.placement)
+
+
+def _rewritten(found: Answer, session: Session) -> Rewritten:
+    graph, plan = found.subject.graph, found.schedule.plan
+    assert graph is not None
+    assert plan is not None
+    return rewrite(graph, found.subject.problem, plan, found.subject.launch, session)
+
+
+def _first(asked: Fitting) -> Answer:
+    """The question itself, with room for what the rewriting may add; without, if so little less leads to no plan."""
+    limits = asked.limits.share(SHARE)
+    spare = additions(asked.session, asked.subject.problem)
+    found = _with_bits(asked, asked.budget - spare, limits)
+    if found.found or not spare or asked.late:
+        return found
+    return _with_bits(asked, asked.budget, limits)
+
+
+def _with_bits(asked: Fitting, budget: int, limits: Limits) -> Answer:
+    """Schedule what is fused by default as one, if it is marked; op by op only if that leads to no plan."""
+    subject = asked.subject
     if not subject.problem.inner:
-        return answer(subject, budget, method, solver, limits, reorder)
-    found = answer(subject, budget, method, solver, half(limits), reorder)
+        return asked.ask(subject, budget, limits, asked.reorder)
+    found = asked.ask(subject, budget, half(limits), asked.reorder)
     if found.found or limits.clock.over():
         return found
     apart = subject.solving(replace(subject.problem, inner=frozenset()))
-    found = answer(apart, budget, method, solver, limits, reorder)
-    if not found.found:
-        return found
-    note = "ops that default options fuse are scheduled apart, so only the strict session promises the same bits"
-    result = replace(found.schedule.result, notes=(*found.schedule.result.notes, note))
-    return replace(found, schedule=replace(found.schedule, result=result))
+    found = asked.ask(apart, budget, limits, asked.reorder)
+    return _noted(found, APART) if found.found else found
 
 
-def _moved(found: Answer, budget: int, room: int, limits: Limits) -> Answer | None:
+def _for_less(asked: Fitting, found: Answer) -> Answer | None:
+    """A plan for less by about what this one is over, in the order of first computes that led to it."""
+    assert found.schedule.outcome is not None
+    over = max((asked.counted(found) - asked.budget) // 2, int(STEP * asked.budget))
+    target = min(found.budget, found.schedule.outcome.peak) - over
+    if target <= found.subject.problem.resident:
+        return None
+    quiet = asked.limits.silent()
+    again = bool(asked.reorder) or REORDERED in found.schedule.result.notes
+    fewer = asked.ask(found.subject, target, quiet, again)
+    if fewer.found or again or asked.reorder is not None or asked.late:
+        return fewer
+    return asked.ask(found.subject, target, quiet, True)
+
+
+def _settled(asked: Fitting, found: Answer) -> Answer | None:
     order = found.schedule.plan.order() if found.schedule.plan else ()
-    clock = limits.clock.share(1 / (2 * ROUNDS))
-    return _taking(found, budget, settled(found.subject.problem, order, room, limits.seed, clock.over))
+    clock = asked.limits.clock.share(1 / (2 * ROUNDS))
+    room = _room(asked, found)
+    return _taking(asked, found, asked.allocator.settle(found.subject.problem, order, room, asked.limits.seed, clock))
 
 
-def _evicting(found: Answer, budget: int, room: int, limits: Limits) -> Answer | None:
-    return _taking(found, budget, walked(found.subject.problem, budget, room, limits.seed, limits.clock.over))
+def _walked(asked: Fitting, found: Answer) -> Answer | None:
+    clock: Clock = asked.limits.clock
+    room = _room(asked, found)
+    order = asked.allocator.walk(found.subject.problem, asked.budget, room, asked.limits.seed, clock)
+    return _taking(asked, found, order)
 
 
-def _room(model: Rewritten, found: Answer, budget: int) -> int:
-    """What the arena has for the plan itself."""
-    added = model.prediction.problem.resident - found.subject.problem.resident
-    return budget - found.subject.problem.resident - added - model.prediction.rounding - SLACK
+def _room(asked: Fitting, found: Answer) -> int:
+    """What the allocator has for the plan itself."""
+    prediction = _rewritten(found, asked.session).prediction
+    added = additions(asked.session, found.subject.problem)
+    return asked.budget - prediction.problem.resident - prediction.rounding - added
 
 
-def _taking(found: Answer, budget: int, order: tuple[int, ...] | None) -> Answer | None:
+def _taking(asked: Fitting, found: Answer, order: tuple[int, ...] | None) -> Answer | None:
     """The answer with another order, if its model fits."""
     if order is None:
         return None
     plan, outcome = evaluate(found.subject.problem, order)
     result = replace(found.schedule.result, order=order)
     other = replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome, result=result))
-    model = _rewritten(other)
-    if (model.promise.strict or 0) > budget or not _holds(model, budget):
-        return None
-    return _promising(other, model)
+    other = promised(other, asked.session)
+    return other if asked.fits(other) else None
 
 
-def _promising(found: Answer, model: Rewritten) -> Answer:
-    return replace(found, promise=model.promise)
-
-
-def _holds(model: Rewritten, budget: int) -> bool:
-    """Whether an arena of the budget's size holds the plan, and every larger one does too.
-
-    That one size of arena happens to do on paper is no promise: it was seen to fail on the runtime by a hair.
-    """
-    return model.promise.arena is not None and model.promise.arena <= budget
-
-
-def _made_for(found: Answer) -> str:
-    return f"made for {found.budget} bytes"
-
-
-def _rewritten(found: Answer) -> Rewritten:
-    graph, plan = found.subject.graph, found.schedule.plan
-    assert graph is not None
-    assert plan is not None
-    return rewrite(graph, found.subject.problem, plan, found.subject.launch)
-
-
-def _stands_in(first: Answer, found: Answer, how: str) -> Answer:
-    """The later answer, as one to the question that was asked first."""
-    note = f"{how}, so that it runs under a hard cap at the budget in an arena whose free memory is in pieces"
-    return replace(_noted(first, found, note), seconds=first.limits.clock.elapsed())
-
-
-def _noted(first: Answer, found: Answer, note: str) -> Answer:
+def _noted(found: Answer, note: str) -> Answer:
     result = found.schedule.result
-    result = replace(result, notes=(*result.notes, note))
-    result = replace(result, status=Status.FEASIBLE, bound=first.schedule.result.bound)
-    result = replace(result, peak_bound=first.schedule.result.peak_bound)
-    return replace(first, schedule=replace(found.schedule, result=result), promise=found.promise)
+    return replace(found, schedule=replace(found.schedule, result=replace(result, notes=(*result.notes, note))))
 
 
-def _does_not_fit(found: Answer) -> Answer:
-    """Say what a hard cap would have to be."""
-    promise = found.promise or _rewritten(found).promise
-    result = found.schedule.result
-    note = f"its peak is within the budget, but under a hard cap on the arena it needs {promise.arena} bytes"
-    if promise.strict is not None and promise.strict > found.budget:
-        note = f"guards and anchors take {promise.strict - found.budget} bytes more than the budget leaves"
-    schedule = replace(found.schedule, result=replace(result, notes=(*result.notes, note)))
-    return replace(found, schedule=schedule, promise=promise)
+def _to(asked: Fitting, first: Answer, found: Answer, note: str = "") -> Answer:
+    """The answer found as one to the question that was asked, whose bounds are the first answer's."""
+    found = replace(found, budget=asked.budget, limits=asked.limits, seconds=asked.limits.clock.elapsed())
+    if not found.found:
+        return found
+    proved = first.schedule.result
+    result = replace(
+        found.schedule.result, bound=proved.bound, bound_any_order=proved.bound_any_order, peak_bound=proved.peak_bound
+    )
+    if not asked.fits(found):
+        result = replace(result, status=Status.UNKNOWN)
+    elif note:
+        result = replace(result, status=Status.FEASIBLE, notes=(*result.notes, note))
+    return replace(found, schedule=replace(found.schedule, result=result))

@@ -17,15 +17,13 @@ from remat_cli.errors import BadInput, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
+from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.planned import Planned
 from remat_cli.planning.subject import Subject
-from remat_cli.runtime.session import SessionKind
 from solvers.problem import sound
 
 
-def load_subject(
-    model: Path | None, costs: Path | None, dims: Mapping[str, int], session: SessionKind = "default"
-) -> Subject:
+def load_subject(model: Path | None, costs: Path | None, dims: Mapping[str, int], session: Session = STRICT) -> Subject:
     """The subject at `model`; without one, the model that the only cost file here was made for.
 
     `session`: the kind of session that plans are for. Which ops go together in it is decided here, once.
@@ -40,7 +38,7 @@ def load_subject(
     return _model(model, costs, dims, session)
 
 
-def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: SessionKind) -> Subject:
+def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Session) -> Subject:
     from remat_cli.ingest import ingest
 
     costs = costs or _beside(model)
@@ -54,7 +52,7 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Se
 
 
 def given_subject(
-    model: Path | onnx.ModelProto, costs: Path | Costs | None, dims: Mapping[str, int], session: SessionKind = "default"
+    model: Path | onnx.ModelProto, costs: Path | Costs | None, dims: Mapping[str, int], session: Session = STRICT
 ) -> Subject:
     """The subject of a model and costs that may be in memory instead of in files."""
     from remat_cli.ingest import ingest, ingest_content
@@ -90,7 +88,7 @@ def _check_made_for(costs: Costs, graph: Graph, path: Path | None) -> None:
         raise BadInput(f"{what} says nothing of op '{missing[0]}'; {again}")
 
 
-def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session: SessionKind = "default") -> Subject:
+def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session: Session = STRICT) -> Subject:
     """The subject of a graph; `where` its costs are kept, if in a file. Without costs, they are estimates."""
     from profiles.kernels import THREADS
     from profiles.roofline import device
@@ -109,7 +107,7 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
         launch, threads = device("cpu").launch_ns, THREADS
     named = problem_of(graph, table)
     named = replace(named, problem=rewritten(named.problem), rewritten=True)
-    if session == "default":
+    if session.robust:
         named = keeping_bits(graph, named)
     sound(named.problem, f"the problem of {graph.path}")
     return Subject(
@@ -166,5 +164,5 @@ def load_planned(path: Path) -> Planned:
     planfile.check_source(plan.model, "model")
     if plan.costs:
         planfile.check_source(plan.costs, "cost file")
-    subject = load_subject(plan.model.path, plan.costs.path if plan.costs else None, plan.dims)
+    subject = load_subject(plan.model.path, plan.costs.path if plan.costs else None, plan.dims, plan.kind)
     return Planned(plan, subject, path)

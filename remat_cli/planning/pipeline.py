@@ -13,8 +13,10 @@ from typing import Any
 
 from remat_cli.errors import Usage
 from remat_cli.model.promise import Promise
+from remat_cli.model.sessions import Session
 from remat_cli.planning.subject import Subject
 from solvers.options import options_of
+from solvers.placement.placed import Placement
 from solvers.problem import Limits, Problem, Progress, Solver, Status
 from solvers.reductions.views import Contraction, after, contract
 from solvers.registry import METHODS
@@ -33,7 +35,11 @@ class Answer:
     schedule: Schedule
     seconds: float
     limits: Limits
-    promise: Promise | None = None  # what the rewritten model needs, where there is one
+    session: Session | None = None  # that the plan is for, where there is a model
+    promise: Promise | None = None  # what the rewritten model needs
+    placement: Placement | None = None  # of what it allocates, where that is planned
+    made_by: str | None = None  # whose schedule it is, if not the method's
+    untouched: bool = False  # the model fits as it is
 
     @property
     def status(self) -> Status:

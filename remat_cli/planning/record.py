@@ -5,12 +5,14 @@ Invariant: every figure in the file is the Answer's; nothing that changes from r
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile, Searched
 from remat_cli.formats.program import renamed
 from remat_cli.model.promise import Promise
+from remat_cli.model.sessions import STRICT
 from remat_cli.planning.pipeline import Answer
 
 
@@ -19,6 +21,7 @@ def plan_file(answer: Answer) -> PlanFile:
     outcome, plan, subject = answer.schedule.outcome, answer.schedule.plan, answer.subject
     assert outcome is not None
     assert plan is not None
+    kind = answer.session or STRICT
     return PlanFile(
         model=subject.source,
         costs=subject.costs,
@@ -37,6 +40,9 @@ def plan_file(answer: Answer) -> PlanFile:
         promises=answer.promise or Promise(strict=outcome.peak),
         program=renamed(plan, subject.nodes, subject.values),
         notes=(*subject.notes, *answer.schedule.result.notes),
+        session=kind.name,
+        allocator=kind.allocator,
+        placement=asdict(answer.placement) if answer.placement else None,
     )
 
 

@@ -63,8 +63,9 @@ class Subject:
 
     @property
     def stem(self) -> str:
-        """The name that output files share: `m` of `m.onnx` and of `m.problem.json`."""
-        return self.path.name.removesuffix(".json").removesuffix(".problem").removesuffix(".onnx")
+        """The name that output files share: `m` of `m.onnx`, of `m.problem.json` and of `m.chain.json`."""
+        name = self.path.name.removesuffix(".json")
+        return name.removesuffix(".problem").removesuffix(".chain").removesuffix(".onnx")
 
     def beside(self, suffix: str) -> Path:
         """`m.onnx` gives `m.plan.json` and so on, in the same folder."""

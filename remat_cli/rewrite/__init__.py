@@ -1,7 +1,7 @@
-"""A plan becomes an ONNX model: clones for what is computed again, in an order that holds in both session types.
+"""A plan becomes an ONNX model: clones for what is computed again, in an order that its session keeps.
 
-Invariant: inputs, outputs, opsets, initializers and metadata are the original's; results are bit for bit the same. One
-file serves both promises: what keeps the order by default takes no memory where the file's own order is followed.
+Invariant: inputs, outputs, opsets, initializers and metadata are the original's; results are bit for bit the same. What
+a session's own optimizers make necessary takes no memory where the file's own order is followed.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ import onnx
 
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
-from remat_cli.rewrite.anchors import anchored
+from remat_cli.model.sessions import DEFAULT, Session
+from remat_cli.rewrite.anchors import anchored, freed
 from remat_cli.rewrite.copies import Names, Run, Step, copies, infos
 from remat_cli.rewrite.guards import Guards
 from remat_cli.rewrite.predict import Prediction, written
 from remat_cli.rewrite.veils import Veils
 from solvers.plan import Compute, Plan
 from solvers.problem import Problem
+
+SHAPES = 1024  # bytes: constants of guards and veils, mostly
+ZERO = 8  # bytes: where an empty slice begins and ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +32,15 @@ class Rewritten:
     promise: Promise
     prediction: Prediction
     baseline: Promise  # the same of the original, in its file's order
+    hidden: frozenset[str]  # values whose shapes the planner does not see
     clones: int
     guards: int
     anchors: int
     veils: int
 
 
-def rewrite(graph: Graph, problem: Problem, plan: Plan, launch: int = 0, strict_only: bool = False) -> Rewritten:
-    """The model that runs `plan`, and what it needs in each session type.
-
-    `launch`: what the least kernel costs. `strict_only`: without what keeps order and buffers in default sessions.
-    """
+def rewrite(graph: Graph, problem: Problem, plan: Plan, launch: int = 0, session: Session = DEFAULT) -> Rewritten:
+    """The model that runs `plan` in such a session. `launch`: what the least kernel costs."""
     runs = [
         Run(graph.ops[statement.node], tuple(register is not None for register in statement.registers))
         for statement in plan.statements
@@ -46,27 +48,70 @@ def rewrite(graph: Graph, problem: Problem, plan: Plan, launch: int = 0, strict_
     ]
     names = Names(graph)
     plain = copies(graph, runs, names)
+    clones = len(plain) - len({run.op.name for run in runs})
+    made = (_robust if session.robust else _lean)(graph, problem, plain, names)
+    sizes = [len(constant.raw_data) for constant in made.constants]
+    prediction = Prediction(graph, problem, made.steps, sizes, launch)
+    return Rewritten(
+        model=_model(graph, made.steps, made.constants, made.hidden | made.untold),
+        promise=prediction.promise(made.hidden) if session.robust else prediction.strict_promise(),
+        prediction=prediction,
+        baseline=original(graph, problem).promise,
+        hidden=made.hidden,
+        clones=clones,
+        guards=made.guards,
+        anchors=made.anchors,
+        veils=len(made.hidden),
+    )
+
+
+def additions(session: Session, problem: Problem) -> int:
+    """Bytes that such a rewriting may add to what a plan needs, for which room is left from the start."""
+    if session.robust:
+        return SHAPES
+    results = (sum(write not in problem.optional for write in node.writes) for node in problem.nodes)
+    read = {value for node in problem.nodes for value in node.reads}.union(problem.outputs)
+    unread = any(write not in read and write not in problem.optional for node in problem.nodes for write in node.writes)
+    return ZERO if unread or any(count > 1 for count in results) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Steps in file order, what they need besides, and how many were added for what. `untold`: shapes kept back."""
+
+    steps: list[Step]
+    constants: list[onnx.TensorProto]
+    guards: int = 0
+    anchors: int = 0
+    hidden: frozenset[str] = frozenset()
+    untold: frozenset[str] = frozenset()
+
+
+def _lean(graph: Graph, problem: Problem, plain: list[Step], names: Names) -> _Made:
+    """For a session that runs the file as it stands: only what lets results go that nobody reads."""
+    steps, zero = freed(graph, plain, names)
+    return _Made(steps, zero, anchors=len(steps) - len(plain))
+
+
+def _robust(graph: Graph, problem: Problem, plain: list[Step], names: Names) -> _Made:
+    """For a session that merges, fuses, reorders and keeps idle buffers."""
     inner = {name for place, name in enumerate(written(graph)) if place in problem.inner}
     guards = Guards(graph, names, inner)
     guarded = guards.guarded(plain)
-    steps, zero = anchored(graph, guarded, names, inner, not strict_only)
-    hidden = set() if strict_only else Prediction(graph, problem, steps).idle(_around(guarded, inner))
+    steps, zero = anchored(graph, guarded, names, inner)
+    hidden = Prediction(graph, problem, steps).idle(_around(guarded, inner))
     veils = Veils(graph, names)
     if hidden:
         veiled = veils.veiled(guarded, hidden)
         steps, zero = anchored(graph, veiled, names, inner)
-    constants = [*guards.constants.values(), *veils.constants, *zero]
-    model = _model(graph, steps, constants, hidden | veils.made)
-    prediction = Prediction(graph, problem, steps, [len(constant.raw_data) for constant in constants], launch)
-    return Rewritten(
-        model=model,
-        promise=prediction.promise(hidden),
-        prediction=prediction,
-        baseline=_baseline(graph, problem),
-        clones=len(plain) - len({run.op.name for run in runs}),
-        guards=len(guarded) - len(plain),
-        anchors=sum(step.op is None for step in steps) - (len(guarded) - len(plain)) - len(veils.before),
-        veils=len(hidden),
+    added = len(guarded) - len(plain)
+    return _Made(
+        steps,
+        [*guards.constants.values(), *veils.constants, *zero],
+        added,
+        sum(step.op is None for step in steps) - added - len(veils.before),
+        frozenset(hidden),
+        frozenset(veils.made),
     )
 
 
@@ -77,13 +122,16 @@ def _around(steps: Sequence[Step], inner: set[str]) -> set[str]:
     return set().union(*(names for names in touched if names & fused))
 
 
-def _baseline(graph: Graph, problem: Problem) -> Promise:
+def original(graph: Graph, problem: Problem) -> Rewritten:
+    """The model as it is, in the order of its file."""
     runs = [Run(op, (True,) * len(op.writes)) for op in graph.ops]
-    return Prediction(graph, problem, copies(graph, runs, Names(graph))).promise()
+    prediction = Prediction(graph, problem, copies(graph, runs, Names(graph)))
+    promise = prediction.promise()
+    return Rewritten(graph.model, promise, prediction, promise, frozenset(), 0, 0, 0, 0)
 
 
 def _model(
-    graph: Graph, steps: Sequence[Step], constants: Sequence[onnx.TensorProto], hidden: set[str]
+    graph: Graph, steps: Sequence[Step], constants: Sequence[onnx.TensorProto], hidden: frozenset[str]
 ) -> onnx.ModelProto:
     model = onnx.ModelProto()
     model.CopyFrom(graph.model)

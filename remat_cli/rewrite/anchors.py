@@ -36,19 +36,29 @@ def breaks(steps: Sequence[Step]) -> list[int]:
     return found
 
 
+def freed(graph: Graph, steps: Sequence[Step], names: Names) -> tuple[list[Step], list[onnx.TensorProto]]:
+    """The steps with an empty slice of every result that nobody reads, which may go then, and the constant for it."""
+    zero = _zero(names)
+    read = _read(graph, steps)
+    body: list[Step] = []
+    for step in steps:
+        body.append(step)
+        for value in _to_anchor(graph, step, False, read):
+            body += _token(graph, step, value, zero.name, names)
+    return body, [zero] if len(body) > len(steps) else []
+
+
 def anchored(
-    graph: Graph, steps: Sequence[Step], names: Names, inner: Collection[str] = (), ordered: bool = True
+    graph: Graph, steps: Sequence[Step], names: Names, inner: Collection[str] = ()
 ) -> tuple[list[Step], list[onnx.TensorProto]]:
     """The steps with an anchor after every break, in file order, and the constants that they need.
 
-    `inner`: values that must be left alone, lest their ops are not fused. Without `ordered`, only the results that
-    nobody reads get theirs.
+    `inner`: values that must be left alone, lest their ops are not fused.
     """
-    zero = numpy_helper.from_array(np.zeros(1, dtype=np.int64), names.copy("__zero", 1))
-    found = breaks(steps) if ordered else ()
-    stray = {index for index in found if not set(steps[index].origin.values()).intersection(inner)}
+    zero = _zero(names)
+    stray = {index for index in breaks(steps) if not set(steps[index].origin.values()).intersection(inner)}
     outputs = set(graph.outputs)
-    read = outputs.union(name for step in steps for name in step.reads)
+    read = _read(graph, steps)
     body: list[Step] = []
     leaves: list[Step] = []
     for index, step in enumerate(steps):
@@ -61,6 +71,14 @@ def anchored(
                 body += tokens
                 leaves.append(_leaf(tokens[-1], zero.name, names))
     return [*body, *reversed(leaves)], [zero] if leaves else []
+
+
+def _zero(names: Names) -> onnx.TensorProto:
+    return numpy_helper.from_array(np.zeros(1, dtype=np.int64), names.copy("__zero", 1))
+
+
+def _read(graph: Graph, steps: Sequence[Step]) -> set[str]:
+    return set(graph.outputs).union(name for step in steps for name in step.reads)
 
 
 def _to_anchor(graph: Graph, step: Step, stray: bool, read: set[str]) -> list[str]:

@@ -1,11 +1,10 @@
-"""External tensors of a model that is written to another folder: their files go along, their bytes are never loaded.
+"""External tensors of a model that is written to another folder: their files are copied along, and never loaded whole.
 
 Invariant: afterwards every external tensor lies inside the folder of the new model, where onnxruntime insists on it.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -37,7 +36,7 @@ def bring(model: onnx.ModelProto, source: Path, destination: Path) -> list[Path]
 
 
 def _place(file: Path, target: Path) -> Path | None:
-    """Link the file there, or copy it where links cannot go."""
+    """Copy the file there; a second name for it would make onnx refuse both models."""
     if target.exists():
         if not target.samefile(file) and (
             target.stat().st_size != file.stat().st_size or sha256(target) != sha256(file)
@@ -46,10 +45,7 @@ def _place(file: Path, target: Path) -> Path | None:
         return None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(file, target)
-        except OSError:
-            _copy(file, target)
+        _copy(file, target)
     except OSError as error:
         raise BadInput(f"cannot put the model's data at {target}: {error.strerror}") from error
     return target

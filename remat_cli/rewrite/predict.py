@@ -6,12 +6,13 @@ Invariant: the strict figure is `simulate`'s for the very nodes that were writte
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.promise import Promise
 from remat_cli.rewrite.copies import Step
 from remat_cli.rewrite.orders import default_order, edges, strict_order
-from solvers.placement.region import ALIGNMENT, fits, least_arena
+from solvers.placement.region import ALIGNMENT
 from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.simulate import simulate
@@ -80,17 +81,21 @@ class Prediction:
                 place = op.inputs.index(self.values[read])
                 yield made[self.values[write]], self.number[step.node.input[place]]
 
+    def strict_promise(self) -> Promise:
+        """The peak in the strict session, and the time."""
+        outcome = simulate(self.problem, self.strict)
+        return Promise(outcome.peak, time=outcome.cost)
+
     def promise(self, hidden: Collection[str] = ()) -> Promise:
         """The peak in each session type, and the time; `hidden`: values whose shapes the planner does not see."""
-        outcome = simulate(self.problem, self.strict)
-        strict = outcome.peak
         spans, work = self._buffers(hidden)
-        default = self.problem.resident + _highest(spans, work)[0]
-        return Promise(strict, default, least_arena(self.problem, self.strict, strict) + self.rounding, outcome.cost)
+        return replace(self.strict_promise(), default=self.problem.resident + _highest(spans, work)[0])
 
-    def fits(self, budget: int) -> bool:
-        """Whether the strict session runs under a hard cap of `budget` bytes, free memory being in pieces."""
-        return fits(self.problem, self.strict, budget - self.problem.resident - self.rounding)
+    def default_lifetimes(self, hidden: Collection[str] = ()) -> list[tuple[int, int, int]]:
+        """From which step, before which one, and how many bytes: what default options hold, in their order."""
+        spans, work = self._buffers(hidden)
+        found = [(span.tenants[0][1], span.tenants[-1][2] + 1, span.size) for span in spans]
+        return found + [(step, step + 1, size) for step, size in enumerate(work) if size]
 
     def idle(self, known: Collection[str] = ()) -> set[str]:
         """The values to hide, lest buffers wait for them at the peak of the default session; none of those `known`."""

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from profiles.device import quiet
 from profiles.strict import strict_options
 from remat_cli.errors import Usage
-
-SessionKind = Literal["strict", "default"]  # of the sessions that a plan is for
 
 CPP = """\
 Ort::SessionOptions options;  // the C API cannot choose the order; the model's anchors bring it

@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from remat_cli.model.promise import Promise
 from remat_cli.planning.pipeline import Answer
 from remat_cli.saying.units import show_bytes, show_time
 from solvers.problem import Status
 from solvers.registry import METHODS
 from solvers.simulate import Outcome
 
+NEARLY = 0.85  # of the time: a search that took so much of it was out of time
+
 
 def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
     """The object that `remat solve --json` prints; the keys are a contract."""
-    outcome, result = answer.schedule.outcome, answer.schedule.result
+    outcome, result, promise = answer.schedule.outcome, answer.schedule.result, answer.promise
     found: dict[str, Any] = {
         "status": answer.status.value,
         "method": answer.method,
@@ -35,6 +38,12 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "seconds": round(answer.seconds, 3),
         "plan": plan,
         "notes": [*answer.subject.notes, *result.notes],
+        "session": answer.session.name if answer.session else None,
+        "allocator": answer.session.allocator if answer.session else None,
+        **_needs(answer, promise),
+        "wall_seconds": round(answer.limits.clock.elapsed(), 3),
+        "stopped": stopped(answer),
+        "made_by": answer.made_by or getattr(result, "made_by", None) or answer.method,
     }
     if not answer.found:
         found["least_peak"] = outcome.peak if outcome else None
@@ -42,31 +51,70 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
     return found
 
 
+def _needs(answer: Answer, promise: Promise | None) -> dict[str, int | None]:
+    """What the model needs; of a bare problem, what is live and nothing else."""
+    outcome = answer.schedule.outcome
+    if promise is None:
+        return {"live": outcome.peak if outcome and answer.found else None, "arena": None, "default_arena": None}
+    return {"live": promise.live, "arena": promise.arena, "default_arena": promise.default_arena}
+
+
+def stopped(answer: Answer) -> str:
+    """Why the search ended."""
+    clock, result = answer.limits.clock, answer.schedule.result
+    if clock.stopped():
+        return "interrupt"
+    if said := getattr(result, "stopped", None):
+        return str(said)
+    if answer.status in (Status.OPTIMAL, Status.ORDER_OPTIMAL, Status.INFEASIBLE):
+        return "gap"
+    return "time" if answer.seconds >= NEARLY * clock.seconds else "work"
+
+
 def summary(answer: Answer) -> str:
     """Before and after, as a table of a few lines."""
     outcome = answer.schedule.outcome
     assert outcome is not None
-    fixed, model = answer.subject.problem.resident, answer.promise.time if answer.promise else None
-    words = before_and_after(answer.baseline, outcome, fixed, answer.recomputed or 0, model)
+    fixed = answer.subject.problem.resident
+    words = before_and_after(answer.baseline, outcome, fixed, answer.recomputed or 0, answer.promise)
     return words + "\n" + _proof(answer)
 
 
-def before_and_after(before: Outcome, after: Outcome, fixed: int, again: int, model: int | None = None) -> str:
+def as_it_is(answer: Answer) -> str:
+    """One line for a model that keeps to its budget by itself."""
+    counted = answer.promise.arena if answer.promise else answer.baseline.peak
+    return f"fits as it is, {show_bytes(counted or 0)} of {show_bytes(answer.budget)}"
+
+
+def before_and_after(before: Outcome, after: Outcome, fixed: int, again: int, promise: Promise | None = None) -> str:
     """What a plan needs and costs beside every op run once in the model's order.
 
-    `model`: what it costs as a model that keeps its order under default options too.
+    `promise`: what it comes to as a model.
     """
     rows = [
         ("", "before", "after", "change"),
-        _row("peak", before.peak, after.peak, show_bytes),
+        _row("live at once", before.peak, after.peak, show_bytes),
         _row("  fixed (inputs, weights)", fixed, fixed, show_bytes),
         _row("  the rest", before.peak - fixed, after.peak - fixed, show_bytes),
+        *_held(promise),
         _row("time", before.cost, after.cost, show_time),
         ("ops computed again", "0", str(again), ""),
     ]
-    if model is not None and model > after.cost:
-        rows.insert(-1, _row("  with what emit adds", before.cost, model, show_time))
+    if promise and promise.time is not None and promise.time > after.cost:
+        rows.insert(-1, _row("  with what emit adds", before.cost, promise.time, show_time))
     return table(rows)
+
+
+def _held(promise: Promise | None) -> list[tuple[str, str, str, str]]:
+    """What the process holds for the plan, by allocator."""
+    if promise is None or promise.arena is None:
+        return []
+    rows = [("held by the process", "", show_bytes(promise.arena), "")]
+    if promise.block is not None:
+        rows.append(("  the planned block", "", show_bytes(promise.block), ""))
+    if promise.default_arena is not None:
+        rows.append(("  with onnxruntime's arena", "", show_bytes(promise.default_arena), ""))
+    return rows
 
 
 def _row(name: str, before: int, after: int, show: Callable[[int], str]) -> tuple[str, str, str, str]:
@@ -123,6 +171,8 @@ def why_not(answer: Answer) -> str:
         words += f"; {least}"
     if outcome is None or result.order is None:
         return words
+    if (promise := answer.promise) and promise.arena and outcome.peak <= answer.budget:
+        return words + f"; the best one found has {show_bytes(outcome.peak)} live and holds {show_bytes(promise.arena)}"
     words += f"; the least peak found is {show_bytes(outcome.peak)} ({outcome.peak} bytes)"
     words += f", reached at {answer.subject.nodes[result.order[outcome.peak_step]]}"
     return words + _filled(answer, outcome.peak_values)

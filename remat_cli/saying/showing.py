@@ -60,6 +60,12 @@ def as_object(found: Shown, statements: bool) -> dict[str, Any]:
         "peak_at": subject.nodes[plan.order()[after.peak_step]],
         "recomputed": [{"node": name, "times": times, "cost": cost} for name, times, cost in again(subject, plan)],
         "notes": list(recorded.notes),
+        "session": recorded.session,
+        "allocator": recorded.allocator,
+        "live": recorded.promises.live,
+        "block": recorded.promises.block,
+        "arena": recorded.promises.arena,
+        "default_arena": recorded.promises.default_arena,
     }
     if subject.graph is not None:
         rows = _traffic(subject, plan, found.fusion)
@@ -78,8 +84,9 @@ def summary(found: Shown) -> str:
     recorded, subject, plan, before, after = found.recorded, found.subject, found.plan, found.before, found.after
     repeated = again(subject, plan)
     times = sum(times for _, times, _ in repeated)
-    words = [f"{recorded.model.path.name}: {recorded.method}, {recorded.status}, budget {show_bytes(recorded.budget)}"]
-    words.append(before_and_after(before, after, subject.problem.resident, times))
+    made = f"{recorded.method}, {recorded.status}, {recorded.session} session"
+    words = [f"{recorded.model.path.name}: {made}, budget {show_bytes(recorded.budget)}"]
+    words.append(before_and_after(before, after, subject.problem.resident, times, recorded.promises))
     words.append(f"the peak is reached at {subject.nodes[plan.order()[after.peak_step]]}")
     if repeated:
         lines = [["computed again", "times", "time"]]

@@ -124,16 +124,17 @@ class Net(Builder):
         weight = self.weight(f"{name}.weight", (features, before), std=std or math.sqrt(2 / before))
         return self.op("Gemm", [x, weight, self.weight(f"{name}.bias", (features,))], name, (rows, features), transB=1)
 
-    def dense(self, x: str, name: str, features: int, std: float) -> str:
-        """A MatMul and an Add for sequences; its weight is [in, out], as GPT-2 keeps it."""
+    def dense(self, x: str, name: str, features: int, std: float, shared: str | None = None) -> str:
+        """A MatMul and an Add for sequences; its weight is [in, out], as GPT-2 keeps it. `shared`: whose weights."""
         *leading, before = self.shapes[x]
-        weight = self.weight(f"{name}.weight", (before, features), std=std)
+        whose = shared or name
+        weight = self.weight(f"{whose}.weight", (before, features), std=std)
         product = self.op("MatMul", [x, weight], f"{name}.matmul", (*leading, features))
-        return self.op("Add", [product, self.weight(f"{name}.bias", (features,))], name, (*leading, features))
+        return self.op("Add", [product, self.weight(f"{whose}.bias", (features,))], name, (*leading, features))
 
-    def layer_norm(self, x: str, name: str, epsilon: float) -> str:
-        size = self.shapes[x][-1:]
-        inputs = [x, self.weight(f"{name}.weight", size, fill=1.0), self.weight(f"{name}.bias", size)]
+    def layer_norm(self, x: str, name: str, epsilon: float, shared: str | None = None) -> str:
+        size, whose = self.shapes[x][-1:], shared or name
+        inputs = [x, self.weight(f"{whose}.weight", size, fill=1.0), self.weight(f"{whose}.bias", size)]
         return self.op("LayerNormalization", inputs, name, self.shapes[x], axis=-1, epsilon=epsilon)
 
     def relu(self, x: str) -> str:

@@ -23,7 +23,7 @@ def gpt2(
 ) -> str:
     """Token ids in, next-token logits out; the output layer shares the embedding's weight."""
     words = net.weight("wte.weight", (vocabulary, hidden), std=0.02)
-    x = _embed(net, words, net.weight("wpe.weight", (positions, hidden), std=0.01), batch, seq)
+    x = embed(net, words, net.weight("wpe.weight", (positions, hidden), std=0.01), batch, seq)
     x = net.dropout(x, "drop")
     mask = net.constant("causal_mask", np.tril(np.ones((seq, seq), bool)))
     lowest = net.constant("masked", -1e4)
@@ -32,14 +32,14 @@ def gpt2(
         name = f"h.{number}"
         y = net.layer_norm(x, f"{name}.ln_1", 1e-5)
         query, key, value = _split(net, net.dense(y, f"{name}.attn.c_attn", 3 * hidden, 0.02), f"{name}.attn", hidden)
-        y = _attend(net, query, key, value, f"{name}.attn", heads, (mask, lowest))
+        y = attend(net, query, key, value, f"{name}.attn", heads, (mask, lowest))
         y = net.dropout(net.dense(y, f"{name}.attn.c_proj", hidden, std), f"{name}.attn.drop")
         x = net.add(x, y, f"{name}.attn.add")
         y = net.dense(net.layer_norm(x, f"{name}.ln_2", 1e-5), f"{name}.mlp.c_fc", 4 * hidden, 0.02)
         y = net.dense(net.gelu(y, "tanh"), f"{name}.mlp.c_proj", hidden, std)
         x = net.add(x, net.dropout(y, f"{name}.mlp.drop"), f"{name}.mlp.add")
     x = net.layer_norm(x, "ln_f", 1e-5)
-    return _tied_output(net, x, words)
+    return tied_output(net, x, words)
 
 
 def bert(
@@ -56,7 +56,7 @@ def bert(
     """A masked language model; with `classes`, a classifier of whole sequences on BERT's pooler. No padding mask."""
     words = net.weight("embeddings.word_embeddings.weight", (vocabulary, hidden), std=0.02)
     places = net.weight("embeddings.position_embeddings.weight", (positions, hidden), std=0.02)
-    x = _embed(net, words, places, batch, seq)
+    x = embed(net, words, places, batch, seq)
     kinds = net.weight("embeddings.token_type_embeddings.weight", (2, hidden), std=0.02)
     first = net.constant("embeddings.token_type", np.array(0, np.int64))
     x = net.add(x, net.op("Gather", [kinds, first], "embeddings.token_type_embeddings", (hidden,)), "embeddings.sum")
@@ -64,7 +64,7 @@ def bert(
     for number in range(layers):
         name = f"encoder.layer.{number}"
         query, key, value = (net.dense(x, f"{name}.attention.self.{part}", hidden, 0.02) for part in PARTS)
-        y = _attend(net, query, key, value, f"{name}.attention.self", heads)
+        y = attend(net, query, key, value, f"{name}.attention.self", heads)
         y = net.dropout(net.dense(y, f"{name}.attention.output.dense", hidden, 0.02), f"{name}.attention.output.drop")
         x = net.layer_norm(net.add(x, y, f"{name}.attention.output.add"), f"{name}.attention.output.LayerNorm", 1e-12)
         y = net.gelu(net.dense(x, f"{name}.intermediate.dense", 4 * hidden, 0.02))
@@ -77,7 +77,7 @@ def bert(
         return net.linear(net.dropout(x, "drop"), "classifier", classes, std=0.02)
     x = net.gelu(net.dense(x, "cls.transform.dense", hidden, 0.02))
     x = net.layer_norm(x, "cls.transform.LayerNorm", 1e-12)
-    return net.add(_tied_output(net, x, words), net.weight("cls.bias", (vocabulary,)), "cls.decoder")
+    return net.add(tied_output(net, x, words), net.weight("cls.bias", (vocabulary,)), "cls.decoder")
 
 
 def vit(
@@ -104,7 +104,7 @@ def vit(
         name = f"encoder.layers.encoder_layer_{number}"
         y = net.dense(net.layer_norm(x, f"{name}.ln_1", 1e-6), f"{name}.self_attention.in_proj", 3 * hidden, 0.02)
         query, key, value = _split(net, y, f"{name}.self_attention", hidden)
-        y = _attend(net, query, key, value, f"{name}.self_attention", heads)
+        y = attend(net, query, key, value, f"{name}.self_attention", heads)
         y = net.dropout(net.dense(y, f"{name}.self_attention.out_proj", hidden, 0.02), f"{name}.dropout")
         x = net.add(x, y, f"{name}.self_attention.add")
         y = net.gelu(net.dense(net.layer_norm(x, f"{name}.ln_2", 1e-6), f"{name}.mlp.0", 4 * hidden, 0.02))
@@ -114,7 +114,7 @@ def vit(
     return net.linear(x, "heads.head", classes, std=0.02)
 
 
-def _embed(net: Net, words: str, places: str, batch: int, seq: int) -> str:
+def embed(net: Net, words: str, places: str, batch: int, seq: int) -> str:
     positions, hidden = net.shapes[places]
     if seq > positions:
         raise Usage(f"this model has {positions} positions; it cannot read sequences of {seq}")
@@ -132,7 +132,7 @@ def _split(net: Net, x: str, name: str, hidden: int) -> tuple[str, str, str]:
     return query, key, value
 
 
-def _attend(
+def attend(
     net: Net, query: str, key: str, value: str, name: str, heads: int, mask: tuple[str, str] | None = None
 ) -> str:
     """softmax(QK' / sqrt(d)) V over `heads` heads; `mask` is which scores count, and what the others become."""
@@ -158,7 +158,7 @@ def _first_token(net: Net, x: str, name: str) -> str:
     return net.op("Gather", [x, net.constant(f"{name}.index", np.array(0, np.int64))], name, (batch, hidden), axis=1)
 
 
-def _tied_output(net: Net, x: str, words: str) -> str:
+def tied_output(net: Net, x: str, words: str) -> str:
     vocabulary = net.shapes[words][0]
     weight = net.transpose(words, "lm_head.weight", [1, 0])
     return net.op("MatMul", [x, weight], "lm_head", (*net.shapes[x][:-1], vocabulary))

@@ -12,6 +12,7 @@ compute is g alone. S(g, v) says that value v is held from before the first comp
     (4)  where a node was seen not to fit: if C(g, j), then what j reads and writes, its workspace and every other value
          held throughout group g, which H(g, v) >= S(g, v) + S(g+1, v) - C(g, writer(v)) - 1 says, fit
 
+Values that may lie in one block count once: B(g, r) >= S(g, v) for each of those whose root is r.
 `solvers.exact.cuts` is the case in which every window has one group.
 
 Invariant: every legal order, whatever it computes first and however often it recomputes, gives a (C, S) at no greater
@@ -21,14 +22,14 @@ optional writes as if they were left out unless held; `free` and passing values 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from solvers.anyorder.windows import Windows
 from solvers.exact.cuts import add_knapsack, stuck_values
 from solvers.exact.passing import passing_values
 from solvers.orders.blocks import Blocks
-from solvers.problem import Problem
+from solvers.problem import RESIDENT, Node, Problem
 from solvers.scip import INFINITY, Program
 
 SURELY = -1  # instead of a column: always 1
@@ -43,11 +44,13 @@ class Timed:
     windows: Windows
     free: frozenset[int]
     passing: dict[int, int]  # values without S once the one node that reads them has surely run
+    blocks: Blocks
     stuck: list[int]
     program: Program
     held: list[dict[int, int]]  # for each group, value -> column of S at its beginning
     runs: list[dict[int, int]]  # for each group, node -> column of C, or SURELY
     across: list[dict[int, int]]  # for each group, value -> column of H
+    joint: list[dict[int, int]]  # for each group, root -> column of B
 
     def needed_at_end(self, g: int) -> tuple[int, ...]:
         """What the last first compute of a group reads."""
@@ -68,7 +71,9 @@ def build(
     many = len(windows.pivots) + 1
     held, runs, across = (_columns(many) for _ in range(3))
     passing = passing_values(problem, free)
-    timed = Timed(problem, writer, windows, free, passing, stuck_values(Blocks(problem)), Program(), held, runs, across)
+    blocks = Blocks(problem)
+    stuck = stuck_values(blocks)
+    timed = Timed(problem, writer, windows, free, passing, blocks, stuck, Program(), held, runs, across, _columns(many))
     _add_variables(timed, scale)
     for g in range(many):
         _add_availability(timed, g)
@@ -155,17 +160,39 @@ def _add_memory(timed: Timed, g: int, budget: int) -> None:
     """(3), when the pivot before group g first runs."""
     problem, pivot = timed.problem, timed.windows.pivots[g - 1]
     node = problem.nodes[pivot]
-    room = budget - problem.resident - node.workspace - sum(problem.sizes[value] for value in set(node.reads))
+    room = budget - problem.resident - node.workspace - timed.blocks.held(frozenset(node.reads))
     terms: dict[int, int] = {}  # column -> bytes
-    for value, column in timed.held[g].items():
-        if value not in node.reads and value not in node.writes:
-            terms[column] = problem.sizes[value]
+    for root, values in _elsewhere(timed, timed.held[g], node).items():
+        column = timed.held[g][values[0]] if len(values) == 1 else _jointly(timed, g, root, values)
+        terms[column] = max(timed.blocks.floor[value] for value in values)
     for value in node.writes:
         fixed, over = _write_room(timed, g, pivot, value)
         room -= fixed
         for column, size in over.items():
             terms[column] = terms.get(column, 0) + size
     add_knapsack(timed.program, terms, room - _stuck_before(timed, g))
+
+
+def _elsewhere(timed: Timed, values: Iterable[int], node: Node) -> dict[int, list[int]]:
+    """Of these values, those in blocks apart from all that the node touches, by their root."""
+    blocks = timed.blocks
+    touched = {blocks.root[value] for value in node.reads}
+    found: dict[int, list[int]] = {}
+    for value in values:
+        root = blocks.root[value]
+        if root != RESIDENT and root not in touched and value not in node.writes and blocks.floor[value]:
+            found.setdefault(root, []).append(value)
+    return found
+
+
+def _jointly(timed: Timed, g: int, root: int, values: Sequence[int]) -> int:
+    """The column of B."""
+    floor = timed.blocks.floor
+    most = max(floor[value] for value in values)
+    column = timed.joint[g][root] = timed.program.variable(whole=False)
+    for value in values:
+        timed.program.row([column, timed.held[g][value]], [1.0, -floor[value] / most], low=0.0)
+    return column
 
 
 def _stuck_before(timed: Timed, g: int) -> int:
@@ -177,20 +204,19 @@ def _stuck_before(timed: Timed, g: int) -> int:
 
 def _write_room(timed: Timed, g: int, pivot: int, value: int) -> tuple[int, dict[int, int]]:
     """The bytes that a write of a pivot surely takes, and those that depend on what is held or runs again."""
-    problem, size = timed.problem, timed.problem.sizes[value]
+    problem, size, blocks = timed.problem, timed.problem.sizes[value], timed.blocks
     node = problem.nodes[pivot]
-    shares = [read for write, read in (*node.views, *node.overwrites) if write == value]
     kept = timed.held[g].get(value)
     if value in problem.optional:
-        return (0, {}) if kept is None or shares else (0, {kept: size})
-    if not shares:
+        return (0, {}) if kept is None or not blocks.owns(node, value) else (0, {kept: size})
+    if blocks.owns(node, value):
         return size, {}
     if value in timed.free:
         return 0, {}
     if value in problem.outputs:  # its last copy has memory of its own
         return size, dict.fromkeys((row[pivot] for row in timed.runs[g:] if pivot in row), -size)
-    over = {timed.held[g].get(read) for read in shares}
-    if not node.views and len(over) == 1:
+    over = {timed.held[g].get(read) for read in blocks.places(node, value)}
+    if len(over) == 1:
         (column,) = over
         return 0, ({} if column is None else {column: size})
     return 0, {}
@@ -198,10 +224,9 @@ def _write_room(timed: Timed, g: int, pivot: int, value: int) -> tuple[int, dict
 
 def _add_peak(timed: Timed, g: int, index: int, budget: int) -> None:
     """(4), whenever a node runs in a group."""
-    problem, node = timed.problem, timed.problem.nodes[index]
-    shared = node.sharing() | problem.optional
-    own = {*node.reads, *(write for write in node.writes if write not in shared)}
-    taken = node.workspace + sum(problem.sizes[value] for value in own)
+    problem, node, blocks = timed.problem, timed.problem.nodes[index], timed.blocks
+    own = blocks.held(frozenset(node.reads)) + sum(problem.sizes[write] for write in blocks.taken(node))
+    taken = node.workspace + own
     room = budget - problem.resident - (_stuck_before(timed, g) if g else 0)
     terms: dict[int, int] = {}
     if timed.runs[g][index] == SURELY:
@@ -209,12 +234,10 @@ def _add_peak(timed: Timed, g: int, index: int, budget: int) -> None:
     else:
         terms[timed.runs[g][index]] = taken
     last, later = timed.needed_at_end(g), timed.held[g + 1] if g + 1 < len(timed.held) else {}
-    for value in timed.held[g]:
-        if value in own or value in node.writes or not problem.sizes[value]:
-            continue
-        made = timed.runs[g].get(timed.writer[value])
-        if (value in last or value in later) and made != SURELY:
-            terms[_held_across(timed, g, value)] = problem.sizes[value]
+    stay = [v for v in timed.held[g] if (v in last or v in later) and timed.runs[g].get(timed.writer[v]) != SURELY]
+    for values in _elsewhere(timed, stay, node).values():
+        value = max(values, key=blocks.floor.__getitem__)
+        terms[_held_across(timed, g, value)] = blocks.floor[value]
     add_knapsack(timed.program, terms, room)
 
 

@@ -26,6 +26,7 @@ class Rounding:
 class PaperForm:
     splits: int = option(1, "into how many parts each stage is cut (section 4.10)")
     no_stages: bool = option(False, "the unpartitioned program")
+    eliminate: bool = option(False, "without FREE_{t,k,k}, as a result that is freed at once was idle")
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ class PaperProgram:
     budget: int
     stages: bool = True
     splits: int = 1
+    eliminate: bool = False  # FREE_{t,k,k}
     program: Program = field(default_factory=Program)
     R: dict[Key, int] = field(default_factory=dict)
     S: dict[Key, int] = field(default_factory=dict)
@@ -142,13 +143,23 @@ class PaperProgram:
             row = {**before, self.R[stage, op]: made, here: -1.0}  # (3)
             program.row(list(row), list(row.values()), low=0.0, high=0.0)
             before = {here: 1.0}
-            for value in dict.fromkeys((*node.reads, *node.writes)):  # (4)
+            for value in dict.fromkeys((*node.reads, *self._freed_writes(op))):  # (4)
                 free = self._free(stage, value, op)
                 before[free] = -self.size(value)
             bound = {here: 1.0, self.R[stage, op]: node.workspace / self.size_unit}
             for value in _given_back(self.problem, op):
                 bound[self.FREE[stage, value, op]] = -self.size(value)
             program.row(list(bound), list(bound.values()), high=room)
+
+    def _freed_writes(self, op: int) -> tuple[int, ...]:
+        """What an op writes and may free at once; with FREE_{t,k,k} eliminated, only what others may do without.
+
+        An op's one result that somebody reads is computed to be read or kept, or else its computing is idle, which no
+        optimum needs: its FREE right after it would be 0.
+        """
+        node = self.problem.nodes[op]
+        wanted = len(node.writes) == 1 and self.users[node.writes[0]] and node.writes[0] not in self.problem.optional
+        return () if self.eliminate and wanted else node.writes
 
     def _free(self, stage: int, value: int, op: int) -> int:
         """(5) as (7a) to (7c): FREE = 1 if and only if there is no hazard."""

@@ -59,7 +59,8 @@ def _free(paper: PaperProgram, stage: int, values: list[float]) -> None:
         used += sum(paper.size(value) for value in node.writes) if runs else 0.0
         values[paper.U[stage, op]] = used
         for value in dict.fromkeys((*node.reads, *node.writes)):
-            if runs and not _hazard(paper, stage, value, op, values):
+            known = (stage, value, op) in paper.FREE
+            if runs and known and not _hazard(paper, stage, value, op, values):
                 values[paper.FREE[stage, value, op]] = 1.0
                 used -= paper.size(value)
 

@@ -19,8 +19,7 @@ from solvers.chains.options import DIVIDED, Divided
 from solvers.chains.program import Floats, solve_segments, trace
 from solvers.chains.rotor import SLOTS, without_ways
 from solvers.chains.slots import Slots, counted
-from solvers.chains.stage import Runner
-from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, most_slots, search, segments
+from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, most_slots, plain, search, segments
 from solvers.chains.ways import all_ways
 from solvers.orders.arrays import Arrays, arrays_of
 from solvers.orders.bounds import peak_bound
@@ -49,7 +48,7 @@ def rotor(problem: Problem, budget: int, limits: Limits, options: Divided = DIVI
     """Algorithm 3 on the stages, each keeping all that its backward reads."""
     best = _Best(problem, budget, limits, _PERSISTENT)
     for stages in _cuts(best, _PLAIN):
-        _persistent(best, _plain(stages, best.arrays), options.slots or SLOTS)
+        _persistent(best, plain(stages, best.arrays), options.slots or SLOTS)
     return best.result()
 
 
@@ -57,7 +56,7 @@ def revolve(problem: Problem, budget: int, limits: Limits, options: Divided = DI
     """Only inputs of stages are kept; each backward comes right after its forward."""
     best = _Best(problem, budget, limits, _INPUTS)
     for stages in _cuts(best, _PLAIN):
-        _persistent(best, _plain(stages, best.arrays), options.slots or SLOTS, inputs_only=True)
+        _persistent(best, plain(stages, best.arrays), options.slots or SLOTS, inputs_only=True)
     return best.result()
 
 
@@ -68,10 +67,10 @@ def rotor_floating(problem: Problem, budget: int, limits: Limits, options: Divid
     """
     best, slots = _Best(problem, budget, limits, _FLOATING), options.slots or SLOTS
     for stages in _cuts(best, _JOINED):
-        plain = _plain(stages, best.arrays)
-        _persistent(best, plain, slots)
+        single = plain(stages, best.arrays)
+        _persistent(best, single, slots)
         if floating.bytes_needed(len(stages.stages), int(slots * BEYOND)) <= floating.MOST_BYTES:
-            _floating(best, plain, slots)
+            _floating(best, single, slots)
     return best.result()
 
 
@@ -82,12 +81,12 @@ def rotor_plus(problem: Problem, budget: int, limits: Limits, options: Divided =
     """
     best = _Best(problem, budget, limits, _SEVERAL)
     for stages in _cuts(best, _PLAIN):
-        _persistent(best, _plain(stages, best.arrays), options.slots or SLOTS)
+        _persistent(best, plain(stages, best.arrays), options.slots or SLOTS)
     manners = max(2, _WORK // max(1, len(problem.nodes)))
     for stages in islice(_cuts(best, _JOINED), manners):
-        plain = _plain(stages, best.arrays)
+        single = plain(stages, best.arrays)
         several = Staged(
-            stages, plain.runners, all_ways(plain.runners, best.limits.clock.unless(best.done)), best.arrays
+            stages, single.runners, all_ways(single.runners, best.limits.clock.unless(best.done)), best.arrays
         )
         _persistent(best, several, options.slots or fine_slots(len(stages.stages)))
         best.polish()
@@ -175,12 +174,6 @@ def _cuts(best: _Best, manners: Iterable[tuple[int, tuple[int, ...]]]) -> Iterat
             if len(chain) > 1 and chain not in seen:
                 seen.add(chain)
                 yield stages
-
-
-def _plain(stages: Stages, arrays: Arrays) -> Staged:
-    """Each stage keeps all that its backward reads."""
-    runners = tuple(Runner(stages, number) for number in range(1, len(stages.stages) + 1))
-    return Staged(stages, runners, tuple((runner.way(runner.wanted()),) for runner in runners), arrays)
 
 
 def _persistent(best: _Best, staged: Staged, wanted: int, inputs_only: bool = False) -> None:

@@ -9,18 +9,19 @@ Invariant: what an order costs and needs is `measure`'s word, never a program's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from solvers.chains.chain import Chain, Step
-from solvers.chains.from_graph import Stages
+from solvers.chains.from_graph import Stages, cut
 from solvers.chains.order import to_order
 from solvers.chains.program import Floats, Ints, Segments, Ways
 from solvers.chains.slots import Slots, slots
 from solvers.chains.stage import Runner, Way
-from solvers.orders.arrays import Arrays
+from solvers.orders.arrays import Arrays, arrays_of
 from solvers.orders.measure import ILLEGAL, measure, trim
+from solvers.problem import Problem
 
 BEYOND = 1.25  # how far past the budget a table goes
 _TABLE = 10_000_000  # entries, at most
@@ -60,6 +61,26 @@ class Staged:
         return Found(trimmed, cost, peak, sequence)
 
 
+def plain(stages: Stages, arrays: Arrays) -> Staged:
+    """Each stage keeps all that its backward reads."""
+    runners = tuple(Runner(stages, number) for number in range(1, len(stages.stages) + 1))
+    return Staged(stages, runners, tuple((runner.way(runner.wanted()),) for runner in runners), arrays)
+
+
+def chain_of(problem: Problem) -> tuple[Chain, int]:
+    """The problem as a chain, cut wherever one value crosses, and the bytes that are held whatever its sequence.
+
+    The paper's chains know nothing of gradients that only wait for the end: here they are held throughout.
+    """
+    stages, outputs = cut(problem), frozenset(problem.outputs)
+    lean = tuple(
+        replace(stage, gradient_in=stage.gradient_in - outputs, gradient_out=stage.gradient_out - outputs, finished=0)
+        for stage in stages.stages
+    )
+    stages = replace(stages, stages=lean, pinned=stages.pinned | outputs)
+    return as_chain(plain(stages, arrays_of(problem))), problem.resident + stages.pinned_bytes()
+
+
 def search(
     staged: Staged,
     budget: int,
@@ -79,7 +100,7 @@ def search(
     def fits(place: int) -> bool:
         if place not in seen:
             seen[place] = staged.found(sequence(changes[place]))
-        return ILLEGAL < seen[place].peak <= budget  # a program that was stopped midway may say anything
+        return seen[place].peak <= budget
 
     low, high = 0, len(changes)
     while low < high and not stopped():
@@ -90,11 +111,10 @@ def search(
         if stopped():
             break
         fits(place)
-    legal = [found for found in seen.values() if found.peak != ILLEGAL]
-    fitting = [found for found in legal if found.peak <= budget]
+    fitting = [found for found in seen.values() if found.peak <= budget]
     return (
         min(fitting, key=lambda found: (found.cost, found.peak), default=None),
-        min(legal, key=lambda found: (found.peak, found.cost), default=None),
+        min(seen.values(), key=lambda found: (found.peak, found.cost), default=None),
         more,
     )
 

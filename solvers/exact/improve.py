@@ -26,6 +26,8 @@ from solvers.problem import Limits, Problem
 _MOVES = 10_000_000  # of annealing in one go, times nodes
 _HEATS = (3e-3, 1e-3, 3e-4)  # of the cost
 _LARGE = 500  # nodes: a walk takes longer than some milliseconds
+_VERY_LARGE = 4000  # nodes: a walk takes a good part of a second
+_FEWEST = 6  # tastes tried on any graph
 WORK = 100  # iterations of SCIP's simplex method that one go of annealing is worth
 _WIDE = 4000  # columns of a window
 _NO_PLAN = 1 << 62  # dearer than any
@@ -71,9 +73,10 @@ class Improver:
         self.stand = Stand(None)
 
     def walk_plainly(self) -> None:
-        """All tastes; on large graphs, after this only those that do best here."""
+        """All tastes, on very large graphs some; on large ones, after this only those that do best here."""
         found: list[tuple[int, int]] = []
-        for place, taste in enumerate(TASTES):
+        every = min(len(TASTES) // _FEWEST, 1 + len(self.problem.nodes) // _VERY_LARGE)
+        for place, taste in list(enumerate(TASTES))[::every]:
             if self.done():
                 return
             order = self.evictor.run(self.budget, taste, self.limits.seed)

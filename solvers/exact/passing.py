@@ -26,15 +26,18 @@ def passing_values(problem: Problem, free: Set[int]) -> dict[int, int]:
     return {
         value: readers[value][0]
         for value in range(len(problem.sizes))
-        if value not in special and len(set(readers[value])) == 1 and _passes(problem, value, readers[value][0], free)
+        if value not in special
+        and len(set(readers[value])) == 1
+        and _passes(problem, value, readers[value][0], free, special)
     }
 
 
-def _passes(problem: Problem, value: int, reader: int, free: Set[int]) -> bool:
+def _passes(problem: Problem, value: int, reader: int, free: Set[int], special: Set[int]) -> bool:
+    """`special`: outputs, optional and free values."""
     node = problem.nodes[reader]
     writes = [write for write in node.writes if write not in free]
     return (
-        not (node.once or node.views or problem.optional.intersection(writes) or set(problem.outputs) & {*writes})
+        not (node.once or node.views or special & {*writes})
         and bool(writes)
         and all(read == value or read in free for read in node.reads)
         and sum(problem.sizes[write] for write in writes) <= problem.sizes[value]

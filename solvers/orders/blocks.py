@@ -40,7 +40,7 @@ class Blocks:
         sizes = self.problem.sizes
         own = sum(sizes[value] for value in last)
         if not self.shared:
-            return own + sum(sizes[value] for value in values)
+            return own + sum(sizes[value] for value in {*values})
         blocks: dict[int, int] = {}  # root -> bytes
         for value in values:
             if self.root[value] == RESIDENT or (last and self._lives_in(value, last)):

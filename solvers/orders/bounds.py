@@ -15,8 +15,10 @@ over and leave out is `Blocks`' word.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from solvers.clock import Clock
 from solvers.orders.blocks import Blocks
 from solvers.problem import Limits, Node, Problem, Result
 
@@ -57,11 +59,11 @@ def peak_bound(problem: Problem) -> PeakBound:
 
 def prove(problem: Problem, known: int, limits: Limits) -> PeakBound:
     """The best bound found; `known`: a peak that can be reached, above which no bound need be sought."""
-    best, blocks = peak_bound(problem), Blocks(problem)
+    best, blocks, writer = peak_bound(problem), Blocks(problem), problem.writers()
     for moment in sorted(_moments(problem), key=lambda moment: -_alone(blocks, moment)):
         if best.peak >= known or limits.clock.over():
             break
-        found = _bound(blocks, moment, _backwards(blocks, moment[2], known))
+        found = _bound(blocks, moment, _backwards(blocks, writer, moment[2], known, limits.clock))
         best = max(best, found, key=lambda bound: bound.peak)
     return best
 
@@ -93,16 +95,15 @@ def _needs(blocks: Blocks, node: Node, before: _Held, after: _Held) -> int:
     return problem.resident + node.workspace + blocks.held(before.values, before.last) + taken
 
 
-def _backwards(blocks: Blocks, wanted: _Held, known: int) -> int:
+def _backwards(blocks: Blocks, writer: Sequence[int], wanted: _Held, known: int, clock: Clock) -> int:
     """A bound on the peak of any order that brings these values into memory together, or `known` if that is less."""
     problem = blocks.problem
-    writer = problem.writers()
     heap: list[tuple[int, int, int, _Held]] = [(0, 0, 0, wanted)]
     least = {wanted: 0}
     pushed = 0
     while heap:
         peak, _, _, held = heapq.heappop(heap)
-        if not (held.values or held.last) or peak >= known or pushed > _STATES:
+        if not (held.values or held.last) or peak >= known or pushed > _STATES or clock.over():
             return min(peak, known)
         if peak > least[held]:
             continue

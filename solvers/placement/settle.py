@@ -6,10 +6,12 @@ evict, and how much is tried is counted in steps, so that without a time-out the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 
+from solvers.clock import Clock
 from solvers.orders.evict import TASTES, Evictor
+from solvers.placement.placed import placement_of
 from solvers.placement.region import stuck_at
 from solvers.plan import Compute, IllegalOrder, Plan, lower
 from solvers.problem import Problem
@@ -20,12 +22,11 @@ STEPS = 400_000  # computes lowered in moving ops about
 NEAR = 60  # computes before the one that found no room, where half of the moves are made
 FAR = 8  # places that an op is moved by
 LEVELS = 12  # budgets at which walks are tried
+PACKED = 40_000  # computes placed in moving ops about
 WALKED = 60_000  # computes walked in all
 
 
-def settled(
-    problem: Problem, order: Sequence[int], room: int, seed: int, stopped: Callable[[], bool]
-) -> tuple[int, ...] | None:
+def settled(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
     """The order with ops moved a few places until it runs in `room` bytes; None if that did not help."""
     random = Random(seed)
     best = list(order)
@@ -33,7 +34,7 @@ def settled(
     for _ in range(STEPS // max(1, len(best))):
         if reached is None:
             return tuple(best)
-        if stopped():
+        if clock.over():
             break
         first = max(0, reached - NEAR) if random.random() < 0.5 else 0
         source = random.randint(first, reached)
@@ -60,10 +61,10 @@ def _computes(plan: Plan, place: int) -> int:
     return sum(isinstance(statement, Compute) for statement in plan.statements[:place])
 
 
-def walked(problem: Problem, budget: int, room: int, seed: int, stopped: Callable[[], bool]) -> tuple[int, ...] | None:
+def walked(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
     """The cheapest order that evicting walks find for `budget` or less and that runs in `room` bytes, if any."""
     best: tuple[int, tuple[int, ...]] | None = None
-    for order in _walks(problem, budget, seed, stopped):
+    for order in _walks(problem, budget, seed, clock):
         try:
             plan = lower(problem, order)
         except IllegalOrder:  # a walk that got stuck
@@ -78,13 +79,38 @@ def walked(problem: Problem, budget: int, room: int, seed: int, stopped: Callabl
     return best[1] if best else None
 
 
-def _walks(problem: Problem, budget: int, seed: int, stopped: Callable[[], bool]) -> Iterator[tuple[int, ...]]:
+def _walks(problem: Problem, budget: int, seed: int, clock: Clock) -> Iterator[tuple[int, ...]]:
     smaller = contract(problem)
     evictor = Evictor(smaller.problem)
     tastes = TASTES[: max(2, WALKED // LEVELS // max(1, len(smaller.problem.nodes)))]
     for level in range(LEVELS):
         less = budget - (budget - problem.resident) * level // (3 * LEVELS)
         for taste in tastes:
-            if stopped():
+            if clock.over():
                 return
             yield smaller.expand(evictor.run(less, taste, seed).tolist())
+
+
+def packed(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
+    """The order with ops moved a few places until what it needs can be placed in `room` bytes; None if it cannot."""
+    random = Random(seed)
+    best = list(order)
+    least = _needed(problem, best)
+    for _ in range(PACKED // max(1, len(best))):
+        if least <= room or clock.over():
+            break
+        tried = best.copy()
+        source = random.randrange(len(best))
+        target = min(max(0, source + random.choice((-1, 1)) * random.randint(1, FAR)), len(best) - 1)
+        tried.insert(target, tried.pop(source))
+        try:
+            now = _needed(problem, tried)
+        except IllegalOrder:
+            continue
+        if now <= least:
+            best, least = tried, now
+    return tuple(best) if least <= room else None
+
+
+def _needed(problem: Problem, order: Sequence[int]) -> int:
+    return placement_of(problem, lower(problem, order)).block

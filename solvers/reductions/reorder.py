@@ -80,6 +80,7 @@ class _Walk:
         self.problem = problem
         self.writer = problem.writers()
         self.readers = problem.readers()
+        self.outputs = frozenset(problem.outputs)
         self.unread = [len(readers) for readers in self.readers]
         self.done: set[int] = set()
         self.order: list[int] = []
@@ -95,8 +96,8 @@ class _Walk:
     def _gain(self, index: int) -> int:
         """Bytes freed, less bytes taken, if the node ran once everything before it has."""
         node = self.problem.nodes[index]
-        sizes, outputs = self.problem.sizes, set(self.problem.outputs)
-        frees = sum(sizes[v] for v in node.reads if self.unread[v] == 1 and v not in outputs)
+        sizes = self.problem.sizes
+        frees = sum(sizes[v] for v in node.reads if self.unread[v] == 1 and v not in self.outputs)
         return frees - sum(sizes[v] for v in node.writes)
 
     def _demand(self, index: int, eager: bool) -> None:

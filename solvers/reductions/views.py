@@ -85,7 +85,7 @@ def _free_views(problem: Problem) -> list[bool]:
 def _only_views(problem: Problem, node: Node) -> bool:
     bases = {node.base(write) for write in node.writes}
     return (
-        bool(bases)
+        len(bases) == 1  # making one of several would need them all
         and None not in bases
         and bases.issuperset(node.reads)
         and not node.workspace

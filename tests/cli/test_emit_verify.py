@@ -11,7 +11,6 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from profiles import roofline
 from remat_cli.runtime.session import session
 from tests.cli.running import Command
 
@@ -46,27 +45,68 @@ def test_a_plan_is_kept(unet: Path, remat: Command) -> None:
     assert [x.name for x in before.graph.output] == [x.name for x in after.graph.output]
     assert before.opset_import == after.opset_import
     assert {x.name for x in before.graph.initializer} <= {x.name for x in after.graph.initializer}
-    ran = remat("verify", unet, "--json", "--no-cap", "-o", unet.parent / "report.json")
+    ran = remat("verify", unet, "--json", "-o", unet.parent / "report.json")
+    assert ran.code == 0, ran.err
     found = ran.object
-    assert found["strict"]["differs"] == found["default"]["differs"] == []
-    assert found["strict"]["failed"] is None
-    assert found["default"]["after"]["first"] < found["default"]["before"]["first"]
-    assert found["strict"]["after"]["first"] < found["strict"]["before"]["first"]
+    assert found["strict"]["differs"] == found["process"]["differs"] == []
+    assert found["strict"]["after"]["first"] == found["predicted"]["strict"] < found["strict"]["before"]["first"]
+    assert 0 < found["process"]["after"] - found["predicted"]["process"] < 10_000_000  # the runtime's own
     assert (unet.parent / "report.json").is_file()
 
 
-def test_a_model_for_the_strict_session_only_is_leaner_and_keeps_the_plan(unet: Path, remat: Command) -> None:
-    """Fewer kernels, and less time predicted by what they were said to cost; same peak in the strict session."""
-    both, lean = (remat("emit", unet, "--json", *option).object for option in ((), ("--strict-only",)))
-    assert lean["clones"] == both["clones"]
-    assert lean["anchors"] < both["anchors"]
-    dropped = both["nodes"] - lean["nodes"]
-    assert both["time"] - lean["time"] == dropped * roofline.device("cpu").launch_ns
-    assert lean["baseline_time"] < lean["time"]
-    found = remat("verify", unet, "--json", "--no-cap").object
-    assert found["strict"]["differs"] == []
-    assert found["strict"]["after"]["first"] == found["predicted"]["strict"]
-    assert found["predicted"]["strict"] <= both["peak"]["strict"]
+def test_a_plan_for_default_options_is_kept_there(unet: Path, remat: Command) -> None:
+    model, plan = unet.parent / "unet.onnx", unet.parent / "default.plan.json"
+    ran = remat("solve", model, "--session", "default", "--budget", "85%", "--time-limit", "5s", "-q", "-o", plan)
+    assert ran.code == 0, ran.err
+    lean = remat("emit", unet, "--json", "-o", unet.parent / "lean.onnx").object
+    robust = remat("emit", plan, "--json").object
+    assert (lean["guards"], lean["peak"]["default"]) == (0, None)
+    assert lean["anchors"] < robust["anchors"]
+    assert robust["guards"] > 0
+    assert lean["baseline_time"] < lean["time"] < robust["time"]
+    ran = remat("verify", plan)
+    assert ran.code == 0, ran.err
+    assert "strict session, not promised: same bytes" in ran.out
+    found = remat("verify", plan, "--json").object
+    assert found["default"]["differs"] == []
+    assert found["default"]["after"]["first"] < found["default"]["before"]["first"]
+
+
+def test_a_model_that_fits_is_left_as_it_is(data: Path, tmp_path: Path, remat: Command) -> None:
+    shutil.copy(data / "torch_cnn.onnx", tmp_path / "cnn.onnx")
+    ran = remat("solve", tmp_path / "cnn.onnx", "--budget", "4MB")
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("fits as it is, 2.43MB of 4MB\n")
+    emitted = remat("emit", tmp_path / "cnn.plan.json", "--json").object
+    assert Path(emitted["model"]).read_bytes() == (tmp_path / "cnn.onnx").read_bytes()
+    solved = remat("solve", tmp_path / "cnn.onnx", "--budget", "100%", "--json").object
+    assert (solved["recomputed"], solved["overhead"], solved["status"]) == (0, 0.0, "optimal")
+    ran = remat("verify", tmp_path / "cnn.plan.json", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.object["strict"]["after"] == ran.object["strict"]["before"]
+    assert ran.object["strict"]["after"]["first"] == solved["live"]
+
+
+def test_a_capped_arena_runs_at_the_budget(data: Path, tmp_path: Path, remat: Command) -> None:
+    shutil.copy(data / "torch_gpt2_eager.onnx", tmp_path / "gpt2.onnx")
+    options = ("--budget", "105%", "--time-limit", "5s", "--json")
+    arena = remat("solve", tmp_path / "gpt2.onnx", "--allocator", "arena", *options)
+    assert arena.code == 0, arena.err
+    assert arena.object["live"] < arena.object["arena"] <= arena.object["budget"]
+    ran = remat("verify", tmp_path / "gpt2.plan.json", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.object["capped"]["rewritten"] is None
+    assert ran.object["capped"]["budget"] == ran.object["budget"]
+    planned = remat("solve", tmp_path / "gpt2.onnx", *options, "-o", tmp_path / "planned.plan.json").object
+    assert planned["overhead"] <= arena.object["overhead"]
+    assert remat("solve", tmp_path / "gpt2.onnx", "--session", "default", "--allocator", "arena", *options).code == 2
+
+
+def test_the_other_session_is_no_reason_to_fail(unet: Path, remat: Command) -> None:
+    """What default options make of a model for the strict session is said, and no more."""
+    ran = remat("verify", unet)
+    assert ran.code == 0, ran.err
+    assert "default session, not promised: " in ran.out
 
 
 def test_verify_runs_with_the_threads_that_the_costs_are_for(data: Path, tmp_path: Path, remat: Command) -> None:
@@ -75,22 +115,21 @@ def test_verify_runs_with_the_threads_that_the_costs_are_for(data: Path, tmp_pat
     options = ("--device", "cpu", "--threads", "1", "--time-limit", "1s", "--no-cache", "--no-whole", "-q")
     assert remat("profile", tmp_path / "cnn.onnx", *options).code == 0
     assert remat("solve", tmp_path / "cnn.onnx", "--budget", "90%", "--time-limit", "5s", "-q").code == 0
-    ran = remat("verify", tmp_path / "cnn.plan.json", "--json", "--no-cap")
+    ran = remat("verify", tmp_path / "cnn.plan.json", "--json")
     assert ran.code == 0, ran.err
     assert ran.object["threads"] == 1
     assert ran.object["strict"]["after"]["first"] == ran.object["predicted"]["strict"]
 
 
 def test_the_strict_peak_is_the_predicted_one(data: Path, tmp_path: Path, remat: Command) -> None:
-    """A network without workspace, so that estimated costs are enough: to the byte, and under a hard cap there."""
+    """A network without workspace, so that estimated costs are enough: to the byte."""
     model = tmp_path / "gpt2.onnx"
     shutil.copy(data / "torch_gpt2_eager.onnx", model)
     assert remat("solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
     plan = tmp_path / "gpt2.plan.json"
     found = remat("verify", plan, "--json", "--seed", 3).object
     assert found["strict"]["after"]["first"] == found["predicted"]["strict"]
-    assert found["capped"]["rewritten"] is None
-    assert found["default"]["after"]["first"] < 1.02 * found["predicted"]["default"]
+    assert found["predicted"]["default"] is None
 
 
 def test_a_tampered_model_is_found_out(unet: Path, remat: Command) -> None:
@@ -103,7 +142,7 @@ def test_a_tampered_model_is_found_out(unet: Path, remat: Command) -> None:
         scale.op_type = "Sigmoid"
 
     _rewrite(path, tamper)
-    ran = remat("verify", unet, "--no-cap")
+    ran = remat("verify", unet)
     assert ran.code == 6
     assert "is not the same" in ran.err
     assert "elements differ, by" in ran.err
@@ -149,7 +188,7 @@ def test_external_data_goes_along_unread(data: Path, tmp_path: Path, remat: Comm
     assert (tmp_path / "out" / "m.data").samefile(tmp_path / "in" / "m.data")
     assert target.stat().st_size < 200_000
     assert session(target).get_outputs()
-    ran = remat("verify", tmp_path / "in" / "m.plan.json", "--model", target, "--no-cap", "--json").object
+    ran = remat("verify", tmp_path / "in" / "m.plan.json", "--model", target, "--json").object
     assert ran["strict"]["differs"] == []
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "m.data").write_bytes(b"something else")
@@ -175,7 +214,7 @@ def test_a_plan_from_estimates_keeps_its_promise_too(remat: Command, data: Path)
     assert remat("zoo", "unet", "--batch", 2, "--image", 32, "--width", 4, "-o", "u.onnx", "-q").code == 0
     assert remat("grad", "u.onnx", "-q").code == 0
     assert remat("solve", "u.train.onnx", "--budget", "80%", "--method", "evict", "-q").code == 0
-    ran = remat("verify", "u.train.plan.json", "--no-cap", "--json")
+    ran = remat("verify", "u.train.plan.json", "--json")
     assert ran.code == 0, ran.err
     assert (
         ran.object["strict"]["before"]["first"] == remat("show", "u.train.plan.json", "--json").object["baseline_peak"]

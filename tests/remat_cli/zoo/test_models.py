@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,7 +16,7 @@ from remat_cli.zoo.graph import PARAMETERS
 from remat_cli.zoo.names import ZOO, find
 
 TINY = {"layers": 2, "hidden": 32, "heads": 4, "batch": 2}
-SMALL: list[tuple[str, dict[str, int | str]]] = [
+SMALL: list[tuple[str, dict[str, Any]]] = [
     ("mlp", {"batch": 2}),
     ("cnn", {"batch": 2}),
     ("rotor-toy", {"batch": 2}),
@@ -30,6 +31,11 @@ SMALL: list[tuple[str, dict[str, int | str]]] = [
     ("resnet18", {"batch": 2, "image": 64}),
     ("resnet50", {"batch": 2, "image": 64}),
     ("resnet1001", {"batch": 2, "layers": 20}),
+    ("regnetx-400mf", {"batch": 1, "image": 64}),
+    ("regnety-400mf", {"batch": 1, "image": (32, 64)}),
+    ("vovnet39", {"batch": 1, "image": 64}),
+    ("resnest50", {"batch": 1, "image": 64}),
+    ("albert-base", {**TINY, "seq": 6, "vocabulary": 50, "embedding": 16}),
     ("densenet121", {"batch": 2, "image": 64}),
     ("inception-v3", {"batch": 2, "image": 96}),
     ("efficientnet-b0", {"batch": 2, "image": 64}),

@@ -18,6 +18,10 @@ PUBLISHED = {
     "resnet50": 25_557_032,
     "resnet101": 44_549_160,
     "resnet152": 60_192_808,
+    "regnetx-400mf": 5_495_976,
+    "regnetx-3.2gf": 15_296_552,
+    "regnety-400mf": 4_344_144,
+    "regnety-3.2gf": 19_436_338,
     "densenet121": 7_978_856,
     "densenet161": 28_681_000,
     "densenet169": 14_149_480,
@@ -39,6 +43,12 @@ PUBLISHED = {
     "mobilenet-v1": 4_231_976,
     # pytorchcv's table (PreResNet-1001; the paper says 10.2M)
     "resnet1001": 10_327_706,
+    "resnet200": 64_673_832,
+    "vovnet39": 22_600_296,
+    "vovnet57": 36_640_296,
+    # its authors' and timm's
+    "resnest50": 27_483_240,
+    "resnest101": 48_275_016,
     # Hugging Face
     "gpt2": 124_439_808,
     "gpt2-medium": 354_823_168,
@@ -46,6 +56,7 @@ PUBLISHED = {
     "gpt2-xl": 1_557_611_200,
     "bert-base": 109_514_298,
     "bert-large": 335_174_458,
+    "albert-base": 11_221_680,  # AlbertForMaskedLM of albert-base-v2, without the pooler
 }
 # The same count for a variant that was published.
 VARIANTS = [

@@ -11,7 +11,7 @@ from solvers.exact.passing import advance
 from solvers.plan import lower
 from solvers.problem import Problem
 from solvers.simulate import simulate
-from tests.solvers.random_problems import random_problem
+from tests.oracle.problems import random_problem
 
 
 def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:

@@ -57,6 +57,19 @@ def test_unit_chain_of_four(budget: int, splits: int) -> None:
     assert outcome.cost == known["optimum by budget, over all orders with repeats"][str(budget)]
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_without_free_of_what_was_just_made(seed: int) -> None:
+    """A smaller program with the same optimum."""
+    problem = random_step(seed, 4)
+    budget = (least_peak(problem, in_order=True) + baseline(problem)[1].peak) // 2
+    whole, less = (PaperProgram(problem, budget, eliminate=eliminate) for eliminate in (False, True))
+    assert len(less.FREE) < len(whole.FREE)
+    found = [solve(problem, budget, limits(), PaperForm(eliminate=eliminate)) for eliminate in (False, True)]
+    costs = [one.order and evaluate(problem, one.order)[1].cost for one in found]
+    assert costs[0] == costs[1]
+    assert found[0].status is found[1].status
+
+
 def test_without_stages() -> None:
     """Nothing says when an op is first computed, but the optimum is the same."""
     problem = reversed_chain(3)

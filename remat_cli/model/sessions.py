@@ -1,0 +1,39 @@
+"""The kinds of session that a plan can be made for, as values.
+
+Invariant: what a kind decides is read from its fields, in one place each: `robust` by `rewrite`, `allocator` by
+`planning.holding` and by `runtime`, `name` and `runs` by `verify`. Nothing else asks which session it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """`robust`: the model must survive optimizers that merge, fuse and reorder. `allocator`: what places its values.
+
+    `capped`: whether it runs in an arena that may not exceed the budget. `runs`: how many runs tell what it needs, as
+    where memory patterns are in use the second differs from the first.
+    """
+
+    name: str
+    allocator: str
+    robust: bool = False
+    capped: bool = False
+    runs: int = 1
+
+
+PLANNED, ARENA, OWN = "planned", "arena", "own"  # by the plan's table; by one capped region; the runtime's own way
+
+STRICT = Session("strict", PLANNED)
+CAPPED = Session("strict", ARENA, capped=True)
+DEFAULT = Session("default", OWN, robust=True, runs=2)
+
+KINDS = {(kind.name, kind.allocator): kind for kind in (STRICT, CAPPED, DEFAULT)}
+
+
+def kind_of(name: str, allocator: str | None = None) -> Session | None:
+    """The kind of these names; without an allocator, the first that the session has."""
+    named = (kind for kind in KINDS.values() if kind.name == name)
+    return next(named, None) if allocator is None else KINDS.get((name, allocator))

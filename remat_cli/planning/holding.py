@@ -1,0 +1,122 @@
+"""What the process of a rewritten model holds: the allocators of the sessions, and what each must hold for a plan.
+
+Invariant: what an allocator `counted` is what the budget is for, inputs, weights and all that the rewriting added
+among it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from remat_cli.model.promise import Promise
+from remat_cli.model.sessions import ARENA, OWN, PLANNED, Session
+from remat_cli.rewrite import Rewritten
+from remat_cli.rewrite.predict import Prediction
+from solvers.clock import Clock
+from solvers.placement.growing import grown
+from solvers.placement.lifetimes import requests
+from solvers.placement.placed import Placement, placement_of
+from solvers.placement.region import ALIGNMENT, least_arena
+from solvers.placement.settle import packed, settled, walked
+from solvers.problem import Node, Problem
+
+Settle = Callable[[Problem, Sequence[int], int, int, Clock], tuple[int, ...] | None]
+Walk = Callable[[Problem, int, int, int, Clock], tuple[int, ...] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """`placement`: where each value lies, if that is planned."""
+
+    promise: Promise
+    placement: Placement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allocator:
+    """`counted`: the figure that a budget is for. `unit`: what it hands out comes in multiples of that many bytes.
+
+    `settle`, `walk`: other orders that such an allocator has room for.
+    """
+
+    hold: Callable[[Rewritten], Held]
+    counted: Callable[[Promise], int]
+    unit: int
+    settle: Settle
+    walk: Walk
+
+
+def in_units(problem: Problem, unit: int) -> Problem:
+    """The problem with every size as an allocator takes it."""
+
+    def whole(size: int) -> int:
+        return -(-size // unit) * unit
+
+    def node(old: Node) -> Node:
+        early = tuple(whole(size) for size in old.early)
+        return replace(old, early=early, workspace=sum(early) or whole(old.workspace))
+
+    nodes = tuple(node(old) if old.workspace or old.early else old for old in problem.nodes)
+    return replace(problem, nodes=nodes, sizes=tuple(map(whole, problem.sizes)))
+
+
+def held(session: Session, model: Rewritten) -> Held:
+    """What such a session holds for the model."""
+    return ALLOCATORS[session.allocator].hold(model)
+
+
+def _planned(model: Rewritten) -> Held:
+    """One block in which everything has its place."""
+    prediction, live = model.prediction, model.promise.strict
+    placement = placement_of(prediction.problem, prediction.strict)
+    total = prediction.problem.resident + placement.block
+    figures = replace(_by_default(model), live=live, block=placement.block, arena=total)
+    return Held(figures, placement)
+
+
+def _capped(model: Rewritten) -> Held:
+    """One region of the runtime's arena, whose free memory is in pieces; every larger one does too."""
+    prediction, live = model.prediction, model.promise.strict
+    assert live is not None
+    total = least_arena(prediction.problem, prediction.strict, live) + prediction.rounding
+    return Held(replace(_by_default(model), live=live, arena=total))
+
+
+def _by_default(model: Rewritten) -> Promise:
+    return replace(model.promise, default_arena=strict_arena(model.prediction))
+
+
+def strict_arena(prediction: Prediction) -> int:
+    """What the runtime's own arena holds in the strict session."""
+    lifetimes = requests(prediction.problem, prediction.strict).lifetimes
+    return prediction.problem.resident + grown((life.start, life.end, life.bytes) for life in lifetimes)
+
+
+def _own(model: Rewritten) -> Held:
+    """The runtime's own arena, which nobody caps: what is live there is what can be promised."""
+    prediction, live = model.prediction, model.promise.default
+    assert live is not None
+    total = prediction.problem.resident + grown(prediction.default_lifetimes(model.hidden))
+    return Held(replace(model.promise, live=live, arena=total, default_arena=total))
+
+
+def _all(promise: Promise) -> int:
+    assert promise.arena is not None
+    return promise.arena
+
+
+def _live(promise: Promise) -> int:
+    assert promise.live is not None
+    return promise.live
+
+
+def _no_order(*_: object) -> None:
+    return None
+
+
+ALLOCATORS = {
+    PLANNED: Allocator(_planned, _all, 64, packed, _no_order),
+    ARENA: Allocator(_capped, _all, ALIGNMENT, settled, walked),
+    OWN: Allocator(_own, _live, 1, _no_order, _no_order),
+}

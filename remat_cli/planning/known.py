@@ -1,0 +1,54 @@
+"""Plans that are known already, as candidates: a larger budget never leads to a dearer plan than theirs.
+
+Invariant: a known plan stands in only if it is cheaper than what was found, and holds no more than the budget itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from remat_cli.errors import BadInput
+from remat_cli.formats.planfile import PlanFile
+from remat_cli.formats.program import numbered
+from remat_cli.planning.fitting import Fitting, promised
+from remat_cli.planning.pipeline import Answer
+from solvers.plan import IllegalOrder
+from solvers.problem import Result, Status
+from solvers.schedule import Schedule, evaluate
+from solvers.simulate import IllegalPlan
+
+EARLIER = "a plan that was known before, and that costs less than what was found now"
+
+
+def cheaper_known(asked: Fitting, found: Answer, plans: Iterable[PlanFile]) -> Answer:
+    """The answer found, or the cheapest of these plans that fits and costs less; those of other models are passed."""
+    for plan in plans:
+        other = _as_answer(asked, found, plan) if plan.model.sha256 == asked.subject.source.sha256 else None
+        if other is not None and (not found.found or _cost(other) < _cost(found)):
+            found = other
+    return found
+
+
+def _as_answer(asked: Fitting, found: Answer, known: PlanFile) -> Answer | None:
+    try:
+        order = numbered(known.program, asked.subject.nodes, asked.subject.values).order()
+        plan, outcome = evaluate(asked.subject.problem, order)
+    except (BadInput, IllegalOrder, IllegalPlan):
+        return None
+    if outcome.peak > asked.budget:
+        return None
+    least = found.schedule.result.bound_any_order if found.found else None
+    close = least is not None and outcome.cost <= (1 + asked.limits.gap) * least
+    status = Status.OPTIMAL if close else Status.FEASIBLE
+    result = Result(status, order, least, (EARLIER,), bound_any_order=least)
+    other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=asked.subject)
+    if asked.subject.graph is None:
+        return other
+    other = promised(other, asked.session)
+    return other if asked.fits(other) else None
+
+
+def _cost(answer: Answer) -> int:
+    assert answer.schedule.outcome is not None
+    return answer.schedule.outcome.cost

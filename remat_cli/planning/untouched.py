@@ -1,0 +1,53 @@
+"""Models that meet their budget as they are: nothing is asked, and nothing in their file is changed.
+
+Invariant: every op must run at least once, so that running each once costs least; the plan says that and no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from remat_cli.model.sessions import Session
+from remat_cli.planning.holding import ALLOCATORS, held
+from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.subject import Subject
+from remat_cli.rewrite import original
+from solvers.plan import Plan
+from solvers.problem import Limits, Result, Status
+from solvers.schedule import Schedule
+
+
+def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, session: Session) -> Answer | None:
+    """The model as it is, if that keeps to the budget in such a session."""
+    plan, outcome = subject.as_it_is()
+    if outcome.peak > budget or (subject.graph is not None and subject.graph.expanded):
+        return None
+    cost = float(outcome.cost)
+    result = Result(Status.OPTIMAL, plan.order(), cost, bound_any_order=cost)
+    found = Answer(subject, method, budget, outcome, Schedule(result, plan, outcome), 0.0, limits, untouched=True)
+    if subject.graph is None:
+        return found
+    figures = held(session, original(subject.graph, subject.problem))
+    if ALLOCATORS[session.allocator].counted(figures.promise) > budget:
+        return None
+    return replace(found, session=session, promise=figures.promise, placement=figures.placement)
+
+
+def held_as_it_is(subject: Subject, session: Session) -> int:
+    """What the budget must be for the model as it is."""
+    if subject.graph is None:
+        return subject.before().peak
+    figures = held(session, original(subject.graph, subject.problem))
+    return ALLOCATORS[session.allocator].counted(figures.promise)
+
+
+def counted(found: Answer) -> int:
+    """What of the answer its budget is for, beyond what is live by the plan itself."""
+    if found.session is None or found.promise is None:
+        return 0
+    return ALLOCATORS[found.session.allocator].counted(found.promise)
+
+
+def is_untouched(plan: Plan, subject: Subject) -> bool:
+    """Whether the plan is what the model's file does by itself."""
+    return subject.graph is not None and not subject.graph.expanded and plan == subject.as_it_is()[0]

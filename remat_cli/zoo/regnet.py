@@ -1,0 +1,42 @@
+"""RegNet (Radosavovic et al., 2020), as torchvision has it: X without and Y with squeeze and excitation."""
+
+from __future__ import annotations
+
+from remat_cli.zoo.layers import Net, Pair, both
+
+# depths and widths of the four stages, and the channels of a group
+SHAPES = {
+    "x-400mf": ((1, 2, 7, 12), (32, 64, 160, 400), 16),
+    "x-3.2gf": ((2, 6, 15, 2), (96, 192, 432, 1008), 48),
+    "y-400mf": ((1, 3, 6, 6), (48, 104, 208, 440), 8),
+    "y-3.2gf": ((2, 5, 13, 1), (72, 216, 576, 1512), 24),
+}
+
+
+def regnet(net: Net, scale: str, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
+    depths, widths, group = SHAPES[scale]
+    x = net.input("input", (batch, channels, *both(image)))
+    x = net.relu(net.batch_norm(net.conv(x, "stem.0", 32, 3, 2), "stem.1"))
+    for stage, (depth, width) in enumerate(zip(depths, widths), 1):
+        for number in range(depth):
+            x = _block(net, x, f"block{stage}-{number}", width, group, 1 if number else 2, scale.startswith("y"))
+    return net.linear(net.flatten(net.global_average_pool(x, "avgpool")), "fc", classes)
+
+
+def _block(net: Net, x: str, name: str, width: int, group: int, stride: int, squeezed: bool) -> str:
+    y = net.relu(net.batch_norm(net.conv(x, f"{name}.a", width, 1), f"{name}.a.bn"))
+    y = net.conv(y, f"{name}.b", width, 3, stride, group=width // group)
+    y = net.relu(net.batch_norm(y, f"{name}.b.bn"))
+    if squeezed:
+        y = _excited(net, y, f"{name}.se", net.shapes[x][1] // 4)
+    y = net.batch_norm(net.conv(y, f"{name}.c", width, 1), f"{name}.c.bn")
+    if net.shapes[x] != net.shapes[y]:
+        x = net.batch_norm(net.conv(x, f"{name}.proj", width, 1, stride), f"{name}.proj.bn")
+    return net.relu(net.add(y, x, f"{name}.add"))
+
+
+def _excited(net: Net, x: str, name: str, squeezed: int) -> str:
+    y = net.global_average_pool(x, f"{name}.avgpool")
+    y = net.relu(net.conv(y, f"{name}.fc1", squeezed, 1, bias=True))
+    y = net.conv(y, f"{name}.fc2", net.shapes[x][1], 1, bias=True)
+    return net.multiply(x, net.op("Sigmoid", [y], f"{name}.scale", net.shapes[y]), f"{name}.mul")

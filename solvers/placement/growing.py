@@ -1,0 +1,66 @@
+"""What the runtime's own arena comes to hold: it grows by regions, and gives none of them back.
+
+Invariant: never less than what is live. A request takes the smallest free chunk that holds it and splits it only if
+half of it or more would be left over; where there is none, a region is added, at least twice as large as the last.
+That is ONNX Runtime's best-fit-with-coalescing arena with the settings it has by itself.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+from solvers.placement.region import Region, rounded
+
+Held = tuple[int, int, int]  # from when, until when, how many bytes; moments are numbers that only count
+
+FIRST = 1 << 20  # bytes of the first region
+DEAD = 128 << 20  # bytes that are not left over in any case
+LARGEST = 1 << 30  # of the regions that are added for their own sake
+APART = 1 << 50  # between the addresses of two regions, so that their chunks never join
+
+
+class Growing(Region):
+    """Regions in one list of free chunks; `touched`: how far into each there was ever anything."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.next = FIRST
+        self.touched: list[int] = []
+
+    def take(self, size: int) -> int:
+        place = bisect_left(self.free, (size, 0))
+        if place == len(self.free):
+            self._extend(size)
+            place = bisect_left(self.free, (size, 0))
+        found, address = self.free.pop(place)
+        del self.starts[address], self.ends[address + found]
+        if found >= 2 * size or found - size >= DEAD:
+            self._put(address + size, found - size)
+            found = size
+        self.used[address] = found
+        region, start = divmod(address, APART)
+        self.touched[region] = max(self.touched[region], start + size)
+        return address
+
+    def _extend(self, size: int) -> None:
+        grown = self.next >= size
+        while self.next < size:
+            self.next *= 2
+        self._put(len(self.touched) * APART, self.next)
+        self.touched.append(0)
+        if grown:
+            self.next = min(2 * self.next, max(self.next, LARGEST))
+
+
+def grown(lifetimes: Iterable[Held]) -> int:
+    """The bytes that such an arena has touched by the end of a first run."""
+    arena = Growing()
+    ending: list[tuple[int, int]] = []  # when, and the address
+    for start, end, size in sorted(lifetimes):
+        while ending and ending[0][0] <= start:
+            arena.give_back(heappop(ending)[1])
+        if size:
+            heappush(ending, (end, arena.take(rounded(size))))
+    return sum(arena.touched)

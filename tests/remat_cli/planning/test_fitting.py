@@ -1,0 +1,67 @@
+"""Answers that fit as they really run: budgets are never exceeded, and never lead to dearer plans than smaller ones."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from remat_cli.model.sessions import STRICT
+from remat_cli.planning import holding, record
+from remat_cli.planning.fitting import Fitting, fitted
+from remat_cli.planning.holding import ALLOCATORS
+from remat_cli.planning.known import cheaper_known
+from remat_cli.planning.loading import load_subject
+from remat_cli.planning.pipeline import find_solver
+from solvers.clock import Clock
+from solvers.problem import Limits
+from tests.cli.running import Command
+
+
+def question(path: Path, share: float, method: str = "milp") -> Fitting:
+    subject = load_subject(path, None, {})
+    limits = Limits(Clock(5))
+    return Fitting(subject, int(share * subject.before().peak), method, find_solver(method, {}), limits, STRICT)
+
+
+def test_what_is_held_is_within_the_budget(data: Path) -> None:
+    asked = question(data / "torch_unet_convt.onnx", 0.8)
+    found = fitted(asked)
+    assert found.found
+    assert found.promise is not None
+    assert found.placement is not None
+    assert found.promise.live is not None
+    assert found.promise.arena is not None
+    assert found.promise.live <= found.promise.arena <= asked.budget
+    assert found.promise.arena - found.promise.live < 64 * len(found.placement.allocations)
+
+
+def test_what_cannot_be_placed_is_no_plan(data: Path, remat: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An allocator that always wants twice the budget: no exit code 0, and no file."""
+    greedy = replace(ALLOCATORS[STRICT.allocator], counted=lambda promise: 10 * (promise.live or 0))
+    monkeypatch.setitem(holding.ALLOCATORS, STRICT.allocator, greedy)
+    shutil.copy(data / "torch_cnn.onnx", "cnn.onnx")
+    ran = remat("solve", "cnn.onnx", "--budget", "1.9MB", "--time-limit", "2s")
+    assert ran.code == 5
+    assert "live" in ran.err
+    assert not Path("cnn.plan.json").exists()
+
+
+def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cnn.onnx"
+    shutil.copy(data / "torch_cnn.onnx", path)
+    small = fitted(question(path, 0.8))
+    plan = record.plan_file(small)
+    large = question(path, 0.9, "recompute-all")
+    found = fitted(large)
+    assert found.schedule.outcome is not None
+    assert small.schedule.outcome is not None
+    assert found.schedule.outcome.cost > small.schedule.outcome.cost
+    better = cheaper_known(large, found, (replace(plan, model=replace(plan.model, sha256="other")), plan))
+    assert better.schedule.plan == small.schedule.plan
+    assert better.made_by == "milp"
+    assert (better.budget, better.method) == (large.budget, "recompute-all")
+    tight = question(path, 0.7, "recompute-all")
+    assert cheaper_known(tight, found, (plan,)) is found  # it needs more than that
