@@ -16,9 +16,9 @@ from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.measure import measure
 from solvers.problem import Problem
 
-_HEATS = (1e-3, 3e-4, 3e-3)  # of the cost of everything once
-_PRICES = (0.1, 1.0, 0.3)  # of a byte over budget, where 1 is what an average byte costs to make
-_DEAREST = 10  # times the price to begin with
+_HEATS = (1e-3, 1e-2, 3e-4, 3e-3)  # of the cost of everything once
+_PRICES = (1.0, 0.3, 3.0)  # of a byte over budget, where 1 is what an average byte costs to make
+_DEAREST = 10_000  # times the price to begin with
 _SLICE = 20_000  # moves between two looks at the clock
 _SEEDS = 1_000_003
 
@@ -46,7 +46,7 @@ class LocalSearch:
         ended = np.append(order, self.nodes - 1)
         fill(self.tables, state, ended)
         hidden = int(state[state[TREE] + 1]) - (measure(self.arrays, ended)[1] - self.resident)
-        state[BUDGET] = self.room + (hidden if number % 2 else 0)  # what the tree counts too much, it may overdraw
+        state[BUDGET] = self.room + (hidden if number // 2 % 2 else 0)  # what the tree counts too much, it may overdraw
         best_order, best = np.zeros(state[SLOTS], np.int64), np.array([1 << 62, 0, 0])
         hot = _HEATS[number % len(_HEATS)] * self.total
         price = _PRICES[number // len(_HEATS) % len(_PRICES)] * self.price
