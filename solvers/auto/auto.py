@@ -26,16 +26,16 @@ from solvers.orders.best import Best
 from solvers.orders.bounds import cost_bound, peak_bound
 from solvers.orders.evict import TASTES, Evictor
 from solvers.problem import Limits, Problem, Progress, Result, Status
-from solvers.reductions.reorder import in_order_of, lazy_orders, reorder
+from solvers.reductions.reorder import in_order_of, lazy_orders
 
 _ANY = "the bound covers every schedule, whatever the order of first computes"
 _OWN = "the bound covers every schedule that first computes the ops in this schedule's order; `bound_any_order` all"
-_MOVES = (2_000, 1_000_000)  # of a go: at least, at most
+_MOVES = (2_000, 200_000)  # of a go: at least, at most
 _PER_NODE = 400  # moves of a go for each node
-_GOES = 6  # before the first relaxation
+_GOES = 8  # before the first relaxation
 _MORE = 3  # between two relaxations
 _IDLE = 16  # goes without success before giving up
-_PATIENCE = 3  # goes without success before they become twice as long
+_PATIENCE = 2  # goes without success before they become twice as long
 _LONGEST = 16  # times as long, at most
 _LONG = 2_000_000  # moves: no longer than this either
 _WALKS, _WALKED = 9, 4000  # eviction walks at the beginning, and how many nodes they may cover together, but for one
@@ -108,7 +108,7 @@ class Auto:
         self.given = tuple(range(count))
         self.moves = min(max(_PER_NODE * count, _MOVES[0]), _MOVES[1])
         self.hunts: list[Within] = []
-        self.asked = False  # for hunts within the given order and the one of `reorder`
+        self.asked = False  # for hunts within the given order and the one that does best alone
         self.goes = self.idle = 0
 
     def run(self, candidates: Sequence[Sequence[int]]) -> Result:
@@ -140,22 +140,20 @@ class Auto:
         dense = sum(len(node.reads) for node in self.problem.nodes) > _DENSE * len(self.given)
         if not dense:
             self.walk(self.problem, tuple)
-        for order in (self.given, *map(tuple, lazy_orders(self.problem))):
-            self.start_from(order)
+        lazy = lazy_orders(self.problem)
         if len(self.given) >= _REORDERED and not self.done():
-            way = reorder(self.problem, self.budget, self.limits.seed, self.limits.clock)
-            self.reordered = way.expand(self.given)
+            first = self.local.go(np.array(lazy[0], np.int64), 0, self.moves // 2, self.limits.clock, once=True)
+            self.reordered = tuple(first.tolist())
             if not dense:
+                way = in_order_of(self.problem, self.reordered)
                 self.walk(way.problem, way.expand)
-            self.start_from(self.reordered)
+            self.starts.append(self.reordered)
+        self.starts += [self.given, *map(tuple, lazy)]
+        for order in self.starts:
+            self.best.offer(order)
         if dense and self.best.fitting is None:
             self.walk(self.problem, tuple)
         self.search_locally(_GOES)
-
-    def start_from(self, order: tuple[int, ...]) -> None:
-        self.best.offer(order)
-        self.starts.append(order)
-        self.anneal(np.array(order, np.int64), self.moves)
 
     def walk(self, problem: Problem, expand: Callable[[Sequence[int]], tuple[int, ...]]) -> None:
         """Evict along an order."""
@@ -221,7 +219,7 @@ class Auto:
             self.anneal(np.array(self.below.order, np.int64), self.moves)
 
     def search_within(self) -> None:
-        """A round within the order of the best schedule, and one within the given order."""
+        """A round within the order of the best schedule, the given one or another, in turn."""
         own = self.given if self.best.fitting is None else firsts(self.best.fitting.order)
         if all(hunt.first != own for hunt in self.hunts):
             lasting = self.given, self.reordered
@@ -231,9 +229,9 @@ class Auto:
             if order is not None and all(hunt.first != order for hunt in self.hunts):
                 self.hunts.append(Within(self, order))
         self.asked = True
-        for hunt in self.hunts:
-            if not hunt.over and not self.done():
-                hunt.go()
+        going = [hunt for hunt in self.hunts if not hunt.over]
+        if going and not self.done():
+            min(going, key=lambda hunt: hunt.count).go()
 
     def bound(self) -> float:
         """Of the schedules that first compute the ops as the best one does."""

@@ -17,7 +17,7 @@ from solvers.orders.measure import measure
 from solvers.problem import Problem
 
 _HEATS = (1e-3, 1e-2, 3e-4, 3e-3)  # of the cost of everything once
-_PRICES = (1.0, 0.3, 3.0)  # of a byte over budget, where 1 is what an average byte costs to make
+_PRICES = (3.0, 30.0, 0.5)  # of a byte over budget, where 1 is what an average byte costs to make
 _DEAREST = 10_000  # times the price to begin with
 _SLICE = 20_000  # moves between two looks at the clock
 _SEEDS = 1_000_003
@@ -38,8 +38,10 @@ class LocalSearch:
         sizes = int(self.tables[self.tables[SIZE] : self.tables[SIZE] + self.tables[VALUES]].sum())
         self.price = self.total / max(1, sizes)
 
-    def go(self, order: Ints, number: int, moves: int, clock: Clock) -> Ints:
-        """The best order met: the cheapest of those that fit, else the one with the fewest bytes over budget."""
+    def go(self, order: Ints, number: int, moves: int, clock: Clock, once: bool = False) -> Ints:
+        """The best order met: the cheapest of those that fit, else the one with the fewest bytes over budget.
+
+        `once`: nothing more is repeated than is in the order given."""
         state = self.state
         if len(order) + 1 > state[SLOTS] // 4:
             state = self.state = blank(self.tables, 2 * len(order), self.room)
@@ -55,7 +57,8 @@ class LocalSearch:
             if clock.over():
                 break
             last = min(moves, first + _SLICE)
+            prices = now, _DEAREST * price
             now = anneal(
-                self.tables, state, best_order, best, first, last, moves, hot, now, _DEAREST * price, seed % (1 << 32)
+                self.tables, state, best_order, best, first, last, moves, hot, *prices, once, seed % (1 << 32)
             )
         return best_order[: best[2] - 1] if best[2] else order
