@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from remat_cli.formats.problemfile import read
-from solvers.problem import Status
 from tests.oracle import promises
 
 CASES = {
@@ -34,4 +33,4 @@ def test_no_longer(name: str, data: Path) -> None:
             wrong += [*promises.wrong_proofs(case, found), *promises.wrong_contraction(case)]
         assert not wrong
         if name.startswith(("false_infeasible_resident", "view_of")):
-            assert found.result.status in (Status.OPTIMAL, Status.FEASIBLE)
+            assert found.result.status.found
