@@ -1,4 +1,4 @@
-"""By hand: `python -m tests.oracle SEED COUNT [SECONDS]` holds so many problems to the oracle; wrong ones as they come."""
+"""By hand: `python -m tests.oracle SEED COUNT [SECONDS]` holds so many problems to the oracle, aloud."""
 
 from __future__ import annotations
 
