@@ -58,7 +58,5 @@ class LocalSearch:
                 break
             last = min(moves, first + _SLICE)
             prices = now, _DEAREST * price
-            now = anneal(
-                self.tables, state, best_order, best, first, last, moves, hot, *prices, once, seed % (1 << 32)
-            )
+            now = anneal(self.tables, state, best_order, best, first, last, moves, hot, *prices, once, seed % (1 << 32))
         return best_order[: best[2] - 1] if best[2] else order
