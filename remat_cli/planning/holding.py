@@ -15,8 +15,9 @@ from remat_cli.rewrite import Rewritten
 from remat_cli.rewrite.predict import Prediction
 from solvers.clock import Clock
 from solvers.placement.growing import grown
+from solvers.placement.largest import Placement
 from solvers.placement.lifetimes import requests
-from solvers.placement.placed import Placement, placement_of
+from solvers.placement.placed import placement_of
 from solvers.placement.region import ALIGNMENT, least_arena
 from solvers.placement.settle import settled, walked, walked_in_block
 from solvers.problem import Node, Problem

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from solvers.clock import Clock
 from solvers.placement.canonical import FITS, NEVER, Case, search
 from solvers.placement.greedy import place
-from solvers.placement.lifetimes import Lifetime
+from solvers.placement.lifetimes import ALIGNMENT, Lifetime
 
 Ints = NDArray[np.int64]
-ALIGNMENT = 64  # bytes: what kernels expect of a tensor
 TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # what goes first among equal places: see `_ranks`
 ROUND = 200_000  # items that the first round of the search may look at, for each taste
 LONGER = 8  # how much longer each round is than the one before

@@ -8,24 +8,13 @@ over.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from solvers.clock import Clock
-from solvers.placement.lifetimes import Lifetime, requests
-from solvers.placement.packing import ALIGNMENT, EFFORT, pack
+from solvers.placement.largest import Placement
+from solvers.placement.lifetimes import ALIGNMENT, Lifetime, requests
+from solvers.placement.packing import EFFORT, pack
 from solvers.plan import Plan
 from solvers.problem import Problem
-
-OWN = -1  # the offset of what has memory of its own
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """`block`: bytes that hold everything; `bound`: no block can be smaller; `allocations`: (size, offset) in order."""
-
-    block: int
-    bound: int
-    allocations: tuple[tuple[int, int], ...]
 
 
 def placement_of(
