@@ -49,8 +49,6 @@ def _seed(sources: Sequence[Collection[int]], backward: Sequence[bool], ends: Co
     if not most:
         return None
     constant = {
-        op
-        for op in range(places[0])
-        if backward[op] and not looks[op] and wanted_by[places[0]] & ~wanted_by[op] == 0
+        op for op in range(places[0]) if backward[op] and not looks[op] and wanted_by[places[0]] & ~wanted_by[op] == 0
     }
     return next((op for op in places if not constant.isdisjoint(sources[op])), places[0])
