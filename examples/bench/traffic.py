@@ -2,11 +2,10 @@
 
 Usage: python examples/bench/traffic.py [NETWORK ...]   (writes traffic.json, and traffic.txt over all of it)
 
-Networks are the zoo's, through `grad`, with costs estimated for a CPU, for sessions that fuse as they do by
-default; nothing is timed. Fused: as far as neighbours
-could share a kernel (Yu and He); seen: by the kernels that onnxruntime itself makes of the step on a CPU, where what is
-computed again is fused as it was the first time; unfused: every op by itself. Min-cut is the paper's cut, without a
-budget.
+Networks are the zoo's, through `grad`, with costs estimated for a CPU, for sessions that fuse as they do by default;
+nothing is timed. Fused: as far as neighbours could share a kernel (Yu and He); seen: by the kernels that onnxruntime
+itself makes of the step on a CPU, where what is computed again is fused as it was the first time; unfused: every op by
+itself. Min-cut is the paper's cut, without a budget.
 """
 
 from __future__ import annotations
