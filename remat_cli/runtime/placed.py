@@ -34,6 +34,9 @@ class Missed:
     requests: int
     bytes: int
 
+    def __add__(self, other: Missed) -> Missed:
+        return Missed(self.requests + other.requests, self.bytes + other.bytes)
+
 
 class Placed:
     """The places of one model's runs. Without allocations, its runs are traced."""
@@ -47,7 +50,7 @@ class Placed:
         if not self.handle:
             raise MemoryError("no memory for the plan's table")
         weakref.finalize(self, self.lib.remat_close, self.handle)
-        self.seen: tuple[tuple[int, int], ...] = ()  # of the last traced run: (size, address), size -1: given back
+        self.seen: tuple[tuple[int, int], ...] = ()  # (size, address) in a run not as planned; size -1: given back
 
     @contextmanager
     def run(self) -> Iterator[None]:
