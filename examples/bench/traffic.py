@@ -2,10 +2,10 @@
 
 Usage: python examples/bench/traffic.py [NETWORK ...]   (writes traffic.json, and traffic.txt over all of it)
 
-Networks are the zoo's, through `grad`, with costs estimated for a CPU; nothing is timed. Fused: as far as neighbours
-could share a kernel (Yu and He); seen: by the kernels that onnxruntime itself makes of the step on a CPU, where what is
-computed again is fused as it was the first time; unfused: every op by itself. Min-cut is the paper's cut, without a
-budget.
+Networks are the zoo's, through `grad`, with costs estimated for a CPU, for sessions that fuse as they do by default;
+nothing is timed. Fused: as far as neighbours could share a kernel (Yu and He); seen: by the kernels that onnxruntime
+itself makes of the step on a CPU, where what is computed again is fused as it was the first time; unfused: every op by
+itself. Min-cut is the paper's cut, without a budget.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from remat_cli.gradient.training import Options, training_graph
+from remat_cli.model.sessions import DEFAULT
 from remat_cli.planning.fusing import as_fused
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.subject import Subject
@@ -67,7 +68,7 @@ def step_of(name: str) -> Subject:
         path = Path(folder) / f"{name}.onnx"
         forward = build(name, weights="inputs", **NETWORKS[name])
         path.write_bytes(training_graph(forward, Options()).SerializeToString())
-        return load_subject(path, None, {})
+        return load_subject(path, None, {}, DEFAULT)
 
 
 def moved(problem: Problem, order: Any) -> dict[str, float]:
