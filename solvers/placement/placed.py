@@ -17,13 +17,17 @@ from solvers.plan import Plan
 from solvers.problem import Problem
 
 
-def placement_of(problem: Problem, plan: Plan, clock: Clock | None = None, effort: int = EFFORT) -> Placement:
-    """The placement of a plan; what is resident lies outside of the block."""
-    return placement(requests(problem, plan).lifetimes, clock, effort)
+def placement_of(
+    problem: Problem, plan: Plan, clock: Clock | None = None, effort: int = EFFORT, room: int = 0
+) -> Placement:
+    """The placement of a plan; what is resident lies outside of the block. `room`: a block as good as the least."""
+    return placement(requests(problem, plan).lifetimes, clock, effort, room)
 
 
-def placement(lifetimes: Sequence[Lifetime], clock: Clock | None = None, effort: int = EFFORT) -> Placement:
+def placement(
+    lifetimes: Sequence[Lifetime], clock: Clock | None = None, effort: int = EFFORT, room: int = 0
+) -> Placement:
     """Lifetimes, in the order of allocation, packed into a block."""
-    packing = pack(lifetimes, ALIGNMENT, clock, effort)
+    packing = pack(lifetimes, ALIGNMENT, clock, effort, room)
     sizes = (one.bytes for one in lifetimes)
     return Placement(packing.height, packing.bound, tuple(zip(sizes, packing.offsets, strict=True)))
