@@ -19,8 +19,8 @@ from solvers.placement.lifetimes import Lifetime
 MISSING = (
     "the allocator that places values where the plan says is not there: this installation was made without a C"
     " compiler, or for a system other than Linux. The session keeps onnxruntime's own arena, which may hold more than"
-    " the plan's budget. `pip install --force-reinstall` with a compiler builds it; `remat solve --allocator arena` makes a"
-    " plan that fits without it"
+    " the plan's budget. `pip install --force-reinstall` with a compiler builds it; a plan by `remat solve --allocator"
+    " arena` fits without it"
 )
 
 
