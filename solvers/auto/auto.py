@@ -136,11 +136,13 @@ class Auto:
 
     def begin(self) -> None:
         """Schedules at once: local search from several orders, and walks along them, last where they are slow."""
+        lazy = lazy_orders(self.problem)
+        for order in lazy:
+            self.best.offer(order)
         self.anneal(np.array(self.given, np.int64), self.moves // 10)
         dense = sum(len(node.reads) for node in self.problem.nodes) > _DENSE * len(self.given)
         if not dense:
             self.walk(self.problem, tuple)
-        lazy = lazy_orders(self.problem)
         if len(self.given) >= _REORDERED and not self.done():
             first = self.local.go(np.array(lazy[0], np.int64), 0, self.moves // 2, self.limits.clock, once=True)
             self.reordered = tuple(first.tolist())
@@ -149,8 +151,6 @@ class Auto:
                 self.walk(way.problem, way.expand)
             self.starts.append(self.reordered)
         self.starts += [self.given, *map(tuple, lazy)]
-        for order in self.starts:
-            self.best.offer(order)
         if dense and self.best.fitting is None:
             self.walk(self.problem, tuple)
         self.search_locally(_GOES)
