@@ -35,11 +35,9 @@ def anneal(
     once: bool,
     halt: Ints,
 ) -> None:
-    """So many moves, cooling from `hot`; `best`: bytes over budget, cost and length of the best
-    order met.
+    """So many moves, cooling from `hot`; `best`: bytes over budget, cost and length of the best order met.
 
-    `price`: of a byte over budget, to begin with. `once`: only the order changes.
-    `halt` becomes 1 when time is up.
+    `price`: of a byte over budget, to begin with. `once`: only the order changes. `halt` becomes 1 when time is up.
     """
     np.random.seed(seed)
     spread = np.empty(len(best_order), np.int64)

@@ -69,7 +69,7 @@ def clear(s: Ints) -> None:
 def excess(s: Ints) -> int:
     """The bytes over budget, summed over all computes; no work where nothing is over.
 
-    On large graphs over blocks of computes, the most of each for all in it, so that a move never looks at every compute.
+    On large graphs over blocks of computes, the most of each for all in it: a move never looks at every compute.
     """
     tree, lazy, slots, budget, stack = s[TREE], s[LAZY], s[SLOTS], s[BUDGET], s[STACK]
     if s[tree + 1] <= budget:
