@@ -17,9 +17,12 @@ Count = Callable[[Signature], int]
 
 
 def flops(signature: Signature) -> int | None:
-    """How many FLOPs; None for an op that has no formula here."""
+    """How many FLOPs; None for an op that has no formula here, or not the inputs and attributes of its schema."""
     count = FORMULAS.get(signature.op_type)
-    return count(signature) if count else None
+    try:
+        return count(signature) if count else None
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+        return None
 
 
 def traffic(signature: Signature) -> int:

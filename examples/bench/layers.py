@@ -185,10 +185,44 @@ def unet() -> Problem:
     return net.problem()
 
 
+def fcn8() -> Problem:
+    """FCN-8s on VGG-16: scores of three depths, each twice as large as the deeper one and added to it."""
+    net, x, depths = Network(height=416, width=608), -1, []
+    for channels, times in zip((64, 128, 256, 512, 512), (2, 2, 3, 3, 3), strict=True):
+        for _ in range(times):
+            x = net.conv(x, channels)
+        x = net.pool(x)
+        depths.append(x)
+    x = net.conv(net.conv(net.conv(x, 4096, 7), 4096, 1), 21, 1, relu=False)
+    for depth in (depths[3], depths[2]):
+        x = net.plus(net.upsample(x, 21), net.conv(depth, 21, 1, relu=False))
+    for _ in range(3):
+        x = net.upsample(x, 21)
+    net.loss(x)
+    return net.problem()
+
+
+def segnet() -> Problem:
+    """SegNet on VGG-16, the decoder the encoder's mirror image."""
+    net, x = Network(height=416, width=608), -1
+    for channels, times in zip((64, 128, 256, 512, 512), (2, 2, 3, 3, 3), strict=True):
+        for _ in range(times):
+            x = net.conv(x, channels)
+        x = net.pool(x)
+    for channels, times in zip((512, 512, 256, 128, 64), (3, 3, 3, 2, 1), strict=True):
+        x = net.upsample(x, channels)
+        for _ in range(times):
+            x = net.conv(x, channels)
+    net.loss(net.conv(x, 21, 3, relu=False))
+    return net.problem()
+
+
 NETWORKS: dict[str, Callable[[], Problem]] = {
     "MobileNet": mobilenet,
     "VGG-16": lambda: vgg((2, 2, 3, 3, 3)),
     "VGG-19": lambda: vgg((2, 2, 4, 4, 4)),
     "U-Net": unet,
     "ResNet-50": resnet50,
+    "FCN8": fcn8,
+    "SegNet": segnet,
 }

@@ -19,6 +19,7 @@ from typing import Any
 from layers import NETWORKS
 
 from solvers.baselines.forward import forward_nodes
+from solvers.baselines.links import links
 from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Solver
 from solvers.registry import METHODS
@@ -27,8 +28,9 @@ from solvers.schedule import baseline, schedule
 BUDGETS = 6
 HERE = Path(__file__).parent
 COMPARED = (
-    *("ap-sqrt", "ap-greedy", "griewank log n", "lp-rounding"),
-    *("linearized-sqrt", "linearized-greedy", "griewank", "periodic", "evict", "recompute-all"),
+    *("chen-sqrt", "chen-greedy", "ap-sqrt", "ap-greedy", "griewank log n", "lp-rounding", "lp-walks"),
+    *("linearized-sqrt", "linearized-greedy", "griewank", "periodic", "evict"),
+    *("checkpoint-layers", "full-checkpoint", "recompute-all"),
 )
 PUBLISHED = {  # Chen sqrt(n), Chen greedy, Griewank log n, two-phase LP rounding
     "MobileNet": (1.14, 1.07, 7.07, 1.06),
@@ -40,12 +42,12 @@ PUBLISHED = {  # Chen sqrt(n), Chen greedy, Griewank log n, two-phase LP roundin
 
 
 def limits() -> Limits:
-    return Limits(Clock(30.0), gap=1e-4, seed=0)
+    return Limits(Clock(10.0), gap=1e-4, seed=0)
 
 
 def solver_of(method: str, problem: Problem) -> Solver:
     if method == "griewank log n":
-        return METHODS["griewank"].load(snapshots=len(forward_nodes(problem)).bit_length())
+        return METHODS["griewank"].load(snapshots=len(links(problem) or forward_nodes(problem)).bit_length())
     return METHODS[method].load()
 
 
@@ -99,12 +101,13 @@ def table(results: dict[str, Any]) -> str:
     names = [name for name in NETWORKS if name in results]
     lines = ["".join(f"{cell:>19}" for cell in ("", *names))]
     for method in COMPARED:
-        cells = (mean(results[name]["methods"][method]["ratios"]) for name in names)
+        known = (results[name]["methods"].get(method) for name in names)
+        cells = (mean(row["ratios"]) if row else "" for row in known)
         lines.append(f"{method:<19}" + "".join(f"{cell:>19}" for cell in cells))
     published = ("Chen sqrt(n)", "Chen greedy", "Griewank log n", "two-phase rounding")
     lines += ["", "published"]
     for place, method in enumerate(published):
-        figures = (PUBLISHED[name][place] for name in names)
+        figures = (PUBLISHED[name][place] if name in PUBLISHED else None for name in names)
         lines.append(f"{method:<19}" + "".join(f"{figure or '-':>19}" for figure in figures))
     lines.append("")
     for name in names:
@@ -114,8 +117,9 @@ def table(results: dict[str, Any]) -> str:
             f"{row['optimum']} (gap at most {row['largest gap']})"
         )
     lines.append(
-        f"\nk/{BUDGETS}: budgets within which the method has a plan. Seed {limits().seed}, {limits().seconds:g} s a "
-        f"solve, gap {limits().gap:g}; {platform.machine()}, Python {platform.python_version()}."
+        f"\nk/{BUDGETS}: budgets within which the method has a plan. Seed {limits().seed}, "
+        f"{limits().clock.seconds:g} s a solve, gap {limits().gap:g}; {platform.machine()}, "
+        f"Python {platform.python_version()}."
     )
     return "\n".join(lines) + "\n"
 

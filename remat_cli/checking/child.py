@@ -15,7 +15,7 @@ from typing import Any
 from profiles.strict import strict_options
 from remat_cli.checking.weight import resident_now, resident_peak
 from remat_cli.formats.files import write_whole
-from remat_cli.runtime.session import PROVIDERS, cap_arena, quiet_runtime
+from remat_cli.runtime.session import PROVIDERS, cap_arena, placement_in, planned, quiet_runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,13 @@ def _weighed(session: Any, request: Request) -> Reply:
         results = _run(session, feeds)
     grew = resident_peak() - before
     _keep(results, request)
-    return Reply(grew=grew)
+    return Reply(grew=grew, stray=session.missed_in_all.requests if hasattr(session, "missed") else None)
 
 
 def _as_users_make_it(request: Request) -> Any:
+    """With the runtime's own allocator, or with the plan's, where that has places for what is asked."""
+    if request.placement:
+        return planned(request.model, placement_in(request.placement), request.provider, request.threads)
     ort = quiet_runtime()
     options = strict_options() if request.session == "strict" else ort.SessionOptions()
     options.log_severity_level = 4

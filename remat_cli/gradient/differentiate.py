@@ -77,6 +77,8 @@ def _step_back(step: Step, arrived: Sequence[Any], gradients: dict[str, Tensor],
 def _fit(step: Step, part: Tensor, x: Tensor) -> Tensor:
     """A rule may leave its gradient broadcast: reduce it to the shape of the value."""
     fitted = part.sum_to(x.shape)
+    if 0 in x.shape and fitted.shape != x.shape:  # of a value of no elements broadcasting says nothing
+        raise BadInput(f"{step.kind}: its input has the shape {x.shape}, with nothing in it to learn from")
     assert (fitted.shape, fitted.dtype) == (x.shape, x.dtype), f"{step.kind}: gradient {fitted.shape} for {x.shape}"
     return fitted
 

@@ -5,11 +5,15 @@ Invariant: only deterministic ops on constants are folded, and never into someth
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from remat_cli.errors import BadInput
 from remat_cli.gradient.tape import Tape
+from remat_cli.model.limits import array_of
 
 LARGEST = 1 << 20  # elements
 RANDOM = frozenset({"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"})
@@ -42,14 +46,18 @@ def fold(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray] | None:
 
 def _size(tape: Tape, node: onnx.NodeProto) -> int:
     kinds = tape.infer(node).values()
-    return sum(int(np.prod([dim.dim_value for dim in kind.tensor_type.shape.dim])) for kind in kinds)
+    return sum(prod(dim.dim_value for dim in kind.tensor_type.shape.dim) for kind in kinds)
 
 
 def _literal(node: onnx.NodeProto) -> np.ndarray:
+    if not node.attribute:
+        raise BadInput(f"Constant node {node.name!r} has no value")
     given = node.attribute[0]
     value = helper.get_attribute_value(given)
     if given.name == "value":
-        return np.asarray(numpy_helper.to_array(value))
+        if not isinstance(value, onnx.TensorProto):
+            raise BadInput(f"the value of Constant node {node.name!r} is not a tensor")
+        return array_of(value)
     kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
     return np.asarray(value, kinds.get(given.name))
 
@@ -70,4 +78,9 @@ def _evaluate(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray]:
         [helper.make_value_info(name, onnx.TypeProto()) for name in node.output if name],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", tape.opset)])
-    return [np.asarray(array) for array in ReferenceEvaluator(model).run(None, {k: tape.constants[k] for k in reads})]
+    try:
+        found = ReferenceEvaluator(model).run(None, {k: tape.constants[k] for k in reads})
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise BadInput(f"{node.op_type} node {node.name!r} cannot be evaluated: {reason}") from error
+    return [np.asarray(array) for array in found]

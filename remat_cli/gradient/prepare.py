@@ -11,14 +11,14 @@ from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import inliner, numpy_helper
+from onnx import inliner
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.tape import FLOATS, Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
 from remat_cli.gradient.upgrade import LEAST, opset_of, upgrade
-from remat_cli.model.limits import FUNCTION_NODES, written_out
+from remat_cli.model.limits import FUNCTION_NODES, array_of, below_zero, written_out
 
 PARAMETERS = "remat.parameters"  # metadata: which of the model's inputs are weights, separated by spaces
 SETTINGS = {  # inputs that say how an op works; what only stands there is no parameter
@@ -67,6 +67,8 @@ def load(path: Path) -> onnx.ModelProto:
         raise BadInput(f"cannot read the weights of {path}: {str(error).splitlines()[0]}") from error
     if not model.graph.node:
         raise BadInput(f"{path} holds no graph")
+    if below_zero(model.graph):
+        raise BadInput(f"{path} is damaged: it declares a dimension below zero")
     if written_out(model) > FUNCTION_NODES:
         raise BadInput(f"{path}: with its functions written out it has more than {FUNCTION_NODES} nodes, or no end")
     return model
@@ -82,7 +84,7 @@ def prepare(
     nodes = _leading_to(graph, target)
     tape = Tape(max(LEAST, opset_of(model)))
     chosen = _parameters(model, nodes, wrt)
-    known = {i.name: tape.store(i.name, numpy_helper.to_array(i)) for i in graph.initializer if i.name not in chosen}
+    known = {i.name: tape.store(i.name, array_of(i)) for i in graph.initializer if i.name not in chosen}
     forward = Forward(tape, tape.integers(0))
     read = {name for node in nodes for name in node.input} | {target}
     _declare_inputs(graph, binding, read, known, chosen, forward)

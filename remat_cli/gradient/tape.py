@@ -175,7 +175,10 @@ class Tape:
         if key not in self._memo:
             name = self.fresh(f"{self._scope}/{kind}")
             writes = [name] if outputs == 1 else [self.fresh(f"{name}/{index}") for index in range(outputs)]
-            node = helper.make_node(kind, reads, writes, name=self.fresh_node(name), **given)
+            try:
+                node = helper.make_node(kind, reads, writes, name=self.fresh_node(name), **given)
+            except (OverflowError, TypeError, ValueError) as error:
+                raise BadInput(f"an attribute that the gradient's {kind} would need cannot be: {error}") from error
             self.append(node)
             self._memo[key] = tuple(writes)
         found = tuple(Tensor(self, name) for name in self._memo[key])
@@ -230,7 +233,7 @@ class Tape:
             found = shape_inference.infer_node_outputs(
                 schema, node, types, known, opset_imports=[helper.make_opsetid("", self.opset)]
             )
-        except shape_inference.InferenceError as error:
+        except (shape_inference.InferenceError, onnx.checker.ValidationError, AttributeError) as error:
             reason = str(error).strip().splitlines()[-1]
             raise BadInput(f"{node.op_type} node '{node.name}' does not fit its inputs: {reason}") from error
         for name in node.output:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.assemble import assemble
@@ -24,6 +23,7 @@ from remat_cli.gradient.prepare import Binding, Forward, prepare
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.gradient.tensor import Tensor
+from remat_cli.model.limits import array_of
 
 BUILT_IN = ("cross-entropy", "mse")
 
@@ -102,7 +102,7 @@ def _check_reached(forward: Forward, model: onnx.ModelProto, gradients: dict[str
             raise BadInput(f"--wrt {name}: the loss does not depend on it in a way that has a gradient")
         tensor = forward.parameters.pop(name)
         if name in stored:
-            forward.tape.constants[tensor.name] = numpy_helper.to_array(stored[name])
+            forward.tape.constants[tensor.name] = array_of(stored[name])
         else:
             forward.inputs[name] = tensor
     if not forward.parameters:
@@ -112,7 +112,7 @@ def _check_reached(forward: Forward, model: onnx.ModelProto, gradients: dict[str
 def _scalars(model: onnx.ModelProto, forward: Forward) -> dict[str, np.ndarray]:
     """Parameters of rank 0 keep their value as a default: most are an exporter's constants, which nobody feeds."""
     stored = {tensor.name: tensor for tensor in model.graph.initializer if not tensor.dims}
-    return {name: numpy_helper.to_array(stored[name]) for name in forward.parameters if name in stored}
+    return {name: array_of(stored[name]) for name in forward.parameters if name in stored}
 
 
 def _updates(forward: Forward, options: Options) -> tuple[Update, Finished | None]:

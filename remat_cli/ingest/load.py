@@ -14,7 +14,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from remat_cli.errors import BadInput
-from remat_cli.model.limits import MODEL_BYTES
+from remat_cli.model.limits import MODEL_BYTES, below_zero
 from remat_cli.model.reading import read_whole
 
 OLDEST_OPSET = 13
@@ -40,6 +40,8 @@ def parsed(content: bytes, path: Path) -> onnx.ModelProto:
     _check_header(model, path)
     if any(not isinstance(text, str) for text in _texts(model)):
         raise BadInput(f"{path} is damaged: it holds names that are not text; export it again")
+    if below_zero(model.graph):
+        raise BadInput(f"{path} is damaged: it declares a dimension below zero")
     for tensor in tensors(model):
         if tensor.data_type not in TYPES or min(tensor.dims, default=0) < 0:
             raise BadInput(f"{path} is damaged: tensor {tensor.name!r} has a type or shape that there is not")

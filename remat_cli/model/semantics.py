@@ -184,7 +184,8 @@ def views(op: Op) -> Places:
     """(output, input) places where the output is a view of the input."""
     if op.op_type == "BatchNormalization" and _trains(op.node):
         return tuple(pair for pair in TRAINING_BATCH_NORM if pair[0] < len(op.outputs))
-    return VIEWS.get(op.op_type, ()) if op.domain == STANDARD else ()
+    known = VIEWS.get(op.op_type, ()) if op.domain == STANDARD else ()
+    return tuple(pair for pair in known if pair[0] < len(op.outputs) and pair[1] < len(op.inputs))
 
 
 def overwrites(op: Op, provider: str) -> Places:

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
 from profiles.feeds import draw, index_bound, needs_positive
 from profiles.signature import Signature, Tensor, attributes_of
 from profiles.survey import Ops
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op, Value
+from remat_cli.model.limits import array_of
 
 SMALL = 64  # elements: a constant no larger that steers the kernel is part of the signature
 RANKS = 8  # a tensor has no more dimensions
@@ -104,12 +104,12 @@ def _constants(model: onnx.ModelProto) -> Iterator[tuple[str, np.ndarray]]:
     """The small constants that the model file itself holds."""
     for tensor in model.graph.initializer:
         if tensor.data_location != onnx.TensorProto.EXTERNAL and np.prod(tensor.dims) <= SMALL:
-            yield tensor.name, numpy_helper.to_array(tensor)
+            yield tensor.name, array_of(tensor)
     for node in model.graph.node:
         if node.op_type == "Constant":
             for attribute in node.attribute:
                 if attribute.name == "value" and np.prod(attribute.t.dims) <= SMALL:
-                    yield node.output[0], numpy_helper.to_array(attribute.t)
+                    yield node.output[0], array_of(attribute.t)
                 elif attribute.name in ("value_int", "value_ints"):
                     yield node.output[0], np.array(onnx.helper.get_attribute_value(attribute), np.int64)
                 elif attribute.name in ("value_float", "value_floats"):

@@ -6,13 +6,16 @@ session, bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from profiles.device import quiet
 from profiles.strict import strict_options
 from remat_cli.errors import Usage
+from remat_cli.runtime.placed import MISSING, library
+from solvers.placement.largest import Placement
 
 CPP = """\
 Ort::SessionOptions options;  // the C API cannot choose the order; the model's anchors bring it
@@ -35,9 +38,14 @@ def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider"
 
 def session_of(content: bytes, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
     """The same on a model in memory, whose external tensors lie in `folder`."""
+    return _strict(content, _beside(folder), providers, None)
+
+
+def _beside(folder: Path) -> Any:
+    """Strict options for a model in memory, whose external tensors lie in `folder`."""
     options = strict_options()
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
-    return _strict(content, options, providers, None)
+    return options
 
 
 def _strict(model: str | bytes, options: Any, providers: Sequence[Any], budget: int | None) -> Any:
@@ -85,3 +93,35 @@ def _capped(provider: Any, budget: int) -> Any:
         return provider
     given = {} if isinstance(provider, str) else dict(provider[1])
     return name, {"arena_extend_strategy": "kSameAsRequested", **given, "gpu_mem_limit": str(budget)}
+
+
+def planned(path: str | Path, placement: Placement | None = None, device: str = "cpu", threads: int = 0) -> Any:
+    """A strict session that puts every value where the plan says, an `onnxruntime.InferenceSession` in all else.
+
+    `placement`: the plan's; without one, the first run is traced and the places are found then. Where the allocator was
+    not built, a strict session with the stock arena, and a warning that says so.
+    """
+    options = strict_options()
+    options.intra_op_num_threads = threads
+    return _planned(str(path), placement, device, options, None)
+
+
+def placement_in(places: Mapping[str, Any]) -> Placement:
+    """The placement that a plan file states."""
+    pairs = tuple((size, offset) for size, offset in places["allocations"])
+    return Placement(places["block"], places["bound"], pairs)
+
+
+def planned_of(content: bytes, folder: Path, placement: Placement, budget: int, device: str = "cpu") -> Any:
+    """The same on a model in memory, as for `session_of`; `budget`: what caps the arena where there is no allocator."""
+    return _planned(content, placement, device, _beside(folder), budget)
+
+
+def _planned(model: str | bytes, placement: Placement | None, device: str, options: Any, budget: int | None) -> Any:
+    quiet_runtime()
+    if library() is None:
+        warnings.warn(MISSING, stacklevel=3)
+        return _strict(model, options, [PROVIDERS[device]], budget)
+    from remat_cli.runtime.planned import PlannedSession
+
+    return PlannedSession(model, placement, device, options)

@@ -21,6 +21,7 @@ from solvers.anyorder.bound import Search
 from solvers.auto.local import LocalSearch
 from solvers.exact.milp import Hunt
 from solvers.exact.options import NOTHING_KNOWN, Known
+from solvers.exact.small import MOST, Small
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Best
 from solvers.orders.bounds import cost_bound, peak_bound
@@ -168,12 +169,19 @@ class Auto:
                 self.walked.append(order)
 
     def doubt(self) -> None:
-        """Nothing fits yet: look for a proof that nothing can, and for the least peak."""
-        hunt = Hunt(self.problem, self.budget, self.limits.silent())
-        hunt.doubt()
-        self.least = hunt.least
-        if hunt.best.leanest is not None:
-            self.best.offer(hunt.best.leanest.order)
+        """Nothing fits yet: look for what does, for a proof that nothing can, and for the least peak."""
+        if len(self.given) <= MOST:
+            small = Small(self.problem, self.budget, self.best, self.limits.clock, ordered=False)
+            small.run()
+            self.no_plan = small.infeasible
+            self.floor = self.best.bound = max(self.floor, small.bound)
+        if self.best.fitting is None:
+            hunt = Hunt(self.problem, self.budget, self.limits.silent())
+            hunt.doubt()
+            self.least = hunt.least
+            for known in (hunt.best.leanest, hunt.best.fitting):
+                if known is not None:
+                    self.best.offer(known.order)
 
     def anneal(self, order: Ints, moves: int) -> None:
         if not self.done():
@@ -215,8 +223,8 @@ class Auto:
             going = beside.submit(self.below.go, self.limits, enough)
             self.search_locally(_MORE)
             going.result()
-        self.floor = self.best.bound = self.below.bound
-        self.no_plan = self.below.infeasible
+        self.floor = self.best.bound = max(self.floor, self.below.bound)
+        self.no_plan = self.no_plan or self.below.infeasible
         if self.below.order is not None:
             self.anneal(np.array(self.below.order, np.int64), self.moves)
 

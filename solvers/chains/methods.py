@@ -37,10 +37,10 @@ _LARGEST = 40  # forward nodes of a joined stage
 _LONGEST = 250  # stages, where several values cross
 _WORK = 40_000  # nodes, times manners of joining them: counted rather than timed, so that answers do not depend on it
 _WIDER, _WIDEST = 1.6, 4.0  # how a table's reach beyond the budget grows
-_PERSISTENT = "optimal among sequences over these stages that keep what they keep until its backward, in memory units"
-_INPUTS = "optimal among sequences that keep inputs of stages only, each backward right after its forward"
-_FLOATING = "optimal among sequences over these stages, what is kept given up at any time, in memory units"
-_SEVERAL = "optimal among sequences that keep what they keep until its backward, over the ways found to run each stage"
+_PERSISTENT = "optimal, as its rules count memory, among sequences that keep what they keep until its backward"
+_INPUTS = "optimal, as its rules count memory, among sequences that keep inputs of stages only"
+_FLOATING = "optimal, as its rules count memory, among sequences that give up what they keep at any time"
+_SEVERAL = "optimal, as its rules count memory, over the ways found to run each stage"
 _SPELLED = 40  # stages: a longer chain's sequence is not written out
 
 

@@ -24,6 +24,7 @@ from solvers.exact.improve import WORK, Improver
 from solvers.exact.lowest import search
 from solvers.exact.options import NOTHING_KNOWN, Known
 from solvers.exact.relaxation import Relaxation, disputed, first_boundaries, hints_of, over_again, over_budget
+from solvers.exact.small import MOST, Small
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import cost_bound, peak_bound, prove
 from solvers.orders.measure import memory_of
@@ -80,15 +81,25 @@ class Hunt:
             self.doubt()
 
     def doubt(self) -> None:
-        """Nothing fits yet: look for a proof that nothing can, and for the least peak."""
+        """Nothing fits yet: look for what does, for a proof that nothing can, and for the least peak."""
+        if len(self.problem.nodes) <= MOST and self.search_all():
+            return
         quiet = self.limits.silent()
         self.least = prove(self.problem, self.budget + 1, quiet.share(1 / 4))
-        self.infeasible = self.least.peak > self.budget
+        self.infeasible = self.infeasible or self.least.peak > self.budget
         lowest = search(self.problem, quiet.share(1 / 4))
         if lowest.leanest is not None:
             self.best.offer(lowest.leanest.order)
         if self.infeasible and self.best.leanest is not None:
             self.least = prove(self.problem, self.best.leanest.peak, quiet.share(1 / 4))
+
+    def search_all(self) -> bool:
+        """The search through all schedules of a small problem; whether it found one."""
+        small = Small(self.problem, self.budget, self.best, self.clock, ordered=True)
+        small.run()
+        self.infeasible = self.infeasible or small.infeasible
+        self.raise_bound(small.bound)
+        return self.best.fitting is not None
 
     def closed(self) -> bool:
         return self.best.closed(self.bound)

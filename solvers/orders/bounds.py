@@ -39,11 +39,16 @@ class PeakBound:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class Held:
     """Copies that are in memory together; `last`: outputs' last ones."""
 
     values: frozenset[int]
     last: frozenset[int] = frozenset()
+
+    def before(self, node: Node) -> Held:
+        """What is held before a node runs, if this is held afterwards."""
+        last = self.last.difference(node.writes)
+        return Held(self.values.difference(node.writes).union(node.reads).difference(last), last)
 
 
 def cost_bound(problem: Problem) -> int:
@@ -68,13 +73,13 @@ def prove(problem: Problem, known: int, limits: Limits) -> PeakBound:
     return best
 
 
-_Moment = tuple[int | None, Node, _Held]
+_Moment = tuple[int | None, Node, Held]
 
 
 def _moments(problem: Problem) -> list[_Moment]:
     """Every node with what it reads, and the end with the outputs."""
-    end = (None, problem.end(), _Held(frozenset(), frozenset(problem.outputs)))
-    return [end, *((index, node, _Held(frozenset(node.reads))) for index, node in enumerate(problem.nodes))]
+    end = (None, problem.end(), Held(frozenset(), frozenset(problem.outputs)))
+    return [end, *((index, node, Held(frozenset(node.reads))) for index, node in enumerate(problem.nodes))]
 
 
 def _bound(blocks: Blocks, moment: _Moment, peak: int) -> PeakBound:
@@ -85,20 +90,20 @@ def _bound(blocks: Blocks, moment: _Moment, peak: int) -> PeakBound:
 def _alone(blocks: Blocks, moment: _Moment) -> int:
     """What a node needs for itself at the very least."""
     _, node, held = moment
-    return _needs(blocks, node, held, _Held(frozenset()))
+    return needs(blocks, node, held, Held(frozenset()))
 
 
-def _needs(blocks: Blocks, node: Node, before: _Held, after: _Held) -> int:
+def needs(blocks: Blocks, node: Node, before: Held, after: Held) -> int:
     """The least memory while a node runs, between what is held before and what is held of that and more afterwards."""
     problem = blocks.problem
     taken = sum(problem.sizes[write] for write in blocks.taken(node, after.values, after.last))
     return problem.resident + node.workspace + blocks.held(before.values, before.last) + taken
 
 
-def _backwards(blocks: Blocks, writer: Sequence[int], wanted: _Held, known: int, clock: Clock) -> int:
+def _backwards(blocks: Blocks, writer: Sequence[int], wanted: Held, known: int, clock: Clock) -> int:
     """A bound on the peak of any order that brings these values into memory together, or `known` if that is less."""
     problem = blocks.problem
-    heap: list[tuple[int, int, int, _Held]] = [(0, 0, 0, wanted)]
+    heap: list[tuple[int, int, int, Held]] = [(0, 0, 0, wanted)]
     least = {wanted: 0}
     pushed = 0
     while heap:
@@ -109,9 +114,8 @@ def _backwards(blocks: Blocks, writer: Sequence[int], wanted: _Held, known: int,
             continue
         for index in {writer[value] for value in (*held.values, *held.last)}:
             node = problem.nodes[index]
-            last = held.last.difference(node.writes)
-            before = _Held(held.values.difference(node.writes).union(node.reads).difference(last), last)
-            reached = max(peak, _needs(blocks, node, before, held))
+            before = held.before(node)
+            reached = max(peak, needs(blocks, node, before, held))
             if reached < least.get(before, known):
                 least[before] = reached
                 pushed += 1

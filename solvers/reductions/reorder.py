@@ -23,7 +23,7 @@ WORK = 60_000_000  # steps reckoned in all: about two seconds
 
 
 def reorder(problem: Problem, budget: int, seed: int = 0, clock: Clock | None = None) -> Contraction:
-    """The problem with its nodes in a better order for the budget and the way back; when time is up, the best so far."""
+    """The problem with its nodes in a better order for the budget, and the way back; the best so far at the end."""
     return in_order_of(problem, [int(index) for index in _best_order(problem, budget, seed, clock)])
 
 

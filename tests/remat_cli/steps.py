@@ -7,6 +7,7 @@ from pathlib import Path
 import onnx
 
 from remat_cli.gradient.training import Options, training_graph
+from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.subject import Subject
 from remat_cli.zoo.build import build
@@ -16,7 +17,7 @@ def network(folder: Path, name: str, **settings: int | str) -> Subject:
     return step(folder, build(name, weights="inputs", **settings), Options())
 
 
-def step(folder: Path, forward: onnx.ModelProto, options: Options) -> Subject:
+def step(folder: Path, forward: onnx.ModelProto, options: Options, session: Session = STRICT) -> Subject:
     path = folder / "step.onnx"
     path.write_bytes(training_graph(forward, options).SerializeToString())
-    return load_subject(path, None, {})
+    return load_subject(path, None, {}, session)

@@ -1,0 +1,337 @@
+/* An allocator for ONNX Runtime that knows the plan: the k-th request of a run gets its place in one block of memory.
+
+   RegisterCustomOps (SessionOptions.register_custom_ops_library, or RegisterCustomOpsLibrary_V2 from C, C++ and C#)
+   registers it with the process's environment; sessions with session.use_env_allocators = 1 then use it. Around each
+   run of a planned session its thread calls remat_begin and remat_end; all else is plain memory.
+
+   Invariant: memory that is in use is never handed out, whatever is asked for and whenever it is given back. A request
+   that is not the planned one, or whose place is still taken, gets memory of its own and is counted. */
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define API __attribute__((visibility("default")))
+#define ALIGNMENT 64
+#define AHEAD 16              /* planned requests that may fail to come */
+#define LATE 16               /* of those, how many may still come */
+#define COARSE 256            /* what kernels work in is measured in multiples of this */
+
+#include "placed_blocks.h"
+
+typedef struct { size_t size; int64_t offset; } Slot; /* offset -1: memory of its own */
+
+typedef struct Plan {
+    Slot *slots;
+    size_t count, bytes;
+    Block *blocks;
+    int64_t missed, missed_bytes;
+    int on_device, closed, known; /* known: a whole run was as planned, so none need be written down any more */
+    struct Plan *next;
+} Plan;
+
+typedef struct { int64_t size; void *address; } Event; /* size -1: given back */
+
+typedef struct {
+    Plan *plan;
+    Block *block, *spill;
+    size_t at;
+    size_t late[LATE]; /* slots that were passed over, the last first */
+    size_t waiting;
+    int64_t missed;    /* as it was when the run began */
+    Event *events;     /* only while a run is traced */
+    size_t count, room;
+    int traced;
+} Run;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Plan *plans;
+static __thread Run *running; /* the runtime asks on the thread that called Run */
+
+/* memory of the plan's own kind: the host's or a CUDA device's */
+static int (*cuda_malloc)(void **, size_t);
+static int (*cuda_free)(void *);
+
+static void *own(int on_device, size_t size) {
+    void *found = NULL;
+    if (on_device) return cuda_malloc && !cuda_malloc(&found, size) ? found : NULL;
+    return posix_memalign(&found, ALIGNMENT, size ? size : 1) ? NULL : found;
+}
+
+static void disown(int on_device, void *address) {
+    if (!on_device) free(address);
+    else if (cuda_free) cuda_free(address);
+}
+
+/* blocks */
+
+static Block *map_block(Plan *plan, size_t bytes, int spill) {
+    Block *block = plan->on_device ? calloc(1, sizeof *block) : mapped_block(bytes, spill);
+    if (!block) return NULL;
+    if (plan->on_device) {
+        block->bytes = bytes;
+        block->base = own(1, bytes);
+        if (!block->base) { free(block); return NULL; }
+    }
+    block->next = plan->blocks;
+    plan->blocks = block;
+    return block;
+}
+
+static void unmap_block(Plan *plan, Block *block) {
+    if (plan->on_device) disown(1, block->base);
+    else munmap(block->mapped, block->length);
+    free(block->live);
+    free(block);
+}
+
+/* Blocks in use go with the last thing in them: spills at once, others when the plan is closed, and then the plan. */
+static void sweep(Plan *plan) {
+    Block **link = &plan->blocks;
+    while (*link) {
+        Block *block = *link;
+        if (block->busy || block->count || !(block->spill || plan->closed)) { link = &block->next; continue; }
+        *link = block->next;
+        unmap_block(plan, block);
+    }
+    if (!plan->closed || plan->blocks) return;
+    for (Plan **at = &plans; *at; at = &(*at)->next)
+        if (*at == plan) { *at = plan->next; break; }
+    free(plan->slots);
+    free(plan);
+}
+
+/* requests */
+
+static void note(Run *run, int64_t size, void *address) {
+    if (run->count == run->room) {
+        size_t room = run->room ? 2 * run->room : 4096;
+        Event *more = realloc(run->events, room * sizeof *more);
+        if (!more) return;
+        run->events = more;
+        run->room = room;
+    }
+    run->events[run->count++] = (Event){size, address};
+}
+
+static int fits(const Slot *slot, size_t size) {
+    return slot->size == size || (slot->size % COARSE == 0 && slot->size - size < COARSE && size < slot->size);
+}
+
+static void pass_over(Run *run, size_t slot) {
+    if (run->waiting < LATE) run->waiting++;
+    memmove(run->late + 1, run->late, (run->waiting - 1) * sizeof *run->late);
+    run->late[0] = slot;
+}
+
+/* The slot of a request: the next, one that was passed over, or one further on. A kernel may ask for what it works in
+   in another order than was planned. */
+static const Slot *slot_of(Run *run, size_t size) {
+    const Plan *plan = run->plan;
+    if (run->at < plan->count && fits(plan->slots + run->at, size)) return plan->slots + run->at++;
+    for (size_t k = 0; k < run->waiting; k++) {
+        const Slot *found = plan->slots + run->late[k];
+        if (!fits(found, size)) continue;
+        run->waiting--;
+        memmove(run->late + k, run->late + k + 1, (run->waiting - k) * sizeof *run->late);
+        return found;
+    }
+    for (size_t k = run->at; k < plan->count && k < run->at + AHEAD; k++) {
+        if (!fits(plan->slots + k, size)) continue;
+        while (run->at < k) pass_over(run, run->at++);
+        return plan->slots + run->at++;
+    }
+    return NULL;
+}
+
+/* What has no place: it should take memory for as long as it is in use only. */
+static void *apart(Run *run, size_t size) {
+    void *found = NULL;
+    if (run->plan->on_device || size < SMALL) return own(run->plan->on_device, size);
+    if (!run->spill && (run->spill = map_block(run->plan, SPILL, 1))) run->spill->busy = 1;
+    if (run->spill) found = spilled(run->spill, size);
+    return found ? found : own(0, size);
+}
+
+static void *planned(Run *run, size_t size) {
+    Plan *plan = run->plan;
+    const Slot *slot = slot_of(run, size);
+    if (slot && slot->offset < 0) return own(plan->on_device, size);
+    if (slot) {
+        size_t from = (size_t)slot->offset;
+        if (claim(run->block, from, from + (size ? size : 1))) return run->block->base + from;
+    }
+    plan->missed++;
+    plan->missed_bytes += (int64_t)size;
+    return apart(run, size);
+}
+
+static void *take(size_t size, int on_device) {
+    Run *run = running;
+    void *found;
+    if (!run) return own(on_device, size);
+    if (run->plan->on_device != on_device) return own(on_device, size);
+    pthread_mutex_lock(&lock);
+    found = run->block ? planned(run, size) : apart(run, size);
+    if (run->traced) note(run, (int64_t)size, found);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void give_back(void *address, int on_device) {
+    if (!address) return;
+    pthread_mutex_lock(&lock);
+    if (running && running->traced) note(running, -1, address);
+    for (Plan *plan = plans; plan; plan = plan->next)
+        for (Block *block = plan->blocks; block; block = block->next) {
+            char *at = address;
+            if (at < block->base || at >= block->base + block->bytes) continue;
+            unclaim(block, at);
+            sweep(plan);
+            pthread_mutex_unlock(&lock);
+            return;
+        }
+    pthread_mutex_unlock(&lock);
+    disown(on_device, address);
+}
+
+/* what programs call */
+
+/* A plan: sizes and offsets of a run's requests, and the bytes of its block. Count 0: nothing is planned yet. */
+API void *remat_plan(const int64_t *sizes, const int64_t *offsets, size_t count, size_t bytes, int on_device) {
+    Plan *plan = calloc(1, sizeof *plan);
+    if (!plan || !(plan->slots = calloc(count ? count : 1, sizeof *plan->slots))) { free(plan); return NULL; }
+    for (size_t k = 0; k < count; k++) plan->slots[k] = (Slot){(size_t)sizes[k], offsets[k]};
+    plan->count = count;
+    plan->bytes = bytes;
+    plan->on_device = on_device;
+    pthread_mutex_lock(&lock);
+    plan->next = plans;
+    plans = plan;
+    pthread_mutex_unlock(&lock);
+    return plan;
+}
+
+/* No run may be under way; what callers still hold of it stays until they give it back. */
+API void remat_close(void *handle) {
+    Plan *plan = handle;
+    pthread_mutex_lock(&lock);
+    plan->closed = 1;
+    sweep(plan);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Before a run, on its thread. NULL if there is no memory for the block: the run then goes on without. */
+API void *remat_begin(void *handle) {
+    Plan *plan = handle;
+    Run *run = calloc(1, sizeof *run);
+    if (!run) return NULL;
+    run->plan = plan;
+    run->traced = !plan->known;
+    run->missed = plan->missed;
+    if (plan->count && plan->bytes) {
+        Block *empty = NULL, *held = NULL;
+        pthread_mutex_lock(&lock);
+        for (Block *block = plan->blocks; block; block = block->next) {
+            if (block->busy || block->spill) continue;
+            if (block->count) held = block;
+            else empty = block;
+        }
+        if (!empty) empty = map_block(plan, plan->bytes, 0);
+        if (empty && held && !plan->on_device) move_pages(held, empty);
+        if (empty) empty->busy = 1;
+        run->block = empty;
+        pthread_mutex_unlock(&lock);
+    }
+    running = run;
+    return run;
+}
+
+/* After it, on the same thread. Of a run that was not as planned the events are left for remat_events. */
+API size_t remat_end(void) {
+    Run *run = running;
+    size_t count = run ? run->count : 0;
+    running = NULL;
+    if (!run) return 0;
+    pthread_mutex_lock(&lock);
+    if (run->block) {
+        run->block->busy = 0;
+        if (run->plan->missed == run->missed) { run->plan->known = 1; count = 0; }
+    }
+    if (run->spill) run->spill->busy = 0;
+    sweep(run->plan);
+    pthread_mutex_unlock(&lock);
+    if (!count) { free(run->events); free(run); }
+    return count;
+}
+
+/* What such a run asked for and gave back (size -1), in order; frees the run. */
+API void remat_events(void *handle, int64_t *sizes, uint64_t *addresses) {
+    Run *run = handle;
+    for (size_t k = 0; k < run->count; k++) {
+        sizes[k] = run->events[k].size;
+        addresses[k] = (uint64_t)(uintptr_t)run->events[k].address;
+    }
+    free(run->events);
+    free(run);
+}
+
+/* Requests that were not the planned ones since the plan was made, and their bytes. */
+API void remat_missed(void *handle, int64_t *count, int64_t *bytes) {
+    Plan *plan = handle;
+    pthread_mutex_lock(&lock);
+    *count = plan->missed;
+    *bytes = plan->missed_bytes;
+    pthread_mutex_unlock(&lock);
+}
+
+/* CUDA, not run so far: the runtime's library by path, and what the provider's gpu_external_alloc and _free take. */
+API int remat_cuda(const char *path) {
+    void *library = dlopen(path, RTLD_NOW);
+    if (library) *(void **)&cuda_malloc = dlsym(library, "cudaMalloc");
+    if (library) *(void **)&cuda_free = dlsym(library, "cudaFree");
+    return cuda_malloc && cuda_free;
+}
+API void *remat_device_alloc(size_t size) { return take(size, 1); }
+API void remat_device_free(void *address) { give_back(address, 1); }
+API void remat_device_empty_cache(void) {}
+
+/* ONNX Runtime's C API, as far as it is needed: a table of functions that only grows at its end */
+
+typedef struct OrtAllocator {
+    uint32_t version; /* 17: no field beyond these is asked for */
+    void *(*Alloc)(struct OrtAllocator *, size_t);
+    void (*Free)(struct OrtAllocator *, void *);
+    const void *(*Info)(const struct OrtAllocator *);
+} OrtAllocator;
+typedef struct { const void *const *(*GetApi)(uint32_t); const char *(*GetVersionString)(void); } OrtApiBase;
+typedef void *(*CreateEnv)(int, const char *, void **);
+typedef void *(*CreateCpuMemoryInfo)(int, int, void **);
+typedef void *(*RegisterAllocator)(void *, OrtAllocator *);
+enum { CREATE_ENV = 3, CREATE_CPU_MEMORY_INFO = 69, REGISTER_ALLOCATOR = 176, API_VERSION = 17 };
+
+static void *memory_info;
+static void *host_alloc(OrtAllocator *self, size_t size) { (void)self; return take(size, 0); }
+static void host_free(OrtAllocator *self, void *address) { (void)self; give_back(address, 0); }
+static const void *host_info(const OrtAllocator *self) { (void)self; return memory_info; }
+static OrtAllocator host = {API_VERSION, host_alloc, host_free, host_info};
+
+API void *RegisterCustomOps(void *options, const OrtApiBase *base) {
+    static int done;
+    const void *const *api = base->GetApi(API_VERSION);
+    void *environment = NULL, *status = NULL;
+    (void)options;
+    if (done) return NULL;
+    status = ((CreateCpuMemoryInfo)api[CREATE_CPU_MEMORY_INFO])(0 /* device */, 0 /* default */, &memory_info);
+    if (!status) status = ((CreateEnv)api[CREATE_ENV])(3, "remat", &environment);
+    if (!status) status = ((RegisterAllocator)api[REGISTER_ALLOCATOR])(environment, &host);
+    if (!status) done = 1;
+    return status;
+}
+
+/* Nothing to import: builders of Python extensions export this name. */
+API void *PyInit__placed(void) { return NULL; }

@@ -1,0 +1,120 @@
+"""The allocator that knows the plan (`placed.c`), as Python calls it.
+
+Invariant: a Plan's C side lives as long as something that its runs handed out may still be in use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from solvers.placement.lifetimes import Lifetime
+
+MISSING = (
+    "the allocator that places values where the plan says is not there: this installation was made without a C"
+    " compiler, or for a system other than Linux; `pip install --force-reinstall` with a compiler builds it"
+)
+
+
+def library() -> Path | None:
+    """The compiled allocator, for SessionOptions.register_custom_ops_library; None where it was not built."""
+    return next((path for path in sorted(Path(__file__).parent.glob("_placed*.so"))), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Requests that were not the planned ones, or found their place taken: they got memory of their own."""
+
+    requests: int
+    bytes: int
+
+    def __add__(self, other: Missed) -> Missed:
+        return Missed(self.requests + other.requests, self.bytes + other.bytes)
+
+
+class Placed:
+    """The places of one model's runs. Without allocations, its runs are traced."""
+
+    def __init__(self, allocations: Sequence[tuple[int, int]] = (), block: int = 0, on_device: bool = False) -> None:
+        self.lib = _loaded()
+        count = len(allocations)
+        sizes = (ctypes.c_int64 * count)(*(size for size, _ in allocations))
+        offsets = (ctypes.c_int64 * count)(*(offset for _, offset in allocations))
+        self.handle = self.lib.remat_plan(sizes, offsets, count, block, int(on_device))
+        if not self.handle:
+            raise MemoryError("no memory for the plan's table")
+        weakref.finalize(self, self.lib.remat_close, self.handle)
+        self.seen: tuple[tuple[int, int], ...] = ()  # (size, address) in a run not as planned; size -1: given back
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Around a run, on its thread."""
+        run = self.lib.remat_begin(self.handle)
+        try:
+            yield
+        finally:
+            count = self.lib.remat_end()
+            if count:
+                self.seen = self._events(run, count)
+
+    def _events(self, run: int, count: int) -> tuple[tuple[int, int], ...]:
+        sizes, addresses = (ctypes.c_int64 * count)(), (ctypes.c_uint64 * count)()
+        self.lib.remat_events(run, sizes, addresses)
+        return tuple(zip(sizes, addresses, strict=True))
+
+    @property
+    def missed(self) -> Missed:
+        count, size = ctypes.c_int64(), ctypes.c_int64()
+        self.lib.remat_missed(self.handle, ctypes.byref(count), ctypes.byref(size))
+        return Missed(count.value, size.value)
+
+
+def traced(events: Sequence[tuple[int, int]]) -> tuple[Lifetime, ...]:
+    """The lifetimes of a traced run; what was not given back lives to its end."""
+    sizes: list[int] = []
+    ends: dict[int, int] = {}
+    held: dict[int, int] = {}  # address -> its request
+    for size, address in events:
+        if size >= 0:
+            held[address] = len(sizes)
+            sizes.append(size)
+        elif address in held:
+            ends[held.pop(address)] = len(sizes)
+    return tuple(Lifetime(k, ends.get(k, len(sizes)), size) for k, size in enumerate(sizes))
+
+
+CUDA = ("libcudart.so.13", "libcudart.so.12", "libcudart.so")
+
+
+def external() -> dict[str, str]:
+    """CUDA provider options that let the allocator hand out the device's memory. Written for, not yet run on, CUDA."""
+    lib = _loaded()
+    if not any(lib.remat_cuda(name.encode()) for name in CUDA):
+        raise FileNotFoundError(f"no CUDA runtime library found ({', '.join(CUDA)})")
+    functions = {"alloc": "remat_device_alloc", "free": "remat_device_free", "empty_cache": "remat_device_empty_cache"}
+    return {
+        f"gpu_external_{key}": str(ctypes.cast(lib[name], ctypes.c_void_p).value) for key, name in functions.items()
+    }
+
+
+@cache
+def _loaded() -> Any:
+    path = library()
+    if path is None:
+        raise FileNotFoundError(MISSING)
+    found = ctypes.CDLL(str(path))
+    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    found.remat_plan.restype, found.remat_plan.argtypes = pointer, (pointer, pointer, size, size, ctypes.c_int)
+    found.remat_begin.restype, found.remat_begin.argtypes = pointer, (pointer,)
+    found.remat_end.restype, found.remat_end.argtypes = size, ()
+    found.remat_close.restype, found.remat_close.argtypes = None, (pointer,)
+    found.remat_events.restype, found.remat_events.argtypes = None, (pointer, pointer, pointer)
+    found.remat_missed.restype, found.remat_missed.argtypes = None, (pointer, pointer, pointer)
+    found.remat_cuda.restype, found.remat_cuda.argtypes = ctypes.c_int, (ctypes.c_char_p,)
+    return found

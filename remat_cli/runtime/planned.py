@@ -1,0 +1,80 @@
+"""A strict session whose every allocation lies where the plan says: an onnxruntime.InferenceSession in all else.
+
+Invariant: results are those of the strict session, whatever the places; a run that is not the planned one only takes
+more memory. Such a run, and one for which no places are known, teaches the places of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import onnxruntime
+
+from profiles.strict import strict_options
+from remat_cli.runtime.learning import learned
+from remat_cli.runtime.placed import Missed, Placed, external, library, traced
+from remat_cli.runtime.session import PROVIDERS
+from solvers.placement.largest import Placement
+
+LESSONS = 2  # runs that may teach, lest a model whose sizes change is learned for ever
+
+
+class PlannedSession(onnxruntime.InferenceSession):
+    """`placement`: where values lie, once that is known."""
+
+    def __init__(
+        self, model: str | bytes, known: Placement | None = None, device: str = "cpu", options: Any = None
+    ) -> None:
+        options = options or strict_options()
+        options.register_custom_ops_library(str(library()))
+        on_device = device != "cpu"
+        if not on_device:
+            options.add_session_config_entry("session.use_env_allocators", "1")
+        provider = (PROVIDERS[device], external() if on_device else {})
+        super().__init__(model, options, providers=[provider])
+        self._on_device = on_device
+        self._lessons = 0
+        self._before = Missed(0, 0)
+        self._take(known)
+
+    def _take(self, known: Placement | None) -> None:
+        self.placement = known
+        self._placed = (
+            Placed(known.allocations, known.block, self._on_device) if known else Placed((), 0, self._on_device)
+        )
+
+    @property
+    def missed(self) -> Missed:
+        """What was not as planned, since the places were last found."""
+        return self._placed.missed
+
+    @property
+    def missed_in_all(self) -> Missed:
+        """What was not as planned, since the session was made."""
+        return self._before + self.missed
+
+    @contextmanager
+    def _run(self) -> Iterator[None]:
+        placed = self._placed
+        with placed.run():
+            yield
+        if placed.seen and placed is self._placed and self._lessons < LESSONS:
+            self._lessons += 1
+            self._before += placed.missed
+            self._take(learned(traced(placed.seen)))
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Any, run_options: Any = None) -> Any:
+        with self._run():
+            return super().run(output_names, input_feed, run_options)
+
+    def run_with_iobinding(self, iobinding: Any, run_options: Any = None) -> None:
+        with self._run():
+            super().run_with_iobinding(iobinding, run_options)
+
+    def run_with_ort_values(
+        self, output_names: Sequence[str], input_dict_ort_values: Any, run_options: Any = None
+    ) -> Any:
+        with self._run():
+            return super().run_with_ort_values(output_names, input_dict_ort_values, run_options)

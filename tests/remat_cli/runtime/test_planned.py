@@ -1,0 +1,152 @@
+"""Sessions with places of their own, against the strict session in the stock arena: same bytes, whatever happens."""
+
+from __future__ import annotations
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from remat_cli.runtime import session as sessions
+from remat_cli.runtime.placed import library
+from solvers.placement.largest import Placement
+from tests.remat_cli.strict_session import feeds
+
+DATA = Path(__file__).parents[2] / "data"
+UNET, CNN = DATA / "torch_unet_convt.onnx", DATA / "torch_cnn.onnx"
+pytestmark = pytest.mark.skipif(library() is None, reason="the allocator was not built")
+
+
+def fed(path: Path, seed: int = 0) -> dict[str, Any]:
+    return feeds(onnx.load(path), seed)
+
+
+def stock(path: Path, given: dict[str, Any]) -> list[Any]:
+    return sessions.session(path).run(None, given)
+
+
+def same(ours: list[Any], theirs: list[Any]) -> bool:
+    return all(one.tobytes() == two.tobytes() for one, two in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize("path", [UNET, CNN], ids=["unet", "cnn"])
+def test_the_same_bytes_in_the_places_found_by_the_first_run(path: Path) -> None:
+    given = fed(path)
+    expected = stock(path, given)
+    planned = sessions.planned(path)
+    for _ in range(3):
+        assert same(planned.run(None, given), expected)
+    assert planned.missed.requests == 0
+    assert planned.placement.block == planned.placement.bound
+
+
+def test_what_a_run_returned_stays_as_it_was() -> None:
+    """Outputs lie in the block: later runs must leave alone what is still held, and use again what is not."""
+    given = [fed(CNN, seed) for seed in range(4)]
+    expected = [stock(CNN, one) for one in given]
+    planned = sessions.planned(CNN)
+    kept = [planned.run(None, one) for one in given]
+    del kept[2]
+    gc.collect()
+    kept.append(planned.run(None, given[2]))
+    for ours, which in zip(kept, (0, 1, 3, 2), strict=True):
+        assert same(ours, expected[which])
+    assert planned.missed.requests == 0
+
+
+def test_results_outlive_their_session() -> None:
+    given = fed(CNN)
+    expected = stock(CNN, given)
+    planned = sessions.planned(CNN)
+    planned.run(None, given)
+    kept = planned.run(None, given)
+    del planned
+    gc.collect()
+    again = sessions.planned(CNN)
+    again.run(None, given)
+    again.run(None, given)
+    assert same(kept, expected)
+
+
+def test_a_wrong_plan_costs_memory_only() -> None:
+    """Sizes that never come and places that overlap: counted, and right all the same; then the run is traced."""
+    given = fed(CNN)
+    expected = stock(CNN, given)
+    honest = sessions.planned(CNN)
+    honest.run(None, given)
+    sizes = [size for size, _ in honest.placement.allocations]
+    heap = Placement(max(sizes), 0, tuple((size, 0) for size in sizes))  # all at one place
+    odd = Placement(64, 0, ((12345, 0),) * 9)
+    for wrong in (heap, odd):
+        planned = sessions.planned(CNN, wrong)
+        assert same(planned.run(None, given), expected)
+        once = planned.missed_in_all.requests
+        assert once > 0
+        for _ in range(2):
+            assert same(planned.run(None, given), expected)
+        assert planned.missed_in_all.requests == once
+        assert planned.placement.block == honest.placement.block
+
+
+def test_a_kernel_may_ask_in_another_order_and_for_less_than_was_measured() -> None:
+    """What kernels work in is known to 256 bytes, and not in which order it is asked for."""
+    given = fed(CNN)
+    expected = stock(CNN, given)
+    honest = sessions.planned(CNN)
+    honest.run(None, given)
+    tops = np.cumsum([0] + [-(-size // 256) * 256 for size, _ in honest.placement.allocations]).tolist()
+    apart = [(size, top) for (size, _), top in zip(honest.placement.allocations, tops, strict=False)]
+    swapped = [apart[k ^ 1] if k ^ 1 < len(apart) else apart[k] for k in range(len(apart))]
+    coarse = [(-(-size // 256) * 256, top) for size, top in apart]
+    for pairs in (swapped, coarse):
+        planned = sessions.planned(CNN, Placement(tops[-1], 0, tuple(pairs)))
+        for _ in range(2):
+            assert same(planned.run(None, given), expected)
+        assert planned.missed_in_all.requests == 0
+
+
+def test_two_plans_in_threads_beside_sessions_without() -> None:
+    given = {path: [fed(path, seed) for seed in range(3)] for path in (UNET, CNN)}
+    expected = {path: [stock(path, one) for one in given[path]] for path in given}
+    planned = {path: sessions.planned(path) for path in given}
+    plain = sessions.session(CNN)
+    for path, one in planned.items():
+        one.run(None, given[path][0])
+
+    def work(number: int) -> bool:
+        path, seed = (UNET, CNN)[number % 2], number % 3
+        mine = planned[path].run(None, given[path][seed])
+        other = plain.run(None, given[CNN][seed])
+        return same(mine, expected[path][seed]) and same(other, expected[CNN][seed])
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(36)))
+    assert all(one.missed.requests == 0 for one in planned.values())
+
+
+def test_outputs_bound_by_the_caller() -> None:
+    given = fed(CNN)
+    expected = stock(CNN, given)
+    planned = sessions.planned(CNN)
+    for _ in range(4):
+        binding = planned.io_binding()
+        for name, array in given.items():
+            binding.bind_cpu_input(name, array)
+        bound = [np.empty_like(one) for one in expected]
+        for output, array in zip(planned.get_outputs(), bound, strict=True):
+            binding.bind_output(output.name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        planned.run_with_iobinding(binding)
+        assert same(bound, expected)
+    assert planned.missed.requests == 0
+
+
+def test_without_the_allocator_there_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "library", lambda: None)
+    given = fed(CNN)
+    with pytest.warns(UserWarning, match="C compiler"):
+        planned = sessions.planned(CNN)
+    assert same(planned.run(None, given), stock(CNN, given))
