@@ -11,6 +11,7 @@ from solvers.orders.compiled import inner
 
 _BLOCKS = 1 << 14  # that are looked at one by one
 
+
 @inner
 def add(s: Ints, first: int, last: int, amount: int) -> None:
     """Add to the slots `first` to `last`, both included; slot 0 and the last slot are never among them."""
