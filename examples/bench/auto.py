@@ -2,8 +2,9 @@
 
 Usage: python examples/bench/auto.py [--seconds 20] [--only NAME]... [--methods auto,milp] [-o examples/bench/auto.json]
 
-The instances are the tests' networks and random layered graphs drawn here by the recipe of
-Gagrani et al. (NeurIPS 2022, appendix A) with as many nodes and edges as the published ones. Budgets are shares of the
+The instances are the tests' networks and random layered graphs drawn here, which stand in for the published ones (G1
+to G4 of MOCCASIN, 100 to 1,000 nodes): as many nodes and edges, by the recipe of Gagrani et al. (NeurIPS 2022,
+appendix A), but not the same graphs, so that no row here can be laid beside a published one. Budgets are shares of the
 peak without recomputation; costs, and bounds, percentages beyond every op once. Timings are of the method alone,
 compiled code being loaded beforehand.
 """

@@ -27,24 +27,24 @@ def anneal(
     s: Ints,
     best_order: Ints,
     best: Ints,
-    first: int,
-    last: int,
     moves: int,
     hot: float,
+    seed: int,
     price: float,
     dearest: float,
     once: bool,
-    seed: int,
-) -> float:
-    """Moves `first` to `last` of so many, cooling from `hot`; `best`: bytes over budget, cost and length of the best
-    order met.
+    halt: Ints,
+) -> None:
+    """So many moves, cooling from `hot`; `best`: bytes over budget, cost and length of the best order met.
 
-    `price`: of a byte over budget, to begin with; returns what it has become. `once`: only the order changes.
+    `price`: of a byte over budget, to begin with. `once`: only the order changes. `halt` becomes 1 when time is up.
     """
-    np.random.seed(seed + first)
+    np.random.seed(seed)
     spread = np.empty(len(best_order), np.int64)
     over, fitting = excess(s), 0
-    for number in range(first, last):
+    for number in range(moves):
+        if halt[0]:
+            break
         if s[CROWDED] or s[STEPS] > s[SLOTS] // 3:
             s[CROWDED] = 0
             fill(t, s, spread[: _steps_of(s, spread)])
@@ -69,7 +69,6 @@ def anneal(
             else:
                 undo(t, s, 0)
         fitting += over == 0
-    return price
 
 
 @inner

@@ -41,7 +41,7 @@ _LONGEST = 16  # times as long, at most
 _LONG = 2_000_000  # moves: no longer than this either
 _WALKS, _WALKED = 9, 4000  # eviction walks at the beginning, and how many nodes they may cover together, but for one
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
-_DENSE = 4  # reads of a node: eviction walks take long
+_DENSE, _VERY_LARGE = 4, 4000  # reads of a node, nodes: eviction walks take long
 _LARGE = 500  # nodes: fewer ways to evict are tried
 _ROUNDS = 3  # of a hunt before another order takes its place
 
@@ -117,7 +117,7 @@ class Auto:
             self.best.offer(order)
         if not self.done():
             self.begin()
-        if self.best.fitting is None:
+        if self.best.fitting is None and not self.limits.clock.over():
             self.doubt()
         while not self.done() and not self.spent():
             self.raise_bound()
@@ -137,24 +137,26 @@ class Auto:
 
     def begin(self) -> None:
         """Schedules at once: local search from several orders, and walks along them, last where they are slow."""
-        self.anneal(np.array(self.given, np.int64), self.moves // 10)
-        dense = sum(len(node.reads) for node in self.problem.nodes) > _DENSE * len(self.given)
-        if not dense:
-            self.walk(self.problem, tuple)
         lazy = lazy_orders(self.problem)
+        for order in lazy:
+            self.best.offer(order)
+        self.anneal(np.array(self.given, np.int64), self.moves // 10)
+        reads = sum(len(node.reads) for node in self.problem.nodes)
+        slow = reads > _DENSE * len(self.given) or len(self.given) > _VERY_LARGE
+        if not slow:
+            self.walk(self.problem, tuple)
         if len(self.given) >= _REORDERED and not self.done():
             first = self.local.go(np.array(lazy[0], np.int64), 0, self.moves // 2, self.limits.clock, once=True)
             self.reordered = tuple(first.tolist())
-            if not dense:
+            if not slow:
                 way = in_order_of(self.problem, self.reordered)
                 self.walk(way.problem, way.expand)
             self.starts.append(self.reordered)
         self.starts += [self.given, *map(tuple, lazy)]
-        for order in self.starts:
-            self.best.offer(order)
-        if dense and self.best.fitting is None:
+        self.search_locally(1)
+        if slow and self.best.fitting is None:
             self.walk(self.problem, tuple)
-        self.search_locally(_GOES)
+        self.search_locally(_GOES - 1)
 
     def walk(self, problem: Problem, expand: Callable[[Sequence[int]], tuple[int, ...]]) -> None:
         """Evict along an order."""

@@ -23,13 +23,13 @@ RUNS, COUNT, END, AT, BEFORE, AFTER, TREE, LAZY, AGAIN, PLACE, SHARED, STACK, LO
 
 EMPTY = 1 << 60
 LONGEST = 96  # changes in one move, at most
-_GAP = 8  # slots for each compute, at least
+GAP = 8  # slots for each compute, at least
 
 
 def blank(tables: Ints, steps: int, budget: int) -> Ints:
     """A state with room for several times `steps` computes, but none in it."""
     nodes, values = int(tables[NODES]), int(tables[VALUES])
-    slots = 1 << int(np.ceil(np.log2(_GAP * (max(steps, nodes) + 8))))
+    slots = 1 << int(np.ceil(np.log2(GAP * (max(steps, nodes) + 8))))
     lengths = (
         nodes * MOST,
         nodes,

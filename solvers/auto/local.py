@@ -13,13 +13,13 @@ from solvers.auto.state import fill
 from solvers.clock import Clock
 from solvers.exact.tables import SIZE, VALUES, pack
 from solvers.orders.arrays import Ints, arrays_of
+from solvers.orders.compiled import halting
 from solvers.orders.measure import measure
 from solvers.problem import Problem
 
 _HEATS = (1e-3, 1e-2, 3e-4, 3e-3)  # of the cost of everything once
 _PRICES = (3.0, 30.0, 0.5)  # of a byte over budget, where 1 is what an average byte costs to make
 _DEAREST = 10_000  # times the price to begin with
-_SLICE = 20_000  # moves between two looks at the clock
 _SEEDS = 1_000_003
 
 
@@ -52,11 +52,8 @@ class LocalSearch:
         best_order, best = np.zeros(state[SLOTS], np.int64), np.array([1 << 62, 0, 0])
         hot = _HEATS[number % len(_HEATS)] * self.total
         price = _PRICES[number // len(_HEATS) % len(_PRICES)] * self.price
-        now, seed = price, (self.seed * 10_000 + number) * _SEEDS
-        for first in range(0, moves, _SLICE):
-            if clock.over():
-                break
-            last = min(moves, first + _SLICE)
-            prices = now, _DEAREST * price
-            now = anneal(self.tables, state, best_order, best, first, last, moves, hot, *prices, once, seed % (1 << 32))
+        seed = (self.seed * 10_000 + number) * _SEEDS
+        with halting(clock) as halt:
+            prices, cool = (price, _DEAREST * price), (hot, seed % (1 << 32))
+            anneal(self.tables, state, best_order, best, moves, *cool, *prices, once, halt)
         return best_order[: best[2] - 1] if best[2] else order

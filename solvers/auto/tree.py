@@ -5,9 +5,11 @@ Invariant: a leaf without a compute is so far below zero that it never counts; `
 
 from __future__ import annotations
 
-from solvers.auto.layout import BUDGET, EMPTY, LAZY, SLOTS, STACK, TREE
+from solvers.auto.layout import BUDGET, EMPTY, GAP, LAZY, SLOTS, STACK, TREE
 from solvers.orders.arrays import Ints
 from solvers.orders.compiled import inner
+
+_BLOCKS = 1 << 14  # that are looked at one by one
 
 
 @inner
@@ -66,10 +68,14 @@ def clear(s: Ints) -> None:
 
 @inner
 def excess(s: Ints) -> int:
-    """The bytes over budget, summed over all computes; no work where nothing is over."""
+    """The bytes over budget, summed over all computes; no work where nothing is over.
+
+    On large graphs over blocks of computes, the most of each for all in it: a move never looks at every compute.
+    """
     tree, lazy, slots, budget, stack = s[TREE], s[LAZY], s[SLOTS], s[BUDGET], s[STACK]
     if s[tree + 1] <= budget:
         return 0
+    leaves = min(slots, _BLOCKS)
     total = 0
     s[stack], s[stack + 1] = 1, 0
     top = 2
@@ -79,11 +85,11 @@ def excess(s: Ints) -> int:
         over = s[tree + node] + carried - budget
         if over <= 0:
             continue
-        if node >= slots:
+        if node >= leaves:
             total += over
             continue
         carried += s[lazy + node]
         s[stack + top], s[stack + top + 1] = 2 * node, carried
         s[stack + top + 2], s[stack + top + 3] = 2 * node + 1, carried
         top += 4
-    return total
+    return total * max(1, slots // leaves // GAP)

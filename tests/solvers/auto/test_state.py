@@ -40,7 +40,7 @@ def test_what_is_kept_is_what_is_there(seed: int) -> None:
     best_order, best = np.zeros(state[SLOTS], np.int64), np.array([1 << 62, 0, 0])
     for part in range(6):
         heat = 0.3 * sum(node.cost for node in problem.nodes)
-        anneal(tables, state, best_order, best, 0, 150, 150, heat, 0.5, 5.0, 7 * seed + part)
+        anneal(tables, state, best_order, best, 150, heat, 7 * seed + part, 0.5, 5.0, part == 3, np.zeros(1, np.int64))
         order = order_of(state)
         fill(tables, fresh, np.append(order, last))
         assert memory(state) == memory(fresh)
