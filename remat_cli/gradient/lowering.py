@@ -53,8 +53,8 @@ def _batch_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
             )
         return None
     x, scale, bias, mean, variance = (step.input(i) for i in range(5))
-    if x.rank < 2:
-        raise step.refuse("its input has no channels")
+    if x.rank < 2 or not x.size:
+        raise step.refuse("its input has no channels, or nothing in them")
     others = [0, *range(2, x.rank)]
     batch_mean = x.mean(others)
     centered = x - batch_mean

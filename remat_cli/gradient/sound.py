@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import onnx
-from onnx import checker
+from onnx import checker, defs
 
 from remat_cli.errors import BadInput
 
@@ -17,9 +17,15 @@ SUBGRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 def check_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
     """`opsets`: the version of each domain."""
+    version = opsets.get(node.domain, 1)
+    if (
+        not defs.has(node.op_type, version, node.domain)
+        or defs.get_schema(node.op_type, version, node.domain).deprecated
+    ):
+        return  # nothing to hold it to: whether it can be differentiated is said later
     context = checker.C.CheckerContext()
     context.ir_version = onnx.IR_VERSION
-    context.opset_imports = {**opsets, node.domain: opsets.get(node.domain, 1)}
+    context.opset_imports = {**opsets, node.domain: version}
     try:
         checker.check_node(_without_branches(node), context)
     except checker.ValidationError as error:

@@ -78,8 +78,6 @@ class Tracer:
         if not defs.has(here.op_type, self.tape.opset, here.domain):
             raise unsupported(step, RULES)
         active = any(name in self.active for name in here.input)
-        if active and any(not x.size for x in step.inputs if x is not None and x.name in self.active):
-            raise step.refuse("it reads an empty tensor that depends on a parameter")
         with self.tape.scope(here.name):
             lowered = LOWERED[step.kind](self, step, active) if step.kind in LOWERED else None
         if lowered is not None:
