@@ -79,8 +79,8 @@ def _fit(step: Step, part: Tensor, x: Tensor) -> Tensor:
     fitted = part.sum_to(x.shape) if part.rank >= x.rank else part
     if fitted.shape != x.shape:  # shape inference lets some inputs through that no kernel takes
         raise BadInput(
-            f"{step.kind} node '{step.name}': an input has the shape {list(x.shape)}, and its gradient {list(part.shape)}; "
-            "the input does not fit the op"
+            f"{step.kind} node '{step.name}': an input has the shape {list(x.shape)}, "
+            f"and its gradient {list(part.shape)}; the input does not fit the op"
         )
     assert fitted.dtype == x.dtype, f"{step.kind}: a gradient of type {fitted.dtype} for {x.dtype}"
     return fitted
