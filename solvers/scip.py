@@ -1,7 +1,8 @@
 """Linear and mixed-integer programs, solved by SCIP: the only module that imports pyscipopt.
 
-Invariant: `Answer.bound` is SCIP's own bound less its tolerances, also when time runs out or somebody stops it; it holds
-for programs whose columns lie between 0 and 1 or thereabouts. Nothing is printed, unless `verbose`, and then on stderr.
+Invariant: `Answer.bound` is what SCIP proved less its tolerances, also when time runs out or somebody stops it; it
+holds for programs whose columns lie between 0 and 1 or thereabouts. Nothing is printed, unless `verbose`, and then on
+stderr.
 """
 
 from __future__ import annotations
