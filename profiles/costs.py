@@ -101,6 +101,11 @@ class Costs:
         return replace(self, ops={**self.ops, **pinned})
 
     @property
+    def measured(self) -> bool:
+        """Whether a kernel was run for them, so that what kernels work in is known."""
+        return any(cost.how == "measured" for cost in self.ops.values())
+
+    @property
     def launch(self) -> int:
         """What the least kernel costs, where that is known: a rewritten graph has some more of them."""
         found = self.whole.get("launch", 0)

@@ -24,7 +24,7 @@ from remat_cli.gradient.training import Options
 from remat_cli.planning import record
 from remat_cli.planning.loading import content_of, given_subject, load_planned
 from remat_cli.planning.planned import Planned
-from remat_cli.runtime.session import session_of
+from remat_cli.runtime.session import placement_in, planned_of, session_of
 from remat_cli.saying.units import Budget, parse_budget
 from solvers.clock import Clock
 from solvers.problem import Limits, Progress
@@ -157,10 +157,17 @@ def verify(
 
 
 def session(plan: Plan, *, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
-    """An onnxruntime.InferenceSession on the rewritten model that keeps the plan's promise."""
+    """An onnxruntime.InferenceSession on the rewritten model that keeps the plan's promise.
+
+    On a CPU every value lies where the plan says, or where the first run shows that it can, if the plan's costs are
+    estimates. Other providers keep their own arenas.
+    """
     planned = _plan(plan)
-    content = content_of(emitting.emit(planned).model)
-    return session_of(content, planned.subject.path.resolve().parent, providers)
+    content, folder = content_of(emitting.emit(planned).model), planned.subject.path.resolve().parent
+    places = planned.recorded.placement
+    if places is None or list(providers) != ["CPUExecutionProvider"]:
+        return session_of(content, folder, providers)
+    return planned_of(content, folder, placement_in(places) if planned.subject.measured else None)
 
 
 def load_plan(path: File) -> Planned:

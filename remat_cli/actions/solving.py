@@ -154,7 +154,7 @@ def as_it_runs(found: Answer) -> Answer | None:
     """The answer with all that its model needs, if that is within the budget."""
     if found.subject.graph is None or found.session is None:
         return found
-    found = promised(found, found.session)
+    found = promised(found, found.session, found.budget)
     return found if counted(found) <= found.budget else None
 
 

@@ -15,8 +15,7 @@ from typing import Any
 from profiles.strict import strict_options
 from remat_cli.checking.weight import resident_now, resident_peak
 from remat_cli.formats.files import write_whole
-from remat_cli.runtime.session import PROVIDERS, cap_arena, planned, quiet_runtime
-from solvers.placement.placed import Placement
+from remat_cli.runtime.session import PROVIDERS, cap_arena, placement_in, planned, quiet_runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +79,22 @@ def _carry_out(request: Request) -> Reply:
 
 
 def _weighed(session: Any, request: Request) -> Reply:
-    """What the process grows by, results that the caller holds among it."""
+    """What the process grows by; the results of a run are held until the next begins."""
     feeds = _feeds(request)
     before = resident_now()
+    results: list[Any] = []
     for _ in range(request.runs):
+        results.clear()
         results = _run(session, feeds)
     grew = resident_peak() - before
     _keep(results, request)
-    return Reply(grew=grew, stray=session.missed.requests if hasattr(session, "missed") else None)
+    return Reply(grew=grew, stray=session.missed_in_all.requests if hasattr(session, "missed") else None)
 
 
 def _as_users_make_it(request: Request) -> Any:
     """With the runtime's own allocator, or with the plan's, where that has places for what is asked."""
     if request.placement:
-        pairs = tuple((size, offset) for size, offset in request.placement["allocations"])
-        known = Placement(request.placement["block"], request.placement["bound"], pairs)
-        return planned(request.model, known, request.provider, request.threads)
+        return planned(request.model, placement_in(request.placement), request.provider, request.threads)
     ort = quiet_runtime()
     options = strict_options() if request.session == "strict" else ort.SessionOptions()
     options.log_severity_level = 4

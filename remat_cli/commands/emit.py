@@ -68,6 +68,8 @@ def _words(emitted: Emitted, destination: Path) -> str:
     said += [f"note: {note}" for note in emitted.notes()]
     added = f"{found.clones} clones, {found.guards} guards, {found.anchors} anchors, {found.veils} veils"
     said.append(f"wrote {destination}: {added}")
+    if emitted.plan.recorded.placement and emitted.plan.path:
+        said.append(f"\nWith every value where the plan says: session = remat_cli.session({str(emitted.plan.path)!r})")
     said.append(f"\nThe strict session, in Python (or remat_cli.runtime.session.session(path)):\n\n{in_python()}\n")
     said.append(f"In C++, where the strict session's order and reuse have no setters:\n\n{CPP}")
     return "\n".join(said)

@@ -16,14 +16,16 @@ from remat_cli.planning.pipeline import REORDERED, Answer, answer, half
 from remat_cli.planning.subject import Subject
 from remat_cli.rewrite import Rewritten, additions, rewrite
 from solvers.clock import Clock
-from solvers.problem import Limits, Solver, Status
+from solvers.problem import Limits, Result, Solver, Status
 from solvers.registry import METHODS
 from solvers.schedule import evaluate
 
 ROUNDS = 6
 STEP = 0.005  # of the budget: the least by which the next try asks for less
-SHARE = 0.6  # of the time, for the question itself
+SHARE = 0.75  # of the time, for the question itself: all but
+PLACING = 8.0  # seconds, if there is so much
 AGAIN = 0.4  # of what is left, for each try for less: placing what it finds takes time as well
+WALKING = 0.3  # of it, for walks: the plan of last resort
 LEAST = 0.5  # seconds: with less left, nothing more is asked
 MOVED = "ops were moved about, so that all they need can be placed within the budget"
 LESS = "made for less than the budget: no plan for all of it was found that can be placed within it"
@@ -76,17 +78,40 @@ def fitted(asked: Fitting) -> Answer:
     first = _first(asked)
     if not first.found:
         return _to(asked, first, first)
-    first = found = promised(first, asked.session)
-    for number in range(ROUNDS):
-        if asked.fits(found):
-            return _to(asked, first, found, LESS if number else "")
-        if not number and (other := _settled(asked, found)):
-            return _to(asked, first, other, MOVED)
-        fewer = None if asked.late else _for_less(asked, found)
-        if fewer is None or not fewer.found:
+    first = promised(first, asked.session, asked.budget)
+    if asked.fits(first):
+        return _to(asked, first, first)
+    if other := _settled(asked, first):
+        return _to(asked, first, other, MOVED)
+    walked, less = _walked(asked, first), _made_for_less(asked, first)
+    if less and not (walked and _cost(walked) < _cost(less)):
+        return _to(asked, first, less, LESS)
+    return _to(asked, first, walked or first, WALKED)
+
+
+def _cost(found: Answer) -> int:
+    assert found.schedule.outcome is not None
+    return found.schedule.outcome.cost
+
+
+def _made_for_less(asked: Fitting, first: Answer) -> Answer | None:
+    """The cheapest plan that can be placed among those for smaller budgets: less and less until one fits, and then
+    halfway back to what did not."""
+    found, best = first, None
+    fits, fails = None, asked.budget
+    for _ in range(ROUNDS):
+        target = (fits + fails) // 2 if fits else _less(asked, found)
+        if asked.late or target <= found.subject.problem.resident or fails - target < STEP * asked.budget / 2:
             break
-        found = promised(fewer, asked.session)
-    return _to(asked, first, _walked(asked, first) or first, WALKED)
+        fewer = _ask_for(asked, first, target)
+        if not fewer.found:
+            break
+        found = promised(fewer, asked.session, asked.budget)
+        if asked.fits(found):
+            best, fits = found if best is None or _cost(found) < _cost(best) else best, target
+        else:
+            fails = target
+    return best
 
 
 def _may_be_walked(method: str) -> bool:
@@ -94,9 +119,9 @@ def _may_be_walked(method: str) -> bool:
     return method in METHODS and METHODS[method].may_reorder
 
 
-def promised(found: Answer, session: Session) -> Answer:
-    """The answer with all that its model needs in such a session."""
-    figures = held(session, _rewritten(found, session))
+def promised(found: Answer, session: Session, budget: int | None = None, clock: Clock | None = None) -> Answer:
+    """The answer with all that its model needs in such a session; with a budget, as tightly as that asks."""
+    figures = held(session, _rewritten(found, session), budget, clock)
     return replace(found, session=session, promise=figures.promise, placement=figures.placement)
 
 
@@ -109,7 +134,8 @@ def _rewritten(found: Answer, session: Session) -> Rewritten:
 
 def _first(asked: Fitting) -> Answer:
     """The question itself, with room for what the rewriting may add; without, if so little less leads to no plan."""
-    limits = asked.limits.share(SHARE)
+    left = asked.limits.clock.left()
+    limits = asked.limits.within(max(SHARE * left, left - PLACING))
     spare = additions(asked.session, asked.subject.problem)
     found = _with_bits(asked, asked.budget - spare, limits)
     if found.found or not spare or asked.late:
@@ -130,13 +156,15 @@ def _with_bits(asked: Fitting, budget: int, limits: Limits) -> Answer:
     return _noted(found, APART) if found.found else found
 
 
-def _for_less(asked: Fitting, found: Answer) -> Answer | None:
-    """A plan for less by about what this one is over, in the order of first computes that led to it."""
+def _less(asked: Fitting, found: Answer) -> int:
+    """A budget less than this answer's by what it is over."""
     assert found.schedule.outcome is not None
     over = max(asked.counted(found) - asked.budget, int(STEP * asked.budget))
-    target = min(found.budget, found.schedule.outcome.peak) - over
-    if target <= found.subject.problem.resident:
-        return None
+    return min(found.budget, found.schedule.outcome.peak) - over
+
+
+def _ask_for(asked: Fitting, found: Answer, target: int) -> Answer:
+    """A plan for a smaller budget, in the order of first computes that led to this one."""
     quiet = asked.limits.silent().share(AGAIN)
     again = bool(asked.reorder) or REORDERED in found.schedule.result.notes
     fewer = asked.ask(found.subject, target, quiet, again)
@@ -155,7 +183,7 @@ def _settled(asked: Fitting, found: Answer) -> Answer | None:
 def _walked(asked: Fitting, found: Answer) -> Answer | None:
     if not _may_be_walked(asked.method):
         return None
-    clock: Clock = asked.limits.clock
+    clock = asked.limits.clock.share(WALKING)
     room = _room(asked, found)
     order = asked.allocator.walk(found.subject.problem, asked.budget, room, asked.limits.seed, clock)
     other = _taking(asked, found, order)
@@ -176,7 +204,7 @@ def _taking(asked: Fitting, found: Answer, order: tuple[int, ...] | None) -> Ans
     plan, outcome = evaluate(found.subject.problem, order)
     result = replace(found.schedule.result, order=order)
     other = replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome, result=result))
-    other = promised(other, asked.session)
+    other = promised(other, asked.session, asked.budget)
     return other if asked.fits(other) else None
 
 
@@ -185,17 +213,29 @@ def _noted(found: Answer, note: str) -> Answer:
     return replace(found, schedule=replace(found.schedule, result=replace(result, notes=(*result.notes, note))))
 
 
+def _status(asked: Fitting, found: Answer, result: Result) -> Status:
+    """Another plan than the one that was proved may be as good as that."""
+    assert found.schedule.outcome is not None
+    for status, bound in ((Status.OPTIMAL, result.bound_any_order), (Status.ORDER_OPTIMAL, result.bound)):
+        if bound is not None and found.schedule.outcome.cost <= bound * (1 + asked.limits.gap):
+            return status
+    return Status.FEASIBLE
+
+
 def _to(asked: Fitting, first: Answer, found: Answer, note: str = "") -> Answer:
     """The answer found as one to the question that was asked, whose bounds are the first answer's."""
     found = replace(found, budget=asked.budget, limits=asked.limits, seconds=asked.limits.clock.elapsed())
     if not found.found:
         return found
     proved = first.schedule.result
+    if asked.fits(found) and not asked.late:  # as low a block as there is time for
+        lower = promised(found, asked.session, clock=asked.limits.clock)
+        found = lower if asked.counted(lower) < asked.counted(found) else found
     result = replace(
         found.schedule.result, bound=proved.bound, bound_any_order=proved.bound_any_order, peak_bound=proved.peak_bound
     )
     if not asked.fits(found):
         result = replace(result, status=Status.UNKNOWN)
     elif note:
-        result = replace(result, status=Status.FEASIBLE, notes=(*result.notes, note))
+        result = replace(result, status=_status(asked, found, result), notes=(*result.notes, note))
     return replace(found, schedule=replace(found.schedule, result=result))

@@ -15,10 +15,11 @@ from remat_cli.rewrite import Rewritten
 from remat_cli.rewrite.predict import Prediction
 from solvers.clock import Clock
 from solvers.placement.growing import grown
+from solvers.placement.largest import Placement
 from solvers.placement.lifetimes import requests
-from solvers.placement.placed import Placement, placement_of
+from solvers.placement.placed import placement_of
 from solvers.placement.region import ALIGNMENT, least_arena
-from solvers.placement.settle import packed, settled, walked
+from solvers.placement.settle import settled, walked, walked_in_block
 from solvers.problem import Node, Problem
 
 EFFORT = 1  # rounds of packing: a plan that takes more is asked to need less
@@ -41,7 +42,7 @@ class Allocator:
     `settle`, `walk`: other orders that such an allocator has room for.
     """
 
-    hold: Callable[[Rewritten], Held]
+    hold: Callable[[Rewritten, int | None, Clock | None], Held]
     counted: Callable[[Promise], int]
     unit: int
     settle: Settle
@@ -62,21 +63,22 @@ def in_units(problem: Problem, unit: int) -> Problem:
     return replace(problem, nodes=nodes, sizes=tuple(map(whole, problem.sizes)))
 
 
-def held(session: Session, model: Rewritten) -> Held:
-    """What such a session holds for the model."""
-    return ALLOCATORS[session.allocator].hold(model)
+def held(session: Session, model: Rewritten, budget: int | None = None, clock: Clock | None = None) -> Held:
+    """What such a session holds for the model; with a budget, whether that is kept is all that is asked."""
+    return ALLOCATORS[session.allocator].hold(model, budget, clock)
 
 
-def _planned(model: Rewritten) -> Held:
+def _planned(model: Rewritten, budget: int | None, clock: Clock | None) -> Held:
     """One block in which everything has its place."""
     prediction, live = model.prediction, model.promise.strict
-    placement = placement_of(prediction.problem, prediction.strict, effort=EFFORT)
+    room = 0 if budget is None else max(0, budget - prediction.problem.resident)
+    placement = placement_of(prediction.problem, prediction.strict, clock, EFFORT, room)
     total = prediction.problem.resident + placement.block
     figures = replace(_by_default(model), live=live, block=placement.block, arena=total)
     return Held(figures, placement)
 
 
-def _capped(model: Rewritten) -> Held:
+def _capped(model: Rewritten, _: int | None, __: Clock | None) -> Held:
     """One region of the runtime's arena, whose free memory is in pieces; every larger one does too."""
     prediction, live = model.prediction, model.promise.strict
     assert live is not None
@@ -94,7 +96,7 @@ def strict_arena(prediction: Prediction) -> int:
     return prediction.problem.resident + grown((life.start, life.end, life.bytes) for life in lifetimes)
 
 
-def _own(model: Rewritten) -> Held:
+def _own(model: Rewritten, _: int | None, __: Clock | None) -> Held:
     """The runtime's own arena, which nobody caps: what is live there is what can be promised."""
     prediction, live = model.prediction, model.promise.default
     assert live is not None
@@ -117,7 +119,7 @@ def _no_order(*_: object) -> None:
 
 
 ALLOCATORS = {
-    PLANNED: Allocator(_planned, _all, 64, packed, _no_order),
+    PLANNED: Allocator(_planned, _all, 64, _no_order, walked_in_block),
     ARENA: Allocator(_capped, _all, ALIGNMENT, settled, walked),
     OWN: Allocator(_own, _live, 1, _no_order, _no_order),
 }

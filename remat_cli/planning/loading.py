@@ -5,7 +5,7 @@ Invariant: a cost file is used only for the very model it was made for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +17,13 @@ from remat_cli.errors import BadInput, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
-from remat_cli.model.sessions import STRICT, Session
+from remat_cli.model.sessions import PLANNED, STRICT, Session
 from remat_cli.planning.planned import Planned
 from remat_cli.planning.subject import Subject
 from solvers.problem import sound
+
+ESTIMATED = "the costs are estimates for a CPU; `remat profile` measures them"
+TRACED = "estimates know little of what kernels work in: a session's first run finds where values lie"
 
 
 def load_subject(model: Path | None, costs: Path | None, dims: Mapping[str, int], session: Session = STRICT) -> Subject:
@@ -97,13 +100,11 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
     from remat_cli.model.signatures import ops_of
     from remat_cli.planning.fusing import keeping_bits
 
-    notes: tuple[str, ...] = ()
     if costs:
         table = costs.table()
         launch, threads = costs.launch, costs.threads or THREADS
     else:
         table = {name: (cost.ns, cost.workspace) for name, cost in estimated(ops_of(graph), "cpu").items()}
-        notes = ("the costs are estimates for a CPU; `remat profile` measures them",)
         launch, threads = device("cpu").launch_ns, THREADS
     named = problem_of(graph, table)
     named = replace(named, problem=rewritten(named.problem), rewritten=True)
@@ -116,10 +117,19 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
         graph=graph,
         dims=graph.dims,
         costs=where,
-        notes=notes,
+        notes=tuple(_notes(costs, session)),
+        measured=costs is not None and costs.measured,
         threads=threads,
         launch=launch,
     )
+
+
+def _notes(costs: Costs | None, session: Session) -> Iterator[str]:
+    traced = f"; {TRACED}" if session.allocator == PLANNED else ""
+    if costs is None:
+        yield ESTIMATED + traced
+    elif not costs.measured and traced:
+        yield f"the costs are from paper{traced}"
 
 
 def _bare(path: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:

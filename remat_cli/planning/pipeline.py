@@ -16,7 +16,7 @@ from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.planning.subject import Subject
 from solvers.options import options_of
-from solvers.placement.placed import Placement
+from solvers.placement.largest import Placement
 from solvers.problem import Limits, Problem, Progress, Solver, Status
 from solvers.reductions.views import Contraction, after, contract
 from solvers.registry import METHODS

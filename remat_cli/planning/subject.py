@@ -29,6 +29,7 @@ class Subject:
     costs: Source | None = None
     notes: tuple[str, ...] = ()  # what the user should know of where the costs came from
     threads: int = THREADS  # of the sessions that the costs are for: some kernels work in memory of each thread's own
+    measured: bool = True  # whether kernels were run for the costs, so that what they work in is known
     launch: int = 0  # what the least kernel costs: a rewritten model has some besides the plan's
     content: bytes | None = None  # of a model that is in memory only
     given_costs: Costs | None = None  # costs that are in memory only

@@ -18,27 +18,19 @@
 #define API __attribute__((visibility("default")))
 #define ALIGNMENT 64
 #define AHEAD 16              /* planned requests that may fail to come */
-#define HUGE ((size_t)1 << 21) /* pages that are cheap to touch first and to move */
+#define LATE 16               /* of those, how many may still come */
+#define COARSE 256            /* what kernels work in is measured in multiples of this */
 
-typedef struct { size_t from, to; } Range;          /* offsets in a block */
+#include "placed_blocks.h"
+
 typedef struct { size_t size; int64_t offset; } Slot; /* offset -1: memory of its own */
-
-typedef struct Block {
-    char *base;       /* at a multiple of HUGE within what was mapped */
-    void *mapped;
-    size_t length;
-    Range *live;      /* sorted, apart from each other */
-    size_t count, room;
-    int busy;         /* a run is using it */
-    struct Block *next;
-} Block;
 
 typedef struct Plan {
     Slot *slots;
     size_t count, bytes;
     Block *blocks;
     int64_t missed, missed_bytes;
-    int on_device, closed;
+    int on_device, closed, known; /* known: a whole run was as planned, so none need be written down any more */
     struct Plan *next;
 } Plan;
 
@@ -46,9 +38,12 @@ typedef struct { int64_t size; void *address; } Event; /* size -1: given back */
 
 typedef struct {
     Plan *plan;
-    Block *block;
+    Block *block, *spill;
     size_t at;
-    Event *events; /* only while a run is traced */
+    size_t late[LATE]; /* slots that were passed over, the last first */
+    size_t waiting;
+    int64_t missed;    /* as it was when the run began */
+    Event *events;     /* only while a run is traced */
     size_t count, room;
     int traced;
 } Run;
@@ -74,20 +69,13 @@ static void disown(int on_device, void *address) {
 
 /* blocks */
 
-static Block *map_block(Plan *plan) {
-    Block *block = calloc(1, sizeof *block);
+static Block *map_block(Plan *plan, size_t bytes, int spill) {
+    Block *block = plan->on_device ? calloc(1, sizeof *block) : mapped_block(bytes, spill);
     if (!block) return NULL;
-    block->length = plan->bytes + HUGE;
     if (plan->on_device) {
-        block->base = block->mapped = own(1, plan->bytes);
+        block->bytes = bytes;
+        block->base = own(1, bytes);
         if (!block->base) { free(block); return NULL; }
-    } else {
-        block->mapped = mmap(NULL, block->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (block->mapped == MAP_FAILED) { free(block); return NULL; }
-        block->base = (char *)(((uintptr_t)block->mapped + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
-#ifdef MADV_HUGEPAGE
-        madvise(block->base, plan->bytes, MADV_HUGEPAGE);
-#endif
     }
     block->next = plan->blocks;
     plan->blocks = block;
@@ -101,68 +89,20 @@ static void unmap_block(Plan *plan, Block *block) {
     free(block);
 }
 
-/* Blocks in use go with the last thing in them. */
+/* Blocks in use go with the last thing in them: spills at once, others when the plan is closed, and then the plan. */
 static void sweep(Plan *plan) {
     Block **link = &plan->blocks;
     while (*link) {
         Block *block = *link;
-        if (block->busy || block->count) { link = &block->next; continue; }
+        if (block->busy || block->count || !(block->spill || plan->closed)) { link = &block->next; continue; }
         *link = block->next;
         unmap_block(plan, block);
     }
-    if (plan->blocks) return;
+    if (!plan->closed || plan->blocks) return;
     for (Plan **at = &plans; *at; at = &(*at)->next)
         if (*at == plan) { *at = plan->next; break; }
     free(plan->slots);
     free(plan);
-}
-
-/* The pages of one block that hold nothing the caller still has become those of another at the same offsets: it costs
-   no copy, and no memory is held twice. Only Linux can; elsewhere the other block is simply more memory. */
-static void move_pages(Plan *plan, Block *from, Block *to) {
-#ifdef MREMAP_FIXED
-    const size_t page = 4096;
-    size_t at = 0, end = (plan->bytes + page - 1) & ~(page - 1);
-    for (size_t k = 0; k <= from->count && !plan->on_device; k++) {
-        size_t stop = k < from->count ? from->live[k].from & ~(page - 1) : end;
-        if (stop > at && mremap(from->base + at, stop - at, stop - at, MREMAP_MAYMOVE | MREMAP_FIXED, to->base + at)
-                != MAP_FAILED)
-            mmap(from->base + at, stop - at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-        if (k < from->count) {
-            size_t after = (from->live[k].to + page - 1) & ~(page - 1);
-            if (after > at) at = after;
-        }
-    }
-#else
-    (void)plan; (void)from; (void)to;
-#endif
-}
-
-static size_t find(const Block *block, size_t offset) { /* the first live range at or after the offset */
-    size_t low = 0, high = block->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (block->live[middle].from < offset) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-static int claim(Block *block, size_t from, size_t to) {
-    size_t at = find(block, from);
-    if (at < block->count && block->live[at].from < to) return 0;
-    if (at && block->live[at - 1].to > from) return 0;
-    if (block->count == block->room) {
-        size_t room = block->room ? 2 * block->room : 256;
-        Range *more = realloc(block->live, room * sizeof *more);
-        if (!more) return 0;
-        block->live = more;
-        block->room = room;
-    }
-    memmove(block->live + at + 1, block->live + at, (block->count - at) * sizeof *block->live);
-    block->live[at] = (Range){from, to};
-    block->count++;
-    return 1;
 }
 
 /* requests */
@@ -178,28 +118,65 @@ static void note(Run *run, int64_t size, void *address) {
     run->events[run->count++] = (Event){size, address};
 }
 
+static int fits(const Slot *slot, size_t size) {
+    return slot->size == size || (slot->size % COARSE == 0 && slot->size - size < COARSE && size < slot->size);
+}
+
+static void pass_over(Run *run, size_t slot) {
+    if (run->waiting < LATE) run->waiting++;
+    memmove(run->late + 1, run->late, (run->waiting - 1) * sizeof *run->late);
+    run->late[0] = slot;
+}
+
+/* The slot of a request: the next, one that was passed over, or one further on. A kernel may ask for what it works in
+   in another order than was planned. */
+static const Slot *slot_of(Run *run, size_t size) {
+    const Plan *plan = run->plan;
+    if (run->at < plan->count && fits(plan->slots + run->at, size)) return plan->slots + run->at++;
+    for (size_t k = 0; k < run->waiting; k++) {
+        const Slot *found = plan->slots + run->late[k];
+        if (!fits(found, size)) continue;
+        run->waiting--;
+        memmove(run->late + k, run->late + k + 1, (run->waiting - k) * sizeof *run->late);
+        return found;
+    }
+    for (size_t k = run->at; k < plan->count && k < run->at + AHEAD; k++) {
+        if (!fits(plan->slots + k, size)) continue;
+        while (run->at < k) pass_over(run, run->at++);
+        return plan->slots + run->at++;
+    }
+    return NULL;
+}
+
+/* What has no place: it should take memory for as long as it is in use only. */
+static void *apart(Run *run, size_t size) {
+    void *found = NULL;
+    if (run->plan->on_device || size < SMALL) return own(run->plan->on_device, size);
+    if (!run->spill && (run->spill = map_block(run->plan, SPILL, 1))) run->spill->busy = 1;
+    if (run->spill) found = spilled(run->spill, size);
+    return found ? found : own(0, size);
+}
+
 static void *planned(Run *run, size_t size) {
     Plan *plan = run->plan;
-    for (size_t k = run->at; k < plan->count && k < run->at + AHEAD; k++) {
-        if (plan->slots[k].size != size) continue;
-        run->at = k + 1;
-        if (plan->slots[k].offset < 0) return own(plan->on_device, size);
-        size_t from = (size_t)plan->slots[k].offset;
+    const Slot *slot = slot_of(run, size);
+    if (slot && slot->offset < 0) return own(plan->on_device, size);
+    if (slot) {
+        size_t from = (size_t)slot->offset;
         if (claim(run->block, from, from + (size ? size : 1))) return run->block->base + from;
-        break;
     }
     plan->missed++;
     plan->missed_bytes += (int64_t)size;
-    return own(plan->on_device, size);
+    return apart(run, size);
 }
 
 static void *take(size_t size, int on_device) {
     Run *run = running;
     void *found;
     if (!run) return own(on_device, size);
-    if (run->plan && run->plan->on_device != on_device) return own(on_device, size);
+    if (run->plan->on_device != on_device) return own(on_device, size);
     pthread_mutex_lock(&lock);
-    found = run->block && !run->traced ? planned(run, size) : own(on_device, size);
+    found = run->block ? planned(run, size) : apart(run, size);
     if (run->traced) note(run, (int64_t)size, found);
     pthread_mutex_unlock(&lock);
     return found;
@@ -212,13 +189,9 @@ static void give_back(void *address, int on_device) {
     for (Plan *plan = plans; plan; plan = plan->next)
         for (Block *block = plan->blocks; block; block = block->next) {
             char *at = address;
-            if (at < block->base || at >= block->base + plan->bytes) continue;
-            size_t k = find(block, (size_t)(at - block->base));
-            if (k < block->count && block->base + block->live[k].from == at) {
-                memmove(block->live + k, block->live + k + 1, (block->count - k - 1) * sizeof *block->live);
-                block->count--;
-            }
-            if (plan->closed) sweep(plan);
+            if (at < block->base || at >= block->base + block->bytes) continue;
+            unclaim(block, at);
+            sweep(plan);
             pthread_mutex_unlock(&lock);
             return;
         }
@@ -228,7 +201,7 @@ static void give_back(void *address, int on_device) {
 
 /* what programs call */
 
-/* A plan: sizes and offsets of a run's requests, and the bytes of its block. Count 0: its runs are traced. */
+/* A plan: sizes and offsets of a run's requests, and the bytes of its block. Count 0: nothing is planned yet. */
 API void *remat_plan(const int64_t *sizes, const int64_t *offsets, size_t count, size_t bytes, int on_device) {
     Plan *plan = calloc(1, sizeof *plan);
     if (!plan || !(plan->slots = calloc(count ? count : 1, sizeof *plan->slots))) { free(plan); return NULL; }
@@ -258,17 +231,18 @@ API void *remat_begin(void *handle) {
     Run *run = calloc(1, sizeof *run);
     if (!run) return NULL;
     run->plan = plan;
-    run->traced = !plan->count;
-    if (!run->traced && plan->bytes) {
+    run->traced = !plan->known;
+    run->missed = plan->missed;
+    if (plan->count && plan->bytes) {
         Block *empty = NULL, *held = NULL;
         pthread_mutex_lock(&lock);
         for (Block *block = plan->blocks; block; block = block->next) {
-            if (block->busy) continue;
+            if (block->busy || block->spill) continue;
             if (block->count) held = block;
             else empty = block;
         }
-        if (!empty) empty = map_block(plan);
-        if (empty && held) move_pages(plan, held, empty);
+        if (!empty) empty = map_block(plan, plan->bytes, 0);
+        if (empty && held && !plan->on_device) move_pages(held, empty);
         if (empty) empty->busy = 1;
         run->block = empty;
         pthread_mutex_unlock(&lock);
@@ -277,20 +251,25 @@ API void *remat_begin(void *handle) {
     return run;
 }
 
-/* After it, on the same thread; the events of a traced run are left for remat_events. */
+/* After it, on the same thread. Of a run that was not as planned the events are left for remat_events. */
 API size_t remat_end(void) {
     Run *run = running;
     size_t count = run ? run->count : 0;
     running = NULL;
     if (!run) return 0;
     pthread_mutex_lock(&lock);
-    if (run->block) run->block->busy = 0;
+    if (run->block) {
+        run->block->busy = 0;
+        if (run->plan->missed == run->missed) { run->plan->known = 1; count = 0; }
+    }
+    if (run->spill) run->spill->busy = 0;
+    sweep(run->plan);
     pthread_mutex_unlock(&lock);
     if (!count) { free(run->events); free(run); }
     return count;
 }
 
-/* What a traced run asked for and gave back (size -1), in order; frees the run. */
+/* What such a run asked for and gave back (size -1), in order; frees the run. */
 API void remat_events(void *handle, int64_t *sizes, uint64_t *addresses) {
     Run *run = handle;
     for (size_t k = 0; k < run->count; k++) {

@@ -18,7 +18,9 @@ from solvers.placement.lifetimes import Lifetime
 
 MISSING = (
     "the allocator that places values where the plan says is not there: this installation was made without a C"
-    " compiler, or for a system other than Linux; `pip install --force-reinstall` with a compiler builds it"
+    " compiler, or for a system other than Linux. The session keeps onnxruntime's own arena, which may hold more than"
+    " the plan's budget. `pip install --force-reinstall` with a compiler builds it; a plan by `remat solve --allocator"
+    " arena` fits without it"
 )
 
 
@@ -34,6 +36,9 @@ class Missed:
     requests: int
     bytes: int
 
+    def __add__(self, other: Missed) -> Missed:
+        return Missed(self.requests + other.requests, self.bytes + other.bytes)
+
 
 class Placed:
     """The places of one model's runs. Without allocations, its runs are traced."""
@@ -47,7 +52,7 @@ class Placed:
         if not self.handle:
             raise MemoryError("no memory for the plan's table")
         weakref.finalize(self, self.lib.remat_close, self.handle)
-        self.seen: tuple[tuple[int, int], ...] = ()  # of the last traced run: (size, address), size -1: given back
+        self.seen: tuple[tuple[int, int], ...] = ()  # (size, address) in a run not as planned; size -1: given back
 
     @contextmanager
     def run(self) -> Iterator[None]:

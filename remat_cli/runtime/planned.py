@@ -1,33 +1,31 @@
 """A strict session whose every allocation lies where the plan says: an onnxruntime.InferenceSession in all else.
 
 Invariant: results are those of the strict session, whatever the places; a run that is not the planned one only takes
-more memory. Where no places are known, or the first run asked for other sizes, one run is traced and placed anew.
+more memory. Such a run, and one for which no places are known, teaches the places of the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnxruntime
 
 from profiles.strict import strict_options
+from remat_cli.runtime.learning import learned
 from remat_cli.runtime.placed import Missed, Placed, external, library, traced
 from remat_cli.runtime.session import PROVIDERS
+from solvers.placement.largest import Placement
 
-if TYPE_CHECKING:  # it brings numba, which a session has no use for
-    from solvers.placement.placed import Placement
-
-LESSONS = 2  # runs that may be traced, lest a model whose sizes change is traced for ever
+LESSONS = 2  # runs that may teach, lest a model whose sizes change is learned for ever
 
 
 class PlannedSession(onnxruntime.InferenceSession):
-    """`placement`: where values lie, once that is known; `missed`: what did not lie there."""
+    """`placement`: where values lie, once that is known."""
 
     def __init__(
-        self, path: str | Path, known: Placement | None = None, device: str = "cpu", options: Any = None
+        self, model: str | bytes, known: Placement | None = None, device: str = "cpu", options: Any = None
     ) -> None:
         options = options or strict_options()
         options.register_custom_ops_library(str(library()))
@@ -35,9 +33,10 @@ class PlannedSession(onnxruntime.InferenceSession):
         if not on_device:
             options.add_session_config_entry("session.use_env_allocators", "1")
         provider = (PROVIDERS[device], external() if on_device else {})
-        super().__init__(str(path), options, providers=[provider])
+        super().__init__(model, options, providers=[provider])
         self._on_device = on_device
         self._lessons = 0
+        self._before = Missed(0, 0)
         self._take(known)
 
     def _take(self, known: Placement | None) -> None:
@@ -51,18 +50,20 @@ class PlannedSession(onnxruntime.InferenceSession):
         """What was not as planned, since the places were last found."""
         return self._placed.missed
 
+    @property
+    def missed_in_all(self) -> Missed:
+        """What was not as planned, since the session was made."""
+        return self._before + self.missed
+
     @contextmanager
     def _run(self) -> Iterator[None]:
-        if self.placement and self.missed.requests and self._lessons < LESSONS:
-            self._take(None)
         placed = self._placed
         with placed.run():
             yield
-        if placed.seen and self.placement is None:
-            from solvers.placement.placed import placement
-
+        if placed.seen and placed is self._placed and self._lessons < LESSONS:
             self._lessons += 1
-            self._take(placement(traced(placed.seen)))
+            self._before += placed.missed
+            self._take(learned(traced(placed.seen)))
 
     def run(self, output_names: Sequence[str] | None, input_feed: Any, run_options: Any = None) -> Any:
         with self._run():

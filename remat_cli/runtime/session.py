@@ -7,17 +7,15 @@ session, bit for bit.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from profiles.device import quiet
 from profiles.strict import strict_options
 from remat_cli.errors import Usage
 from remat_cli.runtime.placed import MISSING, library
-
-if TYPE_CHECKING:  # it brings numba, which a session has no use for
-    from solvers.placement.placed import Placement
+from solvers.placement.largest import Placement
 
 CPP = """\
 Ort::SessionOptions options;  // the C API cannot choose the order; the model's anchors bring it
@@ -40,9 +38,14 @@ def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider"
 
 def session_of(content: bytes, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
     """The same on a model in memory, whose external tensors lie in `folder`."""
+    return _strict(content, _beside(folder), providers, None)
+
+
+def _beside(folder: Path) -> Any:
+    """Strict options for a model in memory, whose external tensors lie in `folder`."""
     options = strict_options()
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
-    return _strict(content, options, providers, None)
+    return options
 
 
 def _strict(model: str | bytes, options: Any, providers: Sequence[Any], budget: int | None) -> Any:
@@ -100,9 +103,26 @@ def planned(path: str | Path, placement: Placement | None = None, device: str = 
     """
     options = strict_options()
     options.intra_op_num_threads = threads
+    return _planned(str(path), placement, device, options)
+
+
+def placement_in(places: Mapping[str, Any]) -> Placement:
+    """The placement that a plan file states."""
+    pairs = tuple((size, offset) for size, offset in places["allocations"])
+    return Placement(places["block"], places["bound"], pairs)
+
+
+def planned_of(content: bytes, folder: Path, placement: Placement | None, device: str = "cpu") -> Any:
+    """The same on a model in memory, as for `session_of`."""
+    return _planned(content, placement, device, _beside(folder))
+
+
+def _planned(model: str | bytes, placement: Placement | None, device: str, options: Any) -> Any:
+    """Without the allocator there is no cap either: an arena's free memory is in pieces, so that runs could fail."""
+    quiet_runtime()
     if library() is None:
-        warnings.warn(MISSING, stacklevel=2)
-        return quiet_runtime().InferenceSession(str(path), options, providers=[PROVIDERS[device]])
+        warnings.warn(MISSING, stacklevel=3)
+        return _strict(model, options, [PROVIDERS[device]], None)
     from remat_cli.runtime.planned import PlannedSession
 
-    return PlannedSession(path, placement, device, options)
+    return PlannedSession(model, placement, device, options)

@@ -17,6 +17,7 @@ from solvers.orders.compiled import entry, inner
 
 _WATCH = 512  # moves between two looks at how dear a byte over budget should be
 _STEP = 1.1  # by which it then changes
+_MOVED = 0.4  # from here on a try moves computes about
 _COLD = 0.01  # of the heat at the beginning
 
 
@@ -32,12 +33,13 @@ def anneal(
     hot: float,
     price: float,
     dearest: float,
+    once: bool,
     seed: int,
 ) -> float:
     """Moves `first` to `last` of so many, cooling from `hot`; `best`: bytes over budget, cost and length of the best
     order met.
 
-    `price`: of a byte over budget, to begin with; returns what it has become.
+    `price`: of a byte over budget, to begin with; returns what it has become. `once`: only the order changes.
     """
     np.random.seed(seed + first)
     spread = np.empty(len(best_order), np.int64)
@@ -55,7 +57,7 @@ def anneal(
         heat = hot * _COLD ** (number / moves)
         cost = s[TOTAL]
         s[LOGGED] = 0
-        _try(t, s, price)
+        _try(t, s, price, once)
         if s[LOGGED]:
             now = excess(s)
             rise = s[TOTAL] - cost + price * (now - over)
@@ -71,12 +73,14 @@ def anneal(
 
 
 @inner
-def _try(t: Ints, s: Ints, price: float) -> None:
+def _try(t: Ints, s: Ints, price: float, once: bool) -> None:
     kind = np.random.random()
+    if once:
+        kind = _MOVED + (1 - _MOVED) * kind
     if kind < 0.2:
         repeat(t, s)
         _drop_some(t, s, price, np.random.randint(4))
-    elif kind < 0.4:
+    elif kind < _MOVED:
         drop_any(t, s)
         _drop_some(t, s, price, np.random.randint(2))
     elif kind < 0.85:

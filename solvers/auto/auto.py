@@ -27,15 +27,18 @@ from solvers.orders.best import Best
 from solvers.orders.bounds import cost_bound, peak_bound
 from solvers.orders.evict import TASTES, Evictor
 from solvers.problem import Limits, Problem, Progress, Result, Status
-from solvers.reductions.reorder import in_order_of, lazy_orders, reorder
+from solvers.reductions.reorder import in_order_of, lazy_orders
 
 _ANY = "the bound covers every schedule, whatever the order of first computes"
 _OWN = "the bound covers every schedule that first computes the ops in this schedule's order; `bound_any_order` all"
-_MOVES = (4_000, 1_000_000)  # of a go: at least, at most
+_MOVES = (2_000, 200_000)  # of a go: at least, at most
 _PER_NODE = 400  # moves of a go for each node
-_GOES = 6  # before the first relaxation
+_GOES = 8  # before the first relaxation
 _MORE = 3  # between two relaxations
-_IDLE = 12  # goes without success before giving up
+_IDLE = 16  # goes without success before giving up
+_PATIENCE = 2  # goes without success before they become twice as long
+_LONGEST = 16  # times as long, at most
+_LONG = 2_000_000  # moves: no longer than this either
 _WALKS, _WALKED = 9, 4000  # eviction walks at the beginning, and how many nodes they may cover together, but for one
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
 _DENSE = 4  # reads of a node: eviction walks take long
@@ -99,12 +102,14 @@ class Auto:
         self.floor: float = self.total  # the bound that `below` had after its last round
         self.no_plan = False
         self.walked: list[tuple[int, ...]] = []
+        self.starts: list[tuple[int, ...]] = []  # orders far from each other, from which goes begin in turn
+        self.reordered: tuple[int, ...] | None = None
         self.local = LocalSearch(problem, budget, limits.seed)
         count = len(problem.nodes)
         self.given = tuple(range(count))
         self.moves = min(max(_PER_NODE * count, _MOVES[0]), _MOVES[1])
         self.hunts: list[Within] = []
-        self.asked = False  # for a hunt within the given order
+        self.asked = False  # for hunts within the given order and the one that does best alone
         self.goes = self.idle = 0
 
     def run(self, candidates: Sequence[Sequence[int]]) -> Result:
@@ -136,15 +141,17 @@ class Auto:
         dense = sum(len(node.reads) for node in self.problem.nodes) > _DENSE * len(self.given)
         if not dense:
             self.walk(self.problem, tuple)
-        for order in (self.given, *lazy_orders(self.problem)):
-            self.best.offer(order)
-            self.anneal(np.array(order, np.int64), self.moves)
+        lazy = lazy_orders(self.problem)
         if len(self.given) >= _REORDERED and not self.done():
-            way = reorder(self.problem, self.budget, self.limits.seed)
-            self.best.offer(way.expand(self.given))
+            first = self.local.go(np.array(lazy[0], np.int64), 0, self.moves // 2, self.limits.clock, once=True)
+            self.reordered = tuple(first.tolist())
             if not dense:
+                way = in_order_of(self.problem, self.reordered)
                 self.walk(way.problem, way.expand)
-            self.anneal(np.array(way.expand(self.given), np.int64), self.moves)
+            self.starts.append(self.reordered)
+        self.starts += [self.given, *map(tuple, lazy)]
+        for order in self.starts:
+            self.best.offer(order)
         if dense and self.best.fitting is None:
             self.walk(self.problem, tuple)
         self.search_locally(_GOES)
@@ -180,13 +187,24 @@ class Auto:
             self.goes += 1
 
     def search_locally(self, goes: int) -> None:
-        for _ in range(goes):
-            start = self.best.fitting or self.best.leanest
+        """As much as so many goes, of which the longer without success the fewer and the longer."""
+        left = goes
+        while left > 0 and not self.done():
+            longer = min(1 << self.idle // _PATIENCE, _LONGEST)
             before = self.best.fitting
-            if start is None:
-                return
-            self.anneal(start.order, self.moves)
+            self.anneal(self.next_start(), max(self.moves, min(longer * self.moves, _LONG)))
             self.idle = 0 if self.best.fitting is not before else self.idle + 1
+            left -= longer
+
+    def next_start(self) -> Ints:
+        """The best order known, and in turn one of the others."""
+        known = self.best.fitting or self.best.leanest
+        found = [(hunt, hunt.hunt.best.fitting) for hunt in self.hunts]
+        others = [*self.starts, *(hunt.way.expand(best.steps()) for hunt, best in found if best is not None)]
+        turn, own = divmod(self.goes, 2)
+        if known is None or (own and others):
+            return np.array(others[turn % len(others)], np.int64)
+        return known.order
 
     def raise_bound(self) -> None:
         """Local search, and beside it a round of the bound over all orders, if that has not had its share of the work.
@@ -209,17 +227,19 @@ class Auto:
             self.anneal(np.array(self.below.order, np.int64), self.moves)
 
     def search_within(self) -> None:
-        """A round within the order of the best schedule, and one within the given order."""
+        """A round within the order of the best schedule, the given one or another, in turn."""
         own = self.given if self.best.fitting is None else firsts(self.best.fitting.order)
         if all(hunt.first != own for hunt in self.hunts):
-            kept = [hunt for hunt in self.hunts if hunt.first == self.given or hunt.count < _ROUNDS]
-            self.hunts = [Within(self, own), *[hunt for hunt in kept if not hunt.over][-2:]]
-        if not self.asked and own != self.given:
-            self.hunts.append(Within(self, self.given))
+            lasting = self.given, self.reordered
+            kept = [hunt for hunt in self.hunts if hunt.first in lasting or hunt.count < _ROUNDS]
+            self.hunts = [Within(self, own), *[hunt for hunt in kept if not hunt.over][-3:]]
+        for order in (self.given, self.reordered) if not self.asked else ():
+            if order is not None and all(hunt.first != order for hunt in self.hunts):
+                self.hunts.append(Within(self, order))
         self.asked = True
-        for hunt in self.hunts:
-            if not hunt.over and not self.done():
-                hunt.go()
+        going = [hunt for hunt in self.hunts if not hunt.over]
+        if going and not self.done():
+            min(going, key=lambda hunt: hunt.count).go()
 
     def bound(self) -> float:
         """Of the schedules that first compute the ops as the best one does."""

@@ -16,9 +16,9 @@ from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.measure import measure
 from solvers.problem import Problem
 
-_HEATS = (1e-3, 3e-4, 3e-3)  # of the cost of everything once
-_PRICES = (0.1, 1.0, 0.3)  # of a byte over budget, where 1 is what an average byte costs to make
-_DEAREST = 10  # times the price to begin with
+_HEATS = (1e-3, 1e-2, 3e-4, 3e-3)  # of the cost of everything once
+_PRICES = (3.0, 30.0, 0.5)  # of a byte over budget, where 1 is what an average byte costs to make
+_DEAREST = 10_000  # times the price to begin with
 _SLICE = 20_000  # moves between two looks at the clock
 _SEEDS = 1_000_003
 
@@ -38,15 +38,17 @@ class LocalSearch:
         sizes = int(self.tables[self.tables[SIZE] : self.tables[SIZE] + self.tables[VALUES]].sum())
         self.price = self.total / max(1, sizes)
 
-    def go(self, order: Ints, number: int, moves: int, clock: Clock) -> Ints:
-        """The best order met: the cheapest of those that fit, else the one with the fewest bytes over budget."""
+    def go(self, order: Ints, number: int, moves: int, clock: Clock, once: bool = False) -> Ints:
+        """The best order met: the cheapest of those that fit, else the one with the fewest bytes over budget.
+
+        `once`: nothing more is repeated than is in the order given."""
         state = self.state
         if len(order) + 1 > state[SLOTS] // 4:
             state = self.state = blank(self.tables, 2 * len(order), self.room)
         ended = np.append(order, self.nodes - 1)
         fill(self.tables, state, ended)
         hidden = int(state[state[TREE] + 1]) - (measure(self.arrays, ended)[1] - self.resident)
-        state[BUDGET] = self.room + (hidden if number % 2 else 0)  # what the tree counts too much, it may overdraw
+        state[BUDGET] = self.room + (hidden if number // 2 % 2 else 0)  # what the tree counts too much, it may overdraw
         best_order, best = np.zeros(state[SLOTS], np.int64), np.array([1 << 62, 0, 0])
         hot = _HEATS[number % len(_HEATS)] * self.total
         price = _PRICES[number // len(_HEATS) % len(_PRICES)] * self.price
@@ -55,7 +57,6 @@ class LocalSearch:
             if clock.over():
                 break
             last = min(moves, first + _SLICE)
-            now = anneal(
-                self.tables, state, best_order, best, first, last, moves, hot, now, _DEAREST * price, seed % (1 << 32)
-            )
+            prices = now, _DEAREST * price
+            now = anneal(self.tables, state, best_order, best, first, last, moves, hot, *prices, once, seed % (1 << 32))
         return best_order[: best[2] - 1] if best[2] else order

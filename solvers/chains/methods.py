@@ -8,9 +8,8 @@ Invariant: a FEASIBLE order was measured to fit; nothing here proves that none d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
-
-import numpy as np
 
 from solvers.chains import floating
 from solvers.chains.chain import Step, written
@@ -21,11 +20,10 @@ from solvers.chains.rotor import SLOTS, without_ways
 from solvers.chains.slots import Slots, counted
 from solvers.chains.staged import BEYOND, Found, Staged, as_chain, fine_slots, most_slots, plain, search, segments
 from solvers.chains.ways import all_ways
-from solvers.orders.arrays import Arrays, arrays_of
+from solvers.orders.best import Best
 from solvers.orders.bounds import peak_bound
-from solvers.orders.measure import measure
 from solvers.orders.polish import polish
-from solvers.problem import Limits, Problem, Progress, Result, Status
+from solvers.problem import Limits, Problem, Result
 
 Pair = tuple[Found | None, Found | None]  # the cheapest that fits, and that of least peak
 Sequences = Callable[[int], tuple[Step, ...]]  # for each memory, in slots
@@ -37,27 +35,27 @@ _LARGEST = 40  # forward nodes of a joined stage
 _LONGEST = 250  # stages, where several values cross
 _WORK = 40_000  # nodes, times manners of joining them: counted rather than timed, so that answers do not depend on it
 _WIDER, _WIDEST = 1.6, 4.0  # how a table's reach beyond the budget grows
-_PERSISTENT = "optimal among sequences over these stages that keep what they keep until its backward, in memory units"
-_INPUTS = "optimal among sequences that keep inputs of stages only, each backward right after its forward"
-_FLOATING = "optimal among sequences over these stages, what is kept given up at any time, in memory units"
-_SEVERAL = "optimal among sequences that keep what they keep until its backward, over the ways found to run each stage"
+_PERSISTENT = "optimal, as its rules count memory, among sequences that keep what they keep until its backward"
+_INPUTS = "optimal, as its rules count memory, among sequences that keep inputs of stages only"
+_FLOATING = "optimal, as its rules count memory, among sequences that give up what they keep at any time"
+_SEVERAL = "optimal, as its rules count memory, over the ways found to run each stage"
 _SPELLED = 40  # stages: a longer chain's sequence is not written out
 
 
 def rotor(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
     """Algorithm 3 on the stages, each keeping all that its backward reads."""
-    best = _Best(problem, budget, limits, _PERSISTENT)
+    best = _Chained(problem, budget, limits, _PERSISTENT)
     for stages in _cuts(best, _PLAIN):
         _persistent(best, plain(stages, best.arrays), options.slots or SLOTS)
-    return best.result()
+    return best.answer()
 
 
 def revolve(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
     """Only inputs of stages are kept; each backward comes right after its forward."""
-    best = _Best(problem, budget, limits, _INPUTS)
+    best = _Chained(problem, budget, limits, _INPUTS)
     for stages in _cuts(best, _PLAIN):
         _persistent(best, plain(stages, best.arrays), options.slots or SLOTS, inputs_only=True)
-    return best.result()
+    return best.answer()
 
 
 def rotor_floating(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
@@ -65,13 +63,13 @@ def rotor_floating(problem: Problem, budget: int, limits: Limits, options: Divid
 
     Cuts that make more stages than the larger table can have are left to Algorithm 3.
     """
-    best, slots = _Best(problem, budget, limits, _FLOATING), options.slots or SLOTS
+    best, slots = _Chained(problem, budget, limits, _FLOATING), options.slots or SLOTS
     for stages in _cuts(best, _JOINED):
         single = plain(stages, best.arrays)
         _persistent(best, single, slots)
         if floating.bytes_needed(len(stages.stages), int(slots * BEYOND)) <= floating.MOST_BYTES:
             _floating(best, single, slots)
-    return best.result()
+    return best.answer()
 
 
 def rotor_plus(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
@@ -79,7 +77,7 @@ def rotor_plus(problem: Problem, budget: int, limits: Limits, options: Divided =
 
     Without `slots`, as many as a table of moderate size allows.
     """
-    best = _Best(problem, budget, limits, _SEVERAL)
+    best = _Chained(problem, budget, limits, _SEVERAL)
     for stages in _cuts(best, _PLAIN):
         _persistent(best, plain(stages, best.arrays), options.slots or SLOTS)
     manners = max(2, _WORK // max(1, len(problem.nodes)))
@@ -90,75 +88,54 @@ def rotor_plus(problem: Problem, budget: int, limits: Limits, options: Divided =
         )
         _persistent(best, several, options.slots or fine_slots(len(stages.stages)))
         best.polish()
-    return best.result()
+    return best.answer()
 
 
-class _Best:
-    """What is known so far: the cheapest order that fits, the order of least peak, and where they came from."""
+class _Chained(Best):
+    """The best order known, and the chain and the sequence that it came from."""
 
-    def __init__(self, problem: Problem, budget: int, limits: Limits, among: str) -> None:
-        """`among`: the class in which its sequences are optimal."""
-        self.problem, self.budget, self.limits, self.among = problem, budget, limits, among
-        self.arrays: Arrays = arrays_of(problem)
-        self.bound = sum(node.cost for node in problem.nodes)
+    def __init__(self, problem: Problem, budget: int, limits: Limits, kind: str) -> None:
+        """`kind`: the class in which its sequences are optimal."""
+        super().__init__(problem, budget, limits)
+        self.kind = kind
+        self.total = sum(node.cost for node in problem.nodes)
+        self.bound = float(self.total)
         self.stages: Stages | None = None
-        self.fitting: Found | None = None
+        self.sequence: tuple[Step, ...] = ()
         self.polished = False
-        self.least: Found | None = None
-        whole = np.arange(len(problem.nodes))
-        as_given = Found(whole, *measure(self.arrays, whole), ())
-        self.consider((as_given if as_given.peak <= budget else None, as_given))
+        self.offer(range(len(problem.nodes)))
 
     def done(self) -> bool:
-        solved = self.fitting is not None and self.fitting.cost == self.bound
-        return solved or self.limits.clock.over()
+        return self.cost == self.total or self.over()
 
     def take(self, stages: Stages, pair: Pair) -> None:
-        if self.consider(pair):
-            self.stages = stages
-
-    def consider(self, pair: Pair) -> bool:
-        """Keep what is better; says whether the cheapest that fits is new."""
-        fitting, least = pair
-        if least is not None and (self.least is None or least.peak < self.least.peak):
-            self.least = least
-        if fitting is None or (
-            self.fitting is not None and (self.fitting.cost, self.fitting.peak) <= (fitting.cost, fitting.peak)
-        ):
-            return False
-        self.fitting, self.polished = fitting, False
-        order = tuple(map(int, fitting.order))
-        self.limits.report(Progress(self.limits.clock.elapsed(), fitting.cost, self.bound, order))
-        return True
+        for found in pair:
+            before = self.fitting
+            if found is not None and self.offer(found.order) and self.fitting is not before:
+                self.stages, self.sequence, self.polished = stages, found.sequence, False
 
     def polish(self) -> None:
-        if self.fitting is not None and not self.polished and not self.done():
-            order = polish(self.arrays, self.fitting.order, self.budget, self.done)
-            self.consider((Found(order, *measure(self.arrays, order), self.fitting.sequence), None))
+        if self.order is not None and not self.polished and not self.done():
+            self.offer(polish(self.arrays, self.order, self.budget, self.done))
             self.polished = True
 
-    def result(self) -> Result:
-        found = self.fitting or self.least
-        assert found is not None, "the order as given is always there"
-        least = peak_bound(self.problem).peak
-        status = Status.UNKNOWN
-        if self.fitting is not None:
-            status = Status.OPTIMAL if self.fitting.cost == self.bound else Status.FEASIBLE
-        return Result(status, tuple(map(int, found.order)), float(self.bound), self.notes(found), least)
+    def answer(self) -> Result:
+        found = self.result(float(self.total), self._notes())
+        return replace(found, peak_bound=peak_bound(self.problem).peak)
 
-    def notes(self, found: Found) -> tuple[str, ...]:
+    def _notes(self) -> tuple[str, ...]:
         if self.stages is None:
             return ()
         count = len(self.stages.stages)
-        said = [f"a chain of {count} stages", self.among]
-        if count <= _SPELLED and found.sequence:
-            said.append(written(found.sequence))
+        said = [f"a chain of {count} stages", self.kind]
+        if count <= _SPELLED and self.sequence:
+            said.append(written(self.sequence))
         if self.stages.derived:
             said.append("the model does not say which ops are backward: taken from where most memory is held")
         return tuple(said)
 
 
-def _cuts(best: _Best, manners: Iterable[tuple[int, tuple[int, ...]]]) -> Iterator[Stages]:
+def _cuts(best: _Chained, manners: Iterable[tuple[int, tuple[int, ...]]]) -> Iterator[Stages]:
     """The graph cut in each manner that makes a chain, and each chain once."""
     seen: set[tuple[tuple[int, ...], ...]] = set()
     for most, joined in manners:
@@ -176,7 +153,7 @@ def _cuts(best: _Best, manners: Iterable[tuple[int, tuple[int, ...]]]) -> Iterat
                 yield stages
 
 
-def _persistent(best: _Best, staged: Staged, wanted: int, inputs_only: bool = False) -> None:
+def _persistent(best: _Chained, staged: Staged, wanted: int, inputs_only: bool = False) -> None:
     def program(unit: Slots, memory: int) -> tuple[Floats, Sequences]:
         chain = segments(staged, unit)
         table = solve_segments(without_ways(chain) if inputs_only else chain, memory, best.done)
@@ -185,7 +162,7 @@ def _persistent(best: _Best, staged: Staged, wanted: int, inputs_only: bool = Fa
     _widening(best, staged, min(wanted, most_slots(len(staged.runners))), program)
 
 
-def _floating(best: _Best, staged: Staged, wanted: int) -> None:
+def _floating(best: _Chained, staged: Staged, wanted: int) -> None:
     def program(unit: Slots, memory: int) -> tuple[Floats, Sequences]:
         table = floating.Program(counted(as_chain(staged), unit), memory, best.done)
         return table.whole(), table.trace
@@ -194,7 +171,7 @@ def _floating(best: _Best, staged: Staged, wanted: int) -> None:
 
 
 def _widening(
-    best: _Best, staged: Staged, wanted: int, program: Callable[[Slots, int], tuple[Floats, Sequences]]
+    best: _Chained, staged: Staged, wanted: int, program: Callable[[Slots, int], tuple[Floats, Sequences]]
 ) -> None:
     """Take what the program finds; as long as all of it fits, a table of the same size that goes further."""
     beyond = BEYOND

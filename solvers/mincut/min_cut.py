@@ -14,7 +14,7 @@ from solvers.mincut.rebuild import FOREVER
 from solvers.mincut.search import Search
 from solvers.mincut.taken_back import least_moved
 from solvers.mincut.traffic import traffic_of
-from solvers.orders.arrays import arrays_of
+from solvers.orders.best import Best
 from solvers.problem import Limits, Problem, Result, Status
 
 
@@ -31,7 +31,7 @@ def solve(
     paper, fusion = options.objective == "paper", options.fusion
     by_time = options.objective != "traffic" and not options.between_groups
     priced = None if by_time else lambda order: traffic_of(problem, order, fusion).total
-    search = Search(problem, arrays_of(problem), budget, limits, priced)
+    search = Search(Best(problem, budget, limits), priced)
     if paper:
         search.offer(least_moved(problem, paper_cut(problem)))
     else:

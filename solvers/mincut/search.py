@@ -16,9 +16,10 @@ from solvers.mincut.between import between_groups
 from solvers.mincut.cuts import Saved
 from solvers.mincut.rebuild import FOREVER, Rebuilding
 from solvers.orders.arrays import Arrays, Ints
-from solvers.orders.measure import measure, trim
+from solvers.orders.best import Best
+from solvers.orders.measure import measure
 from solvers.orders.polish import polish
-from solvers.problem import Limits, Problem, Progress
+from solvers.problem import Problem
 
 REACHES = (FOREVER, 16, 4, 1)  # how many ops ahead a rebuilt value may wait for its next reader
 LEVELS = 24
@@ -37,20 +38,27 @@ class Found:
 
 @dataclass(slots=True)
 class Search:
-    problem: Problem
-    arrays: Arrays
-    budget: int
-    limits: Limits
+    """All that was tried; `known` measures it and reports what is cheaper."""
+
+    known: Best
     priced: Callable[[tuple[int, ...]], int] | None = None  # None: what it costs
     found: dict[tuple[int, ...], Found] = field(default_factory=dict)
 
     @property
+    def problem(self) -> Problem:
+        return self.known.problem
+
+    @property
+    def arrays(self) -> Arrays:
+        return self.known.arrays
+
+    @property
     def over(self) -> bool:
-        return self.limits.clock.over()
+        return self.known.over()
 
     @property
     def best(self) -> Found | None:
-        fitting = [one for one in self.found.values() if one.peak <= self.budget]
+        fitting = [one for one in self.found.values() if one.peak <= self.known.budget]
         return min(fitting, key=lambda one: (one.price, one.cost, one.peak), default=None)
 
     @property
@@ -58,17 +66,12 @@ class Search:
         return min(self.found.values(), key=lambda one: (one.peak, one.price))
 
     def offer(self, order: Iterable[int]) -> None:
-        """Weigh a schedule, less the computes that nobody needs."""
-        steps = trim(self.arrays, np.fromiter(order, np.int64))
-        key = tuple(steps.tolist())
-        if key in self.found:
-            return
-        cost, peak = measure(self.arrays, steps)
-        before = self.best if peak <= self.budget else None
-        price = self.priced(key) if self.priced and peak <= self.budget else cost
-        self.found[key] = Found(price, cost, peak, key)
-        if peak <= self.budget and (before is None or cost < before.cost):
-            self.limits.report(Progress(self.limits.clock.elapsed(), cost=cost, order=key))
+        weighed = self.known.offer(np.fromiter(order, np.int64))
+        assert weighed is not None, "a cut made an order that cannot run"
+        key = weighed.steps()
+        if key not in self.found:
+            price = self.priced(key) if self.priced and self.known.fits(weighed) else weighed.cost
+            self.found[key] = Found(price, weighed.cost, weighed.peak, key)
 
     def rebuild(self, sets: Iterable[Saved], reaches: Sequence[int] = REACHES) -> None:
         """Offer the orders of every set."""
@@ -106,7 +109,7 @@ class Search:
         return [
             (level, next(one for one in given if one.peak <= level))
             for level in dict.fromkeys(levels)
-            if level <= self.budget
+            if level <= self.known.budget
         ]
 
     def _polished(self, order: Ints, level: int, most: int) -> Iterable[int]:

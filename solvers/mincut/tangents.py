@@ -2,7 +2,8 @@
 
 A mask of where an activation is positive stands in the backward pass, but needs no gradient: it could as well be made
 forward, and kept in place of the activation. PyTorch's joint graphs name their tangents; here the first op of the
-backward pass that every gradient depends on stands for them.
+backward pass that every gradient depends on stands for them. Where the loss is linear its gradient is a constant, and
+masks may come first: there it is the op where the constant meets what the forward pass made.
 
 Invariant: an op that is not marked as backward is no tangent's, and where no seed can be made out all of backward is.
 """
@@ -44,5 +45,10 @@ def _seed(sources: Sequence[Collection[int]], backward: Sequence[bool], ends: Co
             if backward[source]:
                 wanted_by[source] |= wanted_by[op]
     most = max((wanted.bit_count() for op, wanted in enumerate(wanted_by) if looks[op]), default=0)
-    places = (op for op, wanted in enumerate(wanted_by) if looks[op] and wanted.bit_count() == most)
-    return next(places, None) if most else None
+    places = [op for op, wanted in enumerate(wanted_by) if looks[op] and wanted.bit_count() == most]
+    if not most:
+        return None
+    constant = {
+        op for op in range(places[0]) if backward[op] and not looks[op] and wanted_by[places[0]] & ~wanted_by[op] == 0
+    }
+    return next((op for op in places if not constant.isdisjoint(sources[op])), places[0])

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from solvers.plan import Allocate, Compute, Deallocate, Plan
 from solvers.problem import Node, Problem
 
+ALIGNMENT = 64  # bytes: what kernels expect of a tensor
+
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:

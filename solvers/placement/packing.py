@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from solvers.clock import Clock
 from solvers.placement.canonical import FITS, NEVER, Case, search
 from solvers.placement.greedy import place
-from solvers.placement.lifetimes import Lifetime
+from solvers.placement.lifetimes import ALIGNMENT, Lifetime
 
 Ints = NDArray[np.int64]
-ALIGNMENT = 64  # bytes: what kernels expect of a tensor
 TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # what goes first among equal places: see `_ranks`
 ROUND = 200_000  # items that the first round of the search may look at, for each taste
 LONGER = 8  # how much longer each round is than the one before
 EFFORT = 3  # rounds
 NARROWER = 12  # heights tried between the bound and the best
+WITHIN = 4  # the same where a room was given, and is not reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +82,18 @@ class _Units:
                 best = best if found is None else found
                 if proved:
                     bound = max(bound, room) + 1
-        return self._narrowed(best, bound, ranks, clock)
+        tries = 0 if not effort else WITHIN if room else NARROWER
+        return self._narrowed(best, bound, ranks, clock, tries)
 
-    def _narrowed(self, best: Ints, bound: int, ranks: Sequence[Ints], clock: Clock) -> tuple[Ints, int]:
+    def _narrowed(self, best: Ints, bound: int, ranks: Sequence[Ints], clock: Clock, tries: int) -> tuple[Ints, int]:
         """Bisect what the first round of the search can do, from the bound to the best."""
         low = bound
-        for _ in range(NARROWER):
+        for _ in range(tries):
             middle = (low + self.height(best)) // 2
             if middle >= self.height(best) or clock.over():
                 break
-            tries = (self._try(middle, rank, 1) for rank in ranks)
-            found, proved = next((one for one in tries if one[0] is not None or one[1]), (None, False))
+            each = (self._try(middle, rank, 1) for rank in ranks)
+            found, proved = next((one for one in each if one[0] is not None or one[1]), (None, False))
             if found is not None:
                 best = found
                 continue

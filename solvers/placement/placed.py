@@ -8,33 +8,26 @@ over.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from solvers.clock import Clock
-from solvers.placement.lifetimes import Lifetime, requests
-from solvers.placement.packing import ALIGNMENT, EFFORT, pack
+from solvers.placement.largest import Placement
+from solvers.placement.lifetimes import ALIGNMENT, Lifetime, requests
+from solvers.placement.packing import EFFORT, pack
 from solvers.plan import Plan
 from solvers.problem import Problem
 
-OWN = -1  # the offset of what has memory of its own
+
+def placement_of(
+    problem: Problem, plan: Plan, clock: Clock | None = None, effort: int = EFFORT, room: int = 0
+) -> Placement:
+    """The placement of a plan; what is resident lies outside of the block. `room`: a block as good as the least."""
+    return placement(requests(problem, plan).lifetimes, clock, effort, room)
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """`block`: bytes that hold everything; `bound`: no block can be smaller; `allocations`: (size, offset) in order."""
-
-    block: int
-    bound: int
-    allocations: tuple[tuple[int, int], ...]
-
-
-def placement_of(problem: Problem, plan: Plan, clock: Clock | None = None, effort: int = EFFORT) -> Placement:
-    """The placement of a plan; what is resident lies outside of the block."""
-    return placement(requests(problem, plan).lifetimes, clock, effort)
-
-
-def placement(lifetimes: Sequence[Lifetime], clock: Clock | None = None, effort: int = EFFORT) -> Placement:
+def placement(
+    lifetimes: Sequence[Lifetime], clock: Clock | None = None, effort: int = EFFORT, room: int = 0
+) -> Placement:
     """Lifetimes, in the order of allocation, packed into a block."""
-    packing = pack(lifetimes, ALIGNMENT, clock, effort)
+    packing = pack(lifetimes, ALIGNMENT, clock, effort, room)
     sizes = (one.bytes for one in lifetimes)
     return Placement(packing.height, packing.bound, tuple(zip(sizes, packing.offsets, strict=True)))

@@ -6,7 +6,7 @@ evict, and how much is tried is counted in steps, so that without a time-out the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from solvers.clock import Clock
@@ -22,7 +22,6 @@ STEPS = 400_000  # computes lowered in moving ops about
 NEAR = 60  # computes before the one that found no room, where half of the moves are made
 FAR = 8  # places that an op is moved by
 LEVELS = 12  # budgets at which walks are tried
-PACKED = 4_000  # computes placed in moving ops about
 WALKED = 60_000  # computes walked in all
 
 
@@ -63,6 +62,17 @@ def _computes(plan: Plan, place: int) -> int:
 
 def walked(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
     """The cheapest order that evicting walks find for `budget` or less and that runs in `room` bytes, if any."""
+    return _cheapest(problem, budget, seed, clock, lambda plan: stuck_at(problem, plan, room) is None)
+
+
+def walked_in_block(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
+    """The same where all places are planned, of what largest-first places within `room` bytes."""
+    return _cheapest(problem, budget, seed, clock, lambda plan: placement_of(problem, plan, effort=0).block <= room)
+
+
+def _cheapest(
+    problem: Problem, budget: int, seed: int, clock: Clock, fits: Callable[[Plan], bool]
+) -> tuple[int, ...] | None:
     best: tuple[int, tuple[int, ...]] | None = None
     for order in _walks(problem, budget, seed, clock):
         try:
@@ -70,11 +80,7 @@ def walked(problem: Problem, budget: int, room: int, seed: int, clock: Clock) ->
         except IllegalOrder:  # a walk that got stuck
             continue
         outcome = simulate(problem, plan)
-        if (
-            outcome.peak <= budget
-            and (best is None or outcome.cost < best[0])
-            and stuck_at(problem, plan, room) is None
-        ):
+        if outcome.peak <= budget and (best is None or outcome.cost < best[0]) and fits(plan):
             best = outcome.cost, order
     return best[1] if best else None
 
@@ -89,28 +95,3 @@ def _walks(problem: Problem, budget: int, seed: int, clock: Clock) -> Iterator[t
             if clock.over():
                 return
             yield smaller.expand(evictor.run(less, taste, seed).tolist())
-
-
-def packed(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
-    """The order with ops moved a few places until what it needs can be placed in `room` bytes; None if it cannot."""
-    random = Random(seed)
-    best = list(order)
-    least = _needed(problem, best)
-    for _ in range(PACKED // max(1, len(best))):
-        if least <= room or clock.over():
-            break
-        tried = best.copy()
-        source = random.randrange(len(best))
-        target = min(max(0, source + random.choice((-1, 1)) * random.randint(1, FAR)), len(best) - 1)
-        tried.insert(target, tried.pop(source))
-        try:
-            now = _needed(problem, tried)
-        except IllegalOrder:
-            continue
-        if now <= least:
-            best, least = tried, now
-    return tuple(best) if least <= room else None
-
-
-def _needed(problem: Problem, order: Sequence[int]) -> int:
-    return placement_of(problem, lower(problem, order), effort=1).block

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
+from solvers.clock import Clock
 from solvers.orders.arrays import Arrays, Ints, arrays_of, rows
+from solvers.orders.compiled import entry, halting
 from solvers.orders.measure import memory_of
 from solvers.problem import Problem
 from solvers.reductions.views import Contraction
@@ -21,9 +22,9 @@ from solvers.reductions.views import Contraction
 WORK = 60_000_000  # steps reckoned in all: about two seconds
 
 
-def reorder(problem: Problem, budget: int, seed: int = 0) -> Contraction:
-    """The problem with its nodes in a better order for the budget, and the way back."""
-    return in_order_of(problem, [int(index) for index in _best_order(problem, budget, seed)])
+def reorder(problem: Problem, budget: int, seed: int = 0, clock: Clock | None = None) -> Contraction:
+    """The problem with its nodes in a better order for the budget, and the way back; the best so far at the end."""
+    return in_order_of(problem, [int(index) for index in _best_order(problem, budget, seed, clock)])
 
 
 def in_order_of(problem: Problem, order: Sequence[int]) -> Contraction:
@@ -42,13 +43,14 @@ def lazy_orders(problem: Problem) -> list[list[int]]:
     return [_lazy(problem), _lazy(problem, eager=False)]
 
 
-def _best_order(problem: Problem, budget: int, seed: int) -> Ints:
+def _best_order(problem: Problem, budget: int, seed: int, clock: Clock | None) -> Ints:
     arrays = arrays_of(problem)
     starts = [list(range(len(problem.nodes))), *lazy_orders(problem)]
     candidates = [np.array(order, dtype=np.int64) for order in starts]
     moves = WORK // max(1, len(arrays.reads) + len(arrays.writes) + len(problem.nodes)) // len(candidates)
     before, after = _neighbours(problem)
-    moved = [_move_about(arrays, order, *before, *after, budget, seed, moves) for order in candidates]
+    with halting(clock) as halt:
+        moved = [_move_about(arrays, order, *before, *after, budget, seed, moves, halt) for order in candidates]
     return min([candidates[0], *moved], key=lambda order: _rank(arrays, order, budget))
 
 
@@ -132,7 +134,7 @@ class _Walk:
         return index not in self.done and runnable and self._gain(index) >= 0
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _move_about(
     arrays: Arrays,
     order: Ints,
@@ -143,6 +145,7 @@ def _move_about(
     budget: int,
     seed: int,
     moves: int,
+    halt: Ints,
 ) -> Ints:
     """Take a node to another place between those it must follow and those it must precede, if that is no worse."""
     np.random.seed(seed)
@@ -154,7 +157,7 @@ def _move_about(
     worst = np.maximum(memory_of(arrays, order) - budget, 0).sum()
     tried = order.copy()
     for _ in range(moves):
-        if worst == 0:
+        if worst == 0 or halt[0]:
             break
         node = np.random.randint(count)
         first, last = 0, count - 1

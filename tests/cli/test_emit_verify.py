@@ -20,7 +20,7 @@ def unet(data: Path, tmp_path: Path, remat: Command) -> Path:
     """A model with workspace and recomputation, and its plan."""
     model = tmp_path / "unet.onnx"
     shutil.copy(data / "torch_unet_convt.onnx", model)
-    ran = remat("solve", model, "--budget", "85%", "--time-limit", "5s", "-q")
+    ran = remat("solve", model, "--budget", "85%", "--time-limit", "15s", "-q")
     assert ran.code == 0, ran.err
     return tmp_path / "unet.plan.json"
 
@@ -50,13 +50,12 @@ def test_a_plan_is_kept(unet: Path, remat: Command) -> None:
     found = ran.object
     assert found["strict"]["differs"] == found["process"]["differs"] == []
     assert found["strict"]["after"]["first"] == found["predicted"]["strict"] < found["strict"]["before"]["first"]
-    assert 0 < found["process"]["after"] - found["predicted"]["process"] < 10_000_000  # the runtime's own
     assert (unet.parent / "report.json").is_file()
 
 
 def test_a_plan_for_default_options_is_kept_there(unet: Path, remat: Command) -> None:
     model, plan = unet.parent / "unet.onnx", unet.parent / "default.plan.json"
-    ran = remat("solve", model, "--session", "default", "--budget", "85%", "--time-limit", "5s", "-q", "-o", plan)
+    ran = remat("solve", model, "--session", "default", "--budget", "85%", "--time-limit", "15s", "-q", "-o", plan)
     assert ran.code == 0, ran.err
     lean = remat("emit", unet, "--json", "-o", unet.parent / "lean.onnx").object
     robust = remat("emit", plan, "--json").object
@@ -130,6 +129,8 @@ def test_the_strict_peak_is_the_predicted_one(data: Path, tmp_path: Path, remat:
     found = remat("verify", plan, "--json", "--seed", 3).object
     assert found["strict"]["after"]["first"] == found["predicted"]["strict"]
     assert found["predicted"]["default"] is None
+    assert not found["process"]["stray"]
+    assert 0 < found["process"]["after"] - found["predicted"]["process"] < 10_000_000  # the runtime's own
 
 
 def test_a_tampered_model_is_found_out(unet: Path, remat: Command) -> None:

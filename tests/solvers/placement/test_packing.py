@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solvers.clock import Clock
-from solvers.placement.lifetimes import Lifetime
+from solvers.placement.largest import largest_first
+from solvers.placement.lifetimes import ALIGNMENT, Lifetime
 from solvers.placement.packing import Packing, pack
 
 DATA = Path(__file__).parents[2] / "data" / "packing"
@@ -56,6 +57,17 @@ def height(order: Sequence[Lifetime]) -> int:
 @given(st.lists(lives, min_size=1, max_size=40), st.sampled_from([1, 4]))
 def test_nothing_overlaps(lifetimes: list[Lifetime], alignment: int) -> None:
     check(lifetimes, pack(lifetimes, alignment), alignment)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(lives, min_size=1, max_size=40))
+def test_the_placement_without_a_compiler_neither(lifetimes: list[Lifetime]) -> None:
+    wide = [Lifetime(one.start, one.end, 100 * one.bytes) for one in lifetimes]
+    found = largest_first(wide)
+    assert [size for size, _ in found.allocations] == [one.bytes for one in wide]
+    packing = Packing(tuple(offset for _, offset in found.allocations), found.block, found.bound)
+    check(wide, packing, ALIGNMENT)
+    assert found.bound <= pack(wide).bound
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,0 +1,46 @@
+"""From what a run asked for to places for the next: `python -m remat_cli.runtime.learning` does the long search.
+
+Invariant: the program whose run it was neither loads a compiler nor grows for it; that is the other process's.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from solvers.placement.largest import Placement, largest_first
+from solvers.placement.lifetimes import Lifetime
+
+SECONDS = 60.0  # then the first placement has to do
+
+
+def learned(lifetimes: Sequence[Lifetime]) -> Placement:
+    """Largest first, and the search where that is not the best there is."""
+    simple = largest_first(lifetimes)
+    return simple if simple.block == simple.bound else searched(lifetimes) or simple
+
+
+def searched(lifetimes: Sequence[Lifetime]) -> Placement | None:
+    """The placement of the exact search, in a process of its own; None where there can be none."""
+    asked = json.dumps([(one.start, one.end, one.bytes) for one in lifetimes])
+    command = [sys.executable, "-m", "remat_cli.runtime.learning"]
+    try:
+        done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = json.loads(done.stdout)
+    return Placement(found["block"], found["bound"], tuple((size, at) for size, at in found["allocations"]))
+
+
+def main() -> None:
+    from solvers.placement.placed import placement
+
+    lifetimes = [Lifetime(start, end, size) for start, end, size in json.load(sys.stdin)]
+    print(json.dumps(asdict(placement(lifetimes))))
+
+
+if __name__ == "__main__":
+    main()
