@@ -1,7 +1,8 @@
 """Linear and mixed-integer programs, solved by SCIP: the only module that imports pyscipopt.
 
-Invariant: `Answer.bound` is SCIP's own proved bound, also when time runs out or somebody stops it; nothing is printed,
-unless `verbose`, and then on stderr.
+Invariant: `Answer.bound` is what SCIP proved less its tolerances, also when time runs out or somebody stops it; it
+holds for programs whose columns lie between 0 and 1 or thereabouts. Nothing is printed, unless `verbose`, and then on
+stderr.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from solvers.problem import Status
 
 INFINITY = math.inf
 _PATIENCE = 0.5  # seconds to wait for an interrupted solve
+_DUAL_TOLERANCE = 1e-7  # of a reduced cost: numerics/dualfeastol
+_EPSILON = 1e-9  # of numbers that SCIP takes for equal: numerics/epsilon
 _EMPHASES = {
     "aggressive": SCIP_PARAMSETTING.AGGRESSIVE,
     "fast": SCIP_PARAMSETTING.FAST,
@@ -144,7 +147,7 @@ class Solving:
             status=Status.INFEASIBLE if status == "infeasible" else ended,
             values=values,
             cost=None if values is None else model.getObjVal(),
-            bound=_finite(model, model.getDualbound()),
+            bound=_safe(_finite(model, model.getDualbound()), len(self._variables)),
             nodes=model.getNTotalNodes(),
             work=model.getNLPIterations(),
             seconds=monotonic() - self._begun,
@@ -165,6 +168,11 @@ def _finite(model: Model, bound: float) -> float:
     if model.isInfinity(abs(bound)):
         return math.copysign(math.inf, bound)
     return float(bound)
+
+
+def _safe(bound: float, columns: int) -> float:
+    """SCIP's bound less what its tolerances may have added: reduced costs a little below zero, comparisons."""
+    return bound - _DUAL_TOLERANCE * columns - _EPSILON * abs(bound) if math.isfinite(bound) else bound
 
 
 def _build(program: Program, settings: Settings, relaxed: bool) -> tuple[Model, list[object]]:

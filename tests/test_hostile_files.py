@@ -16,10 +16,13 @@ import pytest
 
 from profiles.costs import BadCosts
 from profiles.costs import load as load_costs
+from remat_cli.actions.differentiating import differentiate
 from remat_cli.errors import RematError
 from remat_cli.formats import planfile, problemfile
+from remat_cli.gradient.training import Options
 from remat_cli.ingest import ingest
 from remat_cli.planning.loading import load_subject
+from remat_cli.zoo.build import build
 from tests.fuzzing import mutated, twisted, warped
 
 SEED = int(os.environ.get("FUZZ_SEED", SystemRandom().randrange(1 << 30)))
@@ -109,13 +112,35 @@ def _estimated(path: Path) -> None:
     load_subject(path, None, {})
 
 
-@pytest.mark.parametrize("read", [_estimated])
+def _differentiated(path: Path) -> None:
+    differentiate(path, Options())
+
+
+def _graph(data: Path) -> onnx.ModelProto:
+    return onnx.load(data / "ort_mlp.onnx")
+
+
+def _cnn(_: Path) -> onnx.ModelProto:
+    return build("cnn", batch=2, image=16)
+
+
+def _transformer(_: Path) -> onnx.ModelProto:
+    return build("gpt2", batch=1, layers=1, seq=8, hidden=16, heads=2, vocabulary=50)
+
+
+@pytest.mark.parametrize(
+    ("read", "of"), [(_estimated, _graph), (_differentiated, _cnn), (_differentiated, _transformer)]
+)
 def test_unsound_models_in_a_sound_encoding(
-    read: Callable[[Path], None], data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    read: Callable[[Path], None],
+    of: Callable[[Path], onnx.ModelProto],
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with capsys.disabled():
         print(f" [FUZZ_SEED={SEED}] ", end="", flush=True)
-    model, path = onnx.load(data / "ort_mlp.onnx"), tmp_path / "m.onnx"
+    model, path = of(data), tmp_path / "m.onnx"
     for number in range(int(os.environ.get("FUZZ_COUNT", 150))):
         path.write_bytes(warped(Random(f"{UNSOUND} {read.__name__} {number}"), model))
         with suppress(RematError):

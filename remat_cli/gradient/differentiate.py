@@ -76,10 +76,13 @@ def _step_back(step: Step, arrived: Sequence[Any], gradients: dict[str, Tensor],
 
 def _fit(step: Step, part: Tensor, x: Tensor) -> Tensor:
     """A rule may leave its gradient broadcast: reduce it to the shape of the value."""
-    fitted = part.sum_to(x.shape)
-    if 0 in x.shape and fitted.shape != x.shape:  # of a value of no elements broadcasting says nothing
-        raise BadInput(f"{step.kind}: its input has the shape {x.shape}, with nothing in it to learn from")
-    assert (fitted.shape, fitted.dtype) == (x.shape, x.dtype), f"{step.kind}: gradient {fitted.shape} for {x.shape}"
+    fitted = part.sum_to(x.shape) if part.rank >= x.rank else part
+    if fitted.shape != x.shape:  # shape inference lets some inputs through that no kernel takes
+        raise BadInput(
+            f"{step.kind} node '{step.name}': an input has the shape {list(x.shape)}, "
+            f"and its gradient {list(part.shape)}; the input does not fit the op"
+        )
+    assert fitted.dtype == x.dtype, f"{step.kind}: a gradient of type {fitted.dtype} for {x.dtype}"
     return fitted
 
 

@@ -53,11 +53,14 @@ def _batch_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
             )
         return None
     x, scale, bias, mean, variance = (step.input(i) for i in range(5))
+    if x.rank < 2 or not x.size:
+        raise step.refuse("its input has no channels, or nothing in them")
     others = [0, *range(2, x.rank)]
     batch_mean = x.mean(others)
     centered = x - batch_mean
     batch_variance = centered.reduce("ReduceSumSquare", others, keep=False) * (x.shape[1] / x.size)
     epsilon = step.get("epsilon", 1e-5)
+    step.tape.check_size(f"BatchNormalization node '{step.name}'", x.shape[1])
     zeros = step.tape.constant([0.0] * x.shape[1], x.dtype)
     y = step.tape.op("BatchNormalization", centered, scale, bias, zeros, batch_variance, epsilon=epsilon)
     new = [batch_mean.reshape(x.shape[1]), batch_variance]

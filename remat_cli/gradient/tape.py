@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from onnx import defs, helper, numpy_helper, shape_inference
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.tensor import Tensor
+from remat_cli.model.limits import TENSOR_BYTES
 
+WRITTEN_OUT = 1 << 26  # elements of a constant that the gradient needs, at most
 KNOWN_TO_INFERENCE = 4096  # elements: larger constants are never shapes, axes or sizes
 FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 
@@ -111,6 +114,8 @@ class Tape:
                 f"the model has a value called '{name}' already, and the training graph needs that name; "
                 "give a forward model, not a training graph"
             )
+        if prod(shape) > TENSOR_BYTES:
+            raise BadInput(f"'{name}' has the shape {list(shape)}, which no machine can hold")
         self.types[name] = helper.make_tensor_type_proto(dtype, list(shape))
         return Tensor(self, name)
 
@@ -121,7 +126,10 @@ class Tape:
 
     def constant(self, value: Any, dtype: int) -> Tensor:
         """A constant; equal ones share one name."""
-        array = np.asarray(value).astype(helper.tensor_dtype_to_np_dtype(dtype))
+        try:
+            array = np.asarray(value).astype(helper.tensor_dtype_to_np_dtype(dtype))
+        except OverflowError as error:
+            raise BadInput(f"a number that the gradient would need cannot be: {error}") from error
         key = (dtype, array.shape, array.tobytes())
         if key not in self._pool:
             self._pool[key] = self.fresh(f"constant/{'x'.join(map(str, array.shape)) or 'scalar'}")
@@ -233,10 +241,12 @@ class Tape:
             found = shape_inference.infer_node_outputs(
                 schema, node, types, known, opset_imports=[helper.make_opsetid("", self.opset)]
             )
-        except (shape_inference.InferenceError, onnx.checker.ValidationError, AttributeError) as error:
+        except (shape_inference.InferenceError, onnx.checker.ValidationError, AttributeError, MemoryError) as error:
             reason = str(error).strip().splitlines()[-1]
             raise BadInput(f"{node.op_type} node '{node.name}' does not fit its inputs: {reason}") from error
         for name in node.output:
+            if name in found and any(dim.dim_value < 0 for dim in found[name].tensor_type.shape.dim):
+                raise BadInput(f"'{name}' ({node.op_type} node '{node.name}') would have a dimension below zero")
             if name and (name not in found or not is_static(found[name])):
                 raise BadInput(
                     f"the shape of '{name}' ({node.op_type} node '{node.name}') is not static; "
@@ -250,6 +260,13 @@ class Tape:
         node.output[index] = self.fresh(f"{node.name}/output{index}")
         self.types[node.output[index]] = self.infer(node)[node.output[index]]
         return Tensor(self, node.output[index])
+
+    def check_size(self, what: str, *sizes: int) -> None:
+        """A constant of these sizes is about to be written out."""
+        if prod(sizes) > WRITTEN_OUT:
+            raise BadInput(
+                f"{what} would take a constant of {' by '.join(map(str, sizes))} elements; that is too large"
+            )
 
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(dim.dim_value for dim in self.types[name].tensor_type.shape.dim)

@@ -17,6 +17,7 @@ from remat_cli.gradient.differentiate import unsupported
 from remat_cli.gradient.fold import SUBGRAPHS, fold
 from remat_cli.gradient.lowering import LOWERED
 from remat_cli.gradient.rules import RULES
+from remat_cli.gradient.sound import check_node
 from remat_cli.gradient.tape import Step, Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.upgrade import modernize
@@ -34,6 +35,7 @@ class Tracer:
 
     def trace(self, node: onnx.NodeProto, opset: int) -> None:
         """One node of the model."""
+        check_node(node, {"": opset, "ai.onnx": opset})
         before, node = modernize(node, opset)
         for constant in before:
             self.trace(constant, self.tape.opset)

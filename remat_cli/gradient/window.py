@@ -57,4 +57,6 @@ def window(op: Step, size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
         total = [max((-(-x // s) - 1) * s + r - x, 0) for x, s, r in zip(size, strides, reach)]
         smaller, larger = [t // 2 for t in total], [t - t // 2 for t in total]
         pads = (*smaller, *larger) if auto == "SAME_UPPER" else (*larger, *smaller)
+    if min((*kernel, *strides, *dilations), default=1) < 1 or {len(kernel), len(strides), len(dilations)} != {rank}:
+        raise op.refuse(f"a window of {list(kernel)} by strides {list(strides)} cannot slide over {list(size)}")
     return Window(size, kernel, strides, dilations, pads[:rank], pads[rank:])

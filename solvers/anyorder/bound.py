@@ -68,7 +68,7 @@ class Search:
         self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
         self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
         self.free = small_values(self.ended, budget, _SMALL)
-        self.bound = float(self.total)
+        self.bound: float = self.total
         self.known = known
         self.order: list[int] | None = None
         self.infeasible = self.done = False

@@ -99,7 +99,7 @@ class Auto:
         self.best = Best(problem, budget, limits)
         self.best.bound = self.total
         self.below = Search(problem, budget)
-        self.floor = float(self.total)  # the bound that `below` had after its last round
+        self.floor: float = self.total  # the bound that `below` had after its last round
         self.no_plan = False
         self.walked: list[tuple[int, ...]] = []
         self.starts: list[tuple[int, ...]] = []  # orders far from each other, from which goes begin in turn

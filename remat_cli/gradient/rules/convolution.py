@@ -133,6 +133,7 @@ def _columns(x: Tensor, place: Window, first: int, last: int) -> Tensor:
     """The windows' elements of some kernel rows as channels (im2col), by a convolution with unit kernels."""
     size = math.prod(place.kernel)
     row = size // place.kernel[0]
+    x.tape.check_size("the gradient of a convolution", size, size, x.shape[1])
     units = np.eye(size)[first * row : last * row].reshape(-1, 1, *place.kernel)
     repeated = np.tile(units, (x.shape[1], *[1] * (x.rank - 1)))
     return x.tape.op("Conv", x, x.tape.constant(repeated, x.dtype), **_options(place, x.shape[1]))

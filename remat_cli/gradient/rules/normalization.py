@@ -95,6 +95,7 @@ def _local_response(op: Step, dy: Tensor) -> Tensor:
     size, beta = op.get("size"), op.get("beta", 0.75)
     share = op.get("alpha", 1e-4) / size
     channels = op.x.shape[1]
+    op.tape.check_size(f"LRN node '{op.name}'", channels, channels)
     offset = np.arange(channels)[None, :] - np.arange(channels)[:, None]
     band = (-((size - 1) // 2) <= offset) & (offset <= size // 2)
     s = along(op.x * op.x, 1, band * share) + op.get("bias", 1.0)

@@ -60,6 +60,7 @@ def _spread(dy: Tensor, x: Tensor, place: Window) -> Tensor:
     channels = x.shape[1]
     extra = place.left_over(dy.shape[2:])
     after = tuple(pad - min(more, 0) for pad, more in zip(place.after, extra))  # ceil_mode: windows past the end
+    x.tape.check_size("the gradient of a pooling", channels, *place.kernel)
     ones = x.tape.constant(np.ones((channels, 1, *place.kernel)), x.dtype)
     return x.tape.op(
         "ConvTranspose",

@@ -72,6 +72,7 @@ def _scale(op: Step, axis: int) -> float:
 def _matrix(op: Step, axis: int) -> np.ndarray:
     """One row for each output element: what it takes of each input element."""
     n, m = op.x.shape[axis], op.y.shape[axis]
+    op.tape.check_size(f"Resize node '{op.name}'", n, max(n, m))
     place = _text(op, "coordinate_transformation_mode", "half_pixel")
     if place not in COORDINATES:
         raise op.refuse(f"coordinate_transformation_mode '{place}' is not handled")

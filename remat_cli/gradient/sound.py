@@ -1,0 +1,47 @@
+"""A node held to its op's schema before it is read: numbers of inputs and outputs, attributes there and of their kind.
+
+Invariant: what lies in a branch is not looked at here; its nodes come by themselves when the branch is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+from onnx import checker, defs
+
+from remat_cli.errors import BadInput
+
+SUBGRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+
+
+def check_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
+    """`opsets`: the version of each domain."""
+    version = opsets.get(node.domain, 1)
+    if (
+        not defs.has(node.op_type, version, node.domain)
+        or defs.get_schema(node.op_type, version, node.domain).deprecated
+    ):
+        return  # nothing to hold it to: whether it can be differentiated is said later
+    context = checker.C.CheckerContext()
+    context.ir_version = onnx.IR_VERSION
+    context.opset_imports = {**opsets, node.domain: version}
+    try:
+        checker.check_node(_without_branches(node), context)
+    except checker.ValidationError as error:
+        reason = " ".join(str(error).split("==>")[0].split())
+        raise BadInput(f"{node.op_type} node '{node.name}' is not as ONNX defines the op: {reason}") from error
+
+
+def _without_branches(node: onnx.NodeProto) -> onnx.NodeProto:
+    """The checker would look in a branch for what is defined outside of it."""
+    if not any(attribute.type in SUBGRAPHS for attribute in node.attribute):
+        return node
+    bare = onnx.NodeProto()
+    bare.CopyFrom(node)
+    for attribute in bare.attribute:
+        for branch in (attribute.g, *attribute.graphs):
+            if attribute.type in SUBGRAPHS:
+                branch.Clear()
+                branch.name = "branch"
+    return bare
