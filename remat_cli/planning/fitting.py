@@ -22,9 +22,9 @@ from solvers.schedule import evaluate
 
 ROUNDS = 6
 STEP = 0.005  # of the budget: the least by which the next try asks for less
-SHARE = 0.75  # of the time, for the question itself: all but
-PLACING = 8.0  # seconds, if there is so much
-AGAIN = 0.4  # of what is left, for each try for less: placing what it finds takes time as well
+SHARE = 0.6  # of the time, for the question itself: all but
+PLACING = 25.0  # seconds, if there is so much
+AGAIN = 0.5  # of what is left, for each try for less: placing what it finds takes time as well
 WALKING = 0.3  # of it, for walks: the plan of last resort
 LEAST = 0.5  # seconds: with less left, nothing more is asked
 MOVED = "ops were moved about, so that all they need can be placed within the budget"

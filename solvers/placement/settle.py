@@ -89,9 +89,9 @@ def _walks(problem: Problem, budget: int, seed: int, clock: Clock) -> Iterator[t
     smaller = contract(problem)
     evictor = Evictor(smaller.problem)
     tastes = TASTES[: max(2, WALKED // LEVELS // max(1, len(smaller.problem.nodes)))]
-    for level in range(LEVELS):
-        less = budget - (budget - problem.resident) * level // (3 * LEVELS)
-        for taste in tastes:
+    for taste in tastes:
+        for level in range(LEVELS):
+            less = budget - (budget - problem.resident) * level // (3 * LEVELS)
             if clock.over():
                 return
             yield smaller.expand(evictor.run(less, taste, seed).tolist())
