@@ -11,10 +11,10 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from solvers.baselines.options import PaperForm, Rounding, Segments, Snapshots, Walking
-from solvers.chains.options import Divided
-from solvers.exact.options import Known
-from solvers.mincut.options import Cutting
+from solvers.methods.baselines.options import PaperForm, Rounding, Segments, Snapshots, Walking
+from solvers.methods.chains.options import Divided
+from solvers.methods.exact.options import Known
+from solvers.methods.mincut.options import Cutting
 from solvers.options import NoOptions, built
 from solvers.problem import Solver
 
@@ -55,7 +55,7 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "auto": Method(
-        place="solvers.auto.auto:solve",
+        place="solvers.methods.auto.auto:solve",
         says="the order of first computes and the recomputation together, with a bound for every order",
         general=True,
         cost_aware=True,
@@ -67,7 +67,7 @@ METHODS: dict[str, Method] = {
         own_order=True,
     ),
     "milp": Method(
-        place="solvers.exact.milp:solve",
+        place="solvers.methods.exact.milp:solve",
         says="the optimum with its proof, or the best found and how far from the optimum it can be",
         general=True,
         cost_aware=True,
@@ -78,7 +78,7 @@ METHODS: dict[str, Method] = {
         may_reorder=True,
     ),
     "lp-walks": Method(
-        place="solvers.baselines.lp_walks:solve",
+        place="solvers.methods.baselines.lp_walks:solve",
         says="the linear relaxation with its bound, rounded in many ways and followed by eviction walks",
         general=True,
         cost_aware=True,
@@ -88,7 +88,7 @@ METHODS: dict[str, Method] = {
         options=Walking,
     ),
     "rotor+": Method(
-        place="solvers.chains.methods:rotor_plus",
+        place="solvers.methods.chains.methods:rotor_plus",
         says="Rotor over stages that can each be run in several ways, found exactly for each distinct stage",
         general=True,
         cost_aware=True,
@@ -97,7 +97,7 @@ METHODS: dict[str, Method] = {
         options=Divided,
     ),
     "evict": Method(
-        place="solvers.baselines.evict:solve",
+        place="solvers.methods.baselines.evict:solve",
         says="walk the ops, evict what costs least to have again, recompute what is missing",
         general=True,
         cost_aware=True,
@@ -105,7 +105,7 @@ METHODS: dict[str, Method] = {
         typical="1 s",
     ),
     "min-cut": Method(
-        place="solvers.mincut.min_cut:solve",
+        place="solvers.methods.mincut.min_cut:solve",
         says="the fusion-aware minimum cut between forward and backward; needs no budget, keeps to one if there is one",
         general=True,
         cost_aware=True,
@@ -115,7 +115,7 @@ METHODS: dict[str, Method] = {
         unbudgeted={"objective": "paper"},
     ),
     "rotor": Method(
-        place="solvers.chains.methods:rotor",
+        place="solvers.methods.chains.methods:rotor",
         says="Rotor: the optimal sequence over a chain of stages that keeps what it keeps until its backward",
         cost_aware=True,
         memory_aware=True,
@@ -123,7 +123,7 @@ METHODS: dict[str, Method] = {
         options=Divided,
     ),
     "rotor-floating": Method(
-        place="solvers.chains.methods:rotor_floating",
+        place="solvers.methods.chains.methods:rotor_floating",
         says="Rotor with activations that may be given up before their backward; for chains of up to 100 stages",
         cost_aware=True,
         memory_aware=True,
@@ -131,7 +131,7 @@ METHODS: dict[str, Method] = {
         options=Divided,
     ),
     "revolve": Method(
-        place="solvers.chains.methods:revolve",
+        place="solvers.methods.chains.methods:revolve",
         says="Revolve for stages of different times and sizes: inputs are kept, each backward follows its forward",
         cost_aware=True,
         memory_aware=True,
@@ -139,81 +139,81 @@ METHODS: dict[str, Method] = {
         options=Divided,
     ),
     "ap-greedy": Method(
-        place="solvers.baselines.ap_greedy:solve",
+        place="solvers.methods.baselines.ap_greedy:solve",
         says="checkpoints at articulation points, placed by size",
         general=True,
         memory_aware=True,
         typical="1 s",
     ),
     "linearized-greedy": Method(
-        place="solvers.baselines.linearized_greedy:solve",
+        place="solvers.methods.baselines.linearized_greedy:solve",
         says="checkpoints placed by size, as if the graph were a chain",
         general=True,
         memory_aware=True,
         typical="1 s",
     ),
     "chen-greedy": Method(
-        place="solvers.baselines.chen_greedy:solve",
+        place="solvers.methods.baselines.chen_greedy:solve",
         says="checkpoints placed by size, on chains",
         memory_aware=True,
         typical="1 s",
     ),
     "ap-sqrt": Method(
-        place="solvers.baselines.ap_sqrt:solve",
+        place="solvers.methods.baselines.ap_sqrt:solve",
         says="every sqrt(n)-th articulation point is a checkpoint",
         general=True,
         typical="0.1 s",
     ),
     "linearized-sqrt": Method(
-        place="solvers.baselines.linearized_sqrt:solve",
+        place="solvers.methods.baselines.linearized_sqrt:solve",
         says="every sqrt(n)-th op is a checkpoint, as if the graph were a chain",
         general=True,
         typical="0.1 s",
     ),
     "chen-sqrt": Method(
-        place="solvers.baselines.chen_sqrt:solve",
+        place="solvers.methods.baselines.chen_sqrt:solve",
         says="every sqrt(n)-th op is a checkpoint, on chains",
         typical="0.1 s",
     ),
     "griewank": Method(
-        place="solvers.baselines.griewank:solve",
+        place="solvers.methods.baselines.griewank:solve",
         says="binomial checkpointing (REVOLVE), on chains",
         typical="2 s",
         options=Snapshots,
     ),
     "periodic": Method(
-        place="solvers.baselines.periodic:solve",
+        place="solvers.methods.baselines.periodic:solve",
         says="s segments of equally many stages, as PyTorch's checkpoint_sequential",
         general=True,
         typical="1 s",
         options=Segments,
     ),
     "checkpoint-layers": Method(
-        place="solvers.baselines.checkpoint_layers:solve",
+        place="solvers.methods.baselines.checkpoint_layers:solve",
         says="one checkpoint a layer, each layer computed again as a whole",
         general=True,
         typical="1 s",
     ),
     "full-checkpoint": Method(
-        place="solvers.baselines.full_checkpoint:solve",
+        place="solvers.methods.baselines.full_checkpoint:solve",
         says="keep nothing of the forward pass, and run the whole of it once more before the backward pass",
         general=True,
         typical="1 s",
     ),
     "recompute-all": Method(
-        place="solvers.baselines.recompute_all:solve",
+        place="solvers.methods.baselines.recompute_all:solve",
         says="keep nothing: each backward op has all it reads computed from the start",
         general=True,
         typical="1 s",
     ),
     "checkpoint-all": Method(
-        place="solvers.baselines.checkpoint_all:solve",
+        place="solvers.methods.baselines.checkpoint_all:solve",
         says="keep everything, compute nothing twice",
         general=True,
         typical="0 s",
     ),
     "lp-rounding": Method(
-        place="solvers.baselines.lp_rounding:solve",
+        place="solvers.methods.baselines.lp_rounding:solve",
         says="Checkmate's two-phase rounding, Algorithm 2 as printed; may overshoot, and says by how much",
         general=True,
         cost_aware=True,
@@ -222,7 +222,7 @@ METHODS: dict[str, Method] = {
         options=Rounding,
     ),
     "milp-paper": Method(
-        place="solvers.baselines.milp_paper:solve",
+        place="solvers.methods.baselines.milp_paper:solve",
         says="Checkmate's program, equations (1) to (8) as printed",
         general=True,
         cost_aware=True,

@@ -1,4 +1,4 @@
-"""From a problem and a method to a plan that is known to be legal: contract, solve, expand, lower, simulate.
+"""From a problem and a method to a plan that is known to be legal: reduce, solve, expand, lower, simulate.
 
 Invariant: cost, peak and legality are `simulate`'s word; a plan over its budget never leaves with a good status.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from solvers.plan import Plan, lower
 from solvers.problem import Limits, Problem, Progress, Result, Solver, Status, sound
-from solvers.reductions.views import Contraction, contract
+from solvers.reductions.views import Contraction, reduced
 from solvers.simulate import Outcome, simulate
 
 
@@ -38,7 +38,7 @@ def schedule(
     budget: int,
     solver: Solver,
     limits: Limits,
-    reduce: Callable[[Problem], Contraction] = contract,
+    reduce: Callable[[Problem], Contraction] = reduced,
 ) -> Schedule:
     """Ask `solver` for an order of `problem` within `budget` bytes, and hold it to that."""
     smaller = reduce(sound(problem, "the problem asked"))

@@ -31,7 +31,7 @@ from solvers.clock import Clock
 from solvers.problem import Limits, Node, Problem
 from solvers.reductions.contraction import Contraction, after
 from solvers.reductions.reorder import reorder
-from solvers.reductions.views import contract
+from solvers.reductions.views import reduced
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule
 
@@ -91,7 +91,7 @@ def instances() -> Iterator[tuple[str, Problem, tuple[float, ...]]]:
 
 
 def _reduced(budget: int, reordered: bool, problem: Problem) -> Contraction:
-    smaller = contract(problem)
+    smaller = reduced(problem)
     return after(smaller, lambda rest: reorder(rest, budget)) if reordered else smaller
 
 

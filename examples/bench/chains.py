@@ -19,10 +19,10 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from solvers.chains.chain import Chain, Op, Step, chain, simulate
-from solvers.chains.floating import floating
-from solvers.chains.revolve import revolve
-from solvers.chains.rotor import SLOTS, rotor
+from solvers.methods.chains.chain import Chain, Op, Step, chain, simulate
+from solvers.methods.chains.floating import floating
+from solvers.methods.chains.revolve import revolve
+from solvers.methods.chains.rotor import SLOTS, rotor
 
 METHODS: dict[str, Callable[[Chain, float, int], tuple[Step, ...] | None]] = {
     "rotor": rotor,

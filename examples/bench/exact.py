@@ -31,7 +31,7 @@ from transformer import deepen
 from remat_cli.formats import problemfile
 from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Result
-from solvers.reductions.views import contract
+from solvers.reductions.views import reduced
 from solvers.registry import METHODS
 from solvers.schedule import evaluate
 
@@ -68,7 +68,7 @@ def instances(zoo: bool, folder: Path) -> Iterator[tuple[str, Problem, tuple[flo
 def run(problem: Problem, method: str, budget: int, limits: Limits) -> dict[str, Any]:
     begun = monotonic()
     heard: list[tuple[float, Progress]] = []
-    smaller = contract(problem)
+    smaller = reduced(problem)
     ask = replace(limits, report=lambda progress: heard.append((monotonic() - begun, progress)))
     result: Result = METHODS[method].load()(smaller.problem, budget, ask)
     seconds = monotonic() - begun

@@ -21,9 +21,9 @@ from remat_cli.gradient.training import Options, training_graph
 from remat_cli.planning.loading import given_subject
 from remat_cli.planning.subject import Subject
 from remat_cli.zoo.build import build
-from solvers.baselines.forward import forward_nodes
-from solvers.baselines.links import links
 from solvers.clock import Clock
+from solvers.methods.baselines.forward import forward_nodes
+from solvers.methods.baselines.links import links
 from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Problem, Solver
 from solvers.registry import METHODS

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from solvers.mincut.cut import Saving, cut
-from solvers.mincut.joint import AGGRESSIVE, DEFAULT, Joint, Options, Vertex
+from solvers.methods.mincut.cut import Saving, cut
+from solvers.methods.mincut.joint import AGGRESSIVE, DEFAULT, Joint, Options, Vertex
 
 OPTIONS = {
     "default": DEFAULT,

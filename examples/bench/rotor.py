@@ -21,14 +21,14 @@ from figure5 import NETWORKS as BATCHES
 from figure5 import step_of
 
 from remat_cli.formats import chainfile, problemfile
-from solvers.chains.chain import Op, simulate
-from solvers.chains.from_graph import cut
-from solvers.chains.rotor import rotor
-from solvers.chains.staged import chain_of, plain
 from solvers.clock import Clock
+from solvers.methods.chains.chain import Op, simulate
+from solvers.methods.chains.from_graph import cut
+from solvers.methods.chains.rotor import rotor
+from solvers.methods.chains.staged import chain_of, plain
 from solvers.orders.arrays import arrays_of
 from solvers.problem import Limits, Problem
-from solvers.reductions.views import contract
+from solvers.reductions.views import reduced
 from solvers.registry import METHODS
 from solvers.schedule import baseline, evaluate, schedule
 
@@ -65,7 +65,7 @@ def measure(name: str) -> dict[str, Any]:
 
 def by_the_rules(problem: Problem) -> dict[str, float]:
     """For the sequence within nine tenths of what all of the chain takes at once."""
-    smaller = contract(problem).problem
+    smaller = reduced(problem).problem
     chain, held = chain_of(smaller)
     chain = replace(chain, o_b=tuple(max(0, size) for size in chain.o_b))
     written = problemfile.loads(chainfile.dumps(chain, held)).problem

@@ -30,19 +30,19 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from transformer import deepen
 
 from remat_cli.formats import problemfile
-from solvers.anyorder.bound import Search
 from solvers.clock import Clock
-from solvers.exact.cuts import build, project, small_values
-from solvers.exact.relaxation import first_boundaries
-from solvers.exact.tables import pack
+from solvers.methods.anyorder.bound import Search
+from solvers.methods.exact.cuts import build, project, small_values
+from solvers.methods.exact.relaxation import first_boundaries
+from solvers.methods.exact.tables import pack
 from solvers.orders.arrays import arrays_of
 from solvers.orders.bounds import peak_bound
-from solvers.orders.evict import TASTES, Evictor
+from solvers.orders.evict import RULES, Evictor
 from solvers.orders.measure import memory_of
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem, Progress
 from solvers.reductions.reorder import reorder
-from solvers.reductions.views import contract
+from solvers.reductions.views import reduced
 from solvers.registry import METHODS
 from solvers.simulate import simulate
 
@@ -89,7 +89,7 @@ KINDS: dict[str, Callable[[int], Problem]] = {"chain": chain, "layered": layered
 
 def steps_of(problem: Problem) -> dict[str, Callable[[], object]]:
     """Each step of a solve, ready to run."""
-    small = contract(problem).problem
+    small = reduced(problem).problem
     arrays, ended = arrays_of(small), small.ended()
     memory = memory_of(arrays, np.arange(len(small.nodes), dtype=np.int64))
     budget = int(memory.max() * SHARE)
@@ -100,10 +100,10 @@ def steps_of(problem: Problem) -> dict[str, Callable[[], object]]:
     plan = lower(small, order)
     search = Search(small, budget)
     return {
-        "contract": lambda: contract(problem),
+        "contract": lambda: reduced(problem),
         "arrays": lambda: arrays_of(small),
         "peak bound": lambda: peak_bound(small),
-        "one walk": lambda: Evictor(small, Clock(WALK)).run(budget, TASTES[0]),
+        "one walk": lambda: Evictor(small, Clock(WALK)).run(budget, RULES[0]),
         "measure": lambda: memory_of(arrays, order),
         "annealing's tables": lambda: pack(arrays),
         "cuts": lambda: build(ended, budget, taus, free, 1.0),
@@ -122,7 +122,7 @@ def timed(step: Callable[[], object]) -> float:
 
 
 def whole(problem: Problem, seconds: float) -> dict[str, Any]:
-    small = contract(problem).problem
+    small = reduced(problem).problem
     memory = memory_of(arrays_of(small), np.arange(len(small.nodes), dtype=np.int64))
     begun, first = monotonic(), list[float]()
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from layers import NETWORKS
 
-from solvers.baselines.forward import forward_nodes
-from solvers.baselines.links import links
 from solvers.clock import Clock
+from solvers.methods.baselines.forward import forward_nodes
+from solvers.methods.baselines.links import links
 from solvers.problem import Limits, Problem, Solver
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule

@@ -23,8 +23,8 @@ from remat_cli.planning.loading import load_subject
 from remat_cli.planning.subject import Subject
 from remat_cli.zoo.build import build
 from solvers.clock import Clock
-from solvers.mincut.options import Cutting
-from solvers.mincut.traffic import traffic_of
+from solvers.methods.mincut.options import Cutting
+from solvers.methods.mincut.traffic import traffic_of
 from solvers.problem import Limits, Problem
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule

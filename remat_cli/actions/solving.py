@@ -24,7 +24,7 @@ from remat_cli.saying import report
 from remat_cli.saying.units import Budget
 from solvers.options import Orders, options_of
 from solvers.problem import Limits, Progress, Result, Solver, Status
-from solvers.reductions.views import contract
+from solvers.reductions.views import reduced
 from solvers.registry import DEFAULT, METHODS
 from solvers.schedule import Schedule, evaluate
 
@@ -124,14 +124,14 @@ def _reorder(question: Question) -> bool | None:
 
 def _solver(subject: Subject, question: Question) -> Solver:
     if question.minimize == "peak":
-        from solvers.exact.least_peak import minimize_peak
+        from solvers.methods.exact.least_peak import minimize_peak
 
         return partial(minimize_peak, max_overhead=question.max_overhead)
     options = dict(question.options)
     if question.budget is None:
         options = {**(METHODS[question.method].unbudgeted or {}), **options}
     if question.known:
-        smaller = contract(subject.problem)
+        smaller = reduced(subject.problem)
         orders = [numbered(plan.program, subject.nodes, subject.values).order() for plan in question.known]
         options["candidates"] = tuple(smaller.shrink(order) for order in orders)
     return find_solver(question.method, options)
@@ -188,9 +188,9 @@ class Relaxation:
 
 def relaxation(subject: Subject, budget: int, limits: Limits, no_stages: bool = False) -> Relaxation:
     """How far the linear relaxation is from the optimum (Checkmate, Appendix A)."""
-    from solvers.baselines.relaxation import relaxation_bound
+    from solvers.methods.baselines.relaxation import relaxation_bound
 
-    smaller = contract(subject.problem)
+    smaller = reduced(subject.problem)
     found = relaxation_bound(smaller.problem, budget, limits.share(0.5), no_stages=no_stages)
     if found is None:
         raise Infeasible(f"the linear relaxation already has no solution within {budget} bytes")

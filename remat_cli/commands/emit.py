@@ -66,7 +66,7 @@ def _words(emitted: Emitted, destination: Path) -> str:
     found = emitted.rewritten
     said = [_predicted(emitted)]
     said += [f"note: {note}" for note in emitted.notes()]
-    added = f"{found.clones} clones, {found.guards} guards, {found.anchors} anchors, {found.veils} veils"
+    added = f"{found.clones} clones, {found.guards} guards, {found.anchors} anchors, {found.hidden_shapes} hidings"
     said.append(f"wrote {destination}: {added}")
     if emitted.plan.recorded.placement and emitted.plan.path:
         said.append(f"\nWith every value where the plan says: session = remat_cli.session({str(emitted.plan.path)!r})")

@@ -19,7 +19,7 @@ from typing import Any
 
 from remat_cli.formats.spelling import Misspelt
 from remat_cli.model.problem_of import Named
-from solvers.chains.chain import Chain
+from solvers.methods.chains.chain import Chain
 from solvers.problem import Node, Problem
 
 FORMAT = "remat-chain/1"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from remat_cli.errors import BadInput
-from remat_cli.gradient.tape import FLOATS, Step, Tape
+from remat_cli.gradient.tape import FLOATS, Tape, Taped
 from remat_cli.gradient.tensor import Tensor
 
 Rule = Callable[..., "Tensor | Sequence[Tensor | None] | None"]
@@ -42,7 +42,7 @@ def differentiate(
     return {name: gradients[name] for name in names if name in gradients}
 
 
-def _first_readers(steps: Sequence[Step], wanted: Sequence[Tensor]) -> dict[int, list[Tensor]]:
+def _first_readers(steps: Sequence[Taped], wanted: Sequence[Tensor]) -> dict[int, list[Tensor]]:
     """Which of the wanted values are read for the first time by each step: going back, the last to contribute."""
     waiting = {tensor.name: tensor for tensor in wanted}
     due: dict[int, list[Tensor]] = {}
@@ -53,7 +53,7 @@ def _first_readers(steps: Sequence[Step], wanted: Sequence[Tensor]) -> dict[int,
     return due
 
 
-def _depends_on(steps: Sequence[Step], names: set[str]) -> set[str]:
+def _depends_on(steps: Sequence[Taped], names: set[str]) -> set[str]:
     """Every value computed from the named ones."""
     reached = set(names)
     for step in steps:
@@ -62,7 +62,7 @@ def _depends_on(steps: Sequence[Step], names: set[str]) -> set[str]:
     return reached
 
 
-def _step_back(step: Step, arrived: Sequence[Any], gradients: dict[str, Tensor], rules: Mapping[str, Rule]) -> None:
+def _step_back(step: Taped, arrived: Sequence[Any], gradients: dict[str, Tensor], rules: Mapping[str, Rule]) -> None:
     if step.kind not in rules:
         raise unsupported(step, rules)
     found = rules[step.kind](step, *arrived)
@@ -74,7 +74,7 @@ def _step_back(step: Step, arrived: Sequence[Any], gradients: dict[str, Tensor],
         gradients[x.name] = gradients[x.name] + part if x.name in gradients else part
 
 
-def _fit(step: Step, part: Tensor, x: Tensor) -> Tensor:
+def _fit(step: Taped, part: Tensor, x: Tensor) -> Tensor:
     """A rule may leave its gradient broadcast: reduce it to the shape of the value."""
     fitted = part.sum_to(x.shape) if part.rank >= x.rank else part
     if fitted.shape != x.shape:  # shape inference lets some inputs through that no kernel takes
@@ -86,6 +86,6 @@ def _fit(step: Step, part: Tensor, x: Tensor) -> Tensor:
     return fitted
 
 
-def unsupported(step: Step, rules: Mapping[str, Rule]) -> BadInput:
+def unsupported(step: Taped, rules: Mapping[str, Rule]) -> BadInput:
     known = sorted(kind for kind in rules if kind[0].isupper() and " " not in kind)
     return BadInput(f"no gradient rule for {step.kind} (node '{step.name}'); rules exist for: {', '.join(known)}")

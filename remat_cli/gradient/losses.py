@@ -10,7 +10,7 @@ from typing import Any
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.gradient.tape import FLOATS, Step
+from remat_cli.gradient.tape import FLOATS, Taped
 from remat_cli.gradient.tensor import Tensor
 
 IGNORED = -100  # the label that PyTorch leaves out by default
@@ -81,7 +81,7 @@ def _reduced(losses: Tensor, weight: Tensor | None, reduction: str) -> tuple[Ten
     return (losses * share).sum(everywhere, keep=False), share
 
 
-def _cross_entropy_back(op: Step, dy: Tensor | None, by_logs: Tensor | None = None) -> Tensor | None:
+def _cross_entropy_back(op: Taped, dy: Tensor | None, by_logs: Tensor | None = None) -> Tensor | None:
     """share * dy * (softmax - one-hot)"""
     logs, index, axis, places = (op.saved[key] for key in ("logs", "index", "axis", "places"))
     found: Tensor | None = None
@@ -99,7 +99,7 @@ def _flat(places: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*places[:axis], *places[axis + 1 :])
 
 
-def _factor(op: Step, dy: Tensor) -> Tensor:
+def _factor(op: Taped, dy: Tensor) -> Tensor:
     share: Tensor | float = op.saved["share"]
     one = op.tape.constants.get(dy.name)
     if one is not None and one.size == 1 and float(one.reshape(())) == 1.0:
@@ -115,7 +115,7 @@ def mean_square(output: Tensor, target: Tensor) -> Tensor:
     return loss
 
 
-def _mean_square_back(op: Step, dy: Tensor) -> Tensor:
+def _mean_square_back(op: Taped, dy: Tensor) -> Tensor:
     difference: Tensor = op.saved["difference"]
     return difference * (dy * (2 / op.x.size))
 

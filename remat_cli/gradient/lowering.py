@@ -15,7 +15,7 @@ from onnx import helper
 from remat_cli.errors import BadInput
 from remat_cli.gradient import recurrent
 from remat_cli.gradient.losses import cross_entropy, negative_log_likelihood
-from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 Outputs = Sequence["Tensor | None"]
 
 
-def _identity(tracer: Tracer, step: Step, active: bool) -> Outputs:
+def _identity(tracer: Tracer, step: Taped, active: bool) -> Outputs:
     return [step.x]
 
 
-def _dropout(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+def _dropout(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     """Without training the identity; in training with a seed, so that doing it again draws the same mask."""
     assert step.node is not None
     training = bool(step.array(2, "training_mode")) if step.optional(2) else False
@@ -43,7 +43,7 @@ def _dropout(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
     return None
 
 
-def _batch_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+def _batch_norm(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     """In training mode by primitives, since CUDA's kernel refuses it; the last of them is the op in inference mode."""
     if not step.get("training_mode", 0):
         if active and not tracer.freeze_bn:
@@ -72,7 +72,7 @@ def _batch_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
     return [y, *kept]
 
 
-def _cross_entropy(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+def _cross_entropy(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     """Its kernels, where they exist, keep the one-hot labels' worth of memory; this form does not."""
     if not active:
         return None
@@ -80,19 +80,19 @@ def _cross_entropy(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
     return cross_entropy(step.x, labels, axis=1, weights=weights, ignored=ignored, reduction=_reduction(step))
 
 
-def _likelihood(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+def _likelihood(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     if not active:
         return None
     labels, weights, ignored = step.input(1), step.optional(2), step.get("ignore_index")
     return [negative_log_likelihood(step.x, labels, weights, ignored, _reduction(step))]
 
 
-def _reduction(step: Step) -> str:
+def _reduction(step: Taped) -> str:
     given = step.get("reduction", b"mean")
     return given.decode() if isinstance(given, bytes) else given
 
 
-def _group_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
+def _group_norm(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     """Groups stand as channels of an InstanceNormalization; few providers have a kernel for the op."""
     if not active:
         return None
@@ -112,7 +112,7 @@ def _group_norm(tracer: Tracer, step: Step, active: bool) -> Outputs | None:
         return [normal.reshape(*x.shape) * per_channel(scale) + per_channel(bias)]
 
 
-LOWERED: dict[str, Callable[[Tracer, Step, bool], Outputs | None]] = {
+LOWERED: dict[str, Callable[[Tracer, Taped, bool], Outputs | None]] = {
     "Identity": _identity,
     "Dropout": _dropout,
     "BatchNormalization": _batch_norm,

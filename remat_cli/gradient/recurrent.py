@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 
 State = tuple[Tensor, ...]
@@ -16,23 +16,23 @@ Cell = Callable[[Tensor, State], State]
 PLAIN = {"clip": None, "input_forget": 0, "layout": 0}
 
 
-def lstm(tracer: Any, step: Step, active: bool) -> list[Tensor] | None:
+def lstm(tracer: Any, step: Taped, active: bool) -> list[Tensor] | None:
     _check(step, [b"Sigmoid", b"Tanh", b"Tanh"], "peepholes" if step.optional(7) else "")
     return _run(step, _lstm_cell, 4, 2) if active else None
 
 
-def gru(tracer: Any, step: Step, active: bool) -> list[Tensor] | None:
+def gru(tracer: Any, step: Taped, active: bool) -> list[Tensor] | None:
     _check(step, [b"Sigmoid", b"Tanh"])
     return _run(step, _gru_cell, 3, 1) if active else None
 
 
-def rnn(tracer: Any, step: Step, active: bool) -> list[Tensor] | None:
+def rnn(tracer: Any, step: Taped, active: bool) -> list[Tensor] | None:
     kind = (step.get("activations") or [b"Tanh"])[0]
     _check(step, [kind if kind in (b"Tanh", b"Relu") else b"Tanh"])
     return _run(step, _rnn_cell, 1, 1) if active else None
 
 
-def _check(step: Step, activations: Sequence[bytes], extra: str = "") -> None:
+def _check(step: Taped, activations: Sequence[bytes], extra: str = "") -> None:
     """Refuse what the cells below do not do."""
     odd = [name for name, value in PLAIN.items() if step.get(name, value) != value]
     directions = 2 if step.get("direction", b"forward") == b"bidirectional" else 1
@@ -46,7 +46,7 @@ def _check(step: Step, activations: Sequence[bytes], extra: str = "") -> None:
         raise step.refuse(f"its {', '.join(odd)} cannot be handled")
 
 
-def _run(step: Step, cell: Callable[[Step, int, Tensor, Tensor], Cell], gates: int, states: int) -> list[Tensor]:
+def _run(step: Taped, cell: Callable[[Taped, int, Tensor, Tensor], Cell], gates: int, states: int) -> list[Tensor]:
     direction = step.get("direction", b"forward")
     reversals = {b"forward": [False], b"reverse": [True], b"bidirectional": [False, True]}[direction]
     tape = step.tape
@@ -66,7 +66,7 @@ def _lead(tensor: Tensor, ones: int) -> Tensor:
 
 
 def _direction(
-    step: Step, cell: Callable[[Step, int, Tensor, Tensor], Cell], gates: int, states: int, d: int, reverse: bool
+    step: Taped, cell: Callable[[Taped, int, Tensor, Tensor], Cell], gates: int, states: int, d: int, reverse: bool
 ) -> tuple[list[Tensor], State]:
     """The hidden state after each step, in the order of the sequence, and the last states."""
     x, w, r = (step.input(i) for i in range(3))
@@ -87,7 +87,7 @@ def _direction(
     return outputs[::-1] if reverse else outputs, state
 
 
-def _initial(step: Step, index: int, d: int, batch: int, hidden: int) -> Tensor:
+def _initial(step: Taped, index: int, d: int, batch: int, hidden: int) -> Tensor:
     given = step.optional(index)
     if given is None:
         return step.x.like(0.0).expand(batch, hidden)
@@ -98,7 +98,7 @@ def _parts(tensor: Tensor, hidden: int) -> list[Tensor]:
     return [tensor.slice(1, at, at + hidden) for at in range(0, tensor.shape[1], hidden)]
 
 
-def _lstm_cell(step: Step, hidden: int, r: Tensor, biases: Tensor) -> Cell:
+def _lstm_cell(step: Taped, hidden: int, r: Tensor, biases: Tensor) -> Cell:
     bias = biases.slice(0, 0, 4 * hidden) + biases.slice(0, 4 * hidden, 8 * hidden)
 
     def advance(share: Tensor, state: State) -> State:
@@ -111,7 +111,7 @@ def _lstm_cell(step: Step, hidden: int, r: Tensor, biases: Tensor) -> Cell:
     return advance
 
 
-def _gru_cell(step: Step, hidden: int, r: Tensor, biases: Tensor) -> Cell:
+def _gru_cell(step: Taped, hidden: int, r: Tensor, biases: Tensor) -> Cell:
     of_input, of_state = biases.slice(0, 0, 3 * hidden), biases.slice(0, 3 * hidden, 6 * hidden)
     after = bool(step.get("linear_before_reset", 0))
     r_gates, r_new = r.slice(0, 0, 2 * hidden), r.slice(0, 2 * hidden, 3 * hidden)
@@ -130,7 +130,7 @@ def _gru_cell(step: Step, hidden: int, r: Tensor, biases: Tensor) -> Cell:
     return advance
 
 
-def _rnn_cell(step: Step, hidden: int, r: Tensor, biases: Tensor) -> Cell:
+def _rnn_cell(step: Taped, hidden: int, r: Tensor, biases: Tensor) -> Cell:
     bias = biases.slice(0, 0, hidden) + biases.slice(0, hidden, 2 * hidden)
     kind = (step.get("activations") or [b"Tanh"])[0].decode()
 

@@ -29,7 +29,7 @@ Key = tuple[Any, ...]  # what makes two computations or two constants the same
 
 
 @dataclass(slots=True)
-class Step:
+class Taped:
     """One op that can be differentiated: a node, or several that stand for one (then `saved` holds what they keep)."""
 
     kind: str
@@ -96,7 +96,7 @@ class Tape:
         self.nodes: list[onnx.NodeProto] = []
         self.types: dict[str, onnx.TypeProto] = {}
         self.constants: dict[str, np.ndarray] = {}
-        self.steps: list[Step] = []
+        self.steps: list[Taped] = []
         self.largest = 0  # elements of the largest value that a step makes
         self.reshaped: dict[str, Tensor] = {}  # what a Reshape emitted here reads, so that chains of them collapse
         self._memo: dict[Key, tuple[str, ...]] = {}
@@ -210,9 +210,9 @@ class Tape:
         **saved: Any,
     ) -> None:
         """Note that the nodes just emitted stand for one op with a rule of its own."""
-        self.note(Step(kind, self._scope, tuple(inputs), tuple(outputs), attributes, None, self, saved))
+        self.note(Taped(kind, self._scope, tuple(inputs), tuple(outputs), attributes, None, self, saved))
 
-    def note(self, step: Step) -> None:
+    def note(self, step: Taped) -> None:
         """Add a step to those that a gradient goes back over."""
         self.steps.append(step)
         self.largest = max(self.largest, *(y.size for y in step.outputs if y is not None))

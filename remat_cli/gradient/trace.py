@@ -18,7 +18,7 @@ from remat_cli.gradient.fold import SUBGRAPHS, fold
 from remat_cli.gradient.lowering import LOWERED
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.sound import check_node
-from remat_cli.gradient.tape import Step, Tape
+from remat_cli.gradient.tape import Tape, Taped
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.upgrade import modernize
 
@@ -92,13 +92,13 @@ class Tracer:
                 if active:
                     self.active.add(tensor.name)
 
-    def _step(self, here: onnx.NodeProto) -> Step:
+    def _step(self, here: onnx.NodeProto) -> Taped:
         attributes = {a.name: helper.get_attribute_value(a) for a in here.attribute}
         inputs = tuple(Tensor(self.tape, name) if name else None for name in here.input)
         kind = f"{here.domain}.{here.op_type}" if here.domain else here.op_type
-        return Step(kind, here.name, inputs, (), attributes, here, self.tape)
+        return Taped(kind, here.name, inputs, (), attributes, here, self.tape)
 
-    def _append(self, node: onnx.NodeProto, here: onnx.NodeProto, step: Step) -> list[Tensor | None]:
+    def _append(self, node: onnx.NodeProto, here: onnx.NodeProto, step: Taped) -> list[Tensor | None]:
         here.output[:] = [self.tape.fresh(name) if name else "" for name in node.output]
         self.tape.append(here)
         self.tape.remember(here, step.attributes)

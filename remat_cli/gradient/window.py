@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tape import Taped
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Window:
         return self.untouched() and set(self.kernel) == {1}
 
 
-def window(op: Step, size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
+def window(op: Taped, size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
     """The window of an op that slides over `size`."""
     rank = len(size)
     strides = tuple(op.get("strides") or [1] * rank)

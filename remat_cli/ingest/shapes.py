@@ -103,7 +103,7 @@ class _Walk:
                 self.constants[node.output[0]] = array
 
     def _know_empty(self, name: str) -> None:
-        """A tensor without elements has known content, wherever it comes from; emit's veils rest on that."""
+        """A tensor without elements has known content, wherever it comes from; hidden shapes rest on that."""
         dtype, shape = self.types[name]
         if 0 in shape and dtype != onnx.TensorProto.STRING:
             self.constants[name] = np.zeros(shape, helper.tensor_dtype_to_np_dtype(dtype))

@@ -18,7 +18,7 @@ from remat_cli.planning.subject import Subject
 from solvers.options import options_of
 from solvers.placement.largest import Placement
 from solvers.problem import Limits, Problem, Progress, Solver, Status
-from solvers.reductions.views import Contraction, after, contract
+from solvers.reductions.views import Contraction, after, reduced
 from solvers.registry import METHODS
 from solvers.schedule import Schedule, schedule
 from solvers.simulate import Outcome
@@ -137,7 +137,7 @@ REORDERED = (
 def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:
     from solvers.reductions.reorder import reorder
 
-    return after(contract(problem), lambda smaller: reorder(smaller, budget, seed))
+    return after(reduced(problem), lambda smaller: reorder(smaller, budget, seed))
 
 
 def half(limits: Limits) -> Limits:

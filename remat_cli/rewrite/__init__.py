@@ -15,14 +15,14 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import DEFAULT, Session
 from remat_cli.rewrite.anchors import anchored, freed
-from remat_cli.rewrite.copies import Names, Run, Step, copies, infos
+from remat_cli.rewrite.copies import Emitted, Names, Run, copies, infos
 from remat_cli.rewrite.guards import Guards
+from remat_cli.rewrite.hidden_shapes import HiddenShapes
 from remat_cli.rewrite.predict import Prediction, written
-from remat_cli.rewrite.veils import Veils
 from solvers.plan import Compute, Plan
 from solvers.problem import Problem
 
-SHAPES = 1024  # bytes: constants of guards and veils, mostly
+SHAPES = 1024  # bytes: constants of guards and hidden shapes, mostly
 ZERO = 8  # bytes: where an empty slice begins and ends
 
 
@@ -36,7 +36,7 @@ class Rewritten:
     clones: int
     guards: int
     anchors: int
-    veils: int
+    hidden_shapes: int
 
 
 def rewrite(graph: Graph, problem: Problem, plan: Plan, launch: int = 0, session: Session = DEFAULT) -> Rewritten:
@@ -61,7 +61,7 @@ def rewrite(graph: Graph, problem: Problem, plan: Plan, launch: int = 0, session
         clones=clones,
         guards=made.guards,
         anchors=made.anchors,
-        veils=len(made.hidden),
+        hidden_shapes=len(made.hidden),
     )
 
 
@@ -79,7 +79,7 @@ def additions(session: Session, problem: Problem) -> int:
 class _Made:
     """Steps in file order, what they need besides, and how many were added for what. `untold`: shapes kept back."""
 
-    steps: list[Step]
+    steps: list[Emitted]
     constants: list[onnx.TensorProto]
     guards: int = 0
     anchors: int = 0
@@ -87,35 +87,35 @@ class _Made:
     untold: frozenset[str] = frozenset()
 
 
-def _lean(graph: Graph, problem: Problem, plain: list[Step], names: Names) -> _Made:
+def _lean(graph: Graph, problem: Problem, plain: list[Emitted], names: Names) -> _Made:
     """For a session that runs the file as it stands: only what lets results go that nobody reads."""
     steps, zero = freed(graph, plain, names)
     return _Made(steps, zero, anchors=len(steps) - len(plain))
 
 
-def _robust(graph: Graph, problem: Problem, plain: list[Step], names: Names) -> _Made:
+def _robust(graph: Graph, problem: Problem, plain: list[Emitted], names: Names) -> _Made:
     """For a session that merges, fuses, reorders and keeps idle buffers."""
     inner = {name for place, name in enumerate(written(graph)) if place in problem.inner}
     guards = Guards(graph, names, inner)
     guarded = guards.guarded(plain)
     steps, zero = anchored(graph, guarded, names, inner)
     hidden = Prediction(graph, problem, steps).idle(_around(guarded, inner))
-    veils = Veils(graph, names)
+    hidden_shapes = HiddenShapes(graph, names)
     if hidden:
-        veiled = veils.veiled(guarded, hidden)
-        steps, zero = anchored(graph, veiled, names, inner)
+        hiding = hidden_shapes.hiding(guarded, hidden)
+        steps, zero = anchored(graph, hiding, names, inner)
     added = len(guarded) - len(plain)
     return _Made(
         steps,
-        [*guards.constants.values(), *veils.constants, *zero],
+        [*guards.constants.values(), *hidden_shapes.constants, *zero],
         added,
-        sum(step.op is None for step in steps) - added - len(veils.before),
+        sum(step.op is None for step in steps) - added - len(hidden_shapes.before),
         frozenset(hidden),
-        frozenset(veils.made),
+        frozenset(hidden_shapes.made),
     )
 
 
-def _around(steps: Sequence[Step], inner: set[str]) -> set[str]:
+def _around(steps: Sequence[Emitted], inner: set[str]) -> set[str]:
     """All that fused ops read and write: their fusion needs shapes that are known."""
     fused = {name for step in steps for name, value in step.origin.items() if value in inner}
     touched = [{*step.reads, *step.node.output} for step in steps]
@@ -131,7 +131,7 @@ def original(graph: Graph, problem: Problem) -> Rewritten:
 
 
 def _model(
-    graph: Graph, steps: Sequence[Step], constants: Sequence[onnx.TensorProto], hidden: frozenset[str]
+    graph: Graph, steps: Sequence[Emitted], constants: Sequence[onnx.TensorProto], hidden: frozenset[str]
 ) -> onnx.ModelProto:
     model = onnx.ModelProto()
     model.CopyFrom(graph.model)

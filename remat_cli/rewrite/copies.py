@@ -24,7 +24,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Emitted:
     """A node of the rewritten graph. `op`: the op it computes, or None for what was added around them."""
 
     node: onnx.NodeProto
@@ -66,7 +66,7 @@ def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
         yield from attribute.graphs
 
 
-def copies(graph: Graph, runs: Sequence[Run], names: Names) -> list[Step]:
+def copies(graph: Graph, runs: Sequence[Run], names: Names) -> list[Emitted]:
     """The plan's computes as nodes, in its order."""
     writes = Counter(value for run in runs for value in _kept(run))
     outputs = set(graph.outputs)
@@ -91,7 +91,7 @@ def copies(graph: Graph, runs: Sequence[Run], names: Names) -> list[Step]:
             newest[value] = value if plain else names.copy(value, number)
             origin[newest[value]] = value
         _name_outputs(node, run, newest)
-        steps.append(Step(node, run.op, origin, reads))
+        steps.append(Emitted(node, run.op, origin, reads))
     return steps
 
 
@@ -131,7 +131,7 @@ def _rename_inside(graph: onnx.GraphProto, newest: Mapping[str, str]) -> None:
         output.name = outer.get(output.name, output.name)
 
 
-def infos(graph: Graph, steps: Iterable[Step], known: set[str]) -> Iterator[onnx.ValueInfoProto]:
+def infos(graph: Graph, steps: Iterable[Emitted], known: set[str]) -> Iterator[onnx.ValueInfoProto]:
     """Types and shapes of the copies whose originals have them written in the model."""
     for step in steps:
         for name, value in step.origin.items():

@@ -16,9 +16,9 @@ from onnx import helper
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
 from remat_cli.rewrite.copies import subgraphs
-from solvers.mincut.groups import fused
-from solvers.mincut.tangents import following
-from solvers.mincut.traffic import FUSIBLE, seam_of
+from solvers.methods.mincut.groups import fused
+from solvers.methods.mincut.tangents import following
+from solvers.methods.mincut.traffic import FUSIBLE, seam_of
 from solvers.problem import Kind
 
 DOMAIN = "remat.fusion"

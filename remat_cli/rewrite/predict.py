@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.promise import Promise
-from remat_cli.rewrite.copies import Step
+from remat_cli.rewrite.copies import Emitted
 from remat_cli.rewrite.orders import default_order, edges, strict_order
 from solvers.placement.region import ALIGNMENT
 from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
@@ -28,7 +28,7 @@ class Prediction:
     """
 
     def __init__(
-        self, graph: Graph, problem: Problem, steps: Sequence[Step], constants: Sequence[int] = (), launch: int = 0
+        self, graph: Graph, problem: Problem, steps: Sequence[Emitted], constants: Sequence[int] = (), launch: int = 0
     ) -> None:
         self.launch = launch
         self.names = [name for step in steps for name in step.node.output if name]
@@ -60,7 +60,7 @@ class Prediction:
         self.shown = {self.names[value] for value in _written_over(self.problem, self.strict)}
         self.default = lower(self.problem, default_order(self.reads))
 
-    def _node(self, step: Step, asked: Node | None) -> Node:
+    def _node(self, step: Emitted, asked: Node | None) -> Node:
         writes = tuple(self.number[name] for name in step.node.output if name)
         reads = tuple(dict.fromkeys(self.number[name] for name in step.reads if name in self.number))
         if asked is None or step.op is None:
@@ -69,7 +69,7 @@ class Prediction:
         views, overwrites = (tuple(self._pairs(step, step.op, pairs)) for pairs in (asked.views, asked.overwrites))
         return Node(asked.cost, reads, writes, asked.workspace, views=views, overwrites=overwrites, early=asked.early)
 
-    def _pairs(self, step: Step, op: Op, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    def _pairs(self, step: Emitted, op: Op, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """The op's (write, read) pairs in the numbers of this copy; writes that are left out share nothing."""
         made = {value: self.number[name] for name, value in step.origin.items()}
         for write, read in pairs:

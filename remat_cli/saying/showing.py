@@ -14,7 +14,7 @@ from remat_cli.planning.planned import Planned
 from remat_cli.planning.subject import Subject
 from remat_cli.saying.report import before_and_after, table
 from remat_cli.saying.units import show_bytes, show_time
-from solvers.mincut.traffic import Traffic, traffic_of
+from solvers.methods.mincut.traffic import Traffic, traffic_of
 from solvers.plan import Plan
 from solvers.simulate import Outcome
 

@@ -26,7 +26,7 @@ from solvers.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Taste:
+class Rule:
     """What an eviction goes by."""
 
     cost: float = 1.0
@@ -38,8 +38,8 @@ class Taste:
     hint: float = 1e4  # what a value that the hints keep counts more
 
 
-TASTES = tuple(
-    Taste(cost, size, distance, depth)
+RULES = tuple(
+    Rule(cost, size, distance, depth)
     for depth, cost, size, distance in product((False, True), (1.0, 0.5), (1.0, 0.5, 0.0), (0.0, 1.0, 0.5))
 )
 
@@ -64,16 +64,16 @@ class Evictor:
         self.arrays: Arrays = arrays_of(problem.ended())
         self.no_hints = Hints(np.zeros(self.count + 1, np.int64), np.zeros((1, len(problem.sizes)), np.bool_))
 
-    def run(self, budget: int, taste: Taste, seed: int = 0, hints: Hints | None = None) -> Ints:
+    def run(self, budget: int, rule: Rule, seed: int = 0, hints: Hints | None = None) -> Ints:
         """An order that tries to fit; empty if rebuilding went round in circles."""
         size = np.maximum(self.arrays.size, 1).astype(np.float64)
-        weight = size**-taste.size
-        if taste.noise:
+        weight = size**-rule.size
+        if rule.noise:
             random = np.random.default_rng(seed)
-            weight *= np.exp(taste.noise * random.standard_normal(len(size)))
+            weight *= np.exp(rule.noise * random.standard_normal(len(size)))
         if len(size):
-            weight[self.arrays.backward[self.arrays.writer]] *= taste.backward
+            weight[self.arrays.backward[self.arrays.writer]] *= rule.backward
         group, keep = hints or self.no_hints
-        powers = taste.cost, taste.distance
+        powers = rule.cost, rule.distance
         with halting(self.clock) as halt:
-            return walk_through(self.arrays, budget, weight, *powers, taste.depth_first, group, keep, taste.hint, halt)
+            return walk_through(self.arrays, budget, weight, *powers, rule.depth_first, group, keep, rule.hint, halt)

@@ -167,7 +167,7 @@ def _missing(arrays: Arrays, walk: Walk, reads: Ints, found: Ints, depth_first: 
 
 @inner
 def _power(base: float, exponent: float) -> float:
-    """The powers that tastes have, which a general one takes ten times as long for."""
+    """The powers that rules have, which a general one takes ten times as long for."""
     if exponent == 1.0:
         return base
     if exponent == 0.5:

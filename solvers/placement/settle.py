@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from solvers.clock import Clock
-from solvers.orders.evict import TASTES, Evictor
+from solvers.orders.evict import RULES, Evictor
 from solvers.placement.placed import placement_of
 from solvers.placement.region import stuck_at
 from solvers.plan import Compute, IllegalOrder, Plan, lower
 from solvers.problem import Problem
-from solvers.reductions.views import contract
+from solvers.reductions.views import reduced
 from solvers.simulate import simulate
 
 STEPS = 400_000  # computes lowered in moving ops about
@@ -86,12 +86,12 @@ def _cheapest(
 
 
 def _walks(problem: Problem, budget: int, seed: int, clock: Clock) -> Iterator[tuple[int, ...]]:
-    smaller = contract(problem)
+    smaller = reduced(problem)
     evictor = Evictor(smaller.problem)
-    tastes = TASTES[: max(2, WALKED // LEVELS // max(1, len(smaller.problem.nodes)))]
-    for taste in tastes:
+    rules = RULES[: max(2, WALKED // LEVELS // max(1, len(smaller.problem.nodes)))]
+    for rule in rules:
         for level in range(LEVELS):
             less = budget - (budget - problem.resident) * level // (3 * LEVELS)
             if clock.over():
                 return
-            yield smaller.expand(evictor.run(less, taste, seed).tolist())
+            yield smaller.expand(evictor.run(less, rule, seed).tolist())

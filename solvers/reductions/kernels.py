@@ -19,7 +19,7 @@ from solvers.reductions.contraction import Contraction
 WEIGHTIEST = (Kind.COMPUTE, Kind.EPILOGUE, Kind.OPAQUE, Kind.CONCAT, Kind.REDUCTION, Kind.POINTWISE)
 
 
-def contract_fused(problem: Problem) -> Contraction:
+def with_whole_kernels(problem: Problem) -> Contraction:
     """One node for each kernel, standing where its last op stood."""
     kernels = _in_order(problem, _kernels(problem))
     readers = problem.readers()

@@ -14,17 +14,17 @@ from solvers.orders.blocks import Blocks
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.reductions.contraction import Contraction as Contraction
 from solvers.reductions.contraction import after as after
-from solvers.reductions.kernels import contract_fused
+from solvers.reductions.kernels import with_whole_kernels
 
 _NOTHING = 1e-4  # of the cost of everything; what costs no more is made again at no cost
 
 
-def contract(problem: Problem) -> Contraction:
+def reduced(problem: Problem) -> Contraction:
     """All reductions, one after the other. The optimum is kept, among schedules that run fused ops together."""
-    return after(contract_views(problem), contract_fused) if problem.inner else contract_views(problem)
+    return after(without_views(problem), with_whole_kernels) if problem.inner else without_views(problem)
 
 
-def contract_views(problem: Problem) -> Contraction:
+def without_views(problem: Problem) -> Contraction:
     """Let readers of a view read its base.
 
     A view lives in its base's block, so whoever needs the view later needs the base, and nothing else: where a schedule

@@ -90,7 +90,7 @@ def test_clones_cost_what_their_originals_do(remat, mlp):
 
 
 def test_a_rewritten_graph_needs_no_new_measurement(remat, mlp):
-    """Clones of a LayerNorm that leave its statistics out, of a cast weight behind a guard; anchors and veils."""
+    """Clones of a LayerNorm that leave its statistics out, of a cast weight behind a guard; anchors, hidden shapes."""
     onnx.save(normalised(), mlp)
     first = remat("profile", "m.onnx", "--json", *QUICK).object
     assert first["measured_now"] == first["signatures"]

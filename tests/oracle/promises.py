@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from solvers.clock import Clock
-from solvers.exact.least_peak import minimize_peak
+from solvers.methods.exact.least_peak import minimize_peak
 from solvers.orders.bounds import prove
 from solvers.problem import Limits, Problem, Status
-from solvers.reductions.views import contract_views
+from solvers.reductions.views import without_views
 from solvers.registry import METHODS
 from solvers.schedule import Schedule, schedule
 from tests.oracle.exact import cheapest, least_peak, optimum
@@ -131,7 +131,7 @@ def wrong_least_peak(case: Case) -> Iterator[str]:
 
 def wrong_contraction(case: Case) -> Iterator[str]:
     """Contracting views loses nothing, as far as views are free; what is gained by views being made later is real."""
-    smaller = contract_views(case.problem)
+    smaller = without_views(case.problem)
     best = optimum(case.problem, case.budget, any_order=False)
     less = cheapest(smaller.problem, case.budget, any_order=False)
     if less is None:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from solvers.clock import Clock
-from solvers.exact.small import Small
+from solvers.methods.exact.small import Small
 from solvers.orders.best import Best, any_order, in_order
 from solvers.problem import Limits
 from tests.oracle.exact import optimum

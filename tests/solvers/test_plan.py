@@ -8,7 +8,7 @@ import pytest
 
 from solvers.plan import Allocate, Compute, Deallocate, IllegalOrder, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem, faults
-from solvers.reductions.views import contract
+from solvers.reductions.views import reduced
 from solvers.schedule import evaluate
 from solvers.simulate import IllegalPlan, simulate
 from tests.solvers.viewed_problems import random_order, random_problem
@@ -79,7 +79,7 @@ def test_any_order_lowers_to_a_plan_the_simulator_accepts(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(300))
 def test_contracted_views_come_back_at_the_same_peak(seed: int) -> None:
     problem = random_problem(seed, count=8)
-    smaller = contract(problem)
+    smaller = reduced(problem)
     order = random_order(smaller.problem, seed)
     _, small = evaluate(smaller.problem, order)
     _, full = evaluate(problem, smaller.expand(order))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.window import Window, window
 
@@ -21,7 +21,7 @@ COLUMNS = 3  # im2col may take this many of the largest forward value (any sched
 SMALL = 1 << 16  # or this many elements
 
 
-def _conv(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+def _conv(op: Taped, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     x, w = op.input(0), op.input(1)
     place = window(op, x.shape[2:], w.shape[2:])
     groups = op.get("group", 1)
@@ -32,7 +32,7 @@ def _conv(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | 
     )
 
 
-def _conv_transpose(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+def _conv_transpose(op: Taped, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """Its input is what a convolution of dy gives; its weight stands as that convolution's."""
     x, w = op.input(0), op.input(1)
     place = _transposed_window(op, dy, x, w)
@@ -43,7 +43,7 @@ def _conv_transpose(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None,
     return by_x, _by_weight(dy, x, place, groups) if op.needs[1] else None, _by_bias(op, dy)
 
 
-def _transposed_window(op: Step, dy: Tensor, x: Tensor, w: Tensor) -> Window:
+def _transposed_window(op: Taped, dy: Tensor, x: Tensor, w: Tensor) -> Window:
     """The window of the convolution that leads from the output's size back to the input's."""
     place = window(op, dy.shape[2:], w.shape[2:])
     extra = list(op.get("output_padding") or [0] * len(place.kernel))
@@ -57,7 +57,7 @@ def _transposed_window(op: Step, dy: Tensor, x: Tensor, w: Tensor) -> Window:
     return Window(place.size, place.kernel, place.strides, place.dilations, place.before, after)
 
 
-def _padded_to_size(op: Step, place: Window, source: tuple[int, ...], extra: list[int]) -> Window:
+def _padded_to_size(op: Taped, place: Window, source: tuple[int, ...], extra: list[int]) -> Window:
     """Pads that give the output the size it has, the odd one at the end for SAME_UPPER and else at the start."""
     spans = zip(source, place.strides, place.reach, extra, place.size)
     total = [(x - 1) * s + reach + 1 + more - y for x, s, reach, more, y in spans]
@@ -68,7 +68,7 @@ def _padded_to_size(op: Step, place: Window, source: tuple[int, ...], extra: lis
     return Window(place.size, place.kernel, place.strides, place.dilations, before, after)
 
 
-def _by_bias(op: Step, dy: Tensor) -> Tensor | None:
+def _by_bias(op: Taped, dy: Tensor) -> Tensor | None:
     if len(op.needs) < 3 or not op.needs[2]:
         return None
     return dy.sum([0, *range(2, dy.rank)], keep=False)

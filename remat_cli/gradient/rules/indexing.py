@@ -9,11 +9,11 @@ from typing import Any
 
 import onnx
 
-from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 
 
-def _gather(op: Step, dy: Tensor) -> Tensor:
+def _gather(op: Taped, dy: Tensor) -> Tensor:
     axis = op.get("axis", 0) % op.x.rank
     indices = op.input(1)
     if indices.rank == 0 and (known := op.tape.constants.get(indices.name)) is not None:
@@ -34,7 +34,7 @@ def _single(x: Tensor, dy: Tensor, axis: int, place: int) -> Tensor:
     return dy.reshape(*x.shape[:axis], 1, *x.shape[axis + 1 :]).pad(before, after)
 
 
-def _gather_elements(op: Step, dy: Tensor) -> Tensor:
+def _gather_elements(op: Taped, dy: Tensor) -> Tensor:
     return _put(op.x, op.input(1), dy, op.get("axis", 0))
 
 
@@ -42,13 +42,13 @@ def _put(x: Tensor, indices: Tensor, dy: Tensor, axis: int) -> Tensor:
     return x.tape.op("ScatterElements", x.zeros(*x.shape), indices, dy, axis=axis, reduction="add")
 
 
-def _gather_nd(op: Step, dy: Tensor) -> Tensor:
+def _gather_nd(op: Taped, dy: Tensor) -> Tensor:
     if op.get("batch_dims", 0):
         raise op.refuse("batch_dims is not handled")
     return op.tape.op("ScatterND", op.x.zeros(*op.x.shape), op.input(1), dy, reduction="add")
 
 
-def _scatter_elements(op: Step, dy: Tensor) -> tuple[Tensor, None, Tensor]:
+def _scatter_elements(op: Taped, dy: Tensor) -> tuple[Tensor, None, Tensor]:
     axis = op.get("axis", 0)
     indices, updates = op.input(1), op.input(2)
     kept = dy
@@ -57,13 +57,13 @@ def _scatter_elements(op: Step, dy: Tensor) -> tuple[Tensor, None, Tensor]:
     return kept, None, op.tape.op("GatherElements", dy, indices, axis=axis)
 
 
-def _scatter_nd(op: Step, dy: Tensor) -> tuple[Tensor, None, Tensor]:
+def _scatter_nd(op: Taped, dy: Tensor) -> tuple[Tensor, None, Tensor]:
     indices, updates = op.input(1), op.input(2)
     kept = dy if _adds(op) else op.tape.op("ScatterND", dy, indices, updates.zeros(*updates.shape))
     return kept, None, op.tape.op("GatherND", dy, indices)
 
 
-def _adds(op: Step) -> bool:
+def _adds(op: Taped) -> bool:
     kind = op.get("reduction", b"none")
     kind = kind.decode() if isinstance(kind, bytes) else kind
     if kind not in ("none", "add"):
@@ -71,11 +71,11 @@ def _adds(op: Step) -> bool:
     return kind == "add"
 
 
-def _top_k(op: Step, dy: Tensor | None, *_: Any) -> Tensor | None:
+def _top_k(op: Taped, dy: Tensor | None, *_: Any) -> Tensor | None:
     return _put(op.x, op.output(1), dy, op.get("axis", -1)) if dy else None
 
 
-def _trilu(op: Step, dy: Tensor) -> Tensor:
+def _trilu(op: Taped, dy: Tensor) -> Tensor:
     return op.tape.op("Trilu", dy, op.optional(1), upper=op.get("upper", 1))
 
 

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from remat_cli.gradient.rules.shape import along
-from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 
 
-def _softmax(op: Step, dy: Tensor) -> Tensor:
+def _softmax(op: Taped, dy: Tensor) -> Tensor:
     axis = op.get("axis", -1) % op.y.rank
     return op.y * (dy - (dy * op.y).sum([axis]))
 
 
-def _log_softmax(op: Step, dy: Tensor) -> Tensor:
+def _log_softmax(op: Taped, dy: Tensor) -> Tensor:
     axis = op.get("axis", -1) % op.y.rank
     return dy - op.y.apply("Exp") * dy.sum([axis])
 
@@ -30,7 +30,7 @@ def standardized(normal: Tensor, scale: Tensor, g: Tensor, axes: list[int]) -> T
     return (g - g.mean(axes) - normal * (g * normal).mean(axes)) * scale
 
 
-def _layer_norm(op: Step, dy: Tensor | None, *others: Any) -> list[Tensor | None] | None:
+def _layer_norm(op: Taped, dy: Tensor | None, *others: Any) -> list[Tensor | None] | None:
     op.only_first(others)
     if dy is None:
         return None
@@ -43,7 +43,7 @@ def _layer_norm(op: Step, dy: Tensor | None, *others: Any) -> list[Tensor | None
     return [standardized(normal, inverse, dy * scale, axes) if op.needs[0] else None, by_scale, by_bias]
 
 
-def _frozen_batch_norm(op: Step, dy: Tensor, *_: Any) -> list[Tensor | None]:
+def _frozen_batch_norm(op: Taped, dy: Tensor, *_: Any) -> list[Tensor | None]:
     """y = (x - mean) * scale / sqrt(variance + epsilon) + bias, statistics given: the op itself scales dy and x."""
     x, scale, _bias, mean, variance = (op.input(i) for i in range(5))
     others, epsilon = [0, *range(2, x.rank)], op.get("epsilon", 1e-5)
@@ -59,7 +59,7 @@ def _frozen_batch_norm(op: Step, dy: Tensor, *_: Any) -> list[Tensor | None]:
     return [by_x, by_scale, dy.sum(others, keep=False).cast(scale.dtype) if op.needs[2] else None]
 
 
-def _batch_norm(op: Step, dy: Tensor, *statistics: Any) -> list[Tensor | None]:
+def _batch_norm(op: Taped, dy: Tensor, *statistics: Any) -> list[Tensor | None]:
     """dx = scale (dy - mean(dy) - centered mean(dy centered) / variance) / deviation, over images and places.
 
     With mean(dy) as the mean and variance as it was, BatchNormalization itself computes the last steps.
@@ -84,13 +84,13 @@ def _batch_norm(op: Step, dy: Tensor, *statistics: Any) -> list[Tensor | None]:
     return [by_x, by_scale, by_bias]
 
 
-def _dropout(op: Step, dy: Tensor, *_: Any) -> Tensor:
+def _dropout(op: Taped, dy: Tensor, *_: Any) -> Tensor:
     """By the mask that the forward pass drew, kept as bool."""
     ratio: float = op.attributes["ratio"]
     return dy * op.output(1).cast(dy.dtype) * (1 / (1 - ratio))
 
 
-def _local_response(op: Step, dy: Tensor) -> Tensor:
+def _local_response(op: Taped, dy: Tensor) -> Tensor:
     """y = x s ** -beta, where s = bias + alpha / size * (x * x summed over a band of channels)."""
     size, beta = op.get("size"), op.get("beta", 0.75)
     share = op.get("alpha", 1e-4) / size
@@ -103,7 +103,7 @@ def _local_response(op: Step, dy: Tensor) -> Tensor:
     return dy * op.tape.op("Pow", s, s.like(-beta)) - op.x * shared
 
 
-def _instance_norm(op: Step, dy: Tensor) -> list[Tensor | None]:
+def _instance_norm(op: Taped, dy: Tensor) -> list[Tensor | None]:
     x, scale = op.x, op.input(1)
     axes = list(range(2, x.rank))
     shape = (-1, *[1] * (x.rank - 2))
@@ -121,7 +121,7 @@ def _deviation(x: Tensor, axes: list[int], epsilon: float) -> tuple[Tensor, Tens
     return 1 / (variance + epsilon).apply("Sqrt"), centered
 
 
-def _rms_norm(op: Step, dy: Tensor) -> list[Tensor | None]:
+def _rms_norm(op: Taped, dy: Tensor) -> list[Tensor | None]:
     """y = scale * x / sqrt(mean(x * x) + epsilon)"""
     x, scale = op.x, op.input(1)
     axes = list(range(op.get("axis", -1) % x.rank, x.rank))
@@ -132,7 +132,7 @@ def _rms_norm(op: Step, dy: Tensor) -> list[Tensor | None]:
     return [by_x, dy * normal if op.needs[1] else None]
 
 
-def _lp_norm(op: Step, dy: Tensor) -> Tensor:
+def _lp_norm(op: Taped, dy: Tensor) -> Tensor:
     """y = x / norm; the norm's slope is y (p = 2) or the sign (p = 1)."""
     axis, p = op.get("axis", -1) % op.x.rank, op.get("p", 2)
     norm = op.x.reduce(f"ReduceL{p}", [axis])

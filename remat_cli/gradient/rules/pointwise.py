@@ -8,24 +8,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from remat_cli.gradient.tape import FLOATS, Step
+from remat_cli.gradient.tape import FLOATS, Taped
 from remat_cli.gradient.tensor import Tensor
 
 
-def _nothing(op: Step, *dy: Any) -> None:
+def _nothing(op: Taped, *dy: Any) -> None:
     """Piecewise constant, or not a number: no gradient."""
 
 
-def _each(op: Step, dy: Tensor) -> list[Tensor]:
+def _each(op: Taped, dy: Tensor) -> list[Tensor]:
     return [dy for _ in op.inputs]
 
 
-def _div(op: Step, dy: Tensor) -> tuple[Tensor, Tensor | None]:
+def _div(op: Taped, dy: Tensor) -> tuple[Tensor, Tensor | None]:
     b = op.input(1)
     return dy / b, -((dy * op.y).sum_to(b.shape) / b) if op.needs[1] else None
 
 
-def _pow(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
+def _pow(op: Taped, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     base, exponent = op.input(0), op.input(1)
     by_exponent = None
     if op.needs[1]:
@@ -34,7 +34,7 @@ def _pow(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     return (dy * _power_slope(op, base, exponent) if op.needs[0] else None), by_exponent
 
 
-def _power_slope(op: Step, base: Tensor, exponent: Tensor) -> Tensor:
+def _power_slope(op: Taped, base: Tensor, exponent: Tensor) -> Tensor:
     number = op.tape.constants.get(exponent.name)
     if number is None or number.size != 1:
         exponent = exponent.cast(base.dtype)
@@ -49,7 +49,7 @@ def _power_slope(op: Step, base: Tensor, exponent: Tensor) -> Tensor:
     return base * 0.0 if power == 0 else op.tape.op("Pow", base, base.like(power - 1)) * power
 
 
-def _extreme(op: Step, dy: Tensor) -> list[Tensor]:
+def _extreme(op: Taped, dy: Tensor) -> list[Tensor]:
     """Min and Max: ties share the gradient evenly."""
     if len(op.inputs) == 1:
         return [dy]
@@ -58,7 +58,7 @@ def _extreme(op: Step, dy: Tensor) -> list[Tensor]:
     return [share * hit for hit in hits]
 
 
-def _clip(op: Step, dy: Tensor) -> list[Tensor | None]:
+def _clip(op: Taped, dy: Tensor) -> list[Tensor | None]:
     low, high = op.optional(1), op.optional(2)
     inside = dy
     below = op.x < low if low else None
@@ -73,78 +73,78 @@ def _clip(op: Step, dy: Tensor) -> list[Tensor | None]:
     ]
 
 
-def _where(op: Step, dy: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
+def _where(op: Taped, dy: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
     yes = op.x.where(dy, 0.0) if op.needs[1] else None
     return None, yes, op.x.where(0.0, dy) if op.needs[2] else None
 
 
-def _cast(op: Step, dy: Tensor) -> Tensor | None:
+def _cast(op: Taped, dy: Tensor) -> Tensor | None:
     return dy.cast(op.x.dtype) if op.x.dtype in FLOATS else None
 
 
-def _relu(op: Step, dy: Tensor) -> Tensor:
+def _relu(op: Taped, dy: Tensor) -> Tensor:
     return dy * (op.y > 0.0).cast(dy.dtype)  # on CPU a third of the time of Where or Sign
 
 
-def _leaky(op: Step, dy: Tensor) -> Tensor:
+def _leaky(op: Taped, dy: Tensor) -> Tensor:
     alpha = op.get("alpha", 0.01)
     positive = (op.y if alpha > 0 else op.x) > 0.0
     return positive.where(dy, dy * alpha)
 
 
-def _prelu(op: Step, dy: Tensor) -> tuple[Tensor, Tensor | None]:
+def _prelu(op: Taped, dy: Tensor) -> tuple[Tensor, Tensor | None]:
     slope = op.input(1)
     negative = op.x.tape.op("Min", op.x, op.x.like(0.0)) if op.needs[1] else None
     return (op.x > 0.0).where(dy, dy * slope), dy * negative if negative else None
 
 
-def _elu(op: Step, dy: Tensor) -> Tensor:
+def _elu(op: Taped, dy: Tensor) -> Tensor:
     alpha = op.get("alpha", 1.0)
     positive = (op.y if alpha > 0 else op.x) > 0.0
     return positive.where(dy, dy * (op.y + alpha))
 
 
-def _selu(op: Step, dy: Tensor) -> Tensor:
+def _selu(op: Taped, dy: Tensor) -> Tensor:
     alpha, gamma = op.get("alpha", 1.67326319217681884765625), op.get("gamma", 1.05070102214813232421875)
     return (op.x > 0.0).where(dy * gamma, dy * (op.y + alpha * gamma))
 
 
-def _celu(op: Step, dy: Tensor) -> Tensor:
+def _celu(op: Taped, dy: Tensor) -> Tensor:
     return (op.x > 0.0).where(dy, dy * (op.y / op.get("alpha", 1.0) + 1.0))
 
 
-def _thresholded(op: Step, dy: Tensor) -> Tensor:
+def _thresholded(op: Taped, dy: Tensor) -> Tensor:
     alpha: float = op.get("alpha", 1.0)
     return (op.x > alpha).where(dy, 0.0)
 
 
-def _hard_sigmoid(op: Step, dy: Tensor) -> Tensor:
+def _hard_sigmoid(op: Taped, dy: Tensor) -> Tensor:
     inside = op.tape.op("And", op.y > 0.0, op.y < 1.0)
     return inside.where(dy * op.get("alpha", 0.2), 0.0)
 
 
-def _hard_swish(op: Step, dy: Tensor) -> Tensor:
+def _hard_swish(op: Taped, dy: Tensor) -> Tensor:
     middle = (op.x < 3.0).where(dy * (op.x * (1 / 3) + 0.5), dy)
     return (op.x > -3.0).where(middle, 0.0)
 
 
-def _mish(op: Step, dy: Tensor) -> Tensor:
+def _mish(op: Taped, dy: Tensor) -> Tensor:
     t = op.x.apply("Softplus").apply("Tanh")
     return dy * (t + op.x * op.x.apply("Sigmoid") * (1.0 - t * t))
 
 
-def _swish(op: Step, dy: Tensor) -> Tensor:
+def _swish(op: Taped, dy: Tensor) -> Tensor:
     alpha: float = op.get("alpha", 1.0)
     s = (op.x * alpha).apply("Sigmoid")
     return dy * (s + op.y * (1.0 - s) * alpha)
 
 
-def _softsign(op: Step, dy: Tensor) -> Tensor:
+def _softsign(op: Taped, dy: Tensor) -> Tensor:
     side = op.x.apply("Abs") + 1.0
     return dy / (side * side)
 
 
-def _gelu(op: Step, dy: Tensor) -> Tensor:
+def _gelu(op: Taped, dy: Tensor) -> Tensor:
     x = op.x
     if op.get("approximate", b"none") in (b"tanh", "tanh"):
         k = math.sqrt(2 / math.pi)
@@ -157,11 +157,11 @@ def _gelu(op: Step, dy: Tensor) -> Tensor:
     return dy * (share + x * bell)
 
 
-def _erf(op: Step, dy: Tensor) -> Tensor:
+def _erf(op: Taped, dy: Tensor) -> Tensor:
     return dy * (-(op.x * op.x)).apply("Exp") * (2 / math.sqrt(math.pi))
 
 
-def _root(op: Step, sign: float) -> Tensor:
+def _root(op: Taped, sign: float) -> Tensor:
     """sqrt(1 + sign * x * x)"""
     square = op.x * op.x
     return (square + 1.0 if sign > 0 else 1.0 - square).apply("Sqrt")

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.window import Window, window
 
 
-def _max_pool(op: Step, dy: Tensor | None, *_: Any) -> Tensor | None:
+def _max_pool(op: Taped, dy: Tensor | None, *_: Any) -> Tensor | None:
     if dy is None:
         return None
     if op.get("storage_order", 0):
@@ -26,14 +26,14 @@ def _max_pool(op: Step, dy: Tensor | None, *_: Any) -> Tensor | None:
     return op.tape.op("ScatterElements", *flat, axis=0, reduction=None if apart else "add").reshape(*op.x.shape)
 
 
-def _max_unpool(op: Step, dy: Tensor) -> Tensor:
+def _max_unpool(op: Taped, dy: Tensor) -> Tensor:
     indices = op.input(1)
     if op.optional(2) is not None:
         raise op.refuse("an output_shape is not handled")
     return op.tape.op("GatherElements", dy.reshape(-1), indices.reshape(-1), axis=0).reshape(*op.x.shape)
 
 
-def _average_pool(op: Step, dy: Tensor) -> Tensor:
+def _average_pool(op: Taped, dy: Tensor) -> Tensor:
     place = window(op, op.x.shape[2:], tuple(op.get("kernel_shape")))
     counts = _counts(place, dy.shape[2:], bool(op.get("count_include_pad", 0)))
     whole = counts.min() == counts.max()
@@ -75,7 +75,7 @@ def _spread(dy: Tensor, x: Tensor, place: Window) -> Tensor:
     )
 
 
-def _global_max(op: Step, dy: Tensor) -> Tensor:
+def _global_max(op: Taped, dy: Tensor) -> Tensor:
     """The first of equals takes all, as with MaxPool."""
     flat = op.x.reshape(*op.x.shape[:2], -1)
     first = flat.apply("ArgMax", axis=2)
@@ -83,7 +83,7 @@ def _global_max(op: Step, dy: Tensor) -> Tensor:
     return op.tape.op("ScatterElements", zeros, first, dy.reshape(*first.shape), axis=2).reshape(*op.x.shape)
 
 
-def _global_average(op: Step, dy: Tensor) -> Tensor:
+def _global_average(op: Taped, dy: Tensor) -> Tensor:
     return (dy * (1 / math.prod(op.x.shape[2:]))).expand(*op.x.shape)
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import string
 from typing import Any
 
-from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 
 
-def _matmul(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
+def _matmul(op: Taped, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     a, b = op.input(0), op.input(1)
     left = a.reshape(1, *a.shape) if a.rank == 1 else a
     right = b.reshape(*b.shape, 1) if b.rank == 1 else b
@@ -39,7 +39,7 @@ def _by_right(a: Tensor, b: Tensor, dy: Tensor) -> Tensor:
     return (a.transposed @ dy).sum_to(b.shape)
 
 
-def _gemm(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+def _gemm(op: Taped, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """Y = alpha A' B' + beta C"""
     a, b = op.input(0), op.input(1)
     alpha, beta = op.get("alpha", 1.0), op.get("beta", 1.0)
@@ -59,7 +59,7 @@ def _gemm(op: Step, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | 
     return by_a, by_b, by_c
 
 
-def _einsum(op: Step, dy: Tensor) -> list[Tensor | None]:
+def _einsum(op: Taped, dy: Tensor) -> list[Tensor | None]:
     """For each operand, the Einsum of the others with the output's gradient."""
     terms, result = _subscripts(op)
     found: list[Tensor | None] = []
@@ -78,7 +78,7 @@ def _einsum(op: Step, dy: Tensor) -> list[Tensor | None]:
     return found
 
 
-def _subscripts(op: Step) -> tuple[list[str], str]:
+def _subscripts(op: Taped) -> tuple[list[str], str]:
     """The equation with explicit output and letters for the ellipsis."""
     text = op.get("equation")
     equation = (text.decode() if isinstance(text, bytes) else text).replace(" ", "")

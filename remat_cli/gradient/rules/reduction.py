@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 
 
-def axes_of(op: Step) -> list[int]:
+def axes_of(op: Taped) -> list[int]:
     """Normalized axes of a reduction; empty if it reduces nothing."""
     if op.optional(1) is not None:
         axes = [int(axis) for axis in op.array(1, "axes").reshape(-1)]
@@ -23,31 +23,31 @@ def axes_of(op: Step) -> list[int]:
     return [axis % op.x.rank for axis in axes]
 
 
-def _kept(op: Step, tensor: Tensor) -> Tensor:
+def _kept(op: Taped, tensor: Tensor) -> Tensor:
     """With the reduced axes put back as ones."""
     axes = axes_of(op)
     return tensor.reshape(*(1 if axis in axes else size for axis, size in enumerate(op.x.shape)))
 
 
-def _count(op: Step) -> int:
+def _count(op: Taped) -> int:
     return math.prod(op.x.shape[axis] for axis in axes_of(op))
 
 
-def _sum(op: Step, dy: Tensor) -> Tensor:
+def _sum(op: Taped, dy: Tensor) -> Tensor:
     return _kept(op, dy).expand(*op.x.shape)
 
 
-def _mean(op: Step, dy: Tensor) -> Tensor:
+def _mean(op: Taped, dy: Tensor) -> Tensor:
     return (_kept(op, dy) * (1 / _count(op))).expand(*op.x.shape)
 
 
-def _extreme(op: Step, dy: Tensor) -> Tensor:
+def _extreme(op: Taped, dy: Tensor) -> Tensor:
     """Equal extremes share the gradient evenly."""
     hits = op.x.equals(_kept(op, op.y)).cast(dy.dtype)
     return hits * (_kept(op, dy) / hits.sum(axes_of(op)))
 
 
-def _prod(op: Step, dy: Tensor) -> Tensor:
+def _prod(op: Taped, dy: Tensor) -> Tensor:
     """y / x, except where a zero leaves only the product of the others."""
     zero = op.x.equals(0.0)
     filled = zero.where(1.0, op.x)
@@ -58,17 +58,17 @@ def _prod(op: Step, dy: Tensor) -> Tensor:
     return _kept(op, dy) * (rest / filled) * others
 
 
-def _l2(op: Step, dy: Tensor) -> Tensor:
+def _l2(op: Taped, dy: Tensor) -> Tensor:
     norm = _kept(op, op.y)
     scaled = norm.equals(0.0).where(0.0, _kept(op, dy) / norm)
     return op.x * scaled
 
 
-def _log_sum_exp(op: Step, dy: Tensor) -> Tensor:
+def _log_sum_exp(op: Taped, dy: Tensor) -> Tensor:
     return (op.x - _kept(op, op.y)).apply("Exp") * _kept(op, dy)
 
 
-def _cumsum(op: Step, dy: Tensor) -> Tensor:
+def _cumsum(op: Taped, dy: Tensor) -> Tensor:
     backwards = 1 - op.get("reverse", 0)
     return op.tape.op("CumSum", dy, op.input(1), exclusive=op.get("exclusive", 0), reverse=backwards)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from remat_cli.gradient.rules.shape import along
-from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 
 # Where an output element lies among the input's: (place, scale, input size, output size) -> coordinate
@@ -30,7 +30,7 @@ NEAREST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def _resize(op: Step, dy: Tensor) -> Tensor:
+def _resize(op: Taped, dy: Tensor) -> Tensor:
     if op.get("antialias", 0) or op.get("keep_aspect_ratio_policy", b"stretch") not in (b"stretch", "stretch"):
         raise op.refuse("antialias and keep_aspect_ratio_policy are not handled")
     changed = [axis for axis in range(op.x.rank) if op.x.shape[axis] != op.y.shape[axis] or _scale(op, axis) != 1]
@@ -42,7 +42,7 @@ def _resize(op: Step, dy: Tensor) -> Tensor:
     return dy
 
 
-def _repeats(op: Step, matrices: dict[int, np.ndarray]) -> list[int] | None:
+def _repeats(op: Taped, matrices: dict[int, np.ndarray]) -> list[int] | None:
     """How often each spatial element is repeated, if that is all that happens."""
     if not matrices or op.x.rank < 3 or min(matrices) < 2:
         return None
@@ -56,12 +56,12 @@ def _repeats(op: Step, matrices: dict[int, np.ndarray]) -> list[int] | None:
     return counts
 
 
-def _text(op: Step, name: str, default: str) -> str:
+def _text(op: Taped, name: str, default: str) -> str:
     value = op.get(name, default)
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _scale(op: Step, axis: int) -> float:
+def _scale(op: Taped, axis: int) -> float:
     axes = [given % op.x.rank for given in op.get("axes") or range(op.x.rank)]
     given = op.array(2, "scales") if op.optional(2) is not None and op.input(2).size else None
     if given is not None:
@@ -69,7 +69,7 @@ def _scale(op: Step, axis: int) -> float:
     return op.y.shape[axis] / op.x.shape[axis]
 
 
-def _matrix(op: Step, axis: int) -> np.ndarray:
+def _matrix(op: Taped, axis: int) -> np.ndarray:
     """One row for each output element: what it takes of each input element."""
     n, m = op.x.shape[axis], op.y.shape[axis]
     op.tape.check_size(f"Resize node '{op.name}'", n, max(n, m))

@@ -10,32 +10,32 @@ from typing import Any
 
 import numpy as np
 
-from remat_cli.gradient.tape import Step
+from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 
 
-def _back(op: Step, dy: Tensor) -> Tensor:
+def _back(op: Taped, dy: Tensor) -> Tensor:
     return dy.reshape(*op.x.shape)
 
 
-def _transpose(op: Step, dy: Tensor) -> Tensor:
+def _transpose(op: Taped, dy: Tensor) -> Tensor:
     order = op.get("perm") or list(reversed(range(op.x.rank)))
     return dy.transpose(*(int(axis) for axis in np.argsort(order)))
 
 
-def _concat(op: Step, dy: Tensor) -> list[Tensor | None]:
+def _concat(op: Taped, dy: Tensor) -> list[Tensor | None]:
     axis = op.get("axis") % dy.rank
     ends = list(accumulate(op.input(i).shape[axis] for i in range(len(op.inputs))))
     return [dy.slice(axis, end - op.input(i).shape[axis], end) if op.needs[i] else None for i, end in enumerate(ends)]
 
 
-def _split(op: Step, *dys: Tensor | None) -> Tensor:
+def _split(op: Taped, *dys: Tensor | None) -> Tensor:
     given = next(dy for dy in dys if dy is not None)
     parts = [dy or given.zeros(*op.output(i).shape) for i, dy in enumerate(dys)]
     return op.tape.op("Concat", *parts, axis=op.get("axis", 0)) if len(parts) > 1 else parts[0]
 
 
-def _slice(op: Step, dy: Tensor) -> Tensor:
+def _slice(op: Taped, dy: Tensor) -> Tensor:
     """Zeros around what was taken, and between where it was taken in steps."""
     starts, ends = (op.array(i, what).tolist() for i, what in ((1, "starts"), (2, "ends")))
     axes = op.array(3, "axes").tolist() if op.optional(3) else range(len(starts))
@@ -68,7 +68,7 @@ def _spaced(dy: Tensor, axis: int, step: int) -> Tensor:
     return spaced.slice(axis, 0, (shape[axis] - 1) * step + 1)
 
 
-def _pad(op: Step, dy: Tensor) -> Tensor:
+def _pad(op: Taped, dy: Tensor) -> Tensor:
     mode = op.get("mode", b"constant")
     mode = mode.decode() if isinstance(mode, bytes) else mode
     pads = op.array(1, "pads").tolist()
@@ -109,13 +109,13 @@ def along(tensor: Tensor, axis: int, matrix: np.ndarray) -> Tensor:
     return (factor @ flat).reshape(*shape[:axis], matrix.shape[0], *shape[axis + 1 :])
 
 
-def _tile(op: Step, dy: Tensor) -> Tensor:
+def _tile(op: Taped, dy: Tensor) -> Tensor:
     repeats = op.array(1, "repeats").tolist()
     apart = [part for pair in zip(repeats, op.x.shape) for part in pair]
     return dy.reshape(*apart).sum(range(0, 2 * op.x.rank, 2), keep=False)
 
 
-def _depth_to_space(op: Step, dy: Tensor) -> Tensor:
+def _depth_to_space(op: Taped, dy: Tensor) -> Tensor:
     block = op.get("blocksize")
     n, c, h, w = op.x.shape
     parts = dy.reshape(n, c // block**2, h, block, w, block)
@@ -124,7 +124,7 @@ def _depth_to_space(op: Step, dy: Tensor) -> Tensor:
     return parts.transpose(*order).reshape(*op.x.shape)
 
 
-def _space_to_depth(op: Step, dy: Tensor) -> Tensor:
+def _space_to_depth(op: Taped, dy: Tensor) -> Tensor:
     return op.tape.op("DepthToSpace", dy, blocksize=op.get("blocksize"), mode="DCR")
 
 

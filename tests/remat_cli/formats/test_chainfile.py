@@ -10,15 +10,15 @@ import pytest
 
 from remat_cli.errors import BadInput
 from remat_cli.formats import problemfile
-from solvers.chains.chain import simulate
-from solvers.chains.rotor import rotor
 from solvers.clock import Clock
+from solvers.methods.chains.chain import simulate
+from solvers.methods.chains.rotor import rotor
 from solvers.problem import Limits, Status
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule
 from tests.cli.running import Command
 from tests.remat_cli.steps import network
-from tests.solvers.chains.test_programs import all_kept, read
+from tests.solvers.methods.chains.test_programs import all_kept, read
 
 CHAINS = sorted((Path(__file__).parents[2] / "data" / "chains").glob("*.json"))
 

@@ -13,7 +13,7 @@ from remat_cli.errors import BadInput
 from remat_cli.ingest import ingest
 from remat_cli.planning.fusing import as_fused, fused_by_runtime
 from remat_cli.planning.loading import load_subject
-from solvers.mincut.traffic import traffic_of
+from solvers.methods.mincut.traffic import traffic_of
 
 
 def model(path: Path, *, read_twice: bool) -> Path:

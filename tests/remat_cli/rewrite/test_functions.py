@@ -12,8 +12,8 @@ import pytest
 from remat_cli.planning.loading import load_subject
 from remat_cli.rewrite import rewrite
 from remat_cli.rewrite.functions import DOMAIN, with_functions
-from solvers.mincut.cuts import paper_cut
-from solvers.mincut.rebuild import Rebuilding
+from solvers.methods.mincut.cuts import paper_cut
+from solvers.methods.mincut.rebuild import Rebuilding
 from solvers.schedule import evaluate
 from tests.remat_cli.random_models import random_model
 from tests.remat_cli.strict_session import feeds, session

@@ -9,14 +9,14 @@ import pytest
 from solvers.plan import IllegalOrder
 from solvers.problem import Node, Problem, faults
 from solvers.reductions.reorder import reorder
-from solvers.reductions.views import contract
+from solvers.reductions.views import reduced
 from solvers.schedule import baseline, evaluate
 from tests.solvers.viewed_problems import random_order, random_problem
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_any_problem_comes_back_legal_and_no_worse(seed: int) -> None:
-    problem = contract(random_problem(seed, count=10)).problem
+    problem = reduced(random_problem(seed, count=10)).problem
     plain = baseline(problem)[1]
     budget = plain.peak * 3 // 4
     found = reorder(problem, budget, seed)
@@ -42,7 +42,7 @@ def _peaks(problem: Problem) -> list[int]:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_small_graphs_reach_the_least_peak_of_any_order(seed: int) -> None:
-    problem = contract(random_problem(seed, count=6)).problem
+    problem = reduced(random_problem(seed, count=6)).problem
     least = min(_peaks(problem))
     assert baseline(reorder(problem, least).problem)[1].peak == least
 

@@ -1,0 +1,99 @@
+"""Reshapes that hide a tensor's shape from onnxruntime's planner, so that it does not keep a buffer idle for it.
+
+Invariant: such a Reshape changes neither bytes nor shape and takes no memory but its few numbers.
+
+With reuse of buffers on, as it is by default, a dead buffer is kept for a later tensor of the same shape, however far
+off. No option inside a model turns that off, but a tensor whose shape the planner does not know gets no old buffer.
+An op whose shapes are hidden reads an input through a Reshape whose shape is computed at run time: the constant plus a
+zero that is summed from an empty slice of a graph input, which no optimizer folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from remat_cli.model.graph import Graph
+from remat_cli.rewrite.anchors import SLICED
+from remat_cli.rewrite.copies import Emitted, Names
+from remat_cli.rewrite.guards import reading
+
+
+class HiddenShapes:
+    """Hides shapes; `constants` are the initializers that they need."""
+
+    def __init__(self, graph: Graph, names: Names) -> None:
+        self.graph = graph
+        self.names = names
+        self.weights = set(graph.weights)
+        self.constants: list[onnx.TensorProto] = []
+        self.before: list[Emitted] = []  # what computes the shapes, before all else
+        self.shapes: dict[tuple[int, ...], str] = {}
+        self.zero = ""
+        self.made: set[str] = set()  # their results, whose shapes the model must not tell
+
+    def hiding(self, steps: Sequence[Emitted], hidden: Collection[str]) -> list[Emitted]:
+        """The steps, with such a Reshape before each that makes one of the values `hidden`."""
+        source = next((name for name in self.graph.inputs if self._can_slice(name)), None)
+        if source is None or not hidden:
+            return list(steps)
+        origin: dict[str, str] = {}
+        result: list[Emitted] = []
+        for step in steps:
+            origin |= step.origin
+            if step.op is not None and any(name in hidden for name in step.node.output):
+                through = {}
+                for read in self._readable(step, origin):
+                    hider = self._hider(read, origin.get(read, read), source)
+                    result.append(hider)
+                    through[read] = hider.node.output[0]
+                step = reading(step, through)
+            result.append(step)
+        return [*self.before, *result]
+
+    def _can_slice(self, name: str) -> bool:
+        value = self.graph.values[name]
+        return bool(value.shape) and value.dtype in SLICED and value.dtype != TensorProto.STRING
+
+    def _readable(self, step: Emitted, origin: dict[str, str]) -> list[str]:
+        """The first input that is computed, and all of its size; a weight's shape may have to be known."""
+        inputs = (name for name in dict.fromkeys(step.node.input) if name and name not in self.weights)
+        known = [name for name in inputs if origin.get(name, name) in self.graph.values]
+        shapes = [self.graph.values[origin.get(name, name)].shape for name in known]
+        return [name for name, shape in zip(known, shapes, strict=True) if shape == shapes[0]]
+
+    def _hider(self, read: str, value: str, source: str) -> Emitted:
+        shape = self._shape(self.graph.values[value].shape, source)
+        fresh = self.names.copy(f"{read}__hidden_shape", 1)
+        self.made.add(fresh)
+        node = helper.make_node("Reshape", [read, shape], [fresh], name=fresh)
+        return Emitted(node, None, {fresh: value}, (read, shape))
+
+    def _shape(self, shape: tuple[int, ...], source: str) -> str:
+        """A value that turns out to be `shape` when the model runs."""
+        if shape not in self.shapes:
+            zero = self.zero or self._make_zero(source)
+            known = self._constant(np.array(shape, dtype=np.int64))
+            self.shapes[shape] = self._add("Add", [known, zero], 8 * max(len(shape), 1))
+        return self.shapes[shape]
+
+    def _make_zero(self, source: str) -> str:
+        start = self._constant(np.zeros(1, dtype=np.int64))
+        empty = self._add("Slice", [source, start, start], 0)
+        whole = self._add("Cast", [empty], 0, to=TensorProto.INT64)
+        self.zero = self._add("ReduceSum", [whole], 8, keepdims=0)
+        return self.zero
+
+    def _add(self, kind: str, inputs: list[str], size: int, **attributes: int) -> str:
+        fresh = self.names.copy(f"__{kind.lower()}", len(self.before) + 1)
+        node = helper.make_node(kind, inputs, [fresh], name=fresh, **attributes)
+        self.before.append(Emitted(node, None, {}, tuple(inputs), size))
+        return fresh
+
+    def _constant(self, array: np.ndarray) -> str:
+        name = self.names.copy("__hidden_shape", len(self.constants) + 1)
+        self.constants.append(numpy_helper.from_array(array, name))
+        return name

@@ -1,0 +1,184 @@
+"""What no schedule can cost less than, whatever the order of its first computes: a search that goes on from slice to
+slice.
+
+A relaxation is posed at a few pivots on a heavy path, SCIP raises its bound, and where its answer would not fit there
+are pivots added, or rows for peaks at nodes off the path, lazily.
+
+Invariant: `bound` only rises, and holds for every legal order that fits; `infeasible` is a proof that none does. What
+is done next is decided by counts, never by seconds: without a time-out the same slices give the same bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import ceil, gcd, isfinite
+
+import numpy as np
+
+from solvers import scip
+from solvers.methods.anyorder.answers import expand, project
+from solvers.methods.anyorder.program import Timed, build
+from solvers.methods.anyorder.windows import Windows, heaviest_path, windows_of
+from solvers.methods.exact.cuts import small_values
+from solvers.methods.exact.relaxation import first_boundaries, tree
+from solvers.orders.arrays import Ints, arrays_of
+from solvers.orders.bounds import cost_bound
+from solvers.orders.measure import memory_of
+from solvers.problem import Limits, Problem, Status
+
+_SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
+_ADDED = 4  # pivots in a round
+_PEAKS = 20  # peaks off the path in a round
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOrder:
+    """`order`: what the relaxation's last answer suggests, legal but perhaps over budget. `done`: no more to be had."""
+
+    bound: float
+    infeasible: bool
+    order: tuple[int, ...] | None
+    done: bool
+    columns: int
+    work: int  # iterations of the simplex method so far
+
+
+def any_order_bound(
+    problem: Problem, budget: int, limits: Limits, enough: float | None = None, known: Sequence[int] | None = None
+) -> AnyOrder:
+    """Until the bound is `enough`, nothing more can be had, or time is up. `known`: a schedule that fits."""
+    search = Search(problem, budget, known)
+    while not search.done and (enough is None or search.bound < enough) and not limits.clock.over():
+        search.go(limits, enough)
+    return search.found()
+
+
+class Search:
+    """One search for a bound; `go` takes it a round further."""
+
+    def __init__(self, problem: Problem, budget: int, known: Sequence[int] | None = None) -> None:
+        self.problem = problem
+        self.ended = problem.ended()
+        self.budget = budget
+        self.arrays = arrays_of(problem)
+        self.writer = self.ended.writers()
+        self.total = cost_bound(problem)
+        self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
+        self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
+        self.free = small_values(self.ended, budget, _SMALL)
+        self.bound: float = self.total
+        self.known = known
+        self.order: list[int] | None = None
+        self.infeasible = self.done = False
+        self.work = self.columns = 0
+        self.effort = 1
+        self.peaks: set[int] = set()  # nodes off the path whose peaks are looked at
+        self.windows = self._first_windows()
+        self.timed: Timed | None = None
+        self.solving: scip.Solving | None = None
+        self.nodes = 0
+
+    def found(self) -> AnyOrder:
+        order = None if self.order is None else tuple(self.order)
+        return AnyOrder(self.bound, self.infeasible, order, self.done, self.columns, self.work)
+
+    def _first_windows(self) -> Windows:
+        """Boundaries as for a given order, but on the path that passes through the most bytes over budget."""
+        plain = np.arange(len(self.problem.nodes), dtype=np.int64)
+        memory = memory_of(self.arrays, plain)
+        path = heaviest_path(self.ended, self.writer, [*(1 + 3 * (memory > self.budget)).tolist(), 0])
+        chosen = first_boundaries(memory[path], self.budget)
+        return windows_of(self.ended, self.writer, [path[place] for place in chosen])
+
+    def go(self, limits: Limits, enough: float | None = None) -> None:
+        """One round: search the relaxation, then refine it where its answer does not fit."""
+        answer = self._relax(limits, enough)
+        self.work += answer.work
+        if answer.status is Status.INFEASIBLE:
+            self.infeasible = self.done = True
+            return
+        self._raise(answer.bound * self.scale)
+        if answer.values is None:
+            self.effort *= 2
+            return
+        self._refine(answer)
+
+    def _relax(self, limits: Limits, enough: float | None) -> scip.Answer:
+        if self.timed is None or self.solving is None:
+            self.timed = self.pose()
+            self.columns, self.nodes = len(self.timed.program.costs), 0
+        self.nodes += self.effort * tree(self.columns)
+        settings = scip.Settings(
+            verbose=limits.verbose,
+            clock=limits.clock,
+            gap=limits.gap / 4,
+            seed=limits.seed,
+            enough=None if enough is None else enough / self.scale,
+            nodes=self.nodes,
+            parameters={"branching/relpscost/initcand": 20},
+        )
+        if self.solving is None:
+            starts = [] if self.known is None else [project(self.timed, self.known)]
+            self.solving = scip.Solving(self.timed.program, settings, starts)
+        else:
+            self.solving.go_on(limits.clock, self.nodes, settings.enough)
+        return self.solving.wait()
+
+    def pose(self) -> Timed:
+        peaks = product(range(len(self.windows.pivots) + 1), sorted(self.peaks))
+        timed = build(self.ended, self.writer, self.budget, self.windows, self.free, self.scale, peaks)
+        sure = sum(node.cost for index, node in enumerate(self.problem.nodes) if self.windows.sure(index))
+        timed.program.offset = sure / self.scale
+        return timed
+
+    def _raise(self, bound: float) -> None:
+        """A cost is the total and some multiple of what all costs have in common."""
+        if isfinite(bound):
+            steps = ceil((bound - self.total) / self.unit - 1e-6)
+            self.bound = max(self.bound, self.total + steps * self.unit)
+
+    def _refine(self, answer: scip.Answer) -> None:
+        assert self.timed is not None
+        assert answer.values is not None
+        order = np.array(expand(self.timed, answer.values), dtype=np.int64)
+        self.order = order.tolist()
+        memory = memory_of(self.arrays, order)
+        pivots, peaks = self._further(order, memory)
+        if pivots or peaks:
+            self.windows = windows_of(self.ended, self.writer, sorted({*self.windows.pivots, *pivots}))
+            self.peaks |= peaks
+            self.timed = self.solving = None
+        elif answer.status is Status.OPTIMAL:
+            self.done = True
+        else:
+            self.effort *= 2
+
+    def _further(self, order: Ints, memory: Ints) -> tuple[list[int], set[int]]:
+        """Pivots and peaks to add, where it does not fit, worst first."""
+        over = np.flatnonzero(memory > self.budget)
+        windows, peaks = self.windows, set[int]()
+        for step in over[np.argsort(-memory[over], kind="stable")].tolist():
+            index = int(order[step])
+            if not windows.sure(index) and index not in self.peaks:
+                if len(peaks) < _PEAKS:
+                    peaks.add(index)
+                continue
+            if len(windows.pivots) - len(self.windows.pivots) >= _ADDED:
+                break
+            pivot = _nearest(order, step, windows)
+            if pivot is not None:
+                windows = windows_of(self.ended, self.writer, [*windows.pivots, pivot])
+        return sorted(set(windows.pivots).difference(self.windows.pivots)), peaks
+
+
+def _nearest(order: Ints, step: int, windows: Windows) -> int | None:
+    """The node itself if it can be a pivot, else the nearest that can on either side of it."""
+    before, after = step, step
+    while before > 0 and not windows.sure(int(order[before])):
+        before -= 1
+    while after < len(order) - 1 and not windows.sure(int(order[after])):
+        after += 1
+    near = (int(order[place]) for place in (before, after))
+    return next((node for node in near if windows.sure(node) and node not in windows.pivots), None)

@@ -1,0 +1,271 @@
+"""The default method: the order of first computes, the recomputation and the bounds improved together.
+
+One anytime loop. Local search over all orders with repeats finds an order worth having; the exact search (`milp`) works
+within that order and within the given one, from the best schedule known; and a relaxation without an order bounds them
+all from below, until schedule and bound meet or there is nothing more to be had.
+
+Invariant: `bound_any_order` holds for every schedule, `bound` for all that first compute the ops in the order of the
+schedule returned. What is done next is decided by moves, rounds and iterations, never by seconds: without a time-out
+only the seed decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+
+from solvers.methods.anyorder.bound import Search
+from solvers.methods.auto.local import LocalSearch
+from solvers.methods.exact.milp import Hunt
+from solvers.methods.exact.options import NOTHING_KNOWN, Known
+from solvers.methods.exact.small import MOST, Small
+from solvers.orders.arrays import Ints
+from solvers.orders.best import Best
+from solvers.orders.bounds import cost_bound, peak_bound
+from solvers.orders.evict import RULES, Evictor
+from solvers.problem import Limits, Problem, Progress, Result, Status
+from solvers.reductions.reorder import in_order_of, lazy_orders
+
+_ANY = "the bound covers every schedule, whatever the order of first computes"
+_OWN = "the bound covers every schedule that first computes the ops in this schedule's order; `bound_any_order` all"
+_MOVES = (2_000, 200_000)  # of a go: at least, at most
+_PER_NODE = 400  # moves of a go for each node
+_GOES = 8  # before the first relaxation
+_MORE = 3  # between two relaxations
+_IDLE = 16  # goes without success before giving up
+_PATIENCE = 2  # goes without success before they become twice as long
+_LONGEST = 16  # times as long, at most
+_LONG = 2_000_000  # moves: no longer than this either
+_WALKS, _WALKED = 9, 4000  # eviction walks at the beginning, and how many nodes they may cover together, but for one
+_REORDERED = 100  # nodes from which on a search for an order alone is worth its time
+_DENSE, _VERY_LARGE = 4, 4000  # reads of a node, nodes: eviction walks take long
+_LARGE = 500  # nodes: fewer ways to evict are tried
+_ROUNDS = 3  # of a hunt before another order takes its place
+
+
+def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHING_KNOWN) -> Result:
+    """`candidates`: orders known beforehand, such as the plans of smaller budgets."""
+    return Auto(problem, budget, limits).run(options.candidates)
+
+
+class Within:
+    """The exact search within one order of first computes, a round at a time."""
+
+    def __init__(self, auto: Auto, first: tuple[int, ...]) -> None:
+        self.first = first
+        self.way = in_order_of(auto.problem, first)
+        self.auto = auto
+        self.hunt = Hunt(self.way.problem, auto.budget, replace(auto.limits, report=self._hear))
+        self.rounds: Iterator[None] | None = None
+        self.count = 0
+        self.over = False
+
+    def _hear(self, progress: Progress) -> None:
+        if progress.order is not None:
+            self.auto.best.offer(self.way.expand(progress.order))
+
+    def go(self) -> None:
+        """One round, or what comes before the first."""
+        self.hunt.rival = self.auto.best.cost
+        if self.rounds is None:
+            self._begin()
+            self.rounds = self.hunt.rounds()
+        self.count += 1
+        self.over = self.hunt.done() or next(self.rounds, self) is self
+
+    def _begin(self) -> None:
+        known = self.auto.best.fitting
+        if known is None:
+            self.hunt.begin()
+            return
+        for order in (self.first, known.steps(), *self.auto.walked):
+            self.hunt.best.offer(self.way.shrink(order))
+        if len(self.first) > _LARGE:
+            self.hunt.improver.rules = list(RULES[:_WALKS])
+
+
+class Auto:
+    """One search over all orders for the cheapest schedule within a budget."""
+
+    def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
+        self.problem = problem
+        self.budget = budget
+        self.limits = limits
+        self.total = cost_bound(problem)
+        self.least = peak_bound(problem)
+        self.best = Best(problem, budget, limits)
+        self.best.bound = self.total
+        self.below = Search(problem, budget)
+        self.floor: float = self.total  # the bound that `below` had after its last round
+        self.no_plan = False
+        self.walked: list[tuple[int, ...]] = []
+        self.starts: list[tuple[int, ...]] = []  # orders far from each other, from which goes begin in turn
+        self.reordered: tuple[int, ...] | None = None
+        self.local = LocalSearch(problem, budget, limits.seed)
+        count = len(problem.nodes)
+        self.given = tuple(range(count))
+        self.moves = min(max(_PER_NODE * count, _MOVES[0]), _MOVES[1])
+        self.hunts: list[Within] = []
+        self.asked = False  # for hunts within the given order and the one that does best alone
+        self.goes = self.idle = 0
+
+    def run(self, candidates: Sequence[Sequence[int]]) -> Result:
+        for order in (self.given, *candidates):
+            self.best.offer(order)
+        if not self.done():
+            self.begin()
+        if self.best.fitting is None and not self.limits.clock.over():
+            self.seek_least_peak()
+        while not self.done() and not self.spent():
+            self.raise_bound()
+            self.search_within()
+        return self.result()
+
+    @property
+    def infeasible(self) -> bool:
+        return self.no_plan or self.least.peak > self.budget
+
+    def done(self) -> bool:
+        return self.infeasible or self.best.closed(self.floor) or self.limits.clock.over()
+
+    def spent(self) -> bool:
+        """Whether nothing has come of anything for long enough."""
+        return self.idle >= _IDLE and not any(not hunt.over for hunt in self.hunts)
+
+    def begin(self) -> None:
+        """Schedules at once: local search from several orders, and walks along them, last where they are slow."""
+        lazy = lazy_orders(self.problem)
+        for order in lazy:
+            self.best.offer(order)
+        self.anneal(np.array(self.given, np.int64), self.moves // 10)
+        reads = sum(len(node.reads) for node in self.problem.nodes)
+        slow = reads > _DENSE * len(self.given) or len(self.given) > _VERY_LARGE
+        if not slow:
+            self.walk(self.problem, tuple)
+        if len(self.given) >= _REORDERED and not self.done():
+            first = self.local.go(np.array(lazy[0], np.int64), 0, self.moves // 2, self.limits.clock, once=True)
+            self.reordered = tuple(first.tolist())
+            if not slow:
+                way = in_order_of(self.problem, self.reordered)
+                self.walk(way.problem, way.expand)
+            self.starts.append(self.reordered)
+        self.starts += [self.given, *map(tuple, lazy)]
+        self.search_locally(1)
+        if slow and self.best.fitting is None:
+            self.walk(self.problem, tuple)
+        self.search_locally(_GOES - 1)
+
+    def walk(self, problem: Problem, expand: Callable[[Sequence[int]], tuple[int, ...]]) -> None:
+        """Evict along an order."""
+        evictor = Evictor(problem, self.limits.clock)
+        for rule in RULES[: max(1, min(_WALKS, _WALKED // len(problem.nodes)))]:
+            if self.done():
+                return
+            order = expand(evictor.run(self.budget, rule, self.limits.seed).tolist())
+            if self.best.offer(order) is not None:
+                self.walked.append(order)
+
+    def seek_least_peak(self) -> None:
+        """Nothing fits yet: look for what does, for a proof that nothing can, and for the least peak."""
+        if len(self.given) <= MOST:
+            small = Small(self.problem, self.budget, self.best, self.limits.clock, ordered=False)
+            small.run()
+            self.no_plan = small.infeasible
+            self.floor = self.best.bound = max(self.floor, small.bound)
+        if self.best.fitting is None:
+            hunt = Hunt(self.problem, self.budget, self.limits.silent())
+            hunt.seek_least_peak()
+            self.least = hunt.least
+            for known in (hunt.best.leanest, hunt.best.fitting):
+                if known is not None:
+                    self.best.offer(known.order)
+
+    def anneal(self, order: Ints, moves: int) -> None:
+        if not self.done():
+            self.best.offer(self.local.go(order, self.goes, moves, self.limits.clock))
+            self.goes += 1
+
+    def search_locally(self, goes: int) -> None:
+        """As much as so many goes, of which the longer without success the fewer and the longer."""
+        left = goes
+        while left > 0 and not self.done():
+            longer = min(1 << self.idle // _PATIENCE, _LONGEST)
+            before = self.best.fitting
+            self.anneal(self.next_start(), max(self.moves, min(longer * self.moves, _LONG)))
+            self.idle = 0 if self.best.fitting is not before else self.idle + 1
+            left -= longer
+
+    def next_start(self) -> Ints:
+        """The best order known, and in turn one of the others."""
+        known = self.best.fitting or self.best.leanest
+        found = [(hunt, hunt.hunt.best.fitting) for hunt in self.hunts]
+        others = [*self.starts, *(hunt.way.expand(best.steps()) for hunt, best in found if best is not None)]
+        turn, own = divmod(self.goes, 2)
+        if known is None or (own and others):
+            return np.array(others[turn % len(others)], np.int64)
+        return known.order
+
+    def raise_bound(self) -> None:
+        """Local search, and beside it a round of the bound over all orders, if that has not had its share of the work.
+
+        Neither hears of the other before both have ended, so that it does not matter which is the faster.
+        """
+        if self.below.done or self.below.work > sum(hunt.hunt.work for hunt in self.hunts):
+            self.search_locally(_MORE)
+            return
+        cost = self.best.cost
+        self.below.known = None if self.best.fitting is None else self.best.fitting.steps()
+        enough = None if cost is None else cost / (1 + self.limits.gap)
+        with ThreadPoolExecutor(1) as beside:
+            going = beside.submit(self.below.go, self.limits, enough)
+            self.search_locally(_MORE)
+            going.result()
+        self.floor = self.best.bound = max(self.floor, self.below.bound)
+        self.no_plan = self.no_plan or self.below.infeasible
+        if self.below.order is not None:
+            self.anneal(np.array(self.below.order, np.int64), self.moves)
+
+    def search_within(self) -> None:
+        """A round within the order of the best schedule, the given one or another, in turn."""
+        own = self.given if self.best.fitting is None else firsts(self.best.fitting.order)
+        if all(hunt.first != own for hunt in self.hunts):
+            lasting = self.given, self.reordered
+            kept = [hunt for hunt in self.hunts if hunt.first in lasting or hunt.count < _ROUNDS]
+            self.hunts = [Within(self, own), *[hunt for hunt in kept if not hunt.over][-3:]]
+        for order in (self.given, self.reordered) if not self.asked else ():
+            if order is not None and all(hunt.first != order for hunt in self.hunts):
+                self.hunts.append(Within(self, order))
+        self.asked = True
+        going = [hunt for hunt in self.hunts if not hunt.over]
+        if going and not self.done():
+            min(going, key=lambda hunt: hunt.count).go()
+
+    def bound(self) -> float:
+        """Of the schedules that first compute the ops as the best one does."""
+        assert self.best.fitting is not None
+        own = firsts(self.best.fitting.order)
+        return max([self.floor, *(hunt.hunt.bound for hunt in self.hunts if hunt.first == own)])
+
+    def result(self) -> Result:
+        best, any_order = self.best, self.floor
+        if best.fitting is None:
+            status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
+            steps = None if best.leanest is None else best.leanest.steps()
+            return self.least.told(Result(status, steps))
+        bound = self.bound()
+        status, note = Status.FEASIBLE, _OWN
+        if best.closed(any_order):
+            status, note = Status.OPTIMAL, _ANY
+        elif best.closed(bound):
+            status = Status.ORDER_OPTIMAL
+        steps = best.fitting.steps()
+        return self.least.told(Result(status, steps, bound, (note,), bound_any_order=any_order))
+
+
+def firsts(order: Ints) -> tuple[int, ...]:
+    """The order of first computes."""
+    _, place = np.unique(order, return_index=True)
+    return tuple(order[np.sort(place)].tolist())

@@ -1,0 +1,55 @@
+"""An order of computes as one flat array of integers, for the compiled search: where everything in it lies.
+
+Computes stand in slots with gaps between them, so that one more fits in without moving others; when a gap is used up,
+all are spread anew. Invariant: tables keep their places; `s[s[RUNS] + node * MOST + k]` is the slot of a node's k-th
+compute, `s[s[END] + value * MOST + k]` the slot of the last compute that reads its k-th copy, or of its own if none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solvers.methods.exact.tables import (
+    MOST,
+    NODES,
+    READS,
+    SAVED,
+    VALUES,
+)
+from solvers.orders.arrays import Ints
+
+SLOTS, STEPS, TOTAL, BUDGET, REPEATED, CROWDED, LOGGED = range(7)
+RUNS, COUNT, END, AT, BEFORE, AFTER, TREE, LAZY, AGAIN, PLACE, SHARED, STACK, LOG = range(7, 20)
+
+EMPTY = 1 << 60
+LONGEST = 96  # changes in one move, at most
+GAP = 8  # slots for each compute, at least
+
+
+def blank(tables: Ints, steps: int, budget: int) -> Ints:
+    """A state with room for several times `steps` computes, but none in it."""
+    nodes, values = int(tables[NODES]), int(tables[VALUES])
+    slots = 1 << int(np.ceil(np.log2(GAP * (max(steps, nodes) + 8))))
+    lengths = (
+        nodes * MOST,
+        nodes,
+        values * MOST,
+        slots,
+        slots,
+        slots,
+        2 * slots,
+        2 * slots,
+        nodes,
+        nodes,
+        values,
+        400,
+        4 * LONGEST + 40,
+    )
+    starts = LOG + 1 + np.cumsum([0, *lengths])
+    state = np.zeros(int(starts[-1]), np.int64)
+    state[SLOTS], state[BUDGET] = slots, budget
+    state[RUNS : LOG + 1] = starts[:-1]
+    reads = tables[tables[READS] : tables[SAVED]]
+    saved = tables[tables[SAVED] : tables[SAVED] + len(reads)]
+    state[state[SHARED] + reads[saved > 0]] = 1
+    return state

@@ -1,0 +1,26 @@
+"""`evict`: one walk that evicts when there is no room and recomputes what is missing, in the manner of Dynamic Tensor
+Rematerialization (Kirisame et al., arXiv 2006.09616), but with the future known.
+
+Symbols: a value is evicted by least h = cost^a / (size^b * staleness^c), where cost is the paper's e-neighbourhood cost
+and staleness, which looks back, is the distance to the next use, which looks ahead. All of a, b, c are swept.
+"""
+
+from __future__ import annotations
+
+from solvers.orders.best import Best
+from solvers.orders.evict import RULES, Evictor
+from solvers.problem import Limits, Problem, Result
+
+FEWEST, NODES_WALKED = 9, 40_000  # settings tried at least, and as keep a sweep within a second or so
+
+
+def solve(problem: Problem, budget: int, limits: Limits) -> Result:
+    best = Best(problem, budget, limits)
+    best.offer(range(len(problem.nodes)))
+    evictor = Evictor(problem, limits.clock)
+    for rule in RULES[: max(FEWEST, NODES_WALKED // len(problem.nodes))]:
+        if best.over():
+            break
+        order = evictor.run(budget, rule, limits.seed)
+        best.offer(order)  # a walk may get stuck
+    return best.result()

@@ -1,0 +1,72 @@
+"""`lp-rounding`: Checkmate's two-phase rounding, Algorithm 2 as printed (arXiv 1910.02653, section 5).
+
+The linear relaxation of the program (1) to (8) is solved with (1 - epsilon) of the budget, epsilon being 0.1. S is S*
+rounded at 0.5; or, randomized, each S_{t,i} is 1 with probability S*_{t,i}, some number of times. R is then the least
+that is right for that S, and FREE follows. Nothing makes the result fit: what it needs is said.
+
+Invariant: no other heuristic's schedule is ever the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, pstdev
+
+import numpy as np
+
+from solvers.methods.baselines.options import ROUNDING, Rounding
+from solvers.methods.baselines.paper_program import too_large
+from solvers.methods.baselines.relaxation import Relaxed, relax_paper
+from solvers.methods.baselines.sweep import cannot
+from solvers.orders.best import Best, Weighed
+from solvers.problem import Limits, Problem, Result
+
+THRESHOLD = 0.5
+
+
+def solve(problem: Problem, budget: int, limits: Limits, options: Rounding = ROUNDING) -> Result:
+    if too_large(problem):
+        return cannot(problem, "the paper's linear program would be too large to build")
+    smaller = budget - budget * options.allowance // 100
+    relaxed = relax_paper(problem, smaller, limits)
+    if relaxed is None:
+        return cannot(problem, f"the linear program within {smaller} bytes has no solution, or none was found in time")
+    if options.rounding == "deterministic":
+        return _rounded(problem, budget, limits, [relaxed.fractions > THRESHOLD], relaxed)
+    random = np.random.default_rng(limits.seed)
+    draws = [random.random(len(relaxed.fractions)) < relaxed.fractions for _ in range(options.samples)]
+    return _rounded(problem, budget, limits, draws, relaxed)
+
+
+def _rounded(problem: Problem, budget: int, limits: Limits, wholes: Sequence[np.ndarray], relaxed: Relaxed) -> Result:
+    best = Best(problem, budget, limits)
+    found = [one for whole in wholes if (one := best.offer(relaxed.order_of(whole))) is not None]
+    result = best.result()
+    return replace(result, notes=(_said(found, budget), *result.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Of some samples: their mean and standard deviation (Figure 7's)."""
+
+    mean: float
+    deviation: float
+
+    @staticmethod
+    def of(samples: Sequence[int]) -> Spread:
+        return Spread(fmean(samples), pstdev(samples))
+
+    def __str__(self) -> str:
+        return f"{self.mean:.0f} +- {self.deviation:.0f}"
+
+
+def _said(found: Sequence[Weighed], budget: int) -> str:
+    """What the rounding came to, and by how much it overshoots."""
+    if len(found) == 1:
+        over = found[0].peak - budget
+        words = f"rounded at {THRESHOLD}: time {found[0].cost}, peak {found[0].peak}"
+        return f"{words}, which overshoots by {over} bytes ({over / max(budget, 1):.1%})" if over > 0 else words
+    fitting = sum(one.peak <= budget for one in found)
+    times, peaks = Spread.of([one.cost for one in found]), Spread.of([one.peak for one in found])
+    return f"{len(found)} samples: time {times}, peak {peaks}; {fitting} of them fit"

@@ -1,0 +1,142 @@
+"""`lp-walks`: our own way from the linear relaxation to a schedule. After Checkmate's two-phase rounding (arXiv
+1910.02653, section 5), which `lp-rounding` is as printed, but with more to choose from.
+
+Symbols: S* is `Relaxed.fractions`. Deterministic rounding keeps what is over a threshold (the paper's 0.5; all are
+tried), randomized rounding keeps each with probability S*. The relaxation is solved with the budget less an allowance
+epsilon, which is searched from 0 up. What memory is left over is then spent (`polish`), and where S* as it stands
+asks for too much, it guides an eviction walk; where nothing comes of S*, walks go without.
+
+Invariant: the bound is the relaxation's with epsilon 0, for schedules with this order of first computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+import numpy as np
+
+from solvers.methods.baselines.options import WALKING, Walking
+from solvers.methods.baselines.relaxation import Relaxed, Whole, relax_improved, relax_paper
+from solvers.orders.best import Best
+from solvers.orders.evict import RULES, Evictor
+from solvers.orders.polish import polish
+from solvers.problem import Limits, Problem, Result, Status
+
+ALLOWANCES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
+THRESHOLDS = tuple(step / 20 for step in range(1, 20))
+GUIDING = tuple(product((0.1, 0.5, 0.9), (1e4, 30.0, 3.0)))  # thresholds whose S guides eviction walks, and how much
+WALKS = 6  # for each of those
+WORTH_FILLING = 4
+CLASS = "the bound is a linear relaxation's and covers every schedule that first computes the ops in the order given"
+PAPER_CLASS = f"{CLASS}, none more than once between two first computes"
+
+
+def solve(
+    problem: Problem,
+    budget: int,
+    limits: Limits,
+    options: Walking = WALKING,
+) -> Result:
+    best = Best(problem, budget, limits)
+    best.offer(range(len(problem.nodes)))
+    if best.fitting is not None:
+        return best.result()
+    rounder = _Rounder(best, options.rounding == "randomized", options.samples)
+    bound = float(sum(node.cost for node in problem.nodes))
+    notes = [PAPER_CLASS if options.relaxation == "paper" else CLASS]
+    rounds_that_fit = 0
+    for allowance in ALLOWANCES:
+        relaxed = _relax(best, options.relaxation, allowance)
+        if relaxed is None:
+            notes += [] if allowance else ["the relaxation has no solution, or none was found in time"]
+            break
+        bound = bound if allowance else max(bound, relaxed.bound * (1 - 1e-9))
+        rounds_that_fit += rounder.round(relaxed) or rounds_that_fit > 0
+        if best.over() or rounds_that_fit > 1 or best.closed(bound):
+            break
+    if best.fitting is None:
+        rounder.walk_unguided()
+    result = best.result(bound, tuple(notes))
+    closed = best.closed(bound) and result.status is Status.FEASIBLE
+    return replace(result, status=Status.ORDER_OPTIMAL) if closed else result
+
+
+def _relax(best: Best, whose: str, allowance: float) -> Relaxed | None:
+    smaller = best.budget - round(allowance * (best.budget - best.problem.resident))
+    if whose == "paper":
+        return relax_paper(best.problem, smaller, best.limits)
+    return relax_improved(best.problem, smaller, best.limits, best.budget)
+
+
+@dataclass(slots=True)
+class _Rounder:
+    """The second phase: whole S, cheapest R."""
+
+    best: Best
+    randomized: bool
+    samples: int
+    evictor: Evictor = field(init=False)
+    seen: set[bytes] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.evictor = Evictor(self.best.problem, self.best.limits.clock)
+
+    def round(self, relaxed: Relaxed) -> bool:
+        """Offer all that comes of one relaxation; says whether a rounding as such fitted."""
+        fitting: list[tuple[int, tuple[int, ...]]] = []
+        for order in self._roundings(relaxed):
+            found = self.best.offer(order)
+            assert found is not None, "a rounding made an order that cannot run"
+            if self.best.fits(found):
+                fitting.append((found.cost, tuple(order)))
+            if self.best.over():
+                return bool(fitting)
+        guided = [self._weighed(order) for order in self._walks(relaxed)]
+        self._fill([*fitting, *(found for found in guided if found is not None)])
+        return bool(fitting)
+
+    def _roundings(self, relaxed: Relaxed) -> Iterator[list[int]]:
+        for whole in self._wholes(relaxed):
+            if self._new(whole):
+                yield relaxed.order_of(whole)
+
+    def _wholes(self, relaxed: Relaxed) -> Iterator[Whole]:
+        if not self.randomized:
+            yield from (relaxed.fractions > threshold for threshold in THRESHOLDS)
+            return
+        random = np.random.default_rng(self.best.limits.seed)
+        for _ in range(self.samples):
+            yield random.random(len(relaxed.fractions)) < relaxed.fractions
+
+    def _walks(self, relaxed: Relaxed) -> Iterator[tuple[int, ...]]:
+        for threshold, strength in GUIDING:
+            hints = relaxed.hints_of(relaxed.fractions > threshold)
+            for rule in RULES[:WALKS]:
+                if self.best.over():
+                    return
+                guided = replace(rule, hint=strength)
+                order = self.evictor.run(self.best.budget, guided, self.best.limits.seed, hints)
+                yield tuple(order.tolist())
+
+    def walk_unguided(self) -> None:
+        for rule in RULES[:WALKS]:
+            order = self.evictor.run(self.best.budget, rule, self.best.limits.seed)
+            self.best.offer(order)
+
+    def _weighed(self, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]] | None:
+        found = self.best.offer(order)
+        return (found.cost, order) if found is not None and self.best.fits(found) else None
+
+    def _fill(self, fitting: list[tuple[int, tuple[int, ...]]]) -> None:
+        for _, order in sorted(set(fitting))[:WORTH_FILLING]:
+            steps = np.array(order, dtype=np.int64)
+            self.best.offer(polish(self.best.arrays, steps, self.best.budget, self.best.over))
+
+    def _new(self, whole: Whole) -> bool:
+        key = whole.tobytes()
+        if key in self.seen:
+            return False
+        self.seen.add(key)
+        return True

@@ -1,0 +1,53 @@
+"""`recompute-all`: keep nothing of the forward pass; each backward op has all that it reads computed from the start.
+
+About the least memory that a step can do with, at a cost quadratic in its depth: the far end of the trade. On deep
+graphs such a schedule is too long to be of use; there, as few evenly spaced ops are kept as make it short enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain, islice
+
+from solvers.methods.baselines.forward import forward_nodes
+from solvers.methods.baselines.from_checkpoints import Kept, nothing_kept, stages
+from solvers.methods.baselines.sweep import cheapest_of
+from solvers.problem import Limits, Problem, Result
+
+LONGEST = 60_000  # computes
+
+
+def solve(problem: Problem, budget: int, limits: Limits) -> Result:
+    nodes = forward_nodes(problem)
+    period = len(nodes) + 1
+    order = _order(problem, period)
+    while len(order) > max(LONGEST, len(problem.nodes)) and period > 1:
+        period = (period + 1) // 2
+        order = _order(problem, period)
+    result = cheapest_of(problem, budget, limits, iter([order]))
+    if period > len(nodes):
+        return result
+    return replace(
+        result, notes=(*result.notes, f"to keep nothing takes too long; every {period}th forward op is kept")
+    )
+
+
+def _order(problem: Problem, period: int) -> list[int]:
+    """As much of the schedule as is needed to see that it is too long."""
+    computes = chain.from_iterable(stages(problem, _kept(problem, period)))
+    return list(islice(computes, max(LONGEST, len(problem.nodes)) + 1))
+
+
+def _kept(problem: Problem, period: int) -> Kept:
+    """The forward pass itself runs once, and backward ops run once."""
+    kept = nothing_kept(problem)
+    users = problem.readers()
+    forward = forward_nodes(problem)
+    inside, every = set(forward), set(forward[period - 1 :: period])
+    for index, node in enumerate(problem.nodes):
+        for value in node.writes:
+            last = max((user for user in users[value] if user in inside), default=index)
+            kept[index + 1 : last + 1, value] = True
+            if index in every or index not in inside:
+                kept[index + 1 :, value] = True
+    return kept

@@ -1,0 +1,159 @@
+"""Linear relaxations of Checkmate's program, and how their S is made whole: the paper's own and the improved one.
+
+The paper's is equations (1) to (8) (arXiv 1910.02653, appendix A). The improved one is that of the cuts in time, with a
+boundary at as many stages as can be afforded: no FREE and no U, and a bound for more schedules that is nearer to them.
+
+Invariant: `bound` is proved, for schedules that first compute the ops in the given order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.methods.baselines.from_checkpoints import cheapest_order, nothing_kept
+from solvers.methods.baselines.paper_program import PaperProgram, too_large
+from solvers.methods.exact.cuts import Cuts, build, expand
+from solvers.orders.arrays import arrays_of
+from solvers.orders.evict import Hints
+from solvers.orders.measure import memory_of
+from solvers.problem import Limits, Problem, Status
+from solvers.scip import Answer, Program, Settings, solve
+
+Whole = NDArray[np.bool_]  # one for each of the fractions
+LARGEST = 12_000  # variables of the improved relaxation, about: what is solved in a few seconds
+FEWEST = 10  # boundaries of it, however large the graph
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """A solved relaxation: its S in one row, and what any choice of whole S means."""
+
+    bound: float
+    fractions: NDArray[np.float64]
+    order_of: Callable[[Whole], list[int]]  # the cheapest recomputation for that S
+    hints_of: Callable[[Whole], Hints]  # the same for an eviction walk
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What no schedule costs less than, and of which program that is the relaxation."""
+
+    cost: float
+    note: str
+
+
+def relaxation_bound(problem: Problem, budget: int, limits: Limits, no_stages: bool = False) -> Bound | None:
+    """What no schedule that the paper's program can express costs less than; None if not even fractions fit.
+
+    Where that program is too large to build the improved one stands in, and where none is solved in time the cost of
+    every op once; the note says so.
+    """
+    if too_large(problem, not no_stages):
+        return _improved_bound(problem, budget, limits)
+    paper = PaperProgram(problem, budget, stages=not no_stages)
+    answer = _solve(paper.program, limits)
+    if answer.status is Status.INFEASIBLE:
+        return None
+    if answer.bound == -inf:
+        return Bound(_every_op_once(problem), f"the paper's program was not solved in time: {TRIVIAL}")
+    return Bound(answer.bound * paper.cost_unit, "of the paper's program, equations (1) to (8)")
+
+
+TRIVIAL = "this is only the time of every op once"
+
+
+def _improved_bound(problem: Problem, budget: int, limits: Limits) -> Bound | None:
+    boundaries = _boundaries(problem, budget)
+    scale = max(node.cost for node in problem.nodes) / 1000 or 1.0
+    answer = _solve(build(problem.ended(), budget, boundaries, frozenset(), scale).program, limits)
+    why = "the paper's program would be too large to build"
+    if answer.status is Status.INFEASIBLE:
+        return None
+    if answer.bound == -inf:
+        return Bound(_every_op_once(problem), f"{why}, and another was not solved in time: {TRIVIAL}")
+    note = f"{why}: this is of the cuts in time at {len(boundaries)} ops"
+    return Bound(_every_op_once(problem) + answer.bound * scale, note)
+
+
+def _every_op_once(problem: Problem) -> float:
+    return float(sum(node.cost for node in problem.nodes))
+
+
+def relax_paper(problem: Problem, budget: int, limits: Limits) -> Relaxed | None:
+    """None if there is no solution, or none in time, or the program is too large to build."""
+    if too_large(problem):
+        return None
+    paper = PaperProgram(problem, budget)
+    answer = _solve(paper.program, limits)
+    if answer.values is None:
+        return None
+    stages, values = np.array(list(paper.S), dtype=np.int64).reshape(-1, 2).T
+    last = len(problem.nodes) - 1
+
+    def kept(whole: Whole) -> Whole:
+        rows = nothing_kept(problem)
+        rows[stages, values] = whole
+        return rows
+
+    return Relaxed(
+        bound=answer.bound * paper.cost_unit,
+        fractions=np.array([answer.values[column] for column in paper.S.values()]),
+        order_of=lambda whole: cheapest_order(problem, kept(whole)),
+        hints_of=lambda whole: Hints(
+            np.minimum(np.arange(last + 2), last), np.vstack([kept(whole)[1:], kept(whole)[-1:]])
+        ),
+    )
+
+
+def relax_improved(problem: Problem, budget: int, limits: Limits, full: int) -> Relaxed | None:
+    """None if there is no solution, or none in time. `full` is the budget whose excess places the boundaries."""
+    ended = problem.ended()
+    scale = max(node.cost for node in problem.nodes) / 1000 or 1.0
+    cuts = build(ended, budget, _boundaries(problem, full), frozenset(), scale)
+    answer = _solve(cuts.program, limits)
+    if answer.values is None:
+        return None
+    columns = [column for keep in cuts.keep for column in keep.values()]
+    return Relaxed(
+        bound=sum(node.cost for node in problem.nodes) + answer.bound * scale,
+        fractions=np.array([answer.values[column] for column in columns]),
+        order_of=lambda whole: expand(cuts, _solution(cuts, columns, whole)),
+        hints_of=lambda whole: _hints(cuts, whole),
+    )
+
+
+def _solve(program: Program, limits: Limits) -> Answer:
+    return solve(program, Settings(limits.clock, 0.0, limits.seed, verbose=limits.verbose), relaxed=True)
+
+
+def _boundaries(problem: Problem, budget: int) -> list[int]:
+    """Evenly among the stages that are over the budget without recomputation."""
+    memory = memory_of(arrays_of(problem), np.arange(len(problem.nodes)))
+    over = np.flatnonzero(memory > budget)
+    count = min(len(over), max(FEWEST, LARGEST // len(problem.nodes)))
+    return sorted({int(over[round(place)]) for place in np.linspace(0, len(over) - 1, count)}) if count else []
+
+
+def _solution(cuts: Cuts, columns: list[int], whole: Whole) -> list[float]:
+    solution = np.zeros(len(cuts.program.costs))
+    solution[columns] = whole
+    return solution.tolist()
+
+
+def _hints(cuts: Cuts, whole: Whole) -> Hints:
+    """What S holds across the boundary at the end of each group."""
+    group = np.zeros(len(cuts.problem.nodes), np.int64)
+    keep = np.zeros((len(cuts.groups), len(cuts.problem.sizes)), np.bool_)
+    at = 0
+    for g, stages in enumerate(cuts.groups):
+        group[stages.start : stages.stop] = g
+        held = list(cuts.keep[g])
+        if g and held:
+            keep[g - 1, held] = whole[at : at + len(held)]
+        at += len(held)
+    return Hints(group, keep)

@@ -1,0 +1,274 @@
+"""Rotor's dynamic program over the segments of a chain, each stage with one or several ways to be run.
+
+C_BP(s, t, m) of the paper (Theorem 3, Algorithm 3): the least time to differentiate stages s..t when a^{s-1} is held,
+δ^t is held, and m is the memory beyond a^{s-1}. It is the lesser of
+
+    F_all^s, then (s+1, t) in m - ā^s, then B^s                                  (one such line for each way to run s)
+    F_ck^s F_0^{s+1} .. F_0^{s'-1}, then (s', t) in m - a^{s'-1}, then (s, s'-1) in m,  for s' in s+1..t
+
+In a graph a^s need not be part of ā^s: B^s and B^{s+1} may both do without it. So there is a second table, where
+a^{s-1} is held by nobody else and counted in m: it may go once F_all^s has run, if B^s does not read it.
+
+The tables hold the excess over running each stage once in its quickest way. A cut at s' adds at least the forward time
+of s..s'-1, so for each s' only those m need a look at which the best excess so far is larger: the table is exact all
+the same, and most of it is never touched.
+
+Invariant: rows never increase with m, and an entry is finite exactly where a sequence was found: the whole chain's, the
+last to be filled, nowhere if somebody stopped the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from solvers.methods.chains.chain import Op, Step
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_PIECE = 64
+_COLUMNS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """For each stage, the ways to run it; way k of stage s is entry start[s] + k. Sizes in slots."""
+
+    start: Ints  # stage -> its first way; one entry more than stages
+    time: Floats  # what a way costs beyond the quickest
+    keep: Ints  # ā: what it holds from its forward to its backward
+    holds: Bools  # whether its output is part of that
+    loose: Bools  # whether its backward does without its input
+    forward: Ints  # memory beyond the input and δ^t while its forward runs
+    backward: Ints  # memory beyond the input while its backward runs, δ^s and δ^{s-1} included
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """What the program needs to know of a chain. Arrays over stages 1..n (and 0)."""
+
+    walk: Floats  # time of F_ck or F_0
+    walk_memory: Ints  # their memory beyond the input: a^s + o_f^s
+    a: Ints
+    delta: Ints
+    ways: Ways  # followed by later stages
+    at_once: Ints  # for the last stage of a segment: memory beyond the input while F_all and B run one after the other
+    spared: Floats  # what the last stage of a segment saves, as its output is not wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    segments: Segments
+    excess: Floats  # row(s, t) x memory beyond a^{s-1}
+    loose: Floats  # row(s, t) x memory, a^{s-1} in it and free to go
+
+    def whole(self) -> Floats:
+        """The excess of the whole chain for each memory."""
+        return self.excess[row(1, len(self.segments.a) - 1)]
+
+
+@njit(cache=True)
+def row(first: int, last: int) -> int:
+    return last * (last - 1) // 2 + first - 1
+
+
+def never() -> bool:
+    return False
+
+
+def solve_segments(segments: Segments, memory: int, stopped: Callable[[], bool] = never) -> Table:
+    count = len(segments.a) - 1
+    ways = segments.ways
+    excess = np.full((count * (count + 1) // 2, memory + 1), np.inf)
+    loose = np.full_like(excess if not ways.holds.all() else excess[:0], np.inf)
+    inner = np.zeros(count + 1, np.int64)
+    for left in range(1, count + 1, _COLUMNS):
+        if stopped():
+            break
+        _fill(
+            left,
+            excess,
+            loose,
+            inner,
+            np.cumsum(segments.walk),
+            segments.walk_memory,
+            segments.a,
+            segments.delta,
+            segments.spared,
+            ways.start,
+            ways.time,
+            ways.keep,
+            ways.holds,
+            ways.loose,
+            ways.forward,
+            ways.backward,
+            segments.at_once,
+        )
+    return Table(segments, excess, loose)
+
+
+@njit(cache=True)
+def _fill(
+    left: int,
+    excess: Floats,
+    loose: Floats,
+    inner: Ints,
+    walked: Floats,
+    walk_memory: Ints,
+    a: Ints,
+    delta: Ints,
+    spared: Floats,
+    start: Ints,
+    time: Floats,
+    keep: Ints,
+    holds: Bools,
+    lets_go: Bools,
+    forward: Ints,
+    backward: Ints,
+    at_once: Ints,
+) -> None:
+    """A few columns side by side, so that each row of what comes before a cut is read once for all.
+
+    `inner`: memory of the F_0 after s, beyond a^{s-1}; `left`: the first column.
+    """
+    stages = len(a) - 1
+    top = excess.shape[1]
+    nothing = np.zeros(top)
+    right = min(left + _COLUMNS, stages + 1)
+    for s in range(right - 1, 0, -1):
+        for t in range(max(s, left), right):
+            best = excess[row(s, t)]
+            if s == t:
+                best[max(at_once[t], 0) :] = 0.0
+                continue
+            if s + 1 < t:
+                inner[t] = max(inner[t], a[s] + walk_memory[s + 1])
+            for way in range(start[s], start[s + 1]):
+                after = excess[row(s + 1, t)] if holds[way] else loose[row(s + 1, t)]
+                need = max(delta[t] + forward[way], backward[way], keep[way])
+                if need < top:
+                    lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
+        for cut in range(s + 1, right):
+            price = walked[cut - 1] - walked[s - 1] - spared[cut - 1]
+            held = a[cut - 1]
+            before_cut = excess[row(s, cut - 1)]
+            for t in range(max(cut, left), right):
+                best = excess[row(s, t)]
+                first = max(delta[t] + max(walk_memory[s], inner[t]), held)
+                end = first_at_most(best, price)
+                if first < end:
+                    after_cut = excess[row(cut, t)]
+                    lower_to(best[first:end], price, after_cut[first - held : end - held], before_cut[first:end])
+        for t in range(max(s, left), right) if len(loose) else range(0):
+            best = loose[row(s, t)]
+            _shift(best, excess[row(s, t)], a[s - 1])
+            for way in range(start[s], start[s + 1]):
+                if s < t and lets_go[way]:
+                    after = excess[row(s + 1, t)] if holds[way] else loose[row(s + 1, t)]
+                    need = max(a[s - 1] + delta[t] + forward[way], backward[way], keep[way])
+                    if need < top:
+                        lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
+
+
+@njit(cache=True)
+def _shift(target: Floats, source: Floats, by: int) -> None:
+    for place in range(by, len(target)):
+        target[place] = source[place - by]
+
+
+@njit(cache=True)
+def lower_to(best: Floats, price: float, one: Floats, other: Floats) -> None:
+    """best = min(best, price + one + other), over the length of best.
+
+    All fall along their length, so a piece in which even the least sum is no less than the largest best is passed over.
+    """
+    for start in range(0, len(best), _PIECE):
+        end = min(start + _PIECE, len(best))
+        if price + one[end - 1] + other[end - 1] >= best[start]:
+            continue
+        for place in range(start, end):
+            value = price + one[place] + other[place]
+            best[place] = value if value < best[place] else best[place]
+
+
+@njit(cache=True)
+def first_at_most(falling: Floats, value: float) -> int:
+    low, high = 0, len(falling)
+    while low < high:
+        middle = (low + high) // 2
+        if falling[middle] > value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """An entry of a table: stages first..last in `memory`; `loose`: the input is part of it and may go."""
+
+    first: int
+    last: int
+    memory: int
+    loose: bool
+
+
+def trace(table: Table, memory: int) -> tuple[Step, ...]:
+    """The sequence behind the whole chain's entry for `memory`."""
+    walked = np.cumsum(table.segments.walk)
+    steps: list[Step] = []
+    todo: list[_State | Step] = [_State(1, len(table.segments.a) - 1, memory, False)]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Step):
+            steps.append(item)
+        else:
+            todo += reversed(_expand(table, walked, item))
+    return tuple(steps)
+
+
+def _value(table: Table, state: _State) -> float:
+    if state.memory < 0:
+        return float("inf")
+    return float((table.loose if state.loose else table.excess)[row(state.first, state.last), state.memory])
+
+
+def _expand(table: Table, walked: Floats, state: _State) -> Sequence[_State | Step]:
+    """One step of the recurrence, the entry's own: found again by its value, which costs less than to store it."""
+    segments, s, t, m = table.segments, state.first, state.last, state.memory
+    wanted = _value(table, state)
+    if not np.isfinite(wanted):
+        raise ValueError(f"stages {s}..{t} do not fit in {m} slots")
+    for way in range(segments.ways.start[s], segments.ways.start[s + 1]) if s < t else ():
+        after = _after(segments, state, way)
+        if after is not None and segments.ways.time[way] + _value(table, after) == wanted:
+            number = int(way - segments.ways.start[s])
+            return [Step(Op.ALL, s, number), after, Step(Op.BACK, s, number)]
+    if state.loose:
+        return [_State(s, t, m - int(segments.a[s - 1]), False)]
+    if s == t:
+        return [Step(Op.ALL, t), Step(Op.BACK, t)]
+    for cut in range(s + 1, t + 1):
+        later, earlier = _State(cut, t, m - int(segments.a[cut - 1]), False), _State(s, cut - 1, m, False)
+        price = walked[cut - 1] - walked[s - 1] - segments.spared[cut - 1]
+        if price + _value(table, later) + _value(table, earlier) == wanted:
+            forwards = [Step(Op.CHECK, s), *(Step(Op.EMPTY, k) for k in range(s + 1, cut))]
+            return [*forwards, later, earlier]
+    raise AssertionError("an entry of the table that nothing explains")
+
+
+def _after(segments: Segments, state: _State, way: int) -> _State | None:
+    """What remains to be differentiated after F_all in this way, if it fits."""
+    ways, s, m = segments.ways, state.first, state.memory
+    if state.loose and not ways.loose[way]:
+        return None
+    there = int(segments.a[s - 1]) if state.loose else 0
+    if m < max(there + segments.delta[state.last] + ways.forward[way], ways.backward[way], ways.keep[way]):
+        return None
+    return _State(s + 1, state.last, m - int(ways.keep[way]), not ways.holds[way])

@@ -1,0 +1,164 @@
+"""The upper side of the search: eviction walks, annealing, and programs over windows.
+
+Invariant: where a turn leads is the same on every machine, so long as time does not run out; what a try of annealing or
+of a window costs is counted in `spent`, in tries of annealing, and never in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from random import Random
+
+import numpy as np
+
+from solvers import scip
+from solvers.methods.exact import window
+from solvers.methods.exact.anneal import anneal, start
+from solvers.methods.exact.tables import EXCESS, KEYS, MEMORY, TOTAL, order_of, pack
+from solvers.orders.arrays import Ints
+from solvers.orders.best import Best
+from solvers.orders.evict import RULES, Evictor, Hints, Rule
+from solvers.orders.measure import memory_of
+from solvers.problem import Limits, Problem
+
+_MOVES = 10_000_000  # of annealing in one go, times nodes
+_HEATS = (3e-3, 1e-3, 3e-4)  # of the cost
+_LARGE = 500  # nodes: a walk takes longer than some milliseconds
+_VERY_LARGE = 4000  # nodes: a walk takes a good part of a second
+_FEWEST = 6  # rules tried on any graph
+WORK = 100  # iterations of SCIP's simplex method that one go of annealing is worth
+_WIDE = 4000  # columns of a window
+_NO_PLAN = 1 << 62  # dearer than any
+_TREE = 20  # nodes of a window's search tree
+_LEAST, _MOST = 6, 400  # nodes in a window
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Where a series of tries has come to."""
+
+    order: Ints | None
+    tries: int = 0
+    spent: int = 0
+    waits: int = 20  # tries of annealing before the next window
+    reach: int = 24  # nodes in a window
+
+
+class Improver:
+    """Makes offers to an incumbent until `done`."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        ended: Problem,
+        budget: int,
+        limits: Limits,
+        best: Best,
+        scale: float,
+        done: Callable[[], bool],
+    ) -> None:
+        self.problem = ended  # with a last node that reads the outputs
+        self.budget = budget
+        self.limits = limits
+        self.best = best
+        self.scale = scale
+        self.done = done
+        self.evictor = Evictor(problem, limits.clock)
+        self.rules: list[Rule] = list(RULES)
+        self.tables: Ints | None = None
+        self.total = sum(node.cost for node in ended.nodes)
+        self.disputed: list[int] = []  # nodes of which the relaxation thinks otherwise than the best order
+        self.turn = Turn(None)
+
+    def walk_plainly(self) -> None:
+        """All rules, on very large graphs some; on large ones, after this only those that do best here."""
+        found: list[tuple[int, int]] = []
+        every = min(len(RULES) // _FEWEST, 1 + len(self.problem.nodes) // _VERY_LARGE)
+        for place, rule in list(enumerate(RULES))[::every]:
+            if self.done():
+                return
+            order = self.evictor.run(self.budget, rule, self.limits.seed)
+            weighed = self.best.offer(order)
+            cost = weighed.cost if weighed is not None and self.best.fits(weighed) else _NO_PLAN
+            found.append((cost, place))
+        if len(self.problem.nodes) > _LARGE:
+            self.rules = [RULES[place] for _, place in sorted(found)[:8]]
+
+    def walk_with(self, hints: Hints) -> None:
+        for strength, rule in product((1e4, 30.0, 3.0), self.rules):
+            if self.done():
+                return
+            self.best.offer(self.evictor.run(self.budget, replace(rule, hint=strength), self.limits.seed, hints))
+
+    def mend(self, order: Ints) -> None:
+        """Anneal from the relaxation's answer, which may not quite fit."""
+        for _ in _HEATS:
+            if self.done():
+                return
+            self.turn = replace(self.turn, tries=self.turn.tries + 1)
+            self.best.offer(self._anneal(order, self.turn.tries))
+
+    def polish(self, patience: int = len(_HEATS)) -> None:
+        """Go on until that has found nothing so many times running."""
+        idle = 0
+        while idle < patience and not self.done():
+            before = self.best.cost
+            self.adopt(self.attempt(replace(self.turn, order=None)))
+            idle = idle + 1 if self.best.cost == before else 0
+
+    def adopt(self, turn: Turn) -> None:
+        self.turn = turn
+        if turn.order is not None:
+            self.best.offer(turn.order)
+
+    def attempt(self, turn: Turn, stopped: Callable[[], bool] | None = None) -> Turn:
+        """One go, from the order of the turn or else from the best known; not to be used if `stopped` came true."""
+        order = turn.order
+        if order is None:
+            known = self.best.fitting or self.best.leanest
+            if known is None:
+                return turn
+            order = known.order
+        turn = replace(turn, tries=turn.tries + 1)
+        if turn.waits <= 0 and self.best.order is not None:
+            return self._window(order, turn, stopped or self.done)
+        return replace(turn, order=self._anneal(order, turn.tries), spent=turn.spent + 1, waits=turn.waits - 1)
+
+    def _anneal(self, order: Ints, seed: int) -> Ints:
+        if self.tables is None:
+            self.tables = pack(self.evictor.arrays)
+        nodes = len(self.problem.nodes)
+        state = start(self.tables, self.budget, order)
+        least = state[TOTAL] if state[EXCESS] == 0 else 1 << 60
+        keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([least, 0])
+        heat = _HEATS[seed % len(_HEATS)] * max(1, self.total)
+        moves = min(12_000, max(1000, _MOVES // nodes))
+        anneal(self.tables, state, keys, best, moves, heat, heat / 100, self.limits.seed * 1000 + seed)
+        return order_of(keys[: best[1]], nodes) if best[1] else order
+
+    def _window(self, order: Ints, turn: Turn, stopped: Callable[[], bool]) -> Turn:
+        """As many nodes as make a program that is solved in a second or so: how many is learnt by trying."""
+        ended = np.append(order, len(self.problem.nodes) - 1)
+        memory = memory_of(self.evictor.arrays, ended)
+        if len(memory) < len(ended) or memory.max() > self.budget:
+            return replace(turn, order=order, spent=turn.spent + 1, waits=1)
+        random = Random(self.limits.seed * 1000 + turn.tries)
+        program = window.build(
+            self.problem, ended.tolist(), memory.tolist(), self.budget, self._chosen(random, turn), self.scale
+        )
+        columns = len(program.start)
+        if columns > _WIDE:
+            return replace(turn, order=order, spent=turn.spent + 1, reach=max(_LEAST, turn.reach * 3 // 4))
+        settings = scip.Settings(self.limits.clock.unless(stopped), seed=self.limits.seed, nodes=_TREE)
+        answer = scip.solve(program.program, settings, [program.start])
+        worth = 1 + answer.work // WORK
+        reach = min(_MOST, turn.reach * 5 // 4 + 1) if answer.nodes < _TREE else max(_LEAST, turn.reach * 3 // 4)
+        found = order if answer.values is None else np.array(program.order(answer.values), dtype=np.int64)
+        return replace(turn, order=found, spent=turn.spent + worth, waits=worth, reach=reach)
+
+    def _chosen(self, random: Random, turn: Turn) -> frozenset[int]:
+        if self.disputed and turn.tries % 2:
+            return frozenset(random.sample(self.disputed, min(len(self.disputed), turn.reach)))
+        return window.neighbours(self.problem, random, turn.reach)

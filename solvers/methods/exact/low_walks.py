@@ -1,0 +1,34 @@
+"""How low a peak eviction walks can reach.
+
+Invariant: the order found is legal and of the class that the walks keep; nothing is claimed of its cost.
+"""
+
+from __future__ import annotations
+
+from solvers.orders.best import Best, in_order
+from solvers.orders.bounds import peak_bound
+from solvers.orders.evict import RULES, Evictor
+from solvers.problem import Limits, Problem, Progress
+
+_AIMS = 6  # budgets aimed at, between the bound and the best peak
+
+
+def lowest(problem: Problem, limits: Limits) -> Best:
+    """Walks with ever smaller budgets; each says how low it came."""
+    best = Best(problem, -1, limits, in_order)  # nothing fits: only the least peak counts
+    best.offer(range(len(problem.nodes)))
+    evictor, floor = Evictor(problem, limits.clock), peak_bound(problem).peak
+    improved = True
+    while improved:
+        assert best.leanest is not None
+        before = best.leanest.peak
+        for aim in range(_AIMS):
+            for rule in RULES:
+                if best.leanest.peak <= floor or limits.clock.over():
+                    return best
+                known = best.leanest.peak
+                best.offer(evictor.run(floor + (known - floor) * aim // _AIMS, rule, limits.seed))
+                if best.leanest.peak < known:
+                    limits.report(Progress(limits.clock.elapsed(), order=best.leanest.steps()))
+        improved = best.leanest.peak < before
+    return best

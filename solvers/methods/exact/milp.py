@@ -1,0 +1,218 @@
+"""Checkmate's question answered with a proof: the cheapest recomputation that fits, for the given first computes.
+
+One anytime loop. Eviction walks give schedules at once; cuts in time give a bound and say what to hold across each
+boundary, which guides further walks; boundaries are added where the relaxation's answer does not fit, until schedule
+and bound meet. Beside SCIP, annealing and programs over windows improve the best schedule. (P. Jain et al.,
+"Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020, pose the question.)
+
+Invariant: the bound holds for every schedule that first computes the nodes in the order given, wherever and however
+often it recomputes, and the schedules returned are of that class. How much is searched between two looks at the bound
+is counted in moves, iterations and tree nodes, never in seconds: without a time-out only the seed decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import ceil, gcd, isfinite
+
+import numpy as np
+
+from solvers import scip
+from solvers.methods.exact.cuts import Cuts, build, expand, project, small_values
+from solvers.methods.exact.improve import WORK, Improver
+from solvers.methods.exact.low_walks import lowest
+from solvers.methods.exact.options import NOTHING_KNOWN, Known
+from solvers.methods.exact.relaxation import Relaxation, disputed, first_boundaries, hints_of, over_again, over_budget
+from solvers.methods.exact.small import MOST, Small
+from solvers.orders.best import Best, in_order
+from solvers.orders.bounds import cost_bound, peak_bound, prove
+from solvers.orders.measure import memory_of
+from solvers.problem import Limits, Problem, Result, Status
+
+_CLASS = "the bound covers every schedule that first computes the ops in the order given"
+_SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
+_IDLE = 100  # tries without success before giving up
+
+
+def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHING_KNOWN) -> Result:
+    """`candidates`: orders known beforehand, such as the plans of smaller budgets."""
+    hunt = Hunt(problem, budget, limits)
+    for order in options.candidates:
+        hunt.best.offer(order)
+    return hunt.run()
+
+
+class Hunt:
+    """One search for the best order within one budget."""
+
+    def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
+        self.problem = problem
+        self.ended = problem.ended()
+        self.budget = budget
+        self.limits = limits
+        self.clock = limits.clock
+        self.total = cost_bound(problem)
+        self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
+        self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
+        self.bound = self.total
+        self.least = peak_bound(problem)
+        self.infeasible = self.least.peak > budget
+        self.best = Best(problem, budget, limits, in_order)
+        self.best.bound = self.bound
+        self.improver = Improver(problem, self.ended, budget, limits, self.best, self.scale, self.done)
+        self.effort = 1
+        self.work = 0  # iterations of the simplex method
+        self.rival: int | None = None  # what a schedule in another order costs: there is no need to prove more
+        self.size = ""
+
+    def run(self) -> Result:
+        self.begin()
+        for _ in self.rounds():
+            pass
+        return self.result()
+
+    def begin(self) -> None:
+        """What there is to be had without a relaxation."""
+        self.best.offer(range(len(self.problem.nodes)))
+        if not self.done():
+            self.improver.walk_plainly()
+        if self.best.order is None:
+            self.seek_least_peak()
+
+    def seek_least_peak(self) -> None:
+        """Nothing fits yet: look for what does, for a proof that nothing can, and for the least peak."""
+        if len(self.problem.nodes) <= MOST and self.search_all():
+            return
+        quiet = self.limits.silent()
+        self.least = prove(self.problem, self.budget + 1, quiet.share(1 / 4))
+        self.infeasible = self.infeasible or self.least.peak > self.budget
+        lean = lowest(self.problem, quiet.share(1 / 4))
+        if lean.leanest is not None:
+            self.best.offer(lean.leanest.order)
+        if self.infeasible and self.best.leanest is not None:
+            self.least = prove(self.problem, self.best.leanest.peak, quiet.share(1 / 4))
+
+    def search_all(self) -> bool:
+        """The search through all schedules of a small problem; whether it found one."""
+        small = Small(self.problem, self.budget, self.best, self.clock, ordered=True)
+        small.run()
+        self.infeasible = self.infeasible or small.infeasible
+        self.raise_bound(small.bound)
+        return self.best.fitting is not None
+
+    def closed(self) -> bool:
+        return self.best.closed(self.bound)
+
+    def done(self) -> bool:
+        return self.infeasible or self.closed() or self.beaten() or self.clock.over()
+
+    def beaten(self) -> bool:
+        """Whether no schedule in this order is worth having."""
+        return self.rival is not None and self.rival <= self.bound
+
+    def raise_bound(self, bound: float) -> None:
+        """A cost is the total and some multiple of what all costs have in common."""
+        if not isfinite(bound):
+            return
+        steps = ceil((bound - self.total) / self.unit - 1e-6)
+        raised = self.total + max(0, steps) * self.unit
+        if raised > self.bound:
+            self.bound = self.best.bound = raised
+            self.best.tell()
+
+    def rounds(self) -> Iterator[None]:
+        """Relaxations, each refined where the answer of the one before does not fit, and what they suggest tried."""
+        memory = memory_of(self.best.arrays, np.arange(len(self.problem.nodes), dtype=np.int64))
+        taus = first_boundaries(memory, self.budget)
+        repeats: set[tuple[int, int]] = set()
+        relaxation: Relaxation | None = None
+        while not self.done():
+            relaxation = relaxation or self.pose(taus, repeats)
+            answer = self.relax(relaxation)
+            if answer.status is Status.INFEASIBLE:
+                self.infeasible = self.best.order is None
+                return
+            more, again = self.follow(relaxation.cuts, answer.values)
+            self.improver.polish()
+            yield
+            if answer.status is not Status.OPTIMAL:
+                self.effort *= 2
+                if relaxation.promising(self.best.cost):
+                    continue
+            if not more and repeats.issuperset(again):
+                more = sorted(
+                    {stage - before for stage, _ in again for before in (0, 1)}.difference(
+                        taus, [len(self.problem.nodes)]
+                    )
+                )
+            if more or not repeats.issuperset(again):
+                taus, repeats = sorted({*taus, *more}), repeats if more else repeats | again
+                relaxation = None
+            elif answer.status is Status.OPTIMAL:
+                self.improver.polish(_IDLE)
+                return
+
+    def pose(self, taus: Sequence[int], repeats: set[tuple[int, int]]) -> Relaxation:
+        free = small_values(self.ended, self.budget, _SMALL)
+        cuts = build(self.ended, self.budget, taus, free, self.scale, repeats)
+        cuts.program.offset = self.total / self.scale
+        relaxation = Relaxation(cuts)
+        self.size = f"the last relaxation had {relaxation.columns} columns at {len(cuts.taus)} boundaries"
+        return relaxation
+
+    def follow(self, cuts: Cuts, values: Sequence[float] | None) -> tuple[list[int], set[tuple[int, int]]]:
+        """Try what the relaxation's answer suggests; where it does not fit: stages, and (stage, node) of repeats."""
+        if values is None or self.done():
+            return [], set()
+        order = np.array(expand(cuts, values), dtype=np.int64)
+        memory = memory_of(self.best.arrays, order)
+        known = self.best.cost
+        if known is None or self.best.arrays.cost[order].sum() < known:  # else it has nothing to teach
+            self.best.offer(order)
+            self.improver.walk_with(hints_of(cuts, values))
+            self.improver.mend(order)
+        if self.best.order is not None:
+            self.improver.disputed = disputed(cuts, values, project(cuts, self.best.order.tolist()))
+        return over_budget(memory, order, self.budget, cuts.taus), over_again(memory, order, self.budget)
+
+    def relax(self, relaxation: Relaxation) -> scip.Answer:
+        """SCIP on the relaxation, and tries at a better schedule beside it."""
+        cost = self.best.cost
+        settings = scip.Settings(
+            verbose=self.limits.verbose,
+            clock=self.clock,
+            gap=self.limits.gap / 4,
+            seed=self.limits.seed,
+            enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / self.scale,
+            emphasis="fast",  # walks and annealing find better schedules than its own heuristics
+        )
+        solving = relaxation.search(settings, self.effort, self.best.order)
+        turns = [replace(self.improver.turn, order=None)]
+        while solving.running() and not self.clock.over():
+            turn = self.improver.attempt(turns[-1], lambda: not solving.running() or self.clock.over())
+            if solving.running():
+                turns.append(turn)
+        answer = solving.wait()
+        self.work += answer.work - relaxation.work
+        earned = turns[0].spent + (answer.work - relaxation.work) // WORK
+        while turns[-1].spent < earned and not self.clock.over():
+            turns.append(self.improver.attempt(turns[-1]))
+        if not self.clock.over():  # what is taken, and which seeds come next, must not depend on the clock
+            turns = [turn for turn in turns if turn.spent <= earned]
+        self.improver.adopt(turns[-1])
+        relaxation.take(answer, self.scale)
+        self.raise_bound(relaxation.bound)
+        return answer
+
+    def result(self) -> Result:
+        best = self.best
+        if best.fitting is not None:
+            status = Status.ORDER_OPTIMAL if self.closed() else Status.FEASIBLE
+            status = Status.OPTIMAL if best.closed(self.total) else status
+            notes = (_CLASS, self.size) if self.size else (_CLASS,)
+            found = Result(status, best.fitting.steps(), self.bound, notes, bound_any_order=self.total)
+            return self.least.told(found)
+        status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
+        order = None if best.leanest is None else best.leanest.steps()
+        return self.least.told(Result(status, order))

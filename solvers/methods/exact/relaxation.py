@@ -1,0 +1,120 @@
+"""Cuts in time as SCIP works on them: how far it has come, and what its answers suggest.
+
+Invariant: a relaxation's bound only rises; nothing here decides what is legal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+
+import numpy as np
+
+from solvers import scip
+from solvers.methods.exact.cuts import Cuts, kept, project
+from solvers.orders.arrays import Ints
+from solvers.orders.evict import Hints
+
+_ADDED = 4  # boundaries in a round
+_TREE = 40  # nodes of SCIP's search tree at first, for a program of _COLUMNS columns
+_COLUMNS = 2000
+_SMALL = 100  # nodes, of a graph that can afford more boundaries at once
+_PACE = 0.01  # of what is open, that a search must have won to be searched on
+
+
+@dataclass(slots=True)
+class Relaxation:
+    """One relaxation, and how far SCIP has come with it."""
+
+    cuts: Cuts
+    solving: scip.Solving | None = None
+    nodes: int = 0
+    work: int = 0
+    bound: float = -scip.INFINITY
+    raised: float = 0.0  # what the last search added to the bound
+    cost: float = scip.INFINITY  # the bound will not come further
+
+    @property
+    def columns(self) -> int:
+        return len(self.cuts.program.costs)
+
+    def search(self, settings: scip.Settings, effort: int, best: Ints | None) -> scip.Solving:
+        """Begin, or go on from where it stopped."""
+        starts = [] if best is None else [project(self.cuts, list(map(int, best)))]
+        nodes = self.nodes + effort * tree(self.columns)
+        if self.solving is None:
+            strong = ("branching/relpscost/initcand", 20) if nodes >= 10 else ("branching/pscost/priority", 1_000_000)
+            settings = replace(settings, nodes=nodes, parameters=dict([strong]))
+            self.solving = scip.Solving(self.cuts.program, settings, starts)
+        else:
+            self.solving.go_on(settings.clock, nodes, settings.enough, starts)
+        return self.solving
+
+    def take(self, answer: scip.Answer, scale: float) -> None:
+        bound = max(self.bound, answer.bound * scale)
+        self.nodes, self.work = answer.nodes, answer.work
+        self.raised, self.bound = bound - self.bound, bound
+        if answer.cost is not None:
+            self.cost = answer.cost * scale
+
+    def promising(self, known: int | None) -> bool:
+        """Whether searching on may raise the bound by more than boundaries could beyond that."""
+        left = self.cost - self.bound
+        return known is not None and isfinite(left) and left > known - self.cost and self.raised > left * _PACE
+
+
+def tree(columns: int) -> int:
+    """How many nodes of the search tree a round is worth: each takes ever longer, and boundaries bring more."""
+    return max(1, int(_TREE * min(1.0, _COLUMNS / max(1, columns)) ** 3))
+
+
+def first_boundaries(memory: Ints, budget: int) -> list[int]:
+    """Stages spread over those whose memory is over budget without recomputation, and the worst of them."""
+    over = np.flatnonzero(memory > budget)
+    if not len(over):
+        return []
+    many = 6 if len(memory) <= _SMALL else 4
+    places = np.linspace(0, len(over) - 1, many + 2)[1:-1]
+    return sorted({int(np.argmax(memory)), *(int(over[round(place)]) for place in places)})
+
+
+def over_budget(memory: Ints, order: Ints, budget: int, taus: Sequence[int]) -> list[int]:
+    """Stages at which an order does not fit and no boundary stands: the worst two, then such as lie well apart."""
+    _, first = np.unique(order, return_index=True)
+    worst = [(int(memory[step]), stage) for stage, step in enumerate(first) if memory[step] > budget]
+    stages = [stage for _, stage in sorted(worst, reverse=True) if stage not in taus]
+    found = stages[: _ADDED // 2]
+    for stage in stages:
+        if len(found) < _ADDED and all(abs(stage - other) > len(first) // 20 for other in (*taus, *found)):
+            found.append(stage)
+    return found
+
+
+def over_again(memory: Ints, order: Ints, budget: int) -> set[tuple[int, int]]:
+    """(stage, node) of the recomputations at which an order does not fit."""
+    fresh = np.zeros(len(order), np.int64)
+    fresh[np.unique(order, return_index=True)[1]] = 1
+    stages = np.cumsum(fresh) - fresh
+    steps = np.flatnonzero((memory > budget) & (fresh == 0))
+    return {(int(stages[step]), int(order[step])) for step in steps}
+
+
+def hints_of(cuts: Cuts, values: Sequence[float]) -> Hints:
+    held = kept(cuts, values)
+    group = np.zeros(len(cuts.problem.nodes), np.int64)
+    keep = np.zeros((len(cuts.groups), len(cuts.problem.sizes)), np.bool_)
+    for g, stages in enumerate(cuts.groups):
+        group[stages.start : stages.stop] = g
+        if g + 1 < len(cuts.groups):
+            keep[g, sorted(held[g + 1] | cuts.free)] = True
+    return Hints(group, keep)
+
+
+def disputed(cuts: Cuts, values: Sequence[float], best: Sequence[float]) -> list[int]:
+    """Nodes that one answer runs again, or whose values it holds, where the other does not."""
+    found: set[int] = set()
+    for again, keep in zip(cuts.again, cuts.keep, strict=True):
+        found.update(node for node, column in again.items() if abs(values[column] - best[column]) > 0.5)
+        found.update(cuts.writer[value] for value, column in keep.items() if abs(values[column] - best[column]) > 0.5)
+    return sorted(node for node in found if not cuts.problem.nodes[node].once)

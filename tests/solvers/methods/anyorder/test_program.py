@@ -1,0 +1,70 @@
+"""The relaxation holds for every schedule in any order: projected, it satisfies every row at no greater cost."""
+
+from __future__ import annotations
+
+from random import Random
+
+from solvers.methods.anyorder.answers import expand, project
+from solvers.methods.anyorder.program import Timed, build
+from solvers.methods.anyorder.windows import heaviest_path, windows_of
+from solvers.methods.exact.replaceable import advance
+from solvers.plan import lower
+from solvers.problem import Problem
+from solvers.simulate import simulate
+from tests.oracle.problems import random_problem
+
+
+def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
+    random = Random(7)
+    across = wide = moved = 0
+    for _ in range(800):
+        problem = random_problem(random, random.randint(2, 12))
+        order = shuffled_order(random, problem, random.randint(0, 8))
+        outcome = simulate(problem, lower(problem, order))
+        timed = posed(random, problem, outcome.peak)
+        across += sum(map(len, timed.across))
+        wide += sum(low < high for low, high in zip(timed.windows.low, timed.windows.high, strict=True))
+        moved += tuple(advance(timed.problem, timed.passing, order)) != order
+        solution = project(timed, order)
+        for columns, coefficients, low, high in timed.program.rows:
+            total = sum(c * solution[column] for column, c in zip(columns, coefficients, strict=True))
+            assert low <= total <= high, (problem, order, timed.windows.pivots)
+        cost = sum(cost * value for cost, value in zip(timed.program.costs, solution, strict=True))
+        assert cost + surely(timed) <= outcome.cost
+        again = expand(timed, solution)
+        simulate(problem, lower(problem, again))
+    assert across > 100, "peaks off the path were hardly looked at"
+    assert wide > 1000, "windows of several groups were hardly met"
+    assert moved > 10, "passing values were hardly met"
+
+
+def posed(random: Random, problem: Problem, budget: int) -> Timed:
+    """The relaxation at some nodes of a random long path."""
+    ended = problem.ended()
+    writer, count = ended.writers(), len(problem.nodes)
+    weights = [random.randint(0, 9) for _ in ended.nodes]
+    path = heaviest_path(ended, writer, weights)
+    windows = windows_of(ended, writer, random.sample(path, random.randint(0, min(3, len(path)))))
+    free = frozenset(random.sample(range(len(problem.sizes)), len(problem.sizes) // 3))
+    many = random.choice((0, 40))
+    peaks = {(random.randint(0, len(windows.pivots)), random.randrange(count)) for _ in range(many)}
+    return build(ended, writer, budget, windows, free, 1.0, peaks)
+
+
+def surely(timed: Timed) -> int:
+    return sum(timed.problem.nodes[i].cost for i in range(len(timed.problem.nodes)) if timed.windows.sure(i))
+
+
+def shuffled_order(random: Random, problem: Problem, extra: int) -> tuple[int, ...]:
+    """A legal order with first computes in any order, and repeats wherever they may run."""
+    writer = problem.writers()
+    waiting, order = set(range(len(problem.nodes))), list[int]()
+    while waiting:
+        ready = [n for n in sorted(waiting) if not waiting & {writer[value] for value in problem.nodes[n].reads}]
+        order.append(random.choice(ready))
+        waiting.discard(order[-1])
+    repeatable = [index for index in order if not problem.nodes[index].once]
+    for _ in range(extra if repeatable else 0):
+        index = random.choice(repeatable)
+        order.insert(random.randint(order.index(index) + 1, len(order)), index)
+    return tuple(order)

@@ -1,0 +1,49 @@
+"""Least peaks against the oracle, and against a network where counting op by op is not enough."""
+
+from __future__ import annotations
+
+from random import Random
+
+from solvers.clock import Clock
+from solvers.methods.exact.least_peak import minimize_peak
+from solvers.orders.bounds import peak_bound, prove
+from solvers.plan import lower
+from solvers.problem import Limits, Node, Problem, Status
+from solvers.simulate import simulate
+from tests.solvers.oracle import least_peak
+from tests.solvers.random_problems import random_problem
+from tests.solvers.test_oracle import unit_chain
+
+
+def test_the_least_peak_lies_between_the_bound_and_the_schedule() -> None:
+    random = Random(21)
+    met = 0
+    for _ in range(60):
+        problem = random_problem(random, random.randint(1, 7))
+        least = least_peak(problem)
+        result = minimize_peak(problem, 1 << 40, Limits(Clock(10)))
+        assert result.order is not None
+        assert result.peak_bound is not None
+        peak = simulate(problem, lower(problem, result.order)).peak
+        assert result.peak_bound <= least <= peak
+        met += result.status is Status.OPTIMAL
+        if result.status is Status.OPTIMAL:
+            assert peak == least
+    assert met > 20
+
+
+def test_what_must_be_held_while_something_is_rebuilt_counts() -> None:
+    """The last op reads two values, either of which takes 6 to make: one is held meanwhile."""
+    nodes = (Node(1, (), (0,)), Node(1, (0,), (1,)), Node(1, (), (2,)), Node(1, (2,), (3,)), Node(1, (1, 3), (4,)))
+    problem = Problem(nodes, (5, 1, 5, 1, 1), (4,))
+    assert peak_bound(problem).peak == 6
+    assert prove(problem, 100, Limits()).peak == 7 == least_peak(problem)
+
+
+def test_a_price_limits_the_least_peak() -> None:
+    problem = unit_chain(8)
+    result = minimize_peak(problem, 1 << 40, Limits(Clock(20)), max_overhead=0.3)
+    assert result.order is not None
+    outcome = simulate(problem, lower(problem, result.order))
+    assert outcome.cost <= 17 * 1.3
+    assert outcome.peak == 5  # 22 at 5, 26 at 4: the optima that came with the instance
