@@ -15,7 +15,8 @@ from typing import Any
 from profiles.strict import strict_options
 from remat_cli.checking.weight import resident_now, resident_peak
 from remat_cli.formats.files import write_whole
-from remat_cli.runtime.session import PROVIDERS, cap_arena, placement_in, planned, quiet_runtime
+from remat_cli.runtime.providers import PROVIDERS
+from remat_cli.runtime.session import cap_arena, placement_in, planned, quiet_runtime
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from remat_cli.model.graph import Graph, Op
 from remat_cli.model.problem_of import Named
 from remat_cli.planning.subject import Subject
 from remat_cli.rewrite.external import bring
-from remat_cli.runtime.session import PROVIDERS, quiet_runtime
+from remat_cli.runtime.providers import PROVIDERS
+from remat_cli.runtime.session import quiet_runtime
 from solvers.problem import Problem
 
 MOVERS = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Slice", "Expand", "Gather"}

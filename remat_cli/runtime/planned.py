@@ -15,7 +15,7 @@ import onnxruntime
 from profiles.strict import strict_options
 from remat_cli.runtime.learning import learned
 from remat_cli.runtime.placed import Missed, Placed, external, library, traced
-from remat_cli.runtime.session import PROVIDERS
+from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
 
 LESSONS = 2  # runs that may teach, lest a model whose sizes change is learned for ever

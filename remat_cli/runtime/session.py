@@ -15,6 +15,7 @@ from profiles.device import quiet
 from profiles.strict import strict_options
 from remat_cli.errors import Usage
 from remat_cli.runtime.placed import MISSING, library
+from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
 
 CPP = """\
@@ -23,8 +24,6 @@ options.SetExecutionMode(ORT_SEQUENTIAL);
 options.SetGraphOptimizationLevel(ORT_DISABLE_ALL);
 options.DisableMemPattern();  // buffers are still reused: the promise is that of default options
 options.AddConfigEntry("session.disable_prepacking", "1");"""
-
-PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 
 def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider",), budget: int | None = None) -> Any:

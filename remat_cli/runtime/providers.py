@@ -1,0 +1,5 @@
+"""What onnxruntime calls each kind of device."""
+
+from __future__ import annotations
+
+PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
