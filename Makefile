@@ -12,7 +12,8 @@ $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,plot]'
 	@echo "compiling the solver's inner loops, once ..."
-	$(BIN)/remat solve tests/data/networks/unet.problem.json --budget 50% --time-limit 30s -q -o $(VENV)/first.plan.json
+	$(BIN)/remat solve tests/data/networks/unet.problem.json --budget 50% --time-limit 3m -q -o $(VENV)/first.plan.json
+	$(BIN)/remat solve tests/data/torch_unet_convt.onnx --budget 60% --time-limit 1m -q -o $(VENV)/second.plan.json
 	touch $(READY)
 
 demo: $(READY)
