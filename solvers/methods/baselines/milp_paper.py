@@ -7,7 +7,7 @@ more than `splits` times between two of them. Finding none of that form proves n
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
+from math import ceil, inf
 
 from solvers.methods.baselines import evict, linearized_greedy, recompute_all
 from solvers.methods.baselines.options import PAPER_FORM, PaperForm
@@ -34,7 +34,7 @@ def solve(problem: Problem, budget: int, limits: Limits, options: PaperForm = PA
         return replace(best.result(), notes=("no schedule of the paper's form fits; others may", note))
     if answer.values is not None:
         best.offer(paper.order(answer.values))
-    bound = answer.bound * paper.cost_unit if answer.bound > -inf else None
+    bound = ceil(answer.bound * paper.cost_unit) if answer.bound > -inf else None  # costs are whole
     result = best.result(bound, (note,))
     if result.status is Status.FEASIBLE and answer.status is Status.OPTIMAL:
         return replace(result, status=Status.ORDER_OPTIMAL)
