@@ -224,3 +224,9 @@ def _parameters(settings: Settings) -> dict[str, float | int | bool | str]:
     if settings.nodes is not None:
         found["limits/totalnodes"] = settings.nodes
     return {**found, **settings.parameters}
+
+
+def version() -> str:
+    """SCIP's own, whatever the version of its Python package."""
+    scip = Model()
+    return f"{scip.getMajorVersion()}.{scip.getMinorVersion()}.{scip.getTechVersion()}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from tests.cli.running import Command
 # The same examples on every run, however busy the machine is.
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+
+os.environ["REMAT_RESULTS"] = "off"  # a test finds what it finds, whatever another found before
 
 DATA = Path(__file__).parent / "data"
 

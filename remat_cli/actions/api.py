@@ -24,6 +24,8 @@ from remat_cli.gradient.training import Options
 from remat_cli.planning import record
 from remat_cli.planning.loading import content_of, given_subject, load_planned
 from remat_cli.planning.planned import Planned
+from remat_cli.results.memory import Memory
+from remat_cli.results.store import Store, folder
 from remat_cli.runtime.session import placement_in, planned_of, session_of
 from remat_cli.saying.units import Budget, parse_budget
 from solvers.clock import Clock
@@ -110,10 +112,13 @@ def solve(
     time_limit: float = 60.0,
     gap: float = 0.001,
     seed: int = 0,
+    cache: bool = True,
     report: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Planned:
     """A plan within `budget`: bytes, "16GB" or "70%". `options`: the method's own; `report` hears of better plans.
+
+    `cache`: what was found before is not looked for again, and what is found is kept.
 
     Raises Infeasible where it is proved that there is none, NoPlan where none was found.
     """
@@ -132,7 +137,8 @@ def solve(
     given = costs if isinstance(costs, Costs | None) else Path(costs)
     subject = given_subject(_model(model), given, dict(dims or {}), question.session)
     limits = Limits(clock, gap, seed, report or _nobody)
-    found = solving.found_or_raised(solving.ask(subject, question, limits))
+    memory = Memory(store=Store(folder()), seconds=time_limit) if cache else None
+    found = solving.found_or_raised(solving.ask(subject, question, limits, memory))
     return Planned(record.plan_file(found), found.subject)
 
 

@@ -20,6 +20,7 @@ from remat_cli.planning.known import cheaper_known
 from remat_cli.planning.pipeline import Answer, answer, find_solver
 from remat_cli.planning.subject import Subject
 from remat_cli.planning.untouched import counted, fitting_already, held_as_it_is
+from remat_cli.results.memory import Memory
 from remat_cli.saying import report
 from remat_cli.saying.units import Budget
 from solvers.options import Orders, options_of
@@ -74,8 +75,11 @@ def kind_named(name: str, allocator: str | None) -> Session:
     return kind
 
 
-def ask(subject: Subject, question: Question, limits: Limits) -> Answer:
-    """The answer, whatever it is; `limits.report` hears of better plans as they are found."""
+def ask(subject: Subject, question: Question, limits: Limits, memory: Memory | None = None) -> Answer:
+    """The answer, whatever it is; `limits.report` hears of better plans as they are found.
+
+    With a `memory`, what was found there is not looked for again, and what is found is kept in it.
+    """
     question.check()
     if question.options.get("fusion") == "runtime":
         subject = as_fused(subject)
@@ -85,10 +89,36 @@ def ask(subject: Subject, question: Question, limits: Limits) -> Answer:
         return found
     solver = _solver(subject, question)
     asked = Fitting(subject, budget, question.method, solver, limits, question.session, _reorder(question))
-    found = fitted(asked)
-    if searching:
-        found = cheaper_known(asked, found, (*question.known, *question.earlier))
-    return replace(found, budget=_needed(found)) if question.budget is None and found.found else found
+
+    def search() -> Answer:
+        found = fitted(asked)
+        if searching:
+            found = cheaper_known(asked, found, question.known)
+        return replace(found, budget=_needed(found)) if question.budget is None and found.found else found
+
+    found = (
+        search()
+        if memory is None
+        else memory.answer(_asked(question, limits), subject, question.session, limits, search)
+    )
+    return cheaper_known(asked, found, question.earlier) if searching else found
+
+
+def _asked(question: Question, limits: Limits) -> dict[str, Any]:
+    """All of the question that goes into an answer, in JSON; not the plan that the answer is held against at the end,
+    nor the time it may take."""
+    return {
+        "budget": str(question.budget.amount) + "x" * question.budget.relative if question.budget else None,
+        "method": question.method,
+        "minimize": question.minimize,
+        "max_overhead": question.max_overhead,
+        "known": [plan.program for plan in question.known],
+        "session": [question.session.name, question.session.allocator],
+        "reorder": question.reorder,
+        "options": dict(question.options),
+        "gap": limits.gap,
+        "seed": limits.seed,
+    }
 
 
 def budget_of(subject: Subject, question: Question) -> int:

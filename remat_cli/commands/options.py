@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from remat_cli.saying.units import parse_budget, parse_seconds, parse_share
+from remat_cli.saying.units import parse_age, parse_budget, parse_seconds, parse_share
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -44,6 +44,13 @@ def _parse_shape(text: str) -> tuple[str, list[int]]:
     return name, [int(part) for part in parts]
 
 
+def _parse_bytes(text: str) -> int:
+    found = parse_budget(text)
+    if found.relative:
+        raise ValueError(f"'{text}' is not a number of bytes: write 500MB or 2GiB")
+    return int(found.amount)
+
+
 def _parse_image(text: str) -> int | tuple[int, int]:
     sizes = [int(part) if part.isdigit() else 0 for part in text.lower().split("x")]
     if not 1 <= len(sizes) <= 2 or min(sizes) < 1:
@@ -52,6 +59,8 @@ def _parse_image(text: str) -> int | tuple[int, int]:
 
 
 SIZE = _Parsed("size", parse_budget)
+BYTES = _Parsed("size", _parse_bytes)
+AGE = _Parsed("age", parse_age)
 TIME = _Parsed("time", parse_seconds)
 SHARE = _Parsed("share", parse_share)
 DIM = _Parsed("name=size", _parse_dim)
@@ -69,5 +78,6 @@ verbose = click.option(
 seed = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 dims = click.option("--dim", "dims", type=DIM, multiple=True, help="Bind a symbolic dimension: --dim batch=32.")
 time_limit = click.option("--time-limit", type=TIME, default="60s", show_default=True, help="90s, 5m, 1h.")
+force = click.option("--force", is_flag=True, help="Search again, whatever was found before.")
 gap = click.option("--gap", type=SHARE, default="0.1%", show_default=True, help="Stop when this close to the bound.")
 budget = click.option("--budget", type=SIZE, help="16GB, 16GiB, bytes, or 75% of the peak without recomputation.")

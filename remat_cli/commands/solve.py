@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from remat_cli.formats.planfile import PlanFile
     from remat_cli.planning.pipeline import Answer
     from remat_cli.planning.subject import Subject
+    from remat_cli.results.memory import Memory
     from solvers.clock import Clock
     from solvers.problem import Limits, Progress
 
@@ -89,6 +90,7 @@ def own_options(command: Command) -> Command:
 @options.time_limit
 @options.gap
 @options.seed
+@options.force
 @options.output
 @options.as_json
 @options.quiet
@@ -196,9 +198,22 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     evaluating = limits.clock.elapsed() - begun
     searching = limits.within(limits.clock.left() - EVALUATIONS * evaluating)
     with progress_line(plain.cost, given["quiet"], given["verbose"]) as show:
-        found = ask(subject, question, replace(searching, report=lambda progress: latest.hear(progress, show)))
+        hearing = replace(searching, report=lambda progress: latest.hear(progress, show))
+        found = ask(subject, question, hearing, _memory(given))
     deadline.met()
     _tell(replace(found, limits=limits), destination, given)
+
+
+def _memory(given: Mapping[str, Any]) -> Memory:
+    """Where answers are kept, and whether this one is looked for there."""
+    from remat_cli.results.memory import Memory
+    from remat_cli.results.store import Store, folder
+
+    def say(words: str) -> None:
+        if not given["quiet"]:
+            click.echo(f"remat: {words}", err=True)
+
+    return Memory(store=Store(folder(), say), seconds=given["time_limit"], force=given["force"])
 
 
 def _earlier(destination: Path) -> tuple[PlanFile, ...]:

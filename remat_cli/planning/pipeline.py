@@ -40,6 +40,7 @@ class Answer:
     placement: Placement | None = None  # of what it allocates, where that is planned
     made_by: str | None = None  # whose schedule it is, if not the method's
     untouched: bool = False  # the model fits as it is
+    cached: bool = False  # it was found before, and not looked for again
 
     @property
     def status(self) -> Status:

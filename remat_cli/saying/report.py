@@ -44,6 +44,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "wall_seconds": round(answer.limits.clock.elapsed(), 3),
         "stopped": stopped(answer),
         "made_by": answer.made_by or getattr(result, "made_by", None) or answer.method,
+        "cached": answer.cached,
     }
     if not answer.found:
         found["least_peak"] = outcome.peak if outcome else None
@@ -124,6 +125,7 @@ def _row(name: str, before: int, after: int, show: Callable[[int], str]) -> tupl
 
 def _proof(answer: Answer) -> str:
     words = f"{answer.method}: {answer.status.value} in {answer.seconds:.1f}s"
+    words += ", found before (--force searches again)" if answer.cached else ""
     if answer.gap is not None:
         words += f", within {answer.gap:.3%} of the least time possible"
         cost, least = answer.schedule.outcome, answer.bound_any_order

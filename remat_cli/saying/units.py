@@ -16,6 +16,7 @@ SECONDS: dict[str, Fraction] = {
     "M": Fraction(60),
     "H": Fraction(3600),
 }
+DAYS = {"D": 1, "W": 7}
 QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z%]*)\s*")
 
 
@@ -46,6 +47,14 @@ def parse_seconds(text: str) -> float:
     if unit not in SECONDS:
         raise ValueError(f"'{text}' is not a time: write 90s, 5m or 1h")
     return float(number * SECONDS[unit])
+
+
+def parse_age(text: str) -> float:
+    """`30d`, `2w`, or a time; in seconds."""
+    number, unit = _split(text)
+    if unit in DAYS:
+        return float(number * DAYS[unit] * 86400)
+    return parse_seconds(text)
 
 
 def parse_share(text: str) -> float:

@@ -1,0 +1,1 @@
+"""What was found before, kept so that it need not be looked for again."""

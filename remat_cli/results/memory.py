@@ -1,0 +1,90 @@
+"""Questions and their answers: what was asked before is answered from the store.
+
+Give `remat_cli.actions.solving.ask` a `Memory` and it looks there first and keeps there what it finds; the answer's
+`cached` says which it was:
+
+    memory = Memory(Store(folder(), say), seconds=time_limit, force=False)
+    found = ask(subject, question, limits, memory)
+
+Invariant: a key is made of all that goes into an answer but the time it may take; an answer that had less time than is
+given now stands in only if it was proved. What was interrupted is not kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from remat_cli.formats.problemfile import dumps
+from remat_cli.model.sessions import Session
+from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.subject import Subject
+from remat_cli.results.answers import as_entry, covers, from_entry
+from remat_cli.results.store import Damaged, Store, key_of
+from remat_cli.results.versions import versions
+from solvers.problem import Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """`seconds`: the time limit as the user gave it, of which the search itself may get a little less. `force`: search
+    whatever was found before, and keep what is found now instead."""
+
+    store: Store
+    seconds: float
+    force: bool = False
+
+    def answer(
+        self,
+        question: Mapping[str, Any],
+        subject: Subject,
+        session: Session,
+        limits: Limits,
+        search: Callable[[], Answer],
+    ) -> Answer:
+        """The answer to a question about the subject: the one that was kept, or what `search` finds now."""
+        key = key_of({"question": question, "subject": _described(subject), "versions": versions()})
+        if not self.force and (before := self._recalled(key, subject, session, limits)) is not None:
+            return before
+        found = search()
+        if not limits.clock.stopped():
+            self.store.keep(key, _about(question, subject, found, self.seconds), as_entry(found, subject, self.seconds))
+        return found
+
+    def _recalled(self, key: str, subject: Subject, session: Session, limits: Limits) -> Answer | None:
+        entry = self.store.get(key)
+        try:
+            if entry is None or not covers(entry, self.seconds):
+                return None
+            return from_entry(entry, subject, session, limits)
+        except Damaged as error:
+            self.store.complain(f"the kept result {key} is passed over: {error}")
+            return None
+
+
+def _described(subject: Subject) -> dict[str, Any]:
+    """What of a subject goes into an answer: its model's content, and what its costs came to."""
+    return {
+        "model": subject.source.sha256,
+        "problem": hashlib.sha256(dumps(subject.named).encode()).hexdigest(),
+        "dims": dict(subject.dims),
+        "launch": subject.launch,
+        "threads": subject.threads,
+        "measured": subject.measured,
+    }
+
+
+def _about(question: Mapping[str, Any], subject: Subject, found: Answer, seconds: float) -> dict[str, Any]:
+    """For people: what was asked, and how it ended."""
+    return {
+        "model": subject.path.name,
+        "budget": found.budget,
+        "method": question["method"],
+        "session": question["session"][0],
+        "limit": seconds,
+        "status": found.status.value,
+        "overhead": found.overhead if found.found else None,
+        "versions": versions(),
+    }
