@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,15 +23,10 @@ if TYPE_CHECKING:
 )
 @options.as_json
 def command(plan: Path, statements: bool, plot: Path | None, fusion: str, as_json: bool) -> None:
-    """Show what PLAN does and what it buys."""
-    from remat_cli.planning.fusing import as_fused
-    from remat_cli.planning.loading import load_planned
+    """Show what PLAN does and what it buys, or what a model or problem needs as it stands."""
     from remat_cli.saying import showing
 
-    planned = load_planned(plan)
-    if fusion == "runtime":
-        planned = replace(planned, subject=as_fused(planned.subject))
-    found = showing.shown(planned, fusion)
+    found = showing.shown(plan, fusion=fusion)
     if plot:
         _draw(plot, plan, found)
     if as_json:
@@ -48,4 +42,4 @@ def _draw(plot: Path, plan: Path, found: Shown) -> None:
     from remat_cli.saying.plotting import draw_memory
 
     check_apart(plot, plan, found.subject.path)
-    draw_memory(plot, found.before, found.after, found.recorded.budget)
+    draw_memory(plot, found.before, found.after, found.recorded.budget if found.recorded else 0)

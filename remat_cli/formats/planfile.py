@@ -101,6 +101,17 @@ def _relative(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
 
 
+def is_plan(path: Path) -> bool:
+    """Whether to read the file as a plan: it is called one or calls itself one, or is neither model nor problem."""
+    if path.suffix != ".json" or path.name.endswith(".plan.json"):
+        return path.suffix != ".onnx"
+    try:
+        data = parse_json(read_whole(path, TEXT_BYTES))
+    except ValueError:
+        return True
+    return isinstance(data, dict) and str(data.get("format", "")).startswith("remat-plan/")
+
+
 def read(path: Path) -> PlanFile:
     """Load a plan and check its form; whether it is legal is for `replay` to say."""
     try:

@@ -9,8 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from remat_cli.model.promise import Promise
+from remat_cli.planning.breakdown import Breakdown, at_peaks
 from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.subject import Subject
 from remat_cli.saying.units import show_bytes, show_time
+from solvers.plan import Plan
 from solvers.problem import Status
 from solvers.registry import METHODS
 from solvers.simulate import Outcome
@@ -45,11 +48,27 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "stopped": stopped(answer),
         "made_by": answer.made_by or getattr(result, "made_by", None) or answer.method,
         "cached": answer.cached,
+        "breakdown": breakdown_object(answer.subject, answer.schedule.plan if answer.found else None),
     }
     if not answer.found:
         found["least_peak"] = outcome.peak if outcome else None
         found["least_peak_bound"] = result.peak_bound
     return found
+
+
+def breakdown_object(subject: Subject, plan: Plan | None) -> dict[str, dict[str, Any] | None]:
+    """What fills the memory at the peak of the file as it stands, and at the plan's."""
+    before, after = at_peaks(subject, plan)
+    return {"before": before.as_object(), "after": after.as_object() if after else None}
+
+
+def breakdown_table(before: Breakdown, after: Breakdown | None = None) -> str:
+    """The same for people: a line for each role that takes any memory, as it stands and with a plan."""
+    sizes = [(role.value, size, after.sizes[role] if after else 0) for role, size in before.sizes.items()]
+    rows = [_row(f"  {name}", old, new, show_bytes) for name, old, new in sizes if old or new]
+    rows.append(_row("  in all", before.total, after.total if after else 0, show_bytes))
+    head = ("at the peak", "before", "after", "change") if after else ("at the peak", "")
+    return table([head, *(row[: len(head)] for row in rows)])
 
 
 def _needs(answer: Answer, promise: Promise | None) -> dict[str, int | None]:

@@ -1,4 +1,4 @@
-"""A plan spelled out: what it needs, costs and computes again.
+"""A plan spelled out, or a model as it stands: what it needs, costs and computes again.
 
 Invariant: the figures shown are replayed by `simulate`, not copied from the file.
 """
@@ -6,13 +6,20 @@ Invariant: the figures shown are replayed by `simulate`, not copied from the fil
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from remat_cli.formats.planfile import PlanFile
-from remat_cli.planning.planned import Planned
+from remat_cli.errors import Usage
+from remat_cli.formats.planfile import PlanFile, is_plan
+from remat_cli.formats.program import renamed
+from remat_cli.planning.breakdown import Anatomy, Breakdown, anatomy, at_peak
+from remat_cli.planning.fusing import as_fused
+from remat_cli.planning.loading import load_planned, load_subject
 from remat_cli.planning.subject import Subject
-from remat_cli.saying.report import before_and_after, table
+from remat_cli.planning.timeline import Timeline, timeline
+from remat_cli.saying.report import before_and_after, breakdown_table, table
 from remat_cli.saying.units import show_bytes, show_time
 from solvers.methods.mincut.traffic import Traffic, traffic_of
 from solvers.plan import Plan
@@ -21,19 +28,55 @@ from solvers.simulate import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A plan replayed. `fusion`: which ops are reckoned to share a kernel, where bytes moved are counted."""
+    """A file and what was found in it. `fusion`: which ops are reckoned to share a kernel, where bytes are counted.
 
-    recorded: PlanFile
+    `recorded`: None of a model or problem without a plan, which is shown as it stands: `after` is `before`.
+    """
+
+    path: Path
     subject: Subject
     plan: Plan
     before: Outcome
     after: Outcome
-    fusion: str
+    lines: tuple[Timeline, Timeline]  # before and after
+    parts: Anatomy
+    recorded: PlanFile | None = None
+    fusion: str = "ideal"
+
+    @property
+    def name(self) -> str:
+        return self.subject.stem
+
+    @property
+    def overhead(self) -> float:
+        """The share of time that recomputation adds."""
+        return self.after.cost / max(self.before.cost, 1) - 1
+
+    def breakdowns(self) -> tuple[Breakdown, Breakdown]:
+        """What fills the memory at either peak."""
+        old, new = (at_peak(self.subject, line, self.parts) for line in self.lines)
+        return old, new
 
 
-def shown(planned: Planned, fusion: str = "ideal") -> Shown:
-    plan, after = planned.replayed()
-    return Shown(planned.recorded, planned.subject, plan, planned.subject.before(), after, fusion)
+def shown(path: Path, costs: Path | None = None, dims: Mapping[str, int] | None = None, fusion: str = "ideal") -> Shown:
+    """What the file holds: a plan, a model or a problem. `costs`, `dims`: of a model, as `solve` takes them."""
+    recorded = None
+    if is_plan(path):
+        if costs or dims:
+            raise Usage(f"{path} is a plan, which says its costs and dimensions; leave out --costs and --dim")
+        planned = load_planned(path)
+        recorded, subject = planned.recorded, planned.subject
+        plan, after = planned.replayed()
+    else:
+        subject = load_subject(path, costs, dims or {})
+    given, before = subject.as_it_is()
+    if recorded is None:
+        plan, after = given, before
+    if fusion == "runtime":
+        subject = as_fused(subject)
+    old = timeline(subject.problem, given)
+    new = timeline(subject.problem, plan) if recorded else old
+    return Shown(path, subject, plan, before, after, (old, new), anatomy(subject), recorded, fusion)
 
 
 def again(subject: Subject, plan: Plan) -> list[tuple[str, int, int]]:
@@ -46,12 +89,10 @@ def again(subject: Subject, plan: Plan) -> list[tuple[str, int, int]]:
 
 def as_object(found: Shown, statements: bool) -> dict[str, Any]:
     recorded, subject, plan, before, after = found.recorded, found.subject, found.plan, found.before, found.after
+    promises = recorded.promises if recorded else None
     said: dict[str, Any] = {
-        "model": str(recorded.model.path),
-        "method": recorded.method,
-        "status": recorded.status,
-        "budget": recorded.budget,
-        "bound": recorded.bound,
+        "model": str(subject.path),
+        **{name: getattr(recorded, name, None) for name in ("method", "status", "budget", "bound")},
         "peak": after.peak,
         "cost": after.cost,
         "baseline_peak": before.peak,
@@ -59,35 +100,38 @@ def as_object(found: Shown, statements: bool) -> dict[str, Any]:
         "resident": subject.problem.resident,
         "peak_at": subject.nodes[plan.order()[after.peak_step]],
         "recomputed": [{"node": name, "times": times, "cost": cost} for name, times, cost in again(subject, plan)],
-        "notes": list(recorded.notes),
-        "session": recorded.session,
-        "allocator": recorded.allocator,
-        "live": recorded.promises.live,
-        "block": recorded.promises.block,
-        "arena": recorded.promises.arena,
-        "default_arena": recorded.promises.default_arena,
+        "notes": list(recorded.notes if recorded else subject.notes),
+        **{name: getattr(recorded, name, None) for name in ("session", "allocator")},
+        **{name: getattr(promises, name, None) for name in ("live", "block", "arena", "default_arena")},
+        "breakdown": dict(zip(("before", "after"), (part.as_object() for part in found.breakdowns()), strict=True)),
     }
     if subject.graph is not None:
         rows = _traffic(subject, plan, found.fusion)
         said["traffic"] = {name: {"before": asdict(old), "after": asdict(new)} for name, old, new in rows}
     if statements:
-        said["program"] = list(recorded.program)
+        said["program"] = list(_program(found))
     return said
 
 
 def program(found: Shown) -> str:
     """One statement a line."""
-    return "\n".join(_spell(entry) for entry in found.recorded.program)
+    return "\n".join(map(spell, _program(found)))
+
+
+def _program(found: Shown) -> tuple[dict[str, Any], ...]:
+    return found.recorded.program if found.recorded else renamed(found.plan, found.subject.nodes, found.subject.values)
 
 
 def summary(found: Shown) -> str:
+    """What is asked of a plan first: before and after, what fills the memory, what is computed again."""
     recorded, subject, plan, before, after = found.recorded, found.subject, found.plan, found.before, found.after
     repeated = again(subject, plan)
     times = sum(times for _, times, _ in repeated)
-    made = f"{recorded.method}, {recorded.status}, {recorded.session} session"
-    words = [f"{recorded.model.path.name}: {made}, budget {show_bytes(recorded.budget)}"]
-    words.append(before_and_after(before, after, subject.problem.resident, times, recorded.promises))
+    words = [heading(found)]
+    if recorded:
+        words.append(before_and_after(before, after, subject.problem.resident, times, recorded.promises))
     words.append(f"the peak is reached at {subject.nodes[plan.order()[after.peak_step]]}")
+    words += ["", breakdown_table(*found.breakdowns() if recorded else found.breakdowns()[:1])]
     if repeated:
         lines = [["computed again", "times", "time"]]
         lines += [[name, str(times), show_time(cost)] for name, times, cost in repeated[:10]]
@@ -99,8 +143,18 @@ def summary(found: Shown) -> str:
         for name, old, new in _traffic(subject, plan, found.fusion):
             change = f"{new.total / max(old.total, 1) - 1:+.2%}"
             rows.append([f"  {name}", show_bytes(old.total), show_bytes(new.total), change])
-        words += ["", table(rows)]
+        words += ["", table(rows if recorded else [row[:2] for row in rows])]
     return "\n".join(words)
+
+
+def heading(found: Shown) -> str:
+    """What this is, in a line."""
+    recorded, name = found.recorded, found.subject.path.name
+    if recorded:
+        made = f"{recorded.method}, {recorded.status}, {recorded.session} session"
+        return f"{name}: {made}, budget {show_bytes(recorded.budget)}"
+    needs = f"{show_bytes(found.before.peak)} live at once, {show_time(found.before.cost)}"
+    return f"{name} as it stands: {len(found.subject.nodes)} ops, {needs}"
 
 
 def _traffic(subject: Subject, plan: Plan, fusion: str) -> list[tuple[str, Traffic, Traffic]]:
@@ -112,7 +166,7 @@ def _traffic(subject: Subject, plan: Plan, fusion: str) -> list[tuple[str, Traff
     ]
 
 
-def _spell(entry: dict[str, Any]) -> str:
+def spell(entry: dict[str, Any]) -> str:
     match entry["op"]:
         case "allocate":
             place = f"in the place of %{entry['shares']}" if "shares" in entry else f"{entry['bytes']} bytes"

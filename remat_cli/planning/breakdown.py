@@ -1,0 +1,85 @@
+"""What fills the memory: the bytes held during one compute of a plan, by what they are there for.
+
+Invariant: the parts add up to what `simulate` says is in use then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from remat_cli.planning.roles import Role, roles_of
+from remat_cli.planning.subject import Subject
+from remat_cli.planning.timeline import Timeline, timeline
+from solvers.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """What each value is there for, and how much of what is always in memory is there for what."""
+
+    fixed: Mapping[Role, int]
+    values: tuple[Role, ...]
+
+    @property
+    def known(self) -> tuple[Role, ...]:
+        """The roles that can be told apart."""
+        bare = Role.FIXED in self.fixed
+        apart = (Role.PARAMETERS, Role.STATE, Role.INPUTS, Role.CONSTANTS)
+        return tuple(role for role in Role if (role not in apart if bare else role is not Role.FIXED))
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """Bytes by role during the compute of `node`; `sizes` has every role that can be told apart."""
+
+    node: str
+    step: int
+    sizes: Mapping[Role, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.sizes.values())
+
+    def as_object(self) -> dict[str, Any]:
+        return {"at": self.node, "total": self.total, **{role.key: size for role, size in self.sizes.items()}}
+
+
+def anatomy(subject: Subject) -> Anatomy:
+    """Of a model, read from its graph; of a bare problem, what its phases and outputs tell."""
+    problem, graph = subject.problem, subject.graph
+    if graph is None:
+        late = {value for node in problem.nodes if node.backward for value in node.writes}
+        ends = late.intersection(problem.outputs)
+        roles = (
+            Role.GRADIENTS if value in ends else Role.TEMPORARIES if value in late else Role.ACTIVATIONS
+            for value in range(len(problem.sizes))
+        )
+        return Anatomy({Role.FIXED: problem.resident}, tuple(roles))
+    found = roles_of(graph)
+    fixed: dict[Role, int] = {}
+    for name in dict.fromkeys((*graph.inputs, *graph.weights)):
+        fixed[found[name]] = fixed.get(found[name], 0) + graph.values[name].bytes
+    return Anatomy(fixed, tuple(found[name] for name in subject.values))
+
+
+def at_peak(subject: Subject, line: Timeline, parts: Anatomy) -> Breakdown:
+    """What fills the memory where most is held."""
+    return during(subject, line, line.peak_step, parts)
+
+
+def during(subject: Subject, line: Timeline, step: int, parts: Anatomy) -> Breakdown:
+    """What fills the memory during one compute."""
+    sizes = {role: parts.fixed.get(role, 0) for role in parts.known}
+    for block in line.held(step):
+        sizes[parts.values[block.value]] += block.bytes
+    sizes[Role.WORKSPACE] += subject.problem.nodes[line.order[step]].workspace
+    return Breakdown(subject.nodes[line.order[step]], step, sizes)
+
+
+def at_peaks(subject: Subject, plan: Plan | None) -> tuple[Breakdown, Breakdown | None]:
+    """At the peak of the file as it stands, and at the plan's, if there is one."""
+    parts, given = anatomy(subject), subject.as_it_is()[0]
+    before = at_peak(subject, timeline(subject.problem, given), parts)
+    return before, None if plan is None else at_peak(subject, timeline(subject.problem, plan), parts)
