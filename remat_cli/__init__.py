@@ -5,10 +5,10 @@ Invariant: importing this imports nothing heavy: each name is brought when it is
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as typing's, which takes its time
 if TYPE_CHECKING:
+    from typing import Any
+
     from remat_cli.actions.api import emit as emit
     from remat_cli.actions.api import grad as grad
     from remat_cli.actions.api import load_plan as load_plan
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 else:  # a type checker sees the names above, and no others
 
     def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
         if name not in PLACES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(PLACES[name]), name)

@@ -1,5 +1,5 @@
 """`python -m remat_cli` is `remat`."""
 
-from remat_cli.main import main
+from remat_cli.start import main
 
 main()

@@ -1,4 +1,5 @@
-"""The end of a command's time, kept whatever it is doing: reading, compiling, deep in one linear program.
+"""The end of a command's time, or of its user's patience, kept whatever it is doing: reading, compiling, deep in one
+linear program.
 
 Solvers look at the clock; where nobody can look, this ends the process. Invariant: it speaks at most once, and never
 while the command says its own last words; files are whole either way, since each is written beside its place first.
@@ -11,9 +12,12 @@ import sys
 import threading
 from collections.abc import Callable
 
+from remat_cli.interrupts import CODE
 from solvers.clock import Clock
 
 GRACE, LEAST_GRACE = 0.05, 0.5  # of the time limit, and seconds: what ends by itself is let to
+STOPPED_GRACE = 5.0  # seconds, after an interrupt
+POLL = 0.1  # seconds
 
 
 def leave_now(code: int) -> None:
@@ -27,7 +31,7 @@ class Deadline:
     """`last_words` says what is known by then and gives the exit code; `met` once the command speaks for itself."""
 
     def __init__(self, clock: Clock, last_words: Callable[[], int], leave: Callable[[int], object] = leave_now) -> None:
-        self._clock = clock
+        self.clock = clock
         self.last_words = last_words
         self._leave = leave
         self._speaking = threading.Lock()
@@ -41,8 +45,11 @@ class Deadline:
             self._over.set()
 
     def _watch(self) -> None:
-        grace = max(LEAST_GRACE, GRACE * self._clock.seconds)
-        if self._over.wait(self._clock.left() + grace):
-            return
-        if self._speaking.acquire(blocking=False):
-            self._leave(self.last_words())
+        while not self.clock.over():
+            if self._over.wait(min(POLL, self.clock.left())):
+                return
+        stopped = self.clock.stopped()
+        grace = STOPPED_GRACE if stopped else max(LEAST_GRACE, GRACE * self.clock.seconds)
+        if not self._over.wait(grace) and self._speaking.acquire(blocking=False):
+            code = self.last_words()
+            self._leave(CODE if stopped else code)

@@ -1,4 +1,4 @@
-"""One model, one session, in a process of its own: `python -m remat_cli.checking.child REQUEST.json`.
+"""One model, one session, in a process of its own: `python -m remat_cli.checking.child REQUEST.json PARENT`.
 
 Invariant: whatever happens to the model happens to this process alone; the answer is whole in the reply file, or there
 is none. Peaks are read from onnxruntime's own profile of its arena, kernel by kernel.
@@ -14,6 +14,7 @@ from typing import Any
 
 from profiles.strict import strict_options
 from remat_cli.checking.weight import resident_now, resident_peak
+from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
 from remat_cli.runtime.providers import PROVIDERS
 from remat_cli.runtime.session import cap_arena, placement_in, planned, quiet_runtime
@@ -48,7 +49,8 @@ class Reply:
     stray: int | None = None  # allocations that were not as planned
 
 
-def main(path: str) -> None:
+def main(path: str, parent: str) -> None:
+    bind_to(int(parent))
     request = Request(**json.loads(Path(path).read_text()))
     write_whole(Path(request.reply), json.dumps(asdict(_carry_out(request))))
 
@@ -163,4 +165,4 @@ def _peaks(trace: Path, runs: int) -> tuple[int, ...]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -91,7 +91,7 @@ class Bench:
 
 
 def _carry_out(request: Path, reply: Path, timeout: float) -> Reply:
-    command = [sys.executable, "-m", "remat_cli.checking.child", str(request)]
+    command = [sys.executable, "-m", "remat_cli.checking.child", str(request), str(os.getpid())]
     root = str(Path(__file__).parents[2])
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

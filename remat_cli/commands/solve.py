@@ -105,44 +105,50 @@ def command(model: Path | None, **given: Any) -> None:
         click.echo(_listed(given["as_json"]))
         return
     from remat_cli.actions.deadline import Deadline
-    from remat_cli.actions.interrupts import listening
     from solvers.clock import Clock
 
-    with listening() as interrupts:
-        clock = Clock(given["time_limit"], interrupts)
-        if given["method"] == "all":  # each method has all the time
-            _run(model, given, clock, None)
-        else:
-            deadline = Deadline(clock, lambda: _nothing_yet(given))
-            _run(model, given, clock, deadline)
-            deadline.met()
-    if interrupts.asked:
-        raise KeyboardInterrupt
+    clock = Clock(given["time_limit"])
+    if given["method"] == "all":  # each method has all the time
+        _run(model, given, clock, None)
+    else:
+        deadline = Deadline(clock, lambda: _nothing_yet(given, clock))
+        _run(model, given, clock, deadline)
+        deadline.met()
 
 
-def _nothing_yet(given: Mapping[str, Any]) -> int:
-    """The last words of a command whose time ended before there was a plan."""
+def _nothing_yet(given: Mapping[str, Any], clock: Clock) -> int:
+    """The last words of a command that ended before there was a plan."""
     from remat_cli.errors import NoPlan
 
+    stopped = "interrupt" if clock.stopped() else "time"
     if given["as_json"]:
-        click.echo(json.dumps({"status": "unknown", "method": given["method"], "plan": None, "stopped": "time"}))
-    click.echo("remat: no plan was found within the time limit; give more time with --time-limit", err=True)
+        click.echo(json.dumps({"status": "unknown", "method": given["method"], "plan": None, "stopped": stopped}))
+    words = "interrupted before there was a plan"
+    if stopped == "time":
+        words = "no plan was found within the time limit; give more time with --time-limit"
+    click.echo(f"remat: {words}", err=True)
     return NoPlan.code
 
 
 def _run(model: Path | None, given: Mapping[str, Any], clock: Clock, deadline: Deadline | None) -> None:
+    from remat_cli.actions.interrupts import listening
     from remat_cli.actions.solving import budget_of
     from remat_cli.planning.loading import load_subject
+    from remat_cli.planning.pipeline import find_solver
 
     question = _question(given)
     subject = load_subject(model, given["costs"], dict(given["dims"]), question.session)
-    if given["lp_bound"]:
-        _tell_relaxation(subject, question, given, clock)
-    elif given["method"] == "all":
-        _compare(subject, budget_of(subject, question), given, clock)
-    else:
-        assert deadline is not None
-        _solve(subject, question, given, _limits(given, clock), deadline)
+    find_solver(question.method, {})  # brings what it needs: from here on an interrupt is heard, and only asked about
+    with listening() as interrupts:
+        clock = clock.unless(interrupts)
+        if given["lp_bound"]:
+            _tell_relaxation(subject, question, given, clock)
+        elif given["method"] == "all":
+            _compare(subject, budget_of(subject, question), given, clock)
+        else:
+            assert deadline is not None
+            deadline.clock = clock
+            _solve(subject, question, given, _limits(given, clock), deadline)
 
 
 def _question(given: Mapping[str, Any]) -> Question:
@@ -256,7 +262,7 @@ class _Latest:
         found = None if self.progress is None else self._answer(self.progress)
         found = None if found is None else as_it_runs(found)
         if found is None:
-            return _nothing_yet(self.given)
+            return _nothing_yet(self.given, self.limits.clock)
         _tell(found, self.destination, self.given)
         return 0
 

@@ -17,7 +17,7 @@ KEYS = [
     *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead"),
     *("bound", "bound_any_order", "gap", "resident", "recomputed", "seconds", "plan", "notes"),
     *("session", "allocator", "live", "arena", "default_arena"),
-    *("wall_seconds", "stopped", "made_by", "cached"),
+    *("wall_seconds", "stopped", "made_by", "cached", "breakdown"),
 ]
 EXPECTED = {
     name: {
