@@ -1,4 +1,4 @@
-"""`remat show`: a plan as a summary, as statements, or as a picture of memory over time."""
+"""`remat show`: plans, and models as they stand, as a summary, as statements, or as pictures."""
 
 from __future__ import annotations
 
@@ -15,31 +15,91 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("plan", type=options.FILE)
+@click.argument("files", type=options.FILE, nargs=-1, required=True)
 @click.option("--statements", is_flag=True, help="Print the program: one statement a line.")
-@click.option("--plot", type=options.FILE, help="Draw memory over time, before and after, into a .png or .svg file.")
+@click.option("--breakdown", is_flag=True, help="What fills the memory at the peak of each; with --plot, as bars.")
+@click.option("--plot", type=options.FILE, help="Draw memory over time into a .png, .svg or .pdf file.")
+@click.option("--matrices", type=options.FILE, help="Draw what each stage computes (R) and finds in memory (S).")
+@click.option("--csv", "as_csv", is_flag=True, help="With --breakdown: comma-separated values on stdout.")
 @click.option(
     "--fusion", type=options.FUSION, default="ideal", help="Bytes moved if all is fused, or as onnxruntime does."
 )
+@click.option("--costs", type=options.FILE, help="Of a model: what its ops cost; by default MODEL.costs.yaml.")
+@options.dims
 @options.as_json
-def command(plan: Path, statements: bool, plot: Path | None, fusion: str, as_json: bool) -> None:
-    """Show what PLAN does and what it buys, or what a model or problem needs as it stands."""
-    from remat_cli.saying import showing
+def command(
+    files: tuple[Path, ...],
+    statements: bool,
+    breakdown: bool,
+    plot: Path | None,
+    matrices: Path | None,
+    as_csv: bool,
+    fusion: str,
+    costs: Path | None,
+    dims: tuple[tuple[str, int], ...],
+    as_json: bool,
+) -> None:
+    """Show what each plan of FILES does and what it buys; of models and problems, what they need as they stand."""
+    from remat_cli.errors import Usage
+    from remat_cli.saying.showing import shown
 
-    found = showing.shown(plan, fusion=fusion)
-    if plot:
-        _draw(plot, plan, found)
-    if as_json:
-        click.echo(json.dumps(showing.as_object(found, statements)))
+    if (statements or matrices) and len(files) > 1:
+        raise Usage(f"{'--statements' if statements else '--matrices'} shows one file; {len(files)} are given")
+    if as_csv and (not breakdown or as_json):
+        raise Usage("--csv prints the table of --breakdown; for all else there is --json")
+    pictures = [picture for picture in (plot, matrices) if picture]
+    _check_pictures(pictures, files)
+    every = [shown(path, costs, dict(dims), fusion) for path in files]
+    _draw(every, plot, matrices, breakdown)
+    click.echo(_words(every, statements, breakdown, as_csv, as_json))
+    if not (as_json or as_csv or statements):
+        for picture in pictures:
+            click.echo(f"wrote {picture}")
+
+
+def _check_pictures(pictures: list[Path], files: tuple[Path, ...]) -> None:
+    """Say what cannot be drawn before anything is read."""
+    if not pictures:
         return
-    click.echo(showing.program(found) if statements else showing.summary(found))
-    if plot:
-        click.echo(f"wrote {plot}")
-
-
-def _draw(plot: Path, plan: Path, found: Shown) -> None:
     from remat_cli.formats.files import check_apart
-    from remat_cli.saying.plotting import draw_memory
+    from remat_cli.saying.pictures.canvas import check_picture
 
-    check_apart(plot, plan, found.subject.path)
-    draw_memory(plot, found.before, found.after, found.recorded.budget if found.recorded else 0)
+    for place, picture in enumerate(pictures):
+        check_apart(picture, *files, *pictures[:place])
+        check_picture(picture)
+
+
+def _draw(every: list[Shown], plot: Path | None, matrices: Path | None, breakdown: bool) -> None:
+    from remat_cli.formats.files import check_apart
+
+    for picture in (plot, matrices):
+        check_apart(picture, *(found.subject.path for found in every))
+    if plot and breakdown:
+        from remat_cli.saying.pictures.bars import draw_bars
+        from remat_cli.saying.several import bars
+
+        draw_bars(plot, bars(every))
+    elif plot:
+        from remat_cli.saying.pictures.memory import draw_memory
+
+        draw_memory(plot, every)
+    if matrices:
+        from remat_cli.saying.pictures.matrices import draw_matrices
+
+        draw_matrices(matrices, every[0])
+
+
+def _words(every: list[Shown], statements: bool, breakdown: bool, as_csv: bool, as_json: bool) -> str:
+    """What goes to stdout."""
+    from remat_cli.saying import several, showing
+
+    if as_json and breakdown:
+        return json.dumps({"bars": [bar.as_object() for bar in several.bars(every)]})
+    if as_json:
+        objects = [showing.as_object(found, statements) for found in every]
+        return json.dumps(objects[0] if len(objects) == 1 else {"shown": objects})
+    if breakdown:
+        return several.breakdowns(several.bars(every), as_csv)
+    if statements:
+        return showing.program(every[0])
+    return showing.summary(every[0]) if len(every) == 1 else several.comparison(every)

@@ -1,0 +1,89 @@
+"""Several models and plans side by side: what they need and cost, and what fills their memory.
+
+Invariant: a model stands here once as it is, however many of its plans are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from remat_cli.planning.breakdown import Breakdown
+from remat_cli.planning.roles import Role
+from remat_cli.saying.report import table
+from remat_cli.saying.showing import Shown
+from remat_cli.saying.units import show_bytes, show_time
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """`made_by`: the method of a plan; None of a model as it stands."""
+
+    name: str
+    made_by: str | None
+    budget: int | None
+    filled: Breakdown
+
+    @property
+    def sizes(self) -> Mapping[Role, int]:
+        return self.filled.sizes
+
+    def as_object(self) -> dict[str, Any]:
+        return {"name": self.name, "method": self.made_by, "budget": self.budget, **self.filled.as_object()}
+
+
+def bars(every: Sequence[Shown]) -> list[Bar]:
+    return list(_bars(every))
+
+
+def _bars(every: Sequence[Shown]) -> Iterator[Bar]:
+    seen: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
+    for found in every:
+        before, after = found.breakdowns()
+        model = (found.subject.source.sha256, tuple(found.subject.dims.items()))
+        if model not in seen:
+            seen.add(model)
+            yield Bar(found.name, None, None, before)
+        if found.recorded:
+            yield Bar(found.name, found.recorded.method, found.recorded.budget, after)
+
+
+def used(every: Sequence[Bar]) -> list[Role]:
+    """The roles that take any memory, in their order."""
+    return [role for role in Role if any(bar.sizes.get(role) for bar in every)]
+
+
+def comparison(every: Sequence[Shown]) -> str:
+    """A line for each file."""
+    rows = [["", "plan", "status", "budget", "peak", "change", "time", "overhead", "run again"]]
+    for found in every:
+        plan, again = found.recorded, sum(found.lines[1].again)
+        made = [plan.method, plan.status, show_bytes(plan.budget)] if plan else ["none", "", ""]
+        change = f"{found.after.peak / found.before.peak - 1:+.2%}" if plan and found.before.peak else ""
+        over = [f"{found.overhead:+.2%}", str(again)] if plan else ["", ""]
+        rows.append([found.path.name, *made, show_bytes(found.after.peak), change, show_time(found.after.cost), *over])
+    return table(rows, left=(0, 1, 2))
+
+
+def breakdowns(every: Sequence[Bar], as_csv: bool) -> str:
+    """A line for each bar."""
+    roles = used(every)
+    if as_csv:
+        known = [role for role in Role if any(role in bar.sizes for bar in every)]
+        rows = [",".join(("name", "method", "budget", *(role.key for role in known), "total", "at"))]
+        for bar in every:
+            cells = (bar.name, bar.made_by, bar.budget, *(bar.sizes.get(role) for role in known), bar.filled.total)
+            rows.append(",".join(map(_cell, (*cells, bar.filled.node))))
+        return "\n".join(rows)
+    lines = [["at the peak", "plan", *(role.value for role in roles), "in all"]]
+    for bar in every:
+        sizes = [show_bytes(bar.sizes[role]) if role in bar.sizes else "-" for role in roles]
+        lines.append([bar.name, bar.made_by or "none", *sizes, show_bytes(bar.filled.total)])
+    return table(lines, left=(0, 1))
+
+
+def _cell(value: object) -> str:
+    """One field of a line of CSV."""
+    text = "" if value is None else str(value)
+    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
