@@ -71,7 +71,8 @@ def _lives(plan: Plan, writer: list[int], last: int) -> Iterator[tuple[int, int,
 def draw_matrices(path: Path, found: Shown) -> None:
     problem = found.subject.problem
     both = matrices(problem, found.plan)
-    again = both.computed & ~np.eye(*both.computed.shape, dtype=bool)
+    again = both.computed.copy()
+    np.fill_diagonal(again, False)
     computed = np.where(again, AGAIN, np.where(both.computed, COMPUTED, NOTHING))
     with canvas.drawing(path, 11, 5.9) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
