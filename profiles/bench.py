@@ -8,6 +8,7 @@ told from that waste.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +22,7 @@ from profiles.kernels import scratch
 from profiles.measure import Seen, Timing, measure, session_ns
 from profiles.running import CannotRun
 from profiles.signature import Signature, Tensor
-from profiles.whole import Whole, run_whole, time_whole
+from profiles.whole import SHARE, Whole, time_whole, trace_whole
 
 ALIGNMENT = 256  # the arena hands out multiples of this
 UNSEEN = 2**63  # a peak that nobody watched: higher than any
@@ -77,9 +78,13 @@ class Bench:
         seconds: float,
         earlier: tuple[int, ...] = (),
     ) -> Whole:
-        """A whole graph, as `run_whole` times it. Raises CannotRun."""
-        found: Whole = self._ask(run_whole, content, names, feeds, self.device, folder, seconds, earlier)
-        return found
+        """A whole graph, timed and then traced. Raises CannotRun."""
+        times = (*earlier, *self.whole_times(content, feeds, folder, seconds * SHARE))
+        if self.device.kind == "cuda":
+            self._stop()  # the trace needs a process in which every launch is waited for
+            self._start(blocking=True)
+        inside = self._ask(trace_whole, content, names, feeds, self.device, folder, seconds, min(times))
+        return Whole(times, *inside)
 
     def whole_times(self, content: bytes, feeds: dict[str, Any], folder: Path, seconds: float) -> tuple[int, ...]:
         """A whole graph, timed only. Raises CannotRun."""
@@ -90,6 +95,8 @@ class Bench:
         """What an op works in, or None where an earlier op's peak may hide it. Less than a chunk is nothing."""
         left = sum(_padded(tensor) for tensor in signature.made)
         found = max(0, peak - before - left) // ALIGNMENT * ALIGNMENT
+        if self.device.kind == "cuda":  # each session has an arena of its own there
+            return found
         hidden = found and peak <= self.highest
         self.highest = max(self.highest, peak)
         return None if hidden else found
@@ -106,11 +113,11 @@ class Bench:
             raise CannotRun(found.reason, found.memory)
         return found
 
-    def _start(self) -> Connection:
+    def _start(self, blocking: bool = False) -> Connection:
         context = multiprocessing.get_context("forkserver")  # onnxruntime is imported once, and each child starts fresh
         context.set_forkserver_preload(["onnxruntime", "profiles.bench"])
         self.line, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, self.device), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, self.device, blocking), daemon=True)
         self.process.start()
         theirs.close()
         return self.line
@@ -143,9 +150,14 @@ def _padded(tensor: Tensor) -> int:
     return -(-tensor.bytes // ALIGNMENT) * ALIGNMENT
 
 
-def _serve(line: Connection, device: Device) -> None:
-    """Do what is asked, until the other end closes: an interrupt is the other end's to handle."""
+def _serve(line: Connection, device: Device, blocking: bool) -> None:
+    """Do what is asked, until the other end closes: an interrupt is the other end's to handle.
+
+    `blocking`: on CUDA the host waits for every kernel, so that a trace of the host's times is one of the kernels'.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if blocking:
+        os.environ["CUDA_LAUNCH_BLOCKING"] = "1"  # read when CUDA is first used in a process
     _split_chunks(device)
     while True:
         try:

@@ -101,6 +101,11 @@ class Costs:
         return replace(self, ops={**self.ops, **pinned})
 
     @property
+    def kind(self) -> str:
+        """The kind of device whose kernels were costed; those from paper are taken to share memory as a CPU's do."""
+        return "cuda" if self.device.get("kind") == "cuda" else "cpu"
+
+    @property
     def measured(self) -> bool:
         """Whether a kernel was run for them, so that what kernels work in is known."""
         return any(cost.how == "measured" for cost in self.ops.values())

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from profiles import cuda
 from profiles.device import Device
 from profiles.signature import Signature, Tensor
 from profiles.strict import strict_options
@@ -66,8 +67,6 @@ def session(
 
     `shared_arena`: with the arena that was registered for the whole process.
     """
-    import onnxruntime
-
     options = strict_options()
     options.intra_op_num_threads = device.threads
     options.log_severity_level = 4
@@ -79,7 +78,7 @@ def session(
         options.enable_profiling = True
         options.profile_file_prefix = str(profile)
     try:
-        return onnxruntime.InferenceSession(content, options, providers=device.providers)
+        return cuda.session(content, options, device.providers)
     except failures() as error:
         raise refusal(error) from error
 

@@ -30,7 +30,7 @@ TRACED_RUNS = (2, 200)
 TRACED_EVENTS = 60_000  # a kilobyte each
 DOUBT = 0.005  # of all ops' time
 SUFFIX = "_kernel_time"
-TAX_NS = 5000  # at most so much does the trace take a kernel; what is beyond that slowed the work too
+TAX_NS = {"cpu": 5000, "cuda": 30_000}  # at most so much does the trace take a kernel; more slowed the work too
 DISPATCH_NS = {"cpu": 800, "cuda": 5000}  # at most so much without it: on six graphs, empty kernels took 700 to 1100
 LEAST_NS = 200  # no kernel was seen to take less, nor to be launched for less
 
@@ -82,24 +82,24 @@ class Calibration:
         return round((LEAST_NS + self.each) * self.overall)
 
 
-def run_whole(
+def trace_whole(
     content: bytes,
     names: Sequence[str],
     feeds: dict[str, Any],
     device: Device,
     folder: Path,
-    seconds: float = WHOLE_SECONDS,
-    earlier: Sequence[int] = (),
-) -> Whole:
-    """Time the graph, then run it with onnxruntime's trace on. Raises CannotRun. `earlier`: times found before.
+    seconds: float,
+    fastest: int,
+) -> tuple[dict[str, int], int]:
+    """What each op took in runs with onnxruntime's trace on, and what bears no op's name. Raises CannotRun.
 
-    Traced runs are no measure of the whole: the trace takes up to 15 microseconds a kernel.
+    `fastest`: ns of a run without: traced runs are no measure of the whole, as the trace takes up to 15 microseconds a
+    kernel.
     """
-    times = (*earlier, *time_whole(content, feeds, device, folder, seconds * SHARE))
     least, most = TRACED_RUNS
-    wanted = min(seconds * TRACED_SHARE * 1e9 / max(1, min(times)), TRACED_EVENTS / max(1, len(names)))
+    wanted = min(seconds * TRACED_SHARE * 1e9 / max(1, fastest), TRACED_EVENTS / max(1, len(names)))
     runs = max(least, min(most, int(wanted)))
-    return Whole(times, *_shares(traced(content, feeds, device, runs + 1, folder), set(names)))
+    return _shares(traced(content, feeds, device, runs + 1, folder), set(names))
 
 
 def time_whole(
@@ -149,7 +149,7 @@ def _undisturbed(times: Sequence[int]) -> int:
 
 def calibrate(whole: Whole, alone: Mapping[str, float], kinds: Mapping[str, str], device: str) -> Calibration:
     """Factors by class. `alone`: ns of each op that takes time; `kinds`: its class; `device`: its kind."""
-    inside = untaxed(whole, alone)
+    inside = untaxed(whole, alone, device)
     within: dict[str, float] = defaultdict(float)
     summed: dict[str, float] = defaultdict(float)
     for name, ns in alone.items():
@@ -163,10 +163,10 @@ def calibrate(whole: Whole, alone: Mapping[str, float], kinds: Mapping[str, str]
     return Calibration(factors, each, whole.ns / total if total else 1.0, whole.ns, math.ceil(sum(alone.values())))
 
 
-def untaxed(whole: Whole, alone: Mapping[str, float]) -> dict[str, float]:
+def untaxed(whole: Whole, alone: Mapping[str, float], device: str) -> dict[str, float]:
     """What each op's own work took inside, as far as the trace tells: it takes a few microseconds a kernel itself."""
     inside = _inside(whole, alone)
-    tax = _tax(inside, alone)
+    tax = min(_tax(inside, alone), TAX_NS[device])
     return {name: max(0.0, ns - tax) for name, ns in inside.items()}
 
 
@@ -183,7 +183,7 @@ def _tax(inside: Mapping[str, float], alone: Mapping[str, float]) -> float:
     """What every kernel took in the trace besides its work, as the ops tell that hardly do any."""
     small = sorted(alone, key=lambda name: alone[name])[: max(1, len(alone) // 10)]
     found = statistics.median([inside[name] - alone[name] for name in small]) if small else 0.0
-    return min(max(0.0, found), TAX_NS)
+    return max(0.0, found)
 
 
 def _launch(whole: Whole, work: Mapping[str, float], most: int) -> float:

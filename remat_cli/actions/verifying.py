@@ -133,12 +133,12 @@ def _number(text: str | None) -> int | None:
 
 def _check_provider(name: str) -> None:
     """Without all it needs, onnxruntime would quietly run on the CPU instead."""
-    from profiles.device import missing_for_cuda
+    from profiles import cuda
 
     if name not in ("cpu", "cuda"):
         raise Usage(f"there is no provider '{name}'; there are cpu and cuda")
-    if name == "cuda" and (missing := missing_for_cuda()):
-        raise Usage(f"--provider cuda cannot be used here; what is missing: {'; '.join(missing)}")
+    if name == "cuda" and (missing := cuda.missing()):
+        raise Usage(f"--provider cuda cannot be used here; what is missing: {'; '.join(missing)}. {cuda.INSTALL}")
 
 
 def _faults(report: Report, session: Session, budget: int) -> Iterator[str]:

@@ -108,7 +108,7 @@ def compare(graph: Graph, ops: Ops, costs: Costs, device: Device, seconds: float
         raise BadInput(
             f"{graph.path}: the whole graph cannot be run, so there is nothing to compare: {refused}"
         ) from refused
-    inside = untaxed(whole, {name: float(costs.ops[name].ns) for name in ops.timed()})
+    inside = untaxed(whole, {name: float(costs.ops[name].ns) for name in ops.timed()}, device.kind)
     stretch = whole.ns / max(1.0, sum(inside.values()))
     rows = [(name, costs.ops[name].ns, round(took * stretch)) for name, took in inside.items()]
     worst = sorted(rows, key=lambda row: (-abs(row[1] - row[2]), row[0]))[:WORST]

@@ -55,7 +55,7 @@ class Capped:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What a process holds in a run, by the kernel's own count: inputs, weights, and what it grew by.
+    """What a process holds in a run, of memory by the kernel's own count or of a device by the driver's.
 
     `stray`: allocations of the rewritten model that were not as planned. None: not counted.
     """
@@ -91,9 +91,9 @@ def verify(
     bench: Bench,
 ) -> Report:
     """Run the model of `graph` and its rewriting side by side; `budget` None leaves the capped runs out."""
-    outside = _outside(graph)
+    outside = _outside(graph) if bench.provider == "cpu" else 0
     modes = {kind.name: _compare(graph, rewritten, bench, kind, outside) for kind in (STRICT, DEFAULT)}
-    process = _process(graph, rewritten, placement, session, bench) if bench.provider == "cpu" else None
+    process = _process(graph, rewritten, placement, session, bench)
     capped = None
     if budget is not None:
         arena = max(budget - outside, 1)
@@ -109,7 +109,8 @@ def _process(
     """The original as the runtime runs it by itself in such a session, and the rewriting with the plan's allocator."""
     old = bench.weigh(graph.path, session.name, outputs="before.npz")
     new = bench.weigh(rewritten, session.name, placement=placement, outputs="after.npz")
-    before, after = (None if reply.grew is None else graph.resident + reply.grew for reply in (old, new))
+    fed = graph.resident if bench.provider == "cpu" else 0  # a device holds none of it before the session is made
+    before, after = (None if reply.grew is None else fed + reply.grew for reply in (old, new))
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if reply.refused or reply.failed:
             return Process(before, after, failed=f"{name} failed: {_line(reply.refused or reply.failed or '')}")

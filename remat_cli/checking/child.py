@@ -12,7 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from profiles import cuda
+from profiles.cuda import NoCuda
 from profiles.strict import strict_options
+from remat_cli.checking.watch import Watch
 from remat_cli.checking.weight import resident_now, resident_peak
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
@@ -66,7 +69,9 @@ def _carry_out(request: Request) -> Reply:
         RuntimeException,
     )
 
-    failures = (EPFail, Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented, RuntimeException)
+    failures = (EPFail, Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented, RuntimeException, NoCuda)
+    if request.weigh and request.provider == "cuda":
+        return _weighed_on_device(request, failures)
     try:
         session = _as_users_make_it(request) if request.weigh else _session(request)
     except failures as error:
@@ -78,7 +83,22 @@ def _carry_out(request: Request) -> Reply:
             _keep(_run(session, _feeds(request)), request if number == 0 else None)
     except failures as error:
         return Reply(failed=str(error))
-    return Reply(arena=_peaks(Path(session.end_profiling()), request.runs) if request.trace else ())
+    events = _kernels(Path(session.end_profiling()), PROVIDERS[request.provider]) if request.trace else []
+    return Reply(arena=_peaks(events, request.runs) if request.trace else ())
+
+
+def _weighed_on_device(request: Request, failures: tuple[type[Exception], ...]) -> Reply:
+    """What the device holds more than before the session was made: weights and inputs are in that."""
+    feeds = _feeds(request)
+    with Watch() as watch:
+        try:
+            session = _as_users_make_it(request)
+            for _ in range(request.runs):
+                results = _run(session, feeds)
+        except failures as error:
+            return Reply(failed=str(error))
+    _keep(results, request)
+    return Reply(grew=watch.most, stray=session.missed_in_all.requests if hasattr(session, "missed") else None)
 
 
 def _weighed(session: Any, request: Request) -> Reply:
@@ -100,26 +120,24 @@ def _as_users_make_it(request: Request) -> Any:
         return planned(request.model, placement_in(request.placement), request.provider, request.threads)
     ort = quiet_runtime()
     options = strict_options() if request.session == "strict" else ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = request.threads
-    return ort.InferenceSession(request.model, options, providers=[PROVIDERS[request.provider]])
+    return _made(request, options)
 
 
 def _session(request: Request) -> Any:
     ort = quiet_runtime()
     options = strict_options() if request.session == "strict" else ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = request.threads
-    provider: Any = PROVIDERS[request.provider]
-    if request.provider == "cpu":
-        cap_arena(request.cap)
-        options.add_session_config_entry("session.use_env_allocators", "1")
-    elif request.cap is not None:
-        provider = (provider, {"gpu_mem_limit": str(request.cap), "arena_extend_strategy": "kSameAsRequested"})
+    cap_arena(request.cap, PROVIDERS[request.provider])
+    options.add_session_config_entry("session.use_env_allocators", "1")
     if request.trace:
         options.enable_profiling = True
         options.profile_file_prefix = request.trace
-    return ort.InferenceSession(request.model, options, providers=[provider])
+    return _made(request, options)
+
+
+def _made(request: Request, options: Any) -> Any:
+    options.log_severity_level = 4
+    options.intra_op_num_threads = request.threads
+    return cuda.session(request.model, options, [PROVIDERS[request.provider]])
 
 
 def _feeds(request: Request) -> dict[str, Any]:
@@ -142,20 +160,26 @@ def _keep(results: list[Any], request: Request | None) -> None:
             np.savez(file, **{f"output_{place}": result for place, result in enumerate(results)})
 
 
-def _peaks(trace: Path, runs: int) -> tuple[int, ...]:
+def _kernels(trace: Path, provider: str) -> list[dict[str, Any]]:
+    """What the trace says of each kernel of this provider: others have arenas of their own."""
+    events = [event["args"] for event in json.loads(trace.read_text()) if event.get("cat") == "Node"]
+    return [args for args in events if "mem_in_use_peak" in args and args["provider"] == provider]
+
+
+def _peaks(kernels: list[dict[str, Any]], runs: int) -> tuple[int, ...]:
     """The most that was requested of the arena at once, for each run.
 
     At the end of a kernel the profile gives the bytes requested and the bytes in use, which are rounded up; in between,
     where a kernel works in memory of its own, only the highest number in use so far. What rounding adds is taken off.
+    A CUDA arena forgets to take off what was requested for small chunks that it joins: more than is in use it is not.
     """
-    events = [event["args"] for event in json.loads(trace.read_text()) if event.get("cat") == "Node"]
-    kernels = [args for args in events if "mem_in_use_peak" in args]
     peaks = []
     highest = 0
     for number in range(runs):
         peak = 0
         for args in kernels[number * len(kernels) // runs : (number + 1) * len(kernels) // runs]:
-            requested, used = int(args["mem_bytes_requested_in_use"]), int(args["mem_bytes_in_use"])
+            used = int(args["mem_bytes_in_use"])
+            requested = min(int(args["mem_bytes_requested_in_use"]), used)
             peak = max(peak, requested)
             if int(args["mem_in_use_peak"]) > highest:
                 highest = int(args["mem_in_use_peak"])

@@ -106,7 +106,7 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
     else:
         table = {name: (cost.ns, cost.workspace) for name, cost in estimated(ops_of(graph), "cpu").items()}
         launch, threads = device("cpu").launch_ns, THREADS
-    named = problem_of(graph, table)
+    named = problem_of(graph, table, costs.kind if costs else "cpu")
     named = replace(named, problem=rewritten(named.problem), rewritten=True)
     if session.robust:
         named = keeping_bits(graph, named)

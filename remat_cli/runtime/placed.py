@@ -77,15 +77,15 @@ class Placed:
         return Missed(count.value, size.value)
 
 
-def traced(events: Sequence[tuple[int, int]]) -> tuple[Lifetime, ...]:
-    """The lifetimes of a traced run; what was not given back lives to its end."""
+def traced(events: Sequence[tuple[int, int]], unit: int = 1) -> tuple[Lifetime, ...]:
+    """The lifetimes of a traced run, in multiples of `unit`; what was not given back lives to its end."""
     sizes: list[int] = []
     ends: dict[int, int] = {}
     held: dict[int, int] = {}  # address -> its request
     for size, address in events:
         if size >= 0:
             held[address] = len(sizes)
-            sizes.append(size)
+            sizes.append(-(-size // unit) * unit)
         elif address in held:
             ends[held.pop(address)] = len(sizes)
     return tuple(Lifetime(k, ends.get(k, len(sizes)), size) for k, size in enumerate(sizes))

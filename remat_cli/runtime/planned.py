@@ -12,12 +12,14 @@ from typing import Any
 
 import onnxruntime
 
+from profiles import cuda
 from profiles.strict import strict_options
 from remat_cli.runtime.learning import learned
 from remat_cli.runtime.placed import Missed, Placed, external, library, traced
 from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
 
+DEVICE_UNIT = 256  # bytes: what CUDA's libraries expect of an address
 LESSONS = 2  # runs that may teach, lest a model whose sizes change is learned for ever
 
 
@@ -32,12 +34,14 @@ class PlannedSession(onnxruntime.InferenceSession):
         on_device = device != "cpu"
         if not on_device:
             options.add_session_config_entry("session.use_env_allocators", "1")
-        provider = (PROVIDERS[device], external() if on_device else {})
-        super().__init__(model, options, providers=[provider])
+        cuda.ready(PROVIDERS[device], options)
+        provider = cuda.with_options(PROVIDERS[device], **(external() if on_device else {}))
+        super().__init__(model, options, providers=[provider], **cuda.NO_FALLBACK)
+        cuda.made_there(self, PROVIDERS[device])
         self._on_device = on_device
         self._lessons = 0
         self._before = Missed(0, 0)
-        self._take(known)
+        self._take(None if on_device else known)  # there inputs are asked for too, and other workspace
 
     def _take(self, known: Placement | None) -> None:
         self.placement = known
@@ -63,7 +67,7 @@ class PlannedSession(onnxruntime.InferenceSession):
         if placed.seen and placed is self._placed and self._lessons < LESSONS:
             self._lessons += 1
             self._before += placed.missed
-            self._take(learned(traced(placed.seen)))
+            self._take(learned(traced(placed.seen, DEVICE_UNIT if self._on_device else 1)))
 
     def run(self, output_names: Sequence[str] | None, input_feed: Any, run_options: Any = None) -> Any:
         with self._run():

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from profiles import cuda
 from profiles.device import quiet
 from profiles.strict import strict_options
 from remat_cli.errors import Usage
@@ -30,7 +31,8 @@ def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider"
     """A strict session on a rewritten model.
 
     `budget`: bytes that its arena may not exceed, a hard cap: a run over it fails. Inputs and large weights lie outside
-    of the arena on a CPU. A CPU arena is the process's: the first session made with a budget sets it for all others.
+    of the arena on a CPU, and in it on CUDA. The arena is the process's: the first session made with a budget sets it
+    for all others on that device.
     """
     return _strict(str(path), strict_options(), providers, budget)
 
@@ -48,19 +50,17 @@ def _beside(folder: Path) -> Any:
 
 
 def _strict(model: str | bytes, options: Any, providers: Sequence[Any], budget: int | None) -> Any:
-    ort = quiet_runtime()
+    quiet_runtime()
     if budget is not None:
         if budget <= 0:
             raise Usage(f"an arena of {budget} bytes holds nothing")
-        providers = [_capped(provider, budget) for provider in providers]
-        if any(_name(provider) == PROVIDERS["cpu"] for provider in providers):
-            cap_arena(budget)
-            options.add_session_config_entry("session.use_env_allocators", "1")
-    return ort.InferenceSession(model, options, providers=list(providers))
+        cap_arena(budget, _name(providers[0]))
+        options.add_session_config_entry("session.use_env_allocators", "1")
+    return cuda.session(model, options, providers)
 
 
-def cap_arena(budget: int | None) -> None:
-    """Make the process's CPU arena one region of at most `budget` bytes; None: no cap, and the same bookkeeping.
+def cap_arena(budget: int | None, provider: str = PROVIDERS["cpu"]) -> None:
+    """Make the process's arena one region of at most `budget` bytes; None: no cap, and the same bookkeeping.
 
     `max_dead_bytes_per_chunk` makes the arena split every chunk it hands out, so that a tensor takes what it asked for,
     rounded up to 256 bytes, and no more.
@@ -69,8 +69,12 @@ def cap_arena(budget: int | None) -> None:
     settings = {"arena_extend_strategy": 0, "max_dead_bytes_per_chunk": 1}
     if budget is not None:
         settings |= {"max_mem": budget, "initial_chunk_size_bytes": budget}
-    memory = ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
-    ort.create_and_register_allocator(memory, ort.OrtArenaCfg(settings))
+    name = {PROVIDERS["cpu"]: "Cpu", PROVIDERS["cuda"]: "Cuda"}.get(provider)
+    if name is None:
+        raise Usage(f"an arena of {provider} cannot be capped here")
+    cuda.ready(provider)
+    memory = ort.OrtMemoryInfo(name, ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
+    ort.create_and_register_allocator_v2(provider, memory, {}, ort.OrtArenaCfg(settings))
 
 
 def quiet_runtime() -> Any:
@@ -83,15 +87,6 @@ def quiet_runtime() -> Any:
 
 def _name(provider: Any) -> str:
     return provider if isinstance(provider, str) else provider[0]
-
-
-def _capped(provider: Any, budget: int) -> Any:
-    """A CUDA provider with its arena capped; the arena grows by what is asked for, not by powers of two."""
-    name = _name(provider)
-    if name != PROVIDERS["cuda"]:
-        return provider
-    given = {} if isinstance(provider, str) else dict(provider[1])
-    return name, {"arena_extend_strategy": "kSameAsRequested", **given, "gpu_mem_limit": str(budget)}
 
 
 def planned(path: str | Path, placement: Placement | None = None, device: str = "cpu", threads: int = 0) -> Any:

@@ -231,7 +231,7 @@ def test_a_plan_from_estimates_keeps_its_promise_too(remat: Command, data: Path)
 
 
 def test_the_cpu_never_stands_in_for_cuda(remat: Command, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("profiles.device._loads", lambda library: False)  # also where CUDA could be used
+    monkeypatch.setattr("profiles.cuda.loads", lambda library: False)  # also where CUDA could be used
     shutil.copy(data / "torch_mlp.onnx", "m.onnx")
     assert remat("solve", "m.onnx", "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
     ran = remat("verify", "m.plan.json", "--provider", "cuda")

@@ -245,7 +245,7 @@ def test_what_cannot_be_meant_is_refused(remat, mlp, arguments, code, words):
 
 
 def test_cuda_asked_for_in_vain_says_what_is_missing(remat, mlp, monkeypatch):
-    monkeypatch.setattr("profiles.device._loads", lambda library: False)  # also where CUDA could be used
+    monkeypatch.setattr("profiles.cuda.loads", lambda library: False)  # also where CUDA could be used
     ran = remat("profile", "m.onnx", "--device", "cuda")
     assert ran.code == 2
     assert "driver" in ran.err

@@ -15,7 +15,7 @@ TIMES = st.lists(
 
 @given(TIMES, st.integers(10**5, 10**9), st.integers(0, 10**5))
 def test_costs_sum_to_the_whole(ops, ns, elsewhere):
-    assume(ns > 2 * TAX_NS * len(ops))
+    assume(ns > 2 * TAX_NS["cpu"] * len(ops))
     alone = {str(place): float(time) for place, (_, time, _) in enumerate(ops)}
     kinds = {str(place): kind for place, (kind, _, _) in enumerate(ops)}
     inside = {str(place): time for place, (_, _, time) in enumerate(ops) if time is not None}
@@ -32,7 +32,7 @@ def test_what_the_trace_takes_is_no_work_and_a_launch_costs_little():
     kinds = {name: "M" if name == "product" else "T" for name in alone}
     inside = {name: int(ns) + 3000 for name, ns in alone.items()}
     whole = Whole((1_110_000,) * 5, inside)
-    work = untaxed(whole, alone)
+    work = untaxed(whole, alone, "cpu")
     assert work["product"] == pytest.approx(1e6)
     assert work["tiny0"] == pytest.approx(300)
     made = calibrate(whole, alone, kinds, "cpu")

@@ -1,0 +1,137 @@
+"""CUDA as onnxruntime needs it: what is missing, its libraries loaded, its provider's options, the memory it holds.
+
+Invariant: a session that was asked for on CUDA runs there or is refused: the runtime by itself would quietly take the
+CPU. None of this has run on a GPU yet; tests run it on a device that has memory and does no arithmetic
+(`tests/cuda/device.c`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import io
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+PROVIDER = "CUDAExecutionProvider"
+DRIVER, RUNTIME = "libcuda.so.1", "libcudart.so.13"
+LIBRARIES = {  # what the wheel's CUDA provider needs, and who brings it
+    RUNTIME: "CUDA 13 (libcudart.so.13)",
+    "libcublas.so.13": "CUDA 13 (libcublas.so.13)",
+    "libcublasLt.so.13": "CUDA 13 (libcublasLt.so.13)",
+    "libcurand.so.10": "CUDA 13 (libcurand.so.10)",
+    "libcudnn.so.9": "cuDNN 9 (libcudnn.so.9)",
+}
+LEAST_DRIVER = 13_000  # as cuDriverGetVersion says it: 1000 * major + 10 * minor
+INSTALL = "install the NVIDIA driver (580 or later), then: pip install 'onnxruntime-gpu[cuda,cudnn]'"
+OPTIONS = {
+    "cudnn_conv_algo_search": "HEURISTIC",  # the default times what there is: other choices, other bits in each session
+    "arena_extend_strategy": "kSameAsRequested",  # the default takes up to twice what is asked for
+}
+
+NO_FALLBACK = {"enable_fallback": 0}  # else a kernel that fails on CUDA sends the session to the CPU, run and all
+
+
+class NoCuda(RuntimeError):
+    """A session was asked for on CUDA, and onnxruntime would have made it on the CPU."""
+
+
+def missing() -> list[str]:
+    """What the CUDA provider lacks here, in words; nothing when it can be used."""
+    import onnxruntime
+
+    if PROVIDER not in onnxruntime.get_available_providers():
+        return ["a CUDA build of onnxruntime (the onnxruntime-gpu wheel)"]
+    if not loads(DRIVER):
+        return ["the NVIDIA driver", *_absent()]
+    if driver_version() < LEAST_DRIVER:
+        return [f"an NVIDIA driver for CUDA {shown(LEAST_DRIVER)} (this one is for CUDA {shown(driver_version())})"]
+    _preload()
+    return _absent() or ([] if _devices() else ["a CUDA device (the driver sees none)"])
+
+
+def ready(provider: str, options: Any = None) -> None:
+    """What must be done before a session with this provider is made: to the process, and to the session's options."""
+    if provider != PROVIDER:
+        return
+    _preload()
+    if options is not None:
+        options.use_deterministic_compute = True  # else sums of rows are added up in any order
+
+
+def session(model: str | bytes, options: Any, providers: Sequence[Any]) -> Any:
+    """An InferenceSession on the first of these providers, with whatever others may take what it has no kernel for."""
+    import onnxruntime
+
+    main = providers[0] if isinstance(providers[0], str) else providers[0][0]
+    ready(main, options)
+    listed = [with_options(provider) for provider in providers]
+    return made_there(onnxruntime.InferenceSession(model, options, providers=listed, **NO_FALLBACK), main)
+
+
+def made_there(session: Any, provider: str) -> Any:
+    """The session, if it runs where it was asked to."""
+    if provider == PROVIDER and PROVIDER not in session.get_providers():
+        lacking = "; ".join(missing()) or "nothing that could be seen"
+        raise NoCuda(f"onnxruntime could not make a session on CUDA; what is missing: {lacking}")
+    return session
+
+
+def with_options(provider: Any, **more: str) -> Any:
+    """What to tell an InferenceSession of its provider, a name or a pair; what a pair says stands."""
+    name, given = (provider, {}) if isinstance(provider, str) else provider
+    return (name, {**OPTIONS, **given, **more}) if name == PROVIDER else provider
+
+
+@cache
+def _preload() -> None:
+    """Load the libraries that pip installed. onnxruntime prints what it does not find: that is for `missing` to say."""
+    import onnxruntime
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        onnxruntime.preload_dlls()
+
+
+def _absent() -> list[str]:
+    return [what for library, what in LIBRARIES.items() if not loads(library)]
+
+
+def loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def _devices() -> int:
+    driver, count = ctypes.CDLL(DRIVER), ctypes.c_int(0)
+    return count.value if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
+
+
+def device_name() -> str:
+    driver, name = ctypes.CDLL(DRIVER), ctypes.create_string_buffer(128)
+    driver.cuInit(0)
+    driver.cuDeviceGetName(name, 128, 0)
+    return name.value.decode()
+
+
+def driver_version() -> int:
+    version = ctypes.c_int(0)
+    ctypes.CDLL(DRIVER).cuDriverGetVersion(ctypes.byref(version))
+    return version.value
+
+
+def shown(version: int) -> str:
+    return f"{version // 1000}.{version % 1000 // 10}"
+
+
+def memory() -> tuple[int, int]:
+    """Bytes that the device has free and has in all, by the driver's count, whoever holds the rest."""
+    ready(PROVIDER)
+    free, total = ctypes.c_size_t(0), ctypes.c_size_t(0)
+    failed = ctypes.CDLL(RUNTIME).cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))
+    if failed:
+        raise NoCuda(f"the driver does not say what is free on the device (error {failed} of cudaMemGetInfo)")
+    return free.value, total.value

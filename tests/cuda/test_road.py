@@ -1,0 +1,126 @@
+"""The road on CUDA, on the wheel's own CUDA provider and a device that has memory and does no arithmetic.
+
+What is held here is what the provider does on the host. What kernels compute, and how long they take, only a GPU says.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cuda.device import build, environment, remat
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler, and so no device")
+LOOK = """
+import json, sys
+from pathlib import Path
+from profiles import cuda
+from profiles.strict import strict_options
+from remat_cli.checking.feeds import seeded
+from remat_cli.ingest import ingest
+
+path = Path(sys.argv[1])
+graph = ingest(path, {})
+options = strict_options()
+options.enable_profiling, options.profile_file_prefix = True, str(path.with_suffix(""))
+session = cuda.session(str(path), options, [cuda.PROVIDER])
+session.run(None, seeded(graph, 0))
+events = json.loads(Path(session.end_profiling()).read_text())
+ran = [event for event in events if event["name"].endswith("_kernel_time")]
+ran.sort(key=lambda event: int(event["ts"]))
+names = [event["name"].removesuffix("_kernel_time") for event in ran]
+print(json.dumps([names == [op.name for op in graph.ops], sorted({e["args"]["provider"] for e in ran})]))
+"""
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("device"))
+
+
+@pytest.fixture
+def given(device: Path, tmp_path: Path) -> dict[str, str]:
+    return environment(device, XDG_CACHE_HOME=str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def net(given: dict[str, str], tmp_path: Path) -> Path:
+    network = ("zoo", "mlp", "--layers", 4, "--hidden", 128, "--features", 64, "--batch", 512, "-o", "net.onnx", "-q")
+    assert remat(given, tmp_path, *network).returncode == 0
+    assert remat(given, tmp_path, "grad", "net.onnx", "-q").returncode == 0
+    return tmp_path / "net.train.onnx"
+
+
+def test_a_plan_made_on_the_device_needs_there_what_it_promises(
+    given: dict[str, str], net: Path, tmp_path: Path
+) -> None:
+    """The arena's own count and the driver's, of a step whose inputs and weights lie on the device too."""
+    made = remat(given, tmp_path, "profile", net.name, "--device", "cuda", "--time-limit", "1s", "-q")
+    assert made.returncode == 0, made.stderr
+    assert "kind: cuda" in net.with_suffix(".costs.yaml").read_text()
+    assert remat(given, tmp_path, "solve", net.name, "--budget", "90%", "--method", "evict", "-q").returncode == 0
+    ran = remat(given, tmp_path, "verify", "net.train.plan.json", "--provider", "cuda", "--json")
+    assert ran.returncode == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    small = 1000  # shapes and the like, which the runtime keeps on the host
+    assert 0 <= said["predicted"]["strict"] - said["strict"]["after"]["first"] < small
+    assert said["strict"]["after"]["first"] < said["strict"]["before"]["first"]
+    assert abs(said["process"]["after"] - said["predicted"]["process"]) < small
+    assert said["process"]["stray"] == 0
+    assert said["process"]["before"] > said["process"]["after"]
+
+
+@pytest.mark.parametrize("name", ["torch_unet_convt", "torch_gpt2_eager"])
+def test_every_op_has_a_kernel_there_and_runs_in_the_order_of_the_file(
+    given: dict[str, str], data: Path, tmp_path: Path, name: str
+) -> None:
+    shutil.copy(data / f"{name}.onnx", tmp_path)
+    command = [sys.executable, "-c", LOOK, str(tmp_path / f"{name}.onnx")]
+    ran = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == [True, ["CUDAExecutionProvider"]]
+
+
+def test_a_kernel_that_fails_there_does_not_send_the_session_to_the_cpu(
+    given: dict[str, str], data: Path, tmp_path: Path
+) -> None:
+    """onnxruntime's Python would try again on the CPU, and say so on stdout."""
+    shutil.copy(data / "torch_mlp.onnx", tmp_path)
+    ran = subprocess.run(
+        [sys.executable, "-c", LOOK, str(tmp_path / "torch_mlp.onnx")],
+        env={**given, "REMAT_DEVICE_BYTES": "500000"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert "Failed to allocate memory" in ran.stderr
+    assert ran.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "without, driver, words",
+    [
+        ("", "12040", "an NVIDIA driver for CUDA 13.0 (this one is for CUDA 12.4)"),
+        ("libcudnn.so.9", "13000", "missing: cuDNN 9 (libcudnn.so.9)."),
+        ("libcublas.so.13", "13000", "missing: CUDA 13 (libcublas.so.13)."),
+        ("libcuda.so.1", "13000", "missing: the NVIDIA driver."),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(
+    device: Path, data: Path, tmp_path: Path, without: str, driver: str, words: str
+) -> None:
+    libraries = tmp_path / "libraries"
+    shutil.copytree(device, libraries)
+    (libraries / without).unlink() if without else None
+    given = environment(libraries, REMAT_DEVICE_DRIVER=driver)
+    ran = remat(given, tmp_path, "profile", data / "torch_mlp.onnx", "--device", "cuda", "--json")
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert words in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
