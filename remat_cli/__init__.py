@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.api import profile as profile
     from remat_cli.actions.api import session as session
     from remat_cli.actions.api import solve as solve
+    from remat_cli.actions.api import sweep as sweep
     from remat_cli.actions.api import verify as verify
     from remat_cli.errors import BadInput as BadInput
     from remat_cli.errors import Infeasible as Infeasible
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from remat_cli.errors import RematError as RematError
     from remat_cli.errors import Usage as Usage
     from remat_cli.planning.planned import Planned as Planned
+    from remat_cli.planning.points import Curve as Curve
 else:  # a type checker sees the names above, and no others
 
     def __getattr__(name: str) -> Any:
@@ -33,10 +35,14 @@ else:  # a type checker sees the names above, and no others
         return getattr(import_module(PLACES[name]), name)
 
 
+FUNCTIONS = ("grad", "profile", "solve", "sweep", "emit", "verify", "session", "load_plan")
 PLACES = {
-    **dict.fromkeys(("grad", "profile", "solve", "emit", "verify", "session", "load_plan"), "remat_cli.actions.api"),
+    **dict.fromkeys(
+        ("grad", "profile", "solve", "sweep", "emit", "verify", "session", "load_plan"), "remat_cli.actions.api"
+    ),
     **dict.fromkeys(("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Mismatch"), "remat_cli.errors"),
     "Planned": "remat_cli.planning.planned",
+    "Curve": "remat_cli.planning.points",
 }
 
 

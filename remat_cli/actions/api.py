@@ -14,8 +14,9 @@ import onnx
 
 from profiles.costs import Costs
 from profiles.survey import Timing
-from remat_cli.actions import emitting, profiling, solving, verifying
+from remat_cli.actions import emitting, profiling, solving, sweeping, verifying
 from remat_cli.actions.differentiating import differentiate
+from remat_cli.actions.sweeping import Step
 from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
 from remat_cli.errors import Usage
 from remat_cli.gradient.optimizers import Hyper
@@ -24,10 +25,11 @@ from remat_cli.gradient.training import Options
 from remat_cli.planning import record
 from remat_cli.planning.loading import content_of, given_subject, load_planned
 from remat_cli.planning.planned import Planned
+from remat_cli.planning.points import Curve
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder
 from remat_cli.runtime.session import placement_in, planned_of, session_of
-from remat_cli.saying.units import Budget, parse_budget
+from remat_cli.saying.units import Budget, parse_budget, parse_budgets
 from solvers.clock import Clock
 from solvers.problem import Limits, Progress
 from solvers.registry import DEFAULT
@@ -140,6 +142,39 @@ def solve(
     memory = Memory(store=Store(folder()), seconds=time_limit) if cache else None
     found = solving.found_or_raised(solving.ask(subject, question, limits, memory))
     return Planned(record.plan_file(found), found.subject)
+
+
+def sweep(
+    model: Model,
+    *,
+    budgets: str | Sequence[int | str] = "/8",
+    methods: Sequence[str] = (DEFAULT,),
+    session: str = "strict",
+    allocator: str | None = None,
+    costs: File | Costs | None = None,
+    dims: Mapping[str, int] | None = None,
+    time_limit: float = 90.0,
+    gap: float = 0.001,
+    seed: int = 0,
+    cache: bool = True,
+    report: Callable[[Step], None] | None = None,
+) -> Curve:
+    """What each budget costs, by method: its `points`, and the `knee` among them; `planned(point)` is a point's plan.
+
+    `budgets`: as the command takes them, or one by one. `time_limit`: for all of it. `report` hears how far it is.
+    """
+    words = budgets if isinstance(budgets, str) else ",".join(map(str, budgets))
+    kind = solving.kind_named(session, allocator)
+    try:
+        asked = sweeping.Asked(budgets=parse_budgets(words), methods=tuple(methods), session=kind)
+    except ValueError as error:
+        raise Usage(str(error)) from error
+    asked.check()
+    clock = Clock(time_limit)
+    given = costs if isinstance(costs, Costs | None) else Path(costs)
+    subject = given_subject(_model(model), given, dict(dims or {}), kind)
+    memory = Memory(store=Store(folder()), seconds=time_limit) if cache else None
+    return sweeping.Sweep(subject, asked, Limits(clock, gap, seed), memory, report or _nobody).run()
 
 
 def emit(plan: Plan, *, functions: bool = False) -> onnx.ModelProto:

@@ -6,7 +6,7 @@ Invariant: nothing here prints or writes; what a question cannot mean is a Usage
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,13 +17,13 @@ from remat_cli.model.sessions import STRICT, Session, kind_of
 from remat_cli.planning.fitting import Fitting, fitted, promised
 from remat_cli.planning.fusing import as_fused
 from remat_cli.planning.known import cheaper_known
-from remat_cli.planning.pipeline import Answer, answer, find_solver
+from remat_cli.planning.pipeline import Answer, Enough, answer, find_solver
+from remat_cli.planning.points import takes_plans
 from remat_cli.planning.subject import Subject
 from remat_cli.planning.untouched import counted, fitting_already, held_as_it_is
 from remat_cli.results.memory import Memory
 from remat_cli.saying import report
 from remat_cli.saying.units import Budget
-from solvers.options import Orders, options_of
 from solvers.problem import Limits, Progress, Result, Solver, Status
 from solvers.reductions.views import reduced
 from solvers.registry import DEFAULT, METHODS
@@ -36,7 +36,7 @@ ONLY_PEAK = "--minimize peak has a method of its own; leave out --method, --from
 class Question:
     """What is asked of a subject. `options`: what only its method can be told. `known`: plans to beat.
 
-    `earlier`: plans that a search must not come out dearer than, if they fit.
+    `earlier`: plans that a search must not come out dearer than, if they fit. `enough`: what is as good as the best.
     """
 
     budget: Budget | None = None
@@ -45,6 +45,7 @@ class Question:
     max_overhead: float | None = None
     known: tuple[PlanFile, ...] = ()
     earlier: tuple[PlanFile, ...] = ()
+    enough: Enough | None = None
     session: Session = STRICT
     reorder: bool | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -84,17 +85,18 @@ def ask(subject: Subject, question: Question, limits: Limits, memory: Memory | N
     if question.options.get("fusion") == "runtime":
         subject = as_fused(subject)
     budget = budget_of(subject, question)
-    searching = question.minimize == "cost" and question.budget is not None and _takes_plans(question.method)
+    searching = question.minimize == "cost" and question.budget is not None and takes_plans(question.method)
     if searching and (found := fitting_already(subject, budget, question.method, limits, question.session)):
         return found
     solver = _solver(subject, question)
-    asked = Fitting(subject, budget, question.method, solver, limits, question.session, _reorder(question))
+    reorder = _reorder(question)
+    asked = Fitting(subject, budget, question.method, solver, limits, question.session, reorder, question.enough)
 
     def search() -> Answer:
         found = fitted(asked)
         if searching:
             found = cheaper_known(asked, found, question.known)
-        return replace(found, budget=_needed(found)) if question.budget is None and found.found else found
+        return replace(found, budget=needed(found)) if question.budget is None and found.found else found
 
     found = (
         search()
@@ -116,35 +118,33 @@ def _asked(question: Question, limits: Limits) -> dict[str, Any]:
         "session": [question.session.name, question.session.allocator],
         "reorder": question.reorder,
         "options": dict(question.options),
+        "enough": asdict(question.enough) if question.enough else None,
         "gap": limits.gap,
         "seed": limits.seed,
     }
 
 
 def budget_of(subject: Subject, question: Question) -> int:
-    """In bytes; without one, what the model holds, or for a method that needs none, what is never exceeded.
-
-    100% is what the model holds as it is, which with an allocator's rounding may be more than what is live.
-    """
+    """In bytes; without one, what the model holds, or for a method that needs none, what is never exceeded."""
     if question.budget:
-        asked = question.budget.bytes(subject.before().peak)
-        whole = question.budget.relative and question.budget.amount >= 1
-        return max(asked, held_as_it_is(subject, question.session)) if whole else asked
+        return bytes_of(question.budget, subject, question.session)
     if METHODS[question.method].needs_budget:
         return held_as_it_is(subject, question.session)
     problem = subject.problem
     return 2 * (problem.resident + sum(problem.sizes) + sum(node.workspace for node in problem.nodes))
 
 
-def _needed(found: Answer) -> int:
+def bytes_of(budget: Budget, subject: Subject, session: Session) -> int:
+    """100% is what the model holds as it is, which with an allocator's rounding may be more than what is live."""
+    asked = budget.bytes(subject.before().peak)
+    whole = budget.relative and budget.amount >= 1
+    return max(asked, held_as_it_is(subject, session)) if whole else asked
+
+
+def needed(found: Answer) -> int:
     """What a plan that was made for no budget needs, which is then its budget."""
     assert found.schedule.outcome is not None
     return max(found.schedule.outcome.peak, counted(found))
-
-
-def _takes_plans(method: str) -> bool:
-    """Whether the method looks for the cheapest plan there is, and so has use for others."""
-    return any(entry.kind == Orders for entry in options_of(METHODS[method].options))
 
 
 def _reorder(question: Question) -> bool | None:

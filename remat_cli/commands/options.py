@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from remat_cli.saying.units import parse_age, parse_budget, parse_seconds, parse_share
+from remat_cli.saying.units import parse_age, parse_budget, parse_budgets, parse_seconds, parse_share
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -58,6 +58,7 @@ def _parse_image(text: str) -> int | tuple[int, int]:
     return sizes[0] if len(sizes) == 1 else (sizes[0], sizes[1])
 
 
+BUDGETS = _Parsed("budgets", parse_budgets)
 SIZE = _Parsed("size", parse_budget)
 BYTES = _Parsed("size", _parse_bytes)
 AGE = _Parsed("age", parse_age)
@@ -68,6 +69,7 @@ SHAPE = _Parsed("name=sizes", _parse_shape)
 IMAGE = _Parsed("size", _parse_image)
 FUSION = click.Choice(["ideal", "runtime"])  # all neighbours that can be fused, or what onnxruntime fuses
 FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
 
 output = click.option("-o", "--output", type=FILE, help="Where to write; by default beside the input.")
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, and nothing else there.")
@@ -81,3 +83,16 @@ time_limit = click.option("--time-limit", type=TIME, default="60s", show_default
 force = click.option("--force", is_flag=True, help="Search again, whatever was found before.")
 gap = click.option("--gap", type=SHARE, default="0.1%", show_default=True, help="Stop when this close to the bound.")
 budget = click.option("--budget", type=SIZE, help="16GB, 16GiB, bytes, or 75% of the peak without recomputation.")
+costs = click.option("--costs", type=FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")
+session = click.option(
+    "--session",
+    type=click.Choice(["strict", "default"]),
+    default="strict",
+    show_default=True,
+    help="Which session the plan is for: one whose options can be set, or onnxruntime as it comes.",
+)
+allocator = click.option(
+    "--allocator",
+    type=click.Choice(["planned", "arena"]),
+    help="In the strict session: each value in its planned place (the default), or the runtime's arena, capped.",
+)

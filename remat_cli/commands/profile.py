@@ -91,20 +91,13 @@ def _asked(given: Mapping[str, Any]) -> Asked:
 def _profiled(model: Path, asked: Asked, quiet: bool) -> Profiled:
     """The costs; meanwhile the op being timed and the time left, on one line of the terminal."""
     from remat_cli.actions.profiling import profile
-    from remat_cli.saying.progress import Line
+    from remat_cli.saying.progress import Line, bar
+
+    def words(step: Timing) -> str:
+        return bar(step.done, step.total, step.left, step.what) if step.total else step.what
 
     with Line(quiet) as line:
-        return profile(model, asked, lambda step: line.say(_bar(step)))
-
-
-def _bar(step: Timing) -> str:
-    from remat_cli.saying.units import show_time
-
-    if not step.total:
-        return step.what
-    filled = 20 * step.done // step.total
-    bar = "#" * filled + "." * (20 - filled)
-    return f"[{bar}] {step.done}/{step.total}  {show_time(step.left * 1e9)} left  {step.what[:60]}"
+        return profile(model, asked, lambda step: line.say(words(step)))
 
 
 def _write(found: Profiled, model: Path, destination: Path) -> Costs:

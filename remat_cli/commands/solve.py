@@ -62,19 +62,9 @@ def own_options(command: Command) -> Command:
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
 @click.option("--method", help=f"One of `remat solve --list`, or all.  [default: {DEFAULT}]")
-@click.option(
-    "--session",
-    type=click.Choice(["strict", "default"]),
-    default="strict",
-    show_default=True,
-    help="Which session the plan is for: one whose options can be set, or onnxruntime as it comes.",
-)
-@click.option(
-    "--allocator",
-    type=click.Choice(["planned", "arena"]),
-    help="In the strict session: each value in its planned place (the default), or the runtime's arena, capped.",
-)
-@click.option("--costs", type=options.FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")
+@options.session
+@options.allocator
+@options.costs
 @click.option("--minimize", type=click.Choice(["cost", "peak"]), default="cost", show_default=True)
 @click.option("--max-overhead", type=options.SHARE, help="With --minimize peak: at most this much extra time.")
 @click.option("--lp", "lp_bound", is_flag=True, help="Print the bound of the linear relaxation and the gap to it.")

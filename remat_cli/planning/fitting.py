@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from remat_cli.model.sessions import Session
 from remat_cli.planning.holding import ALLOCATORS, Allocator, held, in_units
-from remat_cli.planning.pipeline import REORDERED, Answer, answer, half
+from remat_cli.planning.pipeline import REORDERED, Answer, Enough, answer, ending, half
 from remat_cli.planning.subject import Subject
 from remat_cli.rewrite import Rewritten, additions, rewrite
 from solvers.clock import Clock
@@ -35,7 +35,10 @@ APART = "ops that default options fuse are scheduled apart, so there their resul
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """What is asked of which solver, and of which kind of session the answer is to be."""
+    """What is asked of which solver, and of which kind of session the answer is to be.
+
+    `enough`: whether a search that knows this may end.
+    """
 
     subject: Subject
     budget: int
@@ -44,6 +47,7 @@ class Fitting:
     limits: Limits
     session: Session
     reorder: bool | None = False
+    enough: Enough | None = None
 
     @property
     def allocator(self) -> Allocator:
@@ -56,6 +60,7 @@ class Fitting:
     def ask(self, subject: Subject, budget: int, limits: Limits, reorder: bool | None) -> Answer:
         """The method's answer, every size being what the allocator takes for it."""
         whole = subject.solving(in_units(subject.problem, self.allocator.unit))
+        limits = ending(limits, self.enough) if self.enough else limits
         found = answer(whole, budget, self.method, self.solver, limits, reorder)
         found = replace(found, subject=subject, baseline=subject.before())
         if not found.found or found.schedule.result.order is None:
@@ -74,7 +79,9 @@ class Fitting:
 def fitted(asked: Fitting) -> Answer:
     """A schedule whose model holds no more than the budget in its session, or why there is none."""
     if asked.subject.graph is None:
-        return answer(asked.subject, asked.budget, asked.method, asked.solver, asked.limits, asked.reorder)
+        limits = ending(asked.limits, asked.enough) if asked.enough else asked.limits
+        found = answer(asked.subject, asked.budget, asked.method, asked.solver, limits, asked.reorder)
+        return replace(found, limits=asked.limits)
     first = _first(asked)
     if not first.found:
         return _to(asked, first, first)

@@ -25,6 +25,18 @@ from solvers.simulate import Outcome
 
 
 @dataclass(frozen=True, slots=True)
+class Enough:
+    """What ends a search: a plan that costs no more than `cost`, or a bound of more than `bound`."""
+
+    cost: float | None = None
+    bound: float | None = None
+
+    def __call__(self, known: Progress) -> bool:
+        cheap = self.cost is not None and known.cost is not None and known.cost <= self.cost
+        return cheap or (self.bound is not None and known.bound is not None and known.bound > self.bound)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What came of asking one method for one budget."""
 
@@ -154,6 +166,17 @@ def half(limits: Limits) -> Limits:
         return not known[0] and clock.over()
 
     return replace(limits, report=report, clock=limits.clock.unless(stopped))
+
+
+def ending(limits: Limits, enough: Enough) -> Limits:
+    """The same limits, but with an end as soon as what is known is enough."""
+    known = [False]
+
+    def report(progress: Progress) -> None:
+        known[0] = known[0] or enough(progress)
+        limits.report(progress)
+
+    return replace(limits, report=report, clock=limits.clock.unless(lambda: known[0]))
 
 
 def _smaller(first: Answer, second: Answer) -> Answer:

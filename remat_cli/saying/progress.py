@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
+from remat_cli.saying.units import show_time
 from solvers.problem import Progress
 
 
@@ -26,6 +27,13 @@ class Line:
         if self.shown:
             sys.stderr.write("\r\033[K" + words)
             sys.stderr.flush()
+
+
+def bar(done: int, total: int, seconds: float, what: str) -> str:
+    """How far it is, how long it may still take, and what is going on."""
+    filled = 20 * done // total
+    words = f"[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}  {show_time(seconds * 1e9)} left"
+    return f"{words}  {what[:60]}"
 
 
 class Search:

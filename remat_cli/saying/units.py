@@ -41,6 +41,34 @@ def parse_budget(text: str) -> Budget:
     return Budget(number * BYTES[unit])
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """So many budgets evenly from one to another, both among them; without ends, over all that makes a difference."""
+
+    count: int
+    low: Budget | None = None
+    high: Budget | None = None
+
+
+MOST_BUDGETS = 1000
+Budgets = tuple[Budget | Spread, ...]
+
+
+def parse_budgets(text: str) -> Budgets:
+    """`50%,60%,8GB`, `30%..100%/8`, or both; `/8`: so many over all that makes a difference."""
+    return tuple(_spread(part) if "/" in part or ".." in part else parse_budget(part) for part in text.split(","))
+
+
+def _spread(text: str) -> Spread:
+    ends, _, count = text.partition("/")
+    low, _, high = ends.partition("..")
+    if not count.strip().isdigit() or not 1 < int(count) <= MOST_BUDGETS:
+        raise ValueError(f"'{text}' is no range of budgets: write 30%..100%/8, of 2 to {MOST_BUDGETS} budgets")
+    if not ends.strip():
+        return Spread(int(count))
+    return Spread(int(count), parse_budget(low), parse_budget(high))
+
+
 def parse_seconds(text: str) -> float:
     """`90s`, `5m`, `1h`, `500ms` or plain seconds."""
     number, unit = _split(text)

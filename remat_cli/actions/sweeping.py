@@ -1,0 +1,183 @@
+"""What `sweep` does, on values: methods at budgets, as curves whose points share what they find and prove.
+
+Two searches run at a time, the largest budgets first: what is proved there holds for all smaller ones, what they do not
+need of their time is left to the smaller, which are harder, and these give their plans back. Methods that do not search
+come before those that do, which never come out dearer than any of them.
+
+Invariant: what a search is told depends on those before its pair alone, so that without a time-out only the seed
+decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+
+from remat_cli.actions.solving import Question, ask, bytes_of
+from remat_cli.errors import Usage
+from remat_cli.model.sessions import STRICT, Session
+from remat_cli.planning import points as curves
+from remat_cli.planning.pipeline import Answer, Enough
+from remat_cli.planning.points import Curve, Point, agreed, point_of, takes_plans
+from remat_cli.planning.subject import Subject
+from remat_cli.planning.untouched import held_as_it_is
+from remat_cli.results.memory import Memory
+from remat_cli.saying.units import Budget, Budgets, Spread
+from solvers.problem import Limits, Status
+from solvers.registry import DEFAULT, METHODS
+
+PAIR = 2  # searches at a time
+LEAST = 0.2  # of the time, for the least peak there is
+HURRIED = 0.5  # of its share: with less time left a point is not as good as it could be
+TOLD = 3  # known plans that a search is told of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    budgets: Budgets = (Spread(8),)
+    methods: tuple[str, ...] = (DEFAULT,)
+    session: Session = STRICT
+
+    def check(self) -> None:
+        if unknown := [name for name in self.methods if name not in METHODS]:
+            raise Usage(f"there is no method '{unknown[0]}'; the methods are {', '.join(METHODS)}")
+        if len(set(self.methods)) < len(self.methods):
+            raise Usage("a method is named twice")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One method at one budget."""
+
+    budget: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far a sweep has come."""
+
+    done: int
+    total: int
+    left: float
+    what: str
+
+
+class Sweep:
+    """`run` it; `curve` is what is known of it at any time."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        asked: Asked,
+        limits: Limits,
+        memory: Memory | None = None,
+        report: Callable[[Step], None] = lambda _: None,
+    ) -> None:
+        asked.check()
+        self.subject, self.asked, self.memory, self.report = subject, asked, memory, report
+        self.given_up = False
+        self.limits = replace(limits, clock=limits.clock.unless(lambda: self.given_up))
+        self.before, self.whole = subject.before(), held_as_it_is(subject, asked.session)
+        self.budgets: Sequence[int] = ()
+        self.points: list[Point] = []
+        self.done = self.total = 0
+
+    def run(self) -> Curve:
+        """The curve, as far as time allows; a point that no time was left for knows what the others found."""
+        self.budgets = self._spread()
+        tasks = [Task(budget, name) for budget in self.budgets for name in self.asked.methods]
+        self._go([task for task in tasks if not takes_plans(task.method)], [t for t in tasks if takes_plans(t.method)])
+        return self.curve()
+
+    def curve(self) -> Curve:
+        found = {(point.method, point.budget): point for point in self.points}
+        asked = [(name, budget) for name in self.asked.methods for budget in self.budgets]
+        for name, budget in asked:
+            found.setdefault((name, budget), Point(budget=budget, method=name, status=Status.UNKNOWN))
+        points = agreed(list(found.values()), self.limits.gap)
+        told = {(point.method, point.budget): point for point in points}
+        least = [peak for point in points if (peak := point.peak or point.least_peak) is not None]
+        shown = tuple(told[place] for place in asked)
+        return Curve(self.subject, self.before, self.whole, shown, min(least, default=None))
+
+    def _spread(self) -> list[int]:
+        """In bytes, the largest first."""
+        found: set[int] = set()
+        for entry in self.asked.budgets:
+            if isinstance(entry, Budget):
+                found.add(self._bytes(entry))
+                continue
+            low = self._bytes(entry.low) if entry.low else self._least()
+            high = max(low, self._bytes(entry.high) if entry.high else self.whole)
+            found.update(low + (high - low) * step // (entry.count - 1) for step in range(entry.count))
+        return sorted(found, reverse=True)
+
+    def _bytes(self, budget: Budget) -> int:
+        return bytes_of(budget, self.subject, self.asked.session)
+
+    def _least(self) -> int:
+        """The least budget that a plan was found for, which is a point to begin with."""
+        self._say("the least peak")
+        question = Question(minimize="peak", session=self.asked.session)
+        found = self._ask(question, self.limits.share(LEAST), LEAST)
+        if not found.found:
+            return self.whole
+        self.points.append(replace(point_of(found), status=Status.FEASIBLE))  # its peak may be optimal, not its cost
+        return min(self.whole, found.budget)
+
+    def _go(self, quick: Sequence[Task], searches: Sequence[Task]) -> None:
+        """Two at a time; what time a pair does not take is the others'."""
+        pairs = [*_in_pairs(quick), *_in_pairs(searches)]
+        self.total = len(quick) + len(searches)
+        with ThreadPoolExecutor(PAIR) as lanes:
+            try:
+                for place, pair in enumerate(pairs):
+                    limits = self.limits.share(1 / (len(pairs) - place))
+                    known = tuple(self.points)
+                    self._say(f"{pair[0].method} at {pair[0].budget / self.whole:.0%}")
+                    self.points += list(lanes.map(partial(self._point, limits=limits, known=known), pair))
+                    self.done += len(pair)
+            finally:
+                self.given_up = True
+
+    def _point(self, task: Task, limits: Limits, known: tuple[Point, ...]) -> Point:
+        nothing = Point(budget=task.budget, method=task.method, status=Status.UNKNOWN)
+        if limits.clock.over() or _settled(task, known, limits.gap):
+            return nothing
+        floor = curves.known_bound(known, task.budget)
+        plans = curves.known_plans(known, task.budget, task.method) if takes_plans(task.method) else []
+        question = Question(
+            budget=Budget(Fraction(task.budget)),
+            method=task.method,
+            known=tuple(point.plan for point in plans[:TOLD] if point.plan),
+            session=self.asked.session,
+            enough=None if floor is None else Enough(cost=floor * (1 + limits.gap)),
+        )
+        return point_of(self._ask(question, limits, PAIR / max(self.total, PAIR)))
+
+    def _ask(self, question: Question, limits: Limits, share: float) -> Answer:
+        """The answer kept before, if it had as large a share of the time; what had much less of it is not kept."""
+        seconds = share * self.limits.clock.seconds
+        hurried = limits.clock.left() < HURRIED * seconds
+        memory = None if self.memory is None or hurried else replace(self.memory, seconds=seconds)
+        return ask(self.subject, question, limits, memory)
+
+    def _say(self, what: str) -> None:
+        self.report(Step(self.done, max(self.total, 1), self.limits.clock.left(), what))
+
+
+def _in_pairs(tasks: Sequence[Task]) -> list[Sequence[Task]]:
+    return [tasks[place : place + PAIR] for place in range(0, len(tasks), PAIR)]
+
+
+def _settled(task: Task, known: Sequence[Point], gap: float) -> bool:
+    """Whether others have found the best that there is, or proved that there is nothing."""
+    if curves.known_impossible(known, task.budget, task.method):
+        return True
+    floor = curves.known_bound(known, task.budget)
+    best = next(iter(curves.known_plans(known, task.budget, task.method)), None) if takes_plans(task.method) else None
+    return floor is not None and best is not None and best.cost is not None and best.cost <= floor * (1 + gap)

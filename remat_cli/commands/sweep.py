@@ -1,0 +1,161 @@
+"""`remat sweep`: what each budget costs, by method, as a table and a picture.
+
+Invariant: each point is kept as soon as it is found, so that the same command goes on where it was killed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remat_cli.commands import options
+from solvers.registry import DEFAULT
+
+if TYPE_CHECKING:
+    from remat_cli.actions.deadline import Deadline
+    from remat_cli.actions.sweeping import Asked
+    from remat_cli.planning.points import Curve
+
+
+@click.command()
+@click.argument("model", type=options.FILE, required=False)
+@click.option(
+    "--budgets",
+    type=options.BUDGETS,
+    default="/8",
+    show_default=True,
+    help="50%,60%,8GB, or 30%..100%/8 for eight; /8: from the least that suffices to what the model holds.",
+)
+@click.option("--methods", default=DEFAULT, show_default=True, help="Of `remat solve --list`, separated by commas.")
+@options.session
+@options.allocator
+@options.costs
+@click.option("--csv", "form", flag_value="csv", help="Comma-separated values on stdout.")
+@click.option("--md", "form", flag_value="md", help="A table in Markdown on stdout.")
+@click.option("--json", "form", flag_value="json", help="One JSON object on stdout, and nothing else there.")
+@click.option("--plot", type=options.FILE, help="Draw the curves into a .svg, .png or .pdf file.")
+@click.option("-o", "--output", type=options.FOLDER, help="A folder for the plans, one a point; it is made if need be.")
+@options.dims
+@click.option("--time-limit", type=options.TIME, default="90s", show_default=True, help="For all of it: 90s, 5m, 1h.")
+@options.gap
+@options.seed
+@options.force
+@options.quiet
+def command(model: Path | None, **given: Any) -> None:
+    """Solve MODEL (.onnx or .problem.json) for many budgets, by one or more methods.
+
+    Without MODEL, takes the only *.costs.yaml in the working directory. Points share what they find and prove, so that
+    a curve takes little longer than a single solve: a larger budget is never dearer than a smaller one.
+
+    \b
+    remat sweep train.onnx --plot curve.svg
+    remat sweep train.onnx --budgets 30%..100%/8 --methods auto,chen-greedy,griewank --csv
+    """
+    from remat_cli.actions.deadline import Deadline
+    from remat_cli.actions.interrupts import listening
+    from remat_cli.actions.solving import kind_named
+    from remat_cli.actions.sweeping import Asked
+    from remat_cli.saying.pictures.canvas import check_picture
+    from solvers.clock import Clock
+
+    methods = tuple(name.strip() for name in given["methods"].split(",") if name.strip())
+    asked = Asked(budgets=given["budgets"], methods=methods, session=kind_named(given["session"], given["allocator"]))
+    asked.check()
+    if given["plot"]:
+        check_picture(given["plot"])
+    with listening() as interrupts:
+        deadline = Deadline(Clock(given["time_limit"], interrupts), _nothing_yet)
+        curve = _swept(model, asked, given, deadline)
+        deadline.met()
+        _tell(curve, given)
+    _check_found(curve)
+
+
+def _nothing_yet() -> int:
+    """The last words of a command whose time ended before there was anything to say."""
+    from remat_cli.errors import NoPlan
+
+    click.echo("remat: no plan was found within the time limit; give more time with --time-limit", err=True)
+    return NoPlan.code
+
+
+def _swept(model: Path | None, asked: Asked, given: Mapping[str, Any], deadline: Deadline) -> Curve:
+    from remat_cli.actions.sweeping import Sweep
+    from remat_cli.planning.loading import load_subject
+    from remat_cli.results.memory import Memory
+    from remat_cli.results.store import Store, folder
+    from remat_cli.saying.progress import Line, bar
+    from solvers.problem import Limits
+
+    subject = load_subject(model, given["costs"], dict(given["dims"]), asked.session)
+    limits = Limits(deadline.clock, given["gap"], given["seed"])
+    store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
+    memory = Memory(store=store, seconds=given["time_limit"], force=given["force"])
+    with Line(given["quiet"]) as line:
+        going = Sweep(subject, asked, limits, memory, lambda at: line.say(bar(at.done, at.total, at.left, at.what)))
+        deadline.last_words = lambda: _so_far(going.curve(), given)
+        return going.run()
+
+
+def _so_far(curve: Curve, given: Mapping[str, Any]) -> int:
+    """What to say when the time is up in the middle of something; the exit code."""
+    if not any(point.found for point in curve.points):
+        return _nothing_yet()
+    _tell(curve, given)
+    return 0
+
+
+def _tell(curve: Curve, given: Mapping[str, Any]) -> None:
+    """Write the plans and the picture, and print the curve."""
+    from remat_cli.saying import curves
+    from remat_cli.saying.pictures.curve import draw_curve
+
+    plans = _write_plans(curve, given["output"]) if given["output"] else {}
+    if given["plot"]:
+        draw_curve(given["plot"], curve)
+    match given["form"]:
+        case "json":
+            click.echo(json.dumps(curves.as_object(curve, plans)))
+        case "csv":
+            click.echo(curves.as_csv(curve))
+        case "md":
+            click.echo(curves.as_markdown(curve))
+        case _ if not given["quiet"]:
+            click.echo(curves.as_table(curve))
+            for note in curve.subject.notes:
+                click.echo(f"note: {note}")
+            for wrote in (f"{len(plans)} plans into {given['output']}" if plans else None, given["plot"]):
+                if wrote:
+                    click.echo(f"wrote {wrote}")
+
+
+def _write_plans(curve: Curve, folder: Path) -> dict[tuple[str, int], str]:
+    from remat_cli.errors import BadInput
+    from remat_cli.formats import planfile
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot make the folder {folder}: {error.strerror}") from error
+    written = {}
+    for point in curve.points:
+        if point.plan is not None:
+            path = folder / f"{curve.subject.stem}-{point.budget}-{point.method}.plan.json"
+            planfile.write(point.plan, path)
+            written[point.method, point.budget] = str(path)
+    return written
+
+
+def _check_found(curve: Curve) -> None:
+    """A curve without a single point is no answer."""
+    from remat_cli.errors import Infeasible, NoPlan
+    from solvers.problem import Status
+
+    if not any(point.found for point in curve.points):
+        proved = all(point.status is Status.INFEASIBLE for point in curve.points)
+        kind, why = (Infeasible, "proved: nothing fits") if proved else (NoPlan, "no plan was found within")
+        raise kind(f"{why} any of these budgets; the least peak known is {curve.least_peak} bytes", curve.least_peak)

@@ -1,0 +1,172 @@
+"""The points of a curve: what each method needs and costs at each budget, and what the points teach each other.
+
+Invariant: a larger budget is never dearer than a smaller one, since the smaller one's plan keeps to it; no bound for
+every order is less than that of a larger budget, since what fits the smaller fits the larger; what is proved
+impossible is so at every smaller budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from remat_cli.formats.planfile import PlanFile
+from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.planned import Planned
+from remat_cli.planning.record import plan_file
+from remat_cli.planning.subject import Subject
+from solvers.options import Orders, options_of
+from solvers.problem import Status
+from solvers.registry import METHODS
+from solvers.simulate import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One method at one budget. Bytes and nanoseconds.
+
+    `bound`: what no schedule of the class that `notes` name costs less than; `bound_any_order`: what none at all does.
+    `least_peak`: what the method comes to where that is over the budget. `made_by`: whose plan it is.
+    """
+
+    budget: int
+    method: str
+    status: Status
+    plan: PlanFile | None = None
+    bound: int | None = None
+    bound_any_order: int | None = None
+    least_peak: int | None = None
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    made_by: str = ""
+    cached: bool = False  # as it was found before
+
+    @property
+    def found(self) -> bool:
+        return self.plan is not None
+
+    @property
+    def cost(self) -> int | None:
+        return self.plan.cost if self.plan else None
+
+    @property
+    def peak(self) -> int | None:
+        return self.plan.peak if self.plan else None
+
+    @property
+    def overhead(self) -> float | None:
+        """The share of time that recomputation adds."""
+        return self.plan.cost / max(self.plan.baseline_cost, 1) - 1 if self.plan else None
+
+    @property
+    def gap(self) -> float | None:
+        if self.plan is None or self.bound is None:
+            return None
+        return max(0.0, (self.plan.cost - self.bound) / max(self.bound, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """`whole`: what the model holds as it is. `points`: by method, from the largest budget to the smallest."""
+
+    subject: Subject
+    before: Outcome
+    whole: int
+    points: tuple[Point, ...]
+    least_peak: int | None = None  # the least that was found
+
+    @property
+    def knee(self) -> Point | None:
+        return knee(self.points)
+
+    def planned(self, point: Point) -> Planned | None:
+        """The point's plan with its model, as a program can emit, run or save it."""
+        return Planned(point.plan, self.subject) if point.plan else None
+
+
+def takes_plans(method: str) -> bool:
+    """Whether the method looks for the cheapest plan there is, and so has use for others'."""
+    return any(entry.kind == Orders for entry in options_of(METHODS[method].options))
+
+
+def point_of(found: Answer) -> Point:
+    outcome = found.schedule.outcome
+    return Point(
+        budget=found.budget,
+        method=found.method,
+        status=found.status,
+        plan=plan_file(found) if found.found else None,
+        bound=found.bound,
+        bound_any_order=found.bound_any_order,
+        least_peak=outcome.peak if outcome and not found.found else None,
+        seconds=found.seconds,
+        notes=found.schedule.result.notes,
+        made_by=found.made_by or found.method,
+        cached=found.cached,
+    )
+
+
+def known_bound(points: Iterable[Point], budget: int) -> int | None:
+    """What nothing costs less than within the budget, from what was proved for it and for larger ones."""
+    return max(
+        (p.bound_any_order for p in points if p.budget >= budget and p.bound_any_order is not None), default=None
+    )
+
+
+def known_impossible(points: Iterable[Point], budget: int, method: str) -> Point | None:
+    """A proof that the method, or any, finds nothing within the budget."""
+    proofs = (p for p in points if p.status is Status.INFEASIBLE and p.budget >= budget)
+    return next((p for p in proofs if p.method == method or METHODS[p.method].own_order), None)
+
+
+def known_plans(points: Iterable[Point], budget: int, method: str) -> list[Point]:
+    """Points whose plans keep to the budget, the cheapest first: the method's own, or any if it looks for the best."""
+    own = [p for p in points if p.found and p.budget <= budget and (p.method == method or takes_plans(method))]
+    return sorted(own, key=lambda p: (p.cost or 0, p.peak or 0, p.budget))
+
+
+def agreed(points: Sequence[Point], gap: float) -> tuple[Point, ...]:
+    """The same points, of which each knows what the others found and proved."""
+    return tuple(_told(point, points, gap) for point in points)
+
+
+def _told(point: Point, points: Sequence[Point], gap: float) -> Point:
+    floor = known_bound(points, point.budget)
+    best = next(iter(known_plans(points, point.budget, point.method)), None)
+    if best is None or best.plan is None:
+        impossible = known_impossible(points, point.budget, point.method)
+        return replace(point, status=Status.INFEASIBLE if impossible else point.status, bound_any_order=floor)
+    if point.cost is not None and best.plan.cost >= point.cost:
+        best = point
+    assert best.plan is not None
+    own = best.budget == point.budget and best.method == point.method
+    bound = max((b for b in (best.bound if own else None, floor) if b is not None), default=None)
+    status = best.status if own else Status.FEASIBLE
+    if floor is not None and best.plan.cost <= floor * (1 + gap):
+        status = Status.OPTIMAL
+    return replace(
+        point,
+        plan=replace(best.plan, budget=point.budget, method=point.method, status=status.value, bound=bound),
+        status=status,
+        bound=bound,
+        bound_any_order=floor,
+        least_peak=None,
+        notes=point.notes if own else (f"the plan of {best.made_by} for {best.budget} bytes",),
+        made_by=best.made_by,
+    )
+
+
+def envelope(points: Iterable[Point]) -> list[Point]:
+    """The cheapest point of each budget, the smallest budget first."""
+    cheapest: dict[int, Point] = {}
+    for point in points:
+        known = cheapest.get(point.budget)
+        if point.cost is not None and (known is None or known.cost is None or point.cost < known.cost):
+            cheapest[point.budget] = point
+    return [cheapest[budget] for budget in sorted(cheapest)]
+
+
+def knee(points: Iterable[Point]) -> Point | None:
+    """Where memory times time is least: with less memory than that, time grows faster than memory shrinks."""
+    curve = envelope(points)
+    return min(curve, key=lambda point: point.budget * (point.cost or 0)) if len(curve) > 2 else None

@@ -1,0 +1,112 @@
+"""A curve as the user reads it: a table, comma-separated values, Markdown, JSON.
+
+Invariant: figures come from its points as they are; this module only spells them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from remat_cli.planning.points import Curve, Point
+from remat_cli.saying.report import table
+from remat_cli.saying.units import show_bytes
+
+Plans = Mapping[tuple[str, int], str]  # where the plan of a method at a budget was written, if it was
+
+
+def as_object(curve: Curve, plans: Plans) -> dict[str, Any]:
+    """The object that `remat sweep --json` prints; the keys are a contract."""
+    knee = curve.knee
+    return {
+        "model": str(curve.subject.path),
+        "baseline_peak": curve.before.peak,
+        "baseline_cost": curve.before.cost,
+        "resident": curve.subject.problem.resident,
+        "whole": curve.whole,
+        "points": [_point(point, plans.get((point.method, point.budget))) for point in curve.points],
+        "knee": None if knee is None else {"budget": knee.budget, "method": knee.method, "overhead": knee.overhead},
+        "least_peak": curve.least_peak,
+        "notes": list(curve.subject.notes),
+    }
+
+
+def _point(point: Point, plan: str | None) -> dict[str, Any]:
+    return {
+        "budget": point.budget,
+        "method": point.method,
+        "status": point.status.value,
+        "peak": point.peak,
+        "cost": point.cost,
+        "overhead": point.overhead,
+        "bound": point.bound,
+        "bound_any_order": point.bound_any_order,
+        "gap": point.gap,
+        "seconds": round(point.seconds, 3),
+        "plan": plan,
+        "arena": point.plan.promises.arena if point.plan else None,
+        "least_peak": point.least_peak,
+        "made_by": point.made_by or None,
+        "cached": point.cached,
+        "notes": list(point.notes),
+    }
+
+
+COLUMNS = ("method", "budget", "of the model's", "peak", "overhead", "bound", "gap", "status", "seconds")
+
+
+def as_table(curve: Curve) -> str:
+    """The rows, and under them what is to be said of the whole."""
+    lines = [table([COLUMNS, *_rows(curve)], left=(0, 7)), *_said(curve)]
+    return "\n".join(lines)
+
+
+def as_markdown(curve: Curve) -> str:
+    rows = [COLUMNS, ["---", *["---:"] * 6, "---", "---:"], *_rows(curve)]
+    return "\n".join(["\n".join(f"| {' | '.join(row)} |" for row in rows), "", *_said(curve)])
+
+
+def as_csv(curve: Curve) -> str:
+    """Bytes, nanoseconds and shares, unrounded."""
+    text = io.StringIO()
+    rows = [_point(point, None) for point in curve.points]
+    names = [name for name in ("method", *rows[0]) if name not in ("plan", "notes", "made_by", "cached")]
+    writer = csv.DictWriter(text, list(dict.fromkeys(names)), extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().rstrip("\n")
+
+
+def _rows(curve: Curve) -> list[Sequence[str]]:
+    return [_row(curve, point) for point in curve.points]
+
+
+def _row(curve: Curve, point: Point) -> Sequence[str]:
+    """Over the budget, what the method needs stands in brackets."""
+    needs = "-" if point.least_peak is None else f"({show_bytes(point.least_peak)})"
+    bound = point.bound if point.bound is not None else point.bound_any_order
+    return (
+        point.method,
+        show_bytes(point.budget),
+        f"{point.budget / curve.whole:.1%}",
+        needs if point.peak is None else show_bytes(point.peak),
+        "-" if point.overhead is None else f"{point.overhead:+.2%}",
+        "-" if bound is None else f"{max(0.0, bound / max(curve.before.cost, 1) - 1):+.2%}",
+        "-" if point.gap is None else f"{point.gap:.2%}",
+        point.status.value,
+        f"{point.seconds:.1f}",
+    )
+
+
+def _said(curve: Curve) -> list[str]:
+    words = []
+    if knee := curve.knee:
+        words.append(
+            f"the knee: {show_bytes(knee.budget)} ({knee.budget / curve.whole:.0%}), {knee.overhead:+.1%} by "
+            f"{knee.method}; below it, time grows faster than memory shrinks"
+        )
+    if curve.least_peak is not None:
+        words.append(f"the least peak known: {show_bytes(curve.least_peak)}, of {show_bytes(curve.whole)} as it is")
+    return words

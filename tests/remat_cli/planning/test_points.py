@@ -1,0 +1,71 @@
+"""What points teach each other, held to the definition on random curves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remat_cli.formats.planfile import PlanFile, Searched, Source
+from remat_cli.model.promise import Promise
+from remat_cli.planning.points import Point, agreed, knee
+from solvers.problem import Status
+
+OPTIMUM = {budget: 200 - 10 * budget for budget in range(1, 11)}  # a curve of which random points know something
+
+
+def plan(cost: int) -> PlanFile:
+    source = Source(Path("m.onnx"), "0")
+    return PlanFile(
+        source, None, {}, 0, "", 0, Searched(1, 0), "feasible", None, 1, cost, 9, 100, 0, Promise(strict=1), ()
+    )
+
+
+@st.composite
+def points(draw: st.DrawFn) -> list[Point]:
+    """By two methods at ten budgets: costs above the optimum, bounds below it."""
+    found = []
+    for method in ("auto", "evict"):
+        for budget, least in OPTIMUM.items():
+            over, under = draw(st.integers(0, 60)), draw(st.integers(0, 60))
+            known = draw(st.booleans())
+            found.append(
+                Point(
+                    budget=budget,
+                    method=method,
+                    status=Status.FEASIBLE if known else Status.UNKNOWN,
+                    plan=plan(least + over) if known else None,
+                    bound_any_order=draw(st.sampled_from([None, least - under])),
+                    made_by=method,
+                )
+            )
+    return found
+
+
+@settings(max_examples=25)
+@given(points())
+def test_every_point_knows_what_the_others_found_and_proved(given: list[Point]) -> None:
+    for point in agreed(given, 0.0):
+        plans = [
+            p.cost
+            for p in given
+            if p.cost and p.budget <= point.budget and (point.method == "auto" or p.method == "evict")
+        ]
+        bounds = [p.bound_any_order for p in given if p.bound_any_order is not None and p.budget >= point.budget]
+        assert point.cost == min(plans, default=None)
+        assert point.bound_any_order == max(bounds, default=None)
+        assert (point.status is Status.OPTIMAL) == (point.cost is not None and point.cost == point.bound_any_order)
+        assert point.plan is None or (point.plan.budget, point.plan.method) == (point.budget, point.method)
+    assert agreed(agreed(given, 0.0), 0.0) == agreed(given, 0.0)
+
+
+def test_the_knee_is_where_memory_times_time_is_least() -> None:
+    costs = {10: 100, 8: 101, 6: 110, 4: 180, 2: 900}
+    curve = [
+        Point(budget=budget, method="auto", status=Status.FEASIBLE, plan=plan(cost)) for budget, cost in costs.items()
+    ]
+    found = knee(curve)
+    assert found is not None
+    assert found.budget == 6
+    assert knee(curve[:2]) is None
