@@ -20,6 +20,7 @@ from remat_cli.actions.sweeping import Step
 from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
 from remat_cli.errors import Usage
 from remat_cli.gradient.optimizers import Hyper
+from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options
 from remat_cli.planning import record
@@ -44,8 +45,11 @@ def grad(
     *,
     loss: str = "cross-entropy",
     logits: str | None = None,
-    class_axis: int = -1,
+    class_axis: int | None = None,
     wrt: Sequence[str] = (),
+    params: Iterable[str] = (),
+    ties: Iterable[tuple[str, str]] = (),
+    as_exported: bool = False,
     batch: int | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Mapping[str, int] | None = None,
@@ -53,12 +57,16 @@ def grad(
     learning_rate: float = 0.01,
     freeze_bn: bool = False,
 ) -> onnx.ModelProto:
-    """The training graph of a forward model, as `remat grad` makes it."""
+    """The training graph of a forward model, as `remat grad` makes it.
+
+    `params`: the module's names of what is trained, as in `dict(module.named_parameters())`; `ties`: pairs of names
+    that are one parameter; `as_exported`: whatever an exporter did, train what stands in the file.
+    """
     options = Options(
         loss=loss,
         logits=logits,
         class_axis=class_axis,
-        wrt=list(wrt),
+        choice=Choice(tuple(wrt), tuple(params), tuple(ties), as_exported),
         binding=Binding(dict(shapes or {}), batch, dict(dims or {})),
         optimizer=optimizer,
         hyper=Hyper(rate=learning_rate),

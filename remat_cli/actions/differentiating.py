@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 import onnx
@@ -10,6 +12,17 @@ from remat_cli.errors import Usage
 from remat_cli.gradient.optimizers import OPTIMIZERS
 from remat_cli.gradient.prepare import load
 from remat_cli.gradient.training import Options, training_graph
+from remat_cli.model.step_parts import parts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What is trained. `reads`: by how many ops of the forward pass. `bytes`: of its gradient, as of itself."""
+
+    name: str
+    shape: tuple[int, ...]
+    reads: int
+    bytes: int
 
 
 def differentiate(model: Path | onnx.ModelProto, options: Options) -> onnx.ModelProto:
@@ -21,3 +34,22 @@ def differentiate(model: Path | onnx.ModelProto, options: Options) -> onnx.Model
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     return training_graph(copy, options)
+
+
+def parameters_of(training: onnx.ModelProto) -> list[Parameter]:
+    """The parameters of a step that `differentiate` made, in its order."""
+    parts = parts_of(training)
+    assert parts is not None
+    kinds = {value.name: value.type.tensor_type for value in training.graph.input}
+    found = []
+    for name, reads in parts.parameters.items():
+        shape = tuple(dim.dim_value for dim in kinds[name].shape.dim)
+        width = onnx.helper.tensor_dtype_to_np_dtype(kinds[name].elem_type).itemsize
+        found.append(Parameter(name, shape, reads, prod(shape) * width))
+    return found
+
+
+def notes_of(training: onnx.ModelProto) -> list[str]:
+    """What the user should know of the parameters."""
+    parts = parts_of(training)
+    return list(parts.notes) if parts else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
     help="The axis of the logits that labels choose from; by default 1, or the last of [batch, position, class].",
 )
 @click.option("--wrt", multiple=True, help="Train these alone (repeat, or separate with commas); default: all.")
+@click.option(
+    "--params-from",
+    type=options.FILE,
+    help="Train what this file names, one name to a line: what the module calls its parameters.",
+)
+@click.option("--tie", "ties", type=options.TIE, multiple=True, help="Two names of one parameter: --tie wte=head.")
+@click.option("--as-exported", is_flag=True, help="Train what stands in the file, whatever its exporter did to it.")
 @click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dimension, where it is dynamic.")
 @click.option(
     "--shape", "shapes", type=options.SHAPE, multiple=True, help="Shape of an input: --shape input=1,3,224,224."
@@ -43,6 +51,7 @@ if TYPE_CHECKING:
 )
 @click.option("--learning-rate", type=float, default=0.01, show_default=True, help="Its default; it stays an input.")
 @click.option("--freeze-bn", is_flag=True, help="Accept BatchNormalization in inference mode, its statistics fixed.")
+@click.option("--table", is_flag=True, help="List every parameter; by default the largest.")
 @options.output
 @options.as_json
 @options.quiet
@@ -52,12 +61,16 @@ def command(
     logits: str | None,
     class_axis: int | None,
     wrt: tuple[str, ...],
+    params_from: Path | None,
+    ties: tuple[tuple[str, str], ...],
+    as_exported: bool,
     batch: int | None,
     shapes: tuple[tuple[str, list[int]], ...],
     dims: tuple[tuple[str, int], ...],
     optimizer: str,
     learning_rate: float,
     freeze_bn: bool,
+    table: bool,
     output: Path | None,
     as_json: bool,
     quiet: bool,
@@ -72,12 +85,14 @@ def command(
     remat grad gpt2.onnx --batch 4 --dim sequence=256 --optimizer adamw
     remat grad unet.onnx --class-axis -1
     """
-    from remat_cli.actions.differentiating import differentiate
+    from remat_cli.actions.differentiating import differentiate, notes_of, parameters_of
     from remat_cli.formats.files import check_apart, write_whole
     from remat_cli.gradient.classes import told
     from remat_cli.gradient.optimizers import Hyper
+    from remat_cli.gradient.parameters import Choice
     from remat_cli.gradient.prepare import Binding, load
     from remat_cli.gradient.training import Options
+    from remat_cli.saying.parameters import parameter_table
 
     path = output or forward.with_suffix(".train.onnx")
     check_apart(path, forward)
@@ -86,7 +101,7 @@ def command(
         loss=loss,
         logits=logits,
         class_axis=class_axis,
-        wrt=names,
+        choice=Choice(names, _names_in(params_from), ties, as_exported),
         binding=Binding(dict(shapes), batch, dict(dims)),
         optimizer=optimizer,
         hyper=Hyper(rate=learning_rate),
@@ -96,6 +111,7 @@ def command(
     nodes = len(model.graph.node)
     training = differentiate(model, settings)
     write_whole(path, training.SerializeToString(deterministic=True))
+    trained, notes = parameters_of(training), notes_of(training)
     report = {
         "model": str(path),
         "forward_nodes": nodes,
@@ -103,6 +119,8 @@ def command(
         "inputs": [value.name for value in training.graph.input],
         "outputs": [value.name for value in training.graph.output],
         "class_axis": told(training),
+        "parameters": [asdict(parameter) for parameter in trained],
+        "notes": notes,
     }
     if as_json:
         click.echo(json.dumps(report))
@@ -110,6 +128,24 @@ def command(
         click.echo(_describe(report))
         if loss == "cross-entropy":
             click.echo(_chosen(training))
+        click.echo(parameter_table(trained, every=table))
+        for note in notes:
+            click.echo(f"note: {note}", err=True)
+
+
+def _names_in(path: Path | None) -> list[str]:
+    """The first word of each line; what follows, such as a shape, is for people."""
+    from remat_cli.errors import BadInput
+
+    if path is None:
+        return []
+    try:
+        names = [line.split()[0] for line in path.read_text().splitlines() if line.split()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read the names of parameters in {path}: {error}") from error
+    if not names:
+        raise BadInput(f"{path} names no parameters; write one to a line")
+    return names
 
 
 def _chosen(training: ModelProto) -> str:

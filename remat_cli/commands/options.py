@@ -51,6 +51,13 @@ def _parse_bytes(text: str) -> int:
     return int(found.amount)
 
 
+def _parse_tie(text: str) -> tuple[str, str]:
+    kept, _, gone = text.partition("=")
+    if not kept or not gone:
+        raise ValueError(f"'{text}' ties nothing: write --tie embedding.weight=head.weight")
+    return kept, gone
+
+
 def _parse_image(text: str) -> int | tuple[int, int]:
     sizes = [int(part) if part.isdigit() else 0 for part in text.lower().split("x")]
     if not 1 <= len(sizes) <= 2 or min(sizes) < 1:
@@ -66,6 +73,7 @@ TIME = _Parsed("time", parse_seconds)
 SHARE = _Parsed("share", parse_share)
 DIM = _Parsed("name=size", _parse_dim)
 SHAPE = _Parsed("name=sizes", _parse_shape)
+TIE = _Parsed("name=name", _parse_tie)
 IMAGE = _Parsed("size", _parse_image)
 FUSION = click.Choice(["ideal", "runtime"])  # all neighbours that can be fused, or what onnxruntime fuses
 FILE = click.Path(dir_okay=False, path_type=Path)

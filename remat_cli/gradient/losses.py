@@ -129,8 +129,12 @@ def labelled(output: Tensor, loss: str, axis: int = -1) -> tuple[Tensor, Tensor]
     if loss == "mse":
         target = output.tape.declare("target", output.dtype, output.shape)
         return target, mean_square(output, target)
-    if output.rank < 2 or not -output.rank <= axis < output.rank:
+    if output.rank < 2:
         raise BadInput(f"cross-entropy needs logits of rank 2 or more, but '{output.name}' is {list(output.shape)}")
+    if not -output.rank <= axis < output.rank:
+        raise BadInput(
+            f"--class-axis {axis}: '{output.name}' is {list(output.shape)}, whose axes are 0 to {output.rank - 1}"
+        )
     shape = [size for index, size in enumerate(output.shape) if index != axis % output.rank]
     labels = output.tape.declare("labels", onnx.TensorProto.INT64, shape)
     return labels, cross_entropy(output, labels, axis)[0]

@@ -63,7 +63,9 @@ def _batch_norm(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     step.tape.check_size(f"BatchNormalization node '{step.name}'", x.shape[1])
     zeros = step.tape.constant([0.0] * x.shape[1], x.dtype)
     y = step.tape.op("BatchNormalization", centered, scale, bias, zeros, batch_variance, epsilon=epsilon)
-    new = [batch_mean.reshape(x.shape[1]), batch_variance]
+    count = x.size // x.shape[1]
+    spread = count / (count - 1) if tracer.sample_variance and count > 1 else 1
+    new = [batch_mean.reshape(x.shape[1]), batch_variance * spread]
     momentum = step.get("momentum", 0.9)
     kept = [old * momentum + now.cast(old.dtype) * (1 - momentum) for old, now in zip((mean, variance), new)]
     saved = {"centered": centered, "variance": batch_variance}

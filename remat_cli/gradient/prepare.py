@@ -5,6 +5,7 @@ Invariant: what comes out has static shapes only, at an opset that gradients can
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,35 +15,26 @@ from google.protobuf.message import DecodeError
 from onnx import inliner
 
 from remat_cli.errors import BadInput
-from remat_cli.gradient.tape import FLOATS, Tape
+from remat_cli.gradient.exported import train_batch_norms
+from remat_cli.gradient.parameters import Choice, chosen, settled
+from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
 from remat_cli.gradient.upgrade import LEAST, opset_of, upgrade
 from remat_cli.model.limits import FUNCTION_NODES, array_of, below_zero, written_out
 
-PARAMETERS = "remat.parameters"  # metadata: which of the model's inputs are weights, separated by spaces
-SETTINGS = {  # inputs that say how an op works; what only stands there is no parameter
-    "Pow": (1,),
-    "Clip": (1, 2),
-    "Resize": (1, 2),
-    "Pad": (2,),
-    "Dropout": (1,),
-    "BatchNormalization": (3, 4),
-    "OneHot": (2,),
-    "Range": (0, 1, 2),
-}
-EXPORTED_AS = "pkg.torch.export.graph_signature.InputSpec.kind"  # metadata of PyTorch's exporter: PARAMETER, BUFFER ...
-
 
 @dataclass(slots=True)
 class Forward:
-    """`inputs`, `parameters` and `statistics` are graph inputs by name; `updated` gives each statistic's new value."""
+    """`inputs` and `parameters` are graph inputs by name; `updated` gives each running statistic's new value."""
 
     tape: Tape
     output: Tensor
     inputs: dict[str, Tensor] = field(default_factory=dict)
     parameters: dict[str, Tensor] = field(default_factory=dict)
     updated: dict[str, Tensor] = field(default_factory=dict)
+    reads: Counter[str] = field(default_factory=Counter)  # how many ops of the forward pass read each value
+    notes: list[str] = field(default_factory=list)  # what the user should know of the parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,34 +66,36 @@ def load(path: Path) -> onnx.ModelProto:
     return model
 
 
-def prepare(
-    model: onnx.ModelProto, output: str | None, wrt: Sequence[str], binding: Binding, freeze_bn: bool
-) -> Forward:
+def prepare(model: onnx.ModelProto, output: str | None, choice: Choice, binding: Binding, freeze_bn: bool) -> Forward:
     """The part of the model that leads to `output` (by default its first) on a tape."""
+    target = output or model.graph.output[0].name
+    notes = settled(model, _leading_to(model.graph, target), choice)
+    train_batch_norms(model.graph)
     model = inliner.inline_local_functions(upgrade(model)) if model.functions else upgrade(model)
     graph = model.graph
-    target = output or graph.output[0].name
     nodes = _leading_to(graph, target)
     tape = Tape(max(LEAST, opset_of(model)))
-    chosen = _parameters(model, nodes, wrt)
-    known = {i.name: tape.store(i.name, array_of(i)) for i in graph.initializer if i.name not in chosen}
-    forward = Forward(tape, tape.integers(0))
+    trained = chosen(model, nodes, choice)
+    known = {i.name: tape.store(i.name, array_of(i)) for i in graph.initializer if i.name not in trained}
+    forward = Forward(tape, tape.integers(0), notes=notes)
     read = {name for node in nodes for name in node.input} | {target}
-    _declare_inputs(graph, binding, read, known, chosen, forward)
+    _declare_inputs(graph, binding, read, known, trained, forward)
     for initializer in graph.initializer:
-        if initializer.name in chosen:
+        if initializer.name in trained:
             forward.parameters[initializer.name] = tape.declare(
                 initializer.name, initializer.data_type, initializer.dims
             )
     known |= forward.parameters
     tracer = Tracer(tape, known, {tensor.name for tensor in forward.parameters.values()}, freeze_bn)
+    tracer.sample_variance = model.producer_name == "pytorch"
     for node in nodes:
-        if set(node.output) & chosen:
+        if set(node.output) & trained:
             _take_over(tracer, node, forward)
         else:
             tracer.trace(node, opset_of(model))
     forward.output = tracer.known[target]
     forward.updated = tracer.statistics
+    forward.reads = Counter(name for node in tape.nodes for name in set(node.input))
     return forward
 
 
@@ -125,59 +119,6 @@ def _captured(node: onnx.NodeProto) -> Iterable[str]:
             for part in inner.node:
                 yield from part.input
                 yield from _captured(part)
-
-
-def _parameters(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], wrt: Sequence[str]) -> set[str]:
-    """Names of what is trained: as asked; else float initializers, else constant fills, that are no op's settings."""
-    graph = model.graph
-    floats = {i.name for i in graph.initializer if i.data_type in FLOATS}
-    inputs = {value.name: value.type.tensor_type.elem_type for value in graph.input}
-    fills = {node.output[0] for node in nodes if node.op_type in ("ConstantOfShape", "Constant")}
-    if wrt:
-        for name in wrt:
-            _check_wanted(name, graph, inputs, floats | fills)
-        return set(wrt)
-    used = {name for node in nodes for index, name in enumerate(node.input) if _is_operand(node, index)}
-    named = {entry.key: entry.value for entry in model.metadata_props}.get(PARAMETERS, "").split()
-    fills = {node.output[0] for node in nodes if node.op_type == "ConstantOfShape" and _is_float(node)}
-    weights = {name for node in nodes if node.op_type in ("Conv", "Gemm", "MatMul") for name in node.input[1:2]}
-    if not fills & weights:  # else the model is a light one, whose weights were replaced by fills to save space
-        fills = set()
-    return (floats - _lifted(graph) | fills | set(named)) & used
-
-
-def _lifted(graph: onnx.GraphProto) -> set[str]:
-    """Initializers that PyTorch's exporter made of a model's numbers and buffers, where it says what are parameters.
-
-    Weights that it transposed or folded are not marked either, so of what is unmarked only scalars are left out.
-    """
-    kinds = {
-        value.name: entry.value
-        for value in graph.value_info
-        for entry in value.metadata_props
-        if entry.key == EXPORTED_AS
-    }
-    if "PARAMETER" not in kinds.values():
-        return set()
-    scalars = {i.name for i in graph.initializer if not i.dims and i.name not in kinds}
-    return scalars | {name for name, kind in kinds.items() if kind != "PARAMETER"}
-
-
-def _check_wanted(name: str, graph: onnx.GraphProto, inputs: Mapping[str, int], known: set[str]) -> None:
-    kinds = {i.name: i.data_type for i in graph.initializer} | dict(inputs)
-    if kinds.get(name, onnx.TensorProto.FLOAT) not in FLOATS:
-        kind = onnx.TensorProto.DataType.Name(kinds[name])
-        raise BadInput(f"'{name}' is {kind}: only float tensors have gradients; leave it out of --wrt")
-    if name not in inputs and name not in known:
-        raise BadInput(f"--wrt {name}: the model has no initializer or input of that name that leads to the loss")
-
-
-def _is_operand(node: onnx.NodeProto, index: int) -> bool:
-    return index not in SETTINGS.get(node.op_type, ())
-
-
-def _is_float(node: onnx.NodeProto) -> bool:
-    return not node.attribute or node.attribute[0].t.data_type in FLOATS
 
 
 def _take_over(tracer: Tracer, node: onnx.NodeProto, forward: Forward) -> None:

@@ -31,6 +31,7 @@ class Tracer:
         self.known = known
         self.active = active
         self.freeze_bn = freeze_bn
+        self.sample_variance = False  # whether running variances are of samples, as PyTorch's are, or of populations
         self.statistics: dict[str, Tensor] = {}  # running statistic -> its updated value
 
     def trace(self, node: onnx.NodeProto, opset: int) -> None:

@@ -7,8 +7,9 @@ makes it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import onnx
@@ -19,11 +20,14 @@ from remat_cli.gradient.classes import CLASS_AXIS, class_axis, told
 from remat_cli.gradient.differentiate import Finished, differentiate
 from remat_cli.gradient.losses import labelled
 from remat_cli.gradient.optimizers import OPTIMIZERS, RATE, STEP, Hyper, Update
+from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding, Forward, prepare
+from remat_cli.gradient.remarks import remarks
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.model.limits import array_of
+from remat_cli.model.step_parts import STEP_PARTS, Parts
 
 BUILT_IN = ("cross-entropy", "mse")
 
@@ -33,7 +37,7 @@ class Options:
     loss: str = "cross-entropy"  # or "mse", or the name of an output that is a scalar loss
     logits: str | None = None  # the value that a built-in loss is taken of; by default the first output
     class_axis: int | None = None  # that labels choose from; by default as `classes` says
-    wrt: Sequence[str] = ()
+    choice: Choice = field(default_factory=Choice)
     binding: Binding = field(default_factory=Binding)
     optimizer: str = "none"
     hyper: Hyper = field(default_factory=Hyper)
@@ -43,15 +47,14 @@ class Options:
 def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     """One step of training the model: forward, loss, backward and update."""
     built_in = options.loss in BUILT_IN
-    forward = prepare(
-        model, options.logits if built_in else options.loss, options.wrt, options.binding, options.freeze_bn
-    )
+    choice = options.choice
+    forward = prepare(model, options.logits if built_in else options.loss, choice, options.binding, options.freeze_bn)
     _reserve(forward)
     axis = _axis(forward, model, options)
     loss = _loss(forward, options, axis)
     update, finished = _updates(forward, options)
     gradients = differentiate(forward.tape, loss, list(forward.parameters.values()), RULES, finished)
-    _check_reached(forward, model, gradients, options.wrt)
+    _check_reached(forward, model, gradients, choice.wrt)
     outputs = {"loss": loss}
     if options.optimizer == "none":
         outputs |= {f"{name}_grad": gradients[tensor.name] for name, tensor in forward.parameters.items()}
@@ -64,9 +67,19 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
         defaults[RATE] = np.array(options.hyper.rate, np.float32)
     names = [*forward.inputs, *forward.parameters, *update.inputs]
     training = assemble(forward.tape, names, outputs, defaults)
+    told_of = {STEP_PARTS: json.dumps(asdict(_parts(forward, model, update, choice)))}
     if options.loss == "cross-entropy":
-        onnx.helper.set_model_props(training, {CLASS_AXIS: str(axis % forward.output.rank)})
+        told_of[CLASS_AXIS] = str(axis % forward.output.rank)
+    onnx.helper.set_model_props(training, told_of)
     return training
+
+
+def _parts(forward: Forward, model: onnx.ModelProto, update: Update, choice: Choice) -> Parts:
+    """Which inputs of the step are what, and what the user should know of its parameters."""
+    shapes = {name: tensor.shape for name, tensor in forward.parameters.items()}
+    reads = {name: forward.reads[tensor.name] for name, tensor in forward.parameters.items()}
+    notes = (*forward.notes, *remarks(model, shapes, reads, choice))
+    return Parts(reads, tuple(update.inputs), tuple(forward.updated), tuple(forward.inputs), notes)
 
 
 def _axis(forward: Forward, model: onnx.ModelProto, options: Options) -> int:

@@ -23,9 +23,24 @@ def test_the_training_graph_stands_beside_the_model(command: Command) -> None:
     ran = command("grad", "net.onnx", "--batch", 4)
     written = onnx.load("net.train.onnx")
     assert ran.code == 0
-    first, second = ran.out.splitlines()
+    first, second, head, *rows = ran.out.splitlines()
     assert first == f"net.train.onnx: {len(written.graph.node)} nodes from 3, 5 inputs, loss and 3 more outputs"
     assert second.startswith("classes are on axis 1 of the logits, so labels is [4];")
+    assert head.split() == ["parameter", "shape", "read", "gradient"]
+    assert [row.split() for row in rows] == [
+        *(["w2", "5x4", "1", "80B"], ["w1", "5x3", "1", "60B"], ["b1", "5", "1", "20B"]),
+        ["3", "in", "all", "160B"],
+    ]
+
+
+def test_a_file_names_what_is_trained(command: Command) -> None:
+    Path("names.txt").write_text("w2 5x4\n\nhead.bias\n")
+    ran = command("grad", "net.onnx", "--batch", 4, "--params-from", "names.txt")
+    assert ran.code == 0
+    assert "1 in all" in ran.out
+    assert "head.bias" in ran.err
+    Path("names.txt").write_text("\n")
+    assert command("grad", "net.onnx", "--batch", 4, "--params-from", "names.txt").code == 3
 
 
 def test_options_reach_the_graph(command: Command) -> None:

@@ -8,6 +8,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.training import Options, training_graph
 
 RANDOM = np.random.default_rng(0)
@@ -49,7 +50,7 @@ def test_gradients_are_the_slopes(op: str, inputs: list[np.ndarray], attributes:
         helper.make_node("ReduceSum", ["shared"], ["total"], keepdims=0),
     ]
     stored = model(scalar, [], [], [*zip(names, inputs), ("share", share)], "total")
-    gradients = run(training_graph(stored, Options(loss="total", wrt=list(trained))), trained)
+    gradients = run(training_graph(stored, Options(loss="total", choice=Choice(wrt=list(trained)))), trained)
     for name, array in trained.items():
         direction = normal(*array.shape)
         ends = [forward.run(["y"], feeds | {name: array + step * direction})[0] for step in np.float32([-0.01, 0.01])]

@@ -10,6 +10,7 @@ import onnxruntime
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.rules.pointwise import STOPS
@@ -51,7 +52,9 @@ def _forward(row: Row) -> Callable[[dict[str, np.ndarray]], float]:
 
 
 def _gradients(model: onnx.ModelProto, trained: Sequence[str], row: Row) -> dict[str, np.ndarray]:
-    training = training_graph(model, Options(loss="loss", wrt=trained, binding=Binding(), freeze_bn=True))
+    training = training_graph(
+        model, Options(loss="loss", choice=Choice(wrt=trained), binding=Binding(), freeze_bn=True)
+    )
     onnx.checker.check_model(training, full_check=True)
     session = onnxruntime.InferenceSession(training.SerializeToString(), providers=["CPUExecutionProvider"])
     feed = {f"in{k}": np.asarray(x, np.float32) for k, x in enumerate(row.inputs) if f"in{k}" in trained}

@@ -13,6 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.optimizers import Hyper
+from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options, training_graph
 from tests.remat_cli.gradient.nets import model, normalized, perceptron, run, stored, weight
@@ -123,7 +124,7 @@ def test_mean_square_and_own_loss() -> None:
 
 
 def test_only_what_is_asked_for() -> None:
-    training = training_graph(perceptron(), Options(wrt=["w2"]))
+    training = training_graph(perceptron(), Options(choice=Choice(wrt=["w2"])))
     assert _names(training.graph.output) == ["loss", "w2_grad"]
     assert _names(training.graph.input) == ["x", "labels", "w2"]
     assert "bend" not in {node.name.split("/")[0] for node in training.graph.node if "/grad/" in node.name}
@@ -224,7 +225,7 @@ def test_every_rule_keeps_half_types(dtype: int) -> None:
         if not _is_valid(forward):
             continue  # the op is not defined on this type
         trained = _names(forward.graph.input)
-        training = training_graph(forward, Options(loss="loss", wrt=trained, freeze_bn=True))
+        training = training_graph(forward, Options(loss="loss", choice=Choice(wrt=trained), freeze_bn=True))
         onnx.checker.check_model(training, full_check=True)
 
 
@@ -265,8 +266,8 @@ def test_bad_input_is_refused_in_one_line() -> None:
     ragged = [
         (perceptron(), Options(loss="hinge"), "computes no .hinge.; its outputs are: y; losses"),
         (perceptron(), Options(loss="y"), "not a scalar"),
-        (perceptron(), Options(wrt=["nothing"]), "--wrt nothing"),
-        (perceptron(), Options(class_axis=3), "cross-entropy needs logits"),
+        (perceptron(), Options(choice=Choice(wrt=["nothing"])), "--wrt nothing"),
+        (perceptron(), Options(class_axis=3), "--class-axis 3: .y. is .4, 4., whose axes are 0 to 1"),
         (perceptron(), Options(binding=Binding(shapes={"z": [1]})), "no input of that name"),
     ]
     for forward, options, words in ragged:
@@ -319,7 +320,7 @@ def test_integers_and_control_flow_are_refused() -> None:
     ]
     forward = model(picked, {}, "l", {"w": weight(1, 3, 2), "n": np.array([0, 2])})
     with pytest.raises(BadInput, match="'n' is INT64: only float"):
-        training_graph(forward, Options(loss="l", wrt=["n"]))
+        training_graph(forward, Options(loss="l", choice=Choice(wrt=["n"])))
     branch = helper.make_graph(
         [helper.make_node("Neg", ["w"], ["o"])], "b", [], [helper.make_tensor_value_info("o", 1, [3])]
     )

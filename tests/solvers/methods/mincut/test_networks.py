@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto, helper
 
+from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.training import Options
 from remat_cli.model import sessions
 from remat_cli.planning.subject import Subject
@@ -68,7 +69,7 @@ def test_f1_through_grad(tmp_path: Path) -> None:
     model = helper.make_model(
         helper.make_graph(nodes, "f1", tensors, [loss]), opset_imports=[helper.make_opsetid("", 20)]
     )
-    subject = step(tmp_path, model, Options(loss="total", wrt=names))
+    subject = step(tmp_path, model, Options(loss="total", choice=Choice(wrt=names)))
     order = cut_order(subject)
     size = 4 * 64 * 64
     assert round(traffic_of(subject.problem, order).total / size, 2) == 7
@@ -99,7 +100,7 @@ def test_conv_relu_add_saves_the_mask(linear: bool, tmp_path: Path) -> None:
         helper.make_graph(nodes, "g", inputs, [loss]), opset_imports=[helper.make_opsetid("", 20)]
     )
     smaller = reduced(
-        step(tmp_path, model, Options(loss="total", wrt=("w", "shift")), sessions.DEFAULT).problem
+        step(tmp_path, model, Options(loss="total", choice=Choice(wrt=("w", "shift"))), sessions.DEFAULT).problem
     ).problem
     saved = sorted(smaller.sizes[value] for value in paper_cut(smaller))
     assert saved == [8 * 16 * 16] + ([] if linear else [4 * 8 * 16 * 16])

@@ -1,0 +1,135 @@
+"""What PyTorch's exporter did to a module's parameters on the way into the file, by its own records.
+
+The exporter notes in metadata which parameters the module has, which of them each op of the module read, and which
+initializers are one of them unchanged. Its optimizer folds, merges, unties and drops parameters: by value, which is the
+same answer forward and another gradient.
+
+Invariant: after `checked`, each parameter that the loss reads is an initializer of its own, or there was an error that
+says how to export the module instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import onnx
+from onnx import helper
+
+from remat_cli.errors import BadInput
+
+SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
+KIND = "pkg.torch.export.graph_signature.InputSpec.kind"
+FX_NODE = "pkg.torch.onnx.fx_node"
+FOLDED_FROM = "pkg.onnxscript.optimizer.folded_from"
+BATCH_NORM = "_native_batch_norm_legit"  # what aten calls it; ONNX's training_mode is left out by the exporter
+ADVICE = (
+    "export it with torch.onnx.export(..., dynamo=True, optimize=False), "
+    "or train what stands in the file with --as-exported"
+)
+NAMED = 3  # of the parameters that an error is about
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """`targets`: the module's name of each parameter, by its name inside the export. `kinds`: of initializers."""
+
+    targets: dict[str, str]
+    kinds: dict[str, str]
+
+    @property
+    def parameters(self) -> set[str]:
+        """Initializers that are a parameter, unchanged."""
+        return {name for name, kind in self.kinds.items() if kind == "PARAMETER"}
+
+
+def signature_of(model: onnx.ModelProto) -> Signature | None:
+    """What the exporter says of the module; None where another program wrote the model."""
+    said = _metadata(model.graph).get(SIGNATURE, "")
+    targets = dict(re.findall(r"^(\w+): PARAMETER target='(.+)'$", said, re.MULTILINE))
+    kinds = {value.name: kind for value in model.graph.value_info if (kind := _metadata(value).get(KIND))}
+    if "PARAMETER" not in kinds.values():
+        return None
+    return Signature(targets, {name: kinds[name] for name in _stored(model.graph) & kinds.keys()})
+
+
+def checked(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> list[str]:
+    """Refuse a model in which parameters that the nodes read are not what they are in the module; notes on others."""
+    signature = signature_of(model)
+    if signature is None or not signature.targets:
+        return []
+    missing = {inner: name for inner, name in signature.targets.items() if name not in signature.parameters}
+    sources = _folded(model.graph, nodes)
+    asked = {name for node in model.graph.node for name in _arguments(node)}
+    lost = {name for inner, name in missing.items() if inner in asked} | (sources & set(signature.targets.values()))
+    if _optimized(model.graph, sources, asked, signature):
+        lost |= set(missing.values())
+    if lost:
+        raise BadInput(
+            f"PyTorch's exporter folded, merged or left out {len(lost)} of the module's {len(signature.targets)} "
+            f"parameters ({shown(sorted(lost))}), so their gradients would not be the module's; {ADVICE}"
+        )
+    if not missing:
+        return []
+    return [f"no op reads {shown(sorted(missing.values()))}: tied to another parameter, or without use"]
+
+
+def shown(names: Sequence[str]) -> str:
+    """The first of the names."""
+    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+
+
+def train_batch_norms(graph: onnx.GraphProto) -> bool:
+    """BatchNormalization that the module had in training mode becomes so again; whether there was any."""
+    found = False
+    for node in graph.node:
+        if node.op_type == "BatchNormalization" and _was_training(node):
+            kept = [a for a in node.attribute if a.name != "training_mode"]
+            del node.attribute[:]
+            node.attribute.extend([*kept, helper.make_attribute("training_mode", 1)])
+            found = True
+    return found
+
+
+def _was_training(node: onnx.NodeProto) -> bool:
+    """By the call: (input, weight, bias, mean, variance, training, momentum, epsilon)."""
+    call = _metadata(node).get(FX_NODE, "")
+    return BATCH_NORM in call and "no_training" not in call and "True" in call.partition("](args")[2].split(", ")
+
+
+def _optimized(graph: onnx.GraphProto, sources: set[str], asked: set[str], signature: Signature) -> bool:
+    """Whether ops of the module are gone: folded, fused, or left out since they changed nothing."""
+    if any(node.op_type == "Constant" for node in graph.node):  # the optimizer leaves none
+        return False
+    made = {name for node in graph.node for name in node.output} | {value.name for value in graph.input}
+    made |= {_head(node) for node in graph.node} | _stored(graph) | set(signature.targets)
+    return bool(sources or {name for name in asked - made if not re.match(r"[bc]_", name)})
+
+
+def _folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> set[str]:
+    """What the initializers that the nodes read were computed from."""
+    read = {name for node in nodes for name in node.input}
+    found: set[str] = set()
+    for value in graph.value_info:
+        if value.name in read and (said := _metadata(value).get(FOLDED_FROM)):
+            found.update(ast.literal_eval(said))
+    return found
+
+
+def _arguments(node: onnx.NodeProto) -> Iterable[str]:
+    """What the module's op that the node stems from read, by the export's inner names."""
+    return re.findall(r"%(\w+)", _metadata(node).get(FX_NODE, "").partition("](")[2])
+
+
+def _head(node: onnx.NodeProto) -> str:
+    return _metadata(node).get(FX_NODE, "").partition(" ")[0].removeprefix("%")
+
+
+def _stored(graph: onnx.GraphProto) -> set[str]:
+    return {initializer.name for initializer in graph.initializer}
+
+
+def _metadata(part: onnx.NodeProto | onnx.ValueInfoProto | onnx.GraphProto) -> dict[str, str]:
+    return {entry.key: entry.value for entry in part.metadata_props}

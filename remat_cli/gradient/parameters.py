@@ -1,0 +1,152 @@
+"""Which of a model's tensors are trained: as asked, or as the model says, or by what stands where a weight would.
+
+Invariant: what is chosen is float, stands in the model, and leads to the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from remat_cli.errors import BadInput
+from remat_cli.gradient.exported import ADVICE, checked, shown, signature_of
+from remat_cli.gradient.tape import FLOATS
+from remat_cli.gradient.ties import found_alike, tie
+from remat_cli.model.limits import array_of
+
+PARAMETERS = "remat.parameters"  # metadata: which of the model's inputs are weights, separated by spaces
+SETTINGS = {  # inputs that say how an op works; what only stands there is no parameter
+    "Pow": (1,),
+    "Clip": (1, 2),
+    "Resize": (1, 2),
+    "Pad": (2,),
+    "Dropout": (1,),
+    "BatchNormalization": (3, 4),
+    "OneHot": (2,),
+    "Range": (0, 1, 2),
+}
+TRACED = "onnx::"  # what PyTorch's tracing exporter calls the weights that it has computed
+MASKED = -1e4  # below it, an initializer is an attention mask
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the user says. `wrt`: these alone. `params`: the module's names, of which some may not be in the graph.
+
+    `ties`: pairs that are one parameter. `as_exported`: train what stands in the file, whatever an exporter did.
+    """
+
+    wrt: Sequence[str] = ()
+    params: Sequence[str] = ()
+    ties: Sequence[tuple[str, str]] = ()
+    as_exported: bool = False
+
+
+def settled(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choice) -> list[str]:
+    """Each parameter made one initializer of the model, as in the module that it was exported from; what was done.
+
+    Refuses a model whose exporter folded parameters away, unless the user says what to train.
+    """
+    tie(model.graph, choice.ties)
+    if choice.as_exported:
+        return []
+    if signature_of(model) is not None:
+        return [] if choice.wrt else checked(model, nodes)
+    if model.producer_name != "pytorch":
+        return []
+    notes = found_alike(model.graph)
+    if not choice.wrt and not choice.params:
+        _refuse_folded(model.graph, nodes)
+    return notes
+
+
+def _refuse_folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> None:
+    """The tracing exporter gives a weight that it transposed or fused with others a name of its own."""
+    read = {name for node in nodes for index, name in enumerate(node.input) if _is_operand(node, index)}
+    folded = [i.name for i in graph.initializer if i.name.startswith(TRACED) and i.name in read and _is_weight(i)]
+    if folded:
+        raise BadInput(
+            f"PyTorch's exporter folded or transposed {len(folded)} weights ({shown(folded)}), so their gradients "
+            f"would not be those of the module's parameters; {ADVICE}"
+        )
+
+
+def _is_weight(tensor: onnx.TensorProto) -> bool:
+    """Of two elements or more, and no mask."""
+    if tensor.data_type not in FLOATS:
+        return False
+    array = array_of(tensor)
+    return array.size > 1 and bool(array.min() > MASKED)
+
+
+def chosen(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choice) -> set[str]:
+    """Names of what is trained: as asked; else float initializers, else constant fills, that are no op's settings."""
+    graph = model.graph
+    floats = {i.name for i in graph.initializer if i.data_type in FLOATS}
+    inputs = {value.name: value.type.tensor_type.elem_type for value in graph.input}
+    fills = {node.output[0] for node in nodes if node.op_type in ("ConstantOfShape", "Constant")}
+    if choice.wrt:
+        for name in choice.wrt:
+            _check_wanted(name, graph, inputs, floats | fills)
+        return set(choice.wrt)
+    used = {name for node in nodes for index, name in enumerate(node.input) if _is_operand(node, index)}
+    if choice.params:
+        return _listed(model, choice.params, floats | set(inputs)) & used
+    named = _metadata(model).get(PARAMETERS, "").split()
+    fills = {node.output[0] for node in nodes if node.op_type == "ConstantOfShape" and _is_float(node)}
+    weights = {name for node in nodes if node.op_type in ("Conv", "Gemm", "MatMul") for name in node.input[1:2]}
+    if not fills & weights:  # else the model is a light one, whose weights were replaced by fills to save space
+        fills = set()
+    return (_stored(model, floats, choice) | fills | set(named)) & used
+
+
+def _stored(model: onnx.ModelProto, floats: set[str], choice: Choice) -> set[str]:
+    """Initializers that are parameters: where PyTorch's exporter says which, those; else all that are float.
+
+    Of a file that is trained as it stands, only scalars and what is marked as something else are left out: weights that
+    were transposed or folded bear no mark.
+    """
+    signature = signature_of(model)
+    if signature is None:
+        return floats
+    if not choice.as_exported:
+        return floats & signature.parameters
+    scalars = {i.name for i in model.graph.initializer if not i.dims and i.name not in signature.kinds}
+    return floats - scalars - (signature.kinds.keys() - signature.parameters)
+
+
+def _listed(model: onnx.ModelProto, names: Sequence[str], there: set[str]) -> set[str]:
+    """The names that the model has; a tied parameter may stand there under another of its names."""
+    found = there.intersection(names)
+    signature = signature_of(model)
+    others = signature.parameters - found if signature else set()
+    if len(others) <= len(set(names) - found):
+        found |= others
+    if not found:
+        raise BadInput(
+            f"none of the {len(names)} names of --params-from is an initializer of the model ({shown(names)}); {ADVICE}"
+        )
+    return found
+
+
+def _check_wanted(name: str, graph: onnx.GraphProto, inputs: Mapping[str, int], known: set[str]) -> None:
+    kinds = {i.name: i.data_type for i in graph.initializer} | dict(inputs)
+    if kinds.get(name, onnx.TensorProto.FLOAT) not in FLOATS:
+        kind = onnx.TensorProto.DataType.Name(kinds[name])
+        raise BadInput(f"'{name}' is {kind}: only float tensors have gradients; leave it out of --wrt")
+    if name not in inputs and name not in known:
+        raise BadInput(f"--wrt {name}: the model has no initializer or input of that name that leads to the loss")
+
+
+def _is_operand(node: onnx.NodeProto, index: int) -> bool:
+    return index not in SETTINGS.get(node.op_type, ())
+
+
+def _is_float(node: onnx.NodeProto) -> bool:
+    return not node.attribute or node.attribute[0].t.data_type in FLOATS
+
+
+def _metadata(model: onnx.ModelProto) -> dict[str, str]:
+    return {entry.key: entry.value for entry in model.metadata_props}

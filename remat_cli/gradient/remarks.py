@@ -1,0 +1,39 @@
+"""What is odd about the parameters that are about to be trained: constants of an exporter, weights that it merged.
+
+Invariant: a file that says itself which tensors are parameters, and remat's own networks, get none of these.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import onnx
+
+from remat_cli.gradient.exported import shown, signature_of
+from remat_cli.gradient.parameters import Choice
+from remat_cli.gradient.ties import alike
+
+OWN_NAME = re.compile(r"(val_\d+|onnx::.*|/.*|_?tensor_constant\d*|\d+)")  # what exporters call what has no name
+MANY = 3  # reads of one parameter
+
+
+def remarks(
+    model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]], reads: Mapping[str, int], choice: Choice
+) -> Iterator[str]:
+    """A line for each kind of oddity among the parameters of these shapes, read so many times."""
+    if choice.params and (missing := [name for name in choice.params if name not in shapes]):
+        yield f"not trained, since no op that leads to the loss reads them under that name: {shown(missing)}"
+    if model.producer_name == "remat" or choice.wrt or choice.params:
+        return
+    if signature_of(model) is not None and not choice.as_exported:
+        return
+    if single := [name for name, shape in shapes.items() if math.prod(shape) == 1]:
+        yield f"of one element, perhaps constants: {shown(single)}; --wrt or --params-from leaves them out"
+    if unnamed := [name for name in shapes if OWN_NAME.fullmatch(name)]:
+        yield f"named by an exporter, perhaps constants or folded weights: {shown(unnamed)}"
+    if often := [f"{name} ({reads[name]} times)" for name in shapes if reads[name] >= MANY]:
+        yield f"read often: {shown(often)}; one weight in the module, or several that an exporter merged?"
+    for names in alike(model.graph, set(shapes)):
+        yield f"equal at the start: {shown(names)}; if the module has them as one, --tie {names[0]}={names[1]}"
