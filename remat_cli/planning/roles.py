@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 
-from remat_cli.gradient.prepare import PARAMETERS
+from remat_cli.gradient.parameters import PARAMETERS
 from remat_cli.ingest.phases import FLOATS, find_loss
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
