@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.ingest import graph_of, ingest
 from remat_cli.model.graph import Graph
@@ -39,7 +40,8 @@ def written(graph: Graph) -> Counter[Role]:
 
 
 def step(name: str, optimizer: str = "none", wrt: tuple[str, ...] = (), **settings: int) -> onnx.ModelProto:
-    return training_graph(build(name, weights="inputs", **settings), Options(optimizer=optimizer, wrt=wrt))
+    options = Options(optimizer=optimizer, choice=Choice(wrt=wrt))
+    return training_graph(build(name, weights="inputs", **settings), options)
 
 
 def without_names(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -121,7 +123,7 @@ def test_frozen_parameters_are_parameters() -> None:
     every = resident(graph_of(training_graph(forward, Options()), Path("m.onnx")))[Role.PARAMETERS]
     last = max((i.name for i in forward.graph.input if "classifier" in i.name or "fc" in i.name), default="")
     assert last
-    some = graph_of(training_graph(forward, Options(wrt=(last,))), Path("m.onnx"))
+    some = graph_of(training_graph(forward, Options(choice=Choice(wrt=(last,)))), Path("m.onnx"))
     assert resident(some)[Role.PARAMETERS] == every
     assert written(some)[Role.GRADIENTS] == some.values[f"{last}_grad"].bytes
 
