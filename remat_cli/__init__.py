@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from remat_cli.actions.api import solve as solve
     from remat_cli.actions.api import sweep as sweep
     from remat_cli.actions.api import verify as verify
+    from remat_cli.actions.stepping import initial_state as initial_state
+    from remat_cli.actions.stepping import step as step
     from remat_cli.errors import BadInput as BadInput
     from remat_cli.errors import Infeasible as Infeasible
     from remat_cli.errors import Mismatch as Mismatch
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from remat_cli.errors import Usage as Usage
     from remat_cli.planning.planned import Planned as Planned
     from remat_cli.planning.points import Curve as Curve
+    from remat_cli.training.step import Step as Step
 else:  # a type checker sees the names above, and no others
 
     def __getattr__(name: str) -> Any:
@@ -35,12 +38,13 @@ else:  # a type checker sees the names above, and no others
         return getattr(import_module(PLACES[name]), name)
 
 
-FUNCTIONS = ("grad", "profile", "solve", "sweep", "emit", "verify", "session", "load_plan")
 PLACES = {
     **dict.fromkeys(
         ("grad", "profile", "solve", "sweep", "emit", "verify", "session", "load_plan"), "remat_cli.actions.api"
     ),
     **dict.fromkeys(("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Mismatch"), "remat_cli.errors"),
+    **dict.fromkeys(("initial_state", "step"), "remat_cli.actions.stepping"),
+    "Step": "remat_cli.training.step",
     "Planned": "remat_cli.planning.planned",
     "Curve": "remat_cli.planning.points",
 }

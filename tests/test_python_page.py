@@ -36,7 +36,9 @@ def test_the_page_names_every_error() -> None:
     assert rows == {kind.__name__: str(kind.code) for kind in kinds if kind is not errors.RematError}
 
 
-@pytest.mark.parametrize("name", ["grad", "profile", "solve", "sweep", "emit", "verify", "session", "load_plan"])
+@pytest.mark.parametrize(
+    "name", ["grad", "profile", "solve", "sweep", "emit", "verify", "session", "load_plan", "initial_state", "step"]
+)
 def test_every_function_is_on_the_page(name: str) -> None:
     assert f"remat.{name}(" in PAGE
     assert getattr(remat, name).__doc__

@@ -28,6 +28,12 @@ def _identity(tracer: Tracer, step: Taped, active: bool) -> Outputs:
     return [step.x]
 
 
+def _cast_like(tracer: Tracer, step: Taped, active: bool) -> Outputs:
+    """A Cast, as every type is known; few runtimes have a kernel for the op, and its gradient is a Cast back."""
+    with step.tape.recording():
+        return [step.x.cast(step.input(1).dtype)]
+
+
 def _dropout(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     """Without training the identity; in training with a seed, so that doing it again draws the same mask."""
     assert step.node is not None
@@ -116,6 +122,7 @@ def _group_norm(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
 
 LOWERED: dict[str, Callable[[Tracer, Taped, bool], Outputs | None]] = {
     "Identity": _identity,
+    "CastLike": _cast_like,
     "Dropout": _dropout,
     "BatchNormalization": _batch_norm,
     "GroupNormalization": _group_norm,

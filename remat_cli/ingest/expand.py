@@ -11,6 +11,7 @@ from pathlib import Path
 
 import onnx
 import onnx.inliner
+from onnx import helper
 
 from remat_cli.errors import BadInput
 from remat_cli.model.limits import FUNCTION_NODES, written_out
@@ -25,10 +26,27 @@ def expand(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
         return model
     while found := {(node.domain, node.op_type) for node in model.graph.node if _is_expanded(node)}:
         calls = _count(model)
-        model = onnx.inliner.inline_selected_functions(model, sorted(found), inline_schema_functions=True)
+        model = _inline_standard(model, sorted(found), path)
         if _count(model) >= calls and found == {(n.domain, n.op_type) for n in model.graph.node if _is_expanded(n)}:
             break  # this onnx has no body for them either: each stays one op
     return model
+
+
+def _inline_standard(model: onnx.ModelProto, ops: list[tuple[str, str]], path: Path) -> onnx.ModelProto:
+    """Functions of ONNX replaced. The inliner wants to know the type of all that they read, weights among it."""
+    try:
+        typed = onnx.shape_inference.infer_shapes(model)
+        known = {value.name for value in typed.graph.value_info}
+        for tensor in typed.graph.initializer:
+            if tensor.name not in known:
+                typed.graph.value_info.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+        inlined = onnx.inliner.inline_selected_functions(typed, ops, inline_schema_functions=True)
+    except (RuntimeError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        kinds = ", ".join(kind for _, kind in ops)
+        raise BadInput(f"{path}: {kinds} cannot be written out: {' '.join(str(error).split())}") from error
+    del inlined.graph.value_info[:]
+    inlined.graph.value_info.extend(model.graph.value_info)
+    return inlined
 
 
 def _is_expanded(node: onnx.NodeProto) -> bool:

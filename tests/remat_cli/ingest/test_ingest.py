@@ -296,3 +296,11 @@ def test_refusing_says_what_could_have_been_bound() -> None:
     made = model([node("Exp", ["x"], ["y"])], [value("x", "batch", "time")], ["y"])
     with pytest.raises(Exception, match="batch, time"):
         refuse_unused(made, {"bath": 3}, set(), HERE)
+
+
+def test_a_function_of_a_weight_is_written_out() -> None:
+    nodes = [node("CastLike", ["w", "x"], ["c"]), node("Constant", [], ["two"], value_floats=[2.0])]
+    nodes += [node("CastLike", ["two", "x"], ["t"]), node("Mul", ["c", "t"], ["y"])]
+    found = graph_of(model(nodes, [value("x", 3)], ["y"], {"w": np.ones(3, np.float64)}), Path("m.onnx"))
+    assert [op.op_type for op in found.ops] == ["Cast", "Cast", "Mul"]
+    assert found.values["y"].bytes == 12

@@ -1,0 +1,101 @@
+"""The Python API's way to train: a plan, or a training graph, bound to a state. `remat_cli` brings it, lazily."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import onnx
+
+from remat_cli.actions.api import Model, Plan, load_plan, session
+from remat_cli.errors import BadInput, Usage
+from remat_cli.gradient.optimizers import OPTIMIZERS, Hyper
+from remat_cli.gradient.prepare import load
+from remat_cli.gradient.updating import update_model
+from remat_cli.planning.loading import content_of
+from remat_cli.planning.planned import Planned
+from remat_cli.runtime.session import session_of
+from remat_cli.training.state import State, told_parts, values_of
+from remat_cli.training.state import initial_state as first_state
+from remat_cli.training.step import Step
+
+CPU = ("CPUExecutionProvider",)
+Values: TypeAlias = Model | Mapping[str, Any]
+
+
+def initial_state(forward: Values, step: Plan | Model) -> State:
+    """What goes into the first step besides the data, by name: the forward model's weights, zeros for state.
+
+    `forward`: the model that `step` was made from, or values by name, as a module's `state_dict()`.
+    """
+    return first_state(_values(forward), _model_of(_loaded(step)))
+
+
+def step(
+    plan: Plan | Model,
+    forward: Values,
+    *,
+    optimizer: str | None = None,
+    learning_rate: float | None = None,
+    accumulate: int = 1,
+    providers: Sequence[Any] = CPU,
+) -> Step:
+    """A plan, or a training graph as it is, bound to the forward model's weights: `loss = step(batch)`.
+
+    A step that gives gradients takes its `optimizer` here, which then updates once for every `accumulate` batches, by
+    the mean of their gradients.
+    """
+    given = _loaded(plan)
+    model = _model_of(given)
+    parts, values = told_parts(model), _values(forward)
+    inside = any(output.name == f"{name}_new" for name in parts.parameters for output in model.graph.output)
+    _check(inside, optimizer, accumulate)
+    ready = session(given, providers=providers) if isinstance(given, Planned) else _plain(plan, given, providers)
+    state, update = first_state(values, model), None
+    if optimizer is not None:
+        made = update_model(model, optimizer, Hyper() if learning_rate is None else Hyper(rate=learning_rate))
+        state |= first_state({**values, **state}, made)
+        update = session_of(content_of(made), Path(), providers)
+    bound = Step(ready, model, state, update, accumulate)
+    if learning_rate is not None:
+        bound.learning_rate = learning_rate
+    return bound
+
+
+def _check(inside: bool, optimizer: str | None, accumulate: int) -> None:
+    if inside and (optimizer is not None or accumulate != 1):
+        raise Usage("this step updates its parameters itself; to accumulate, make it without --optimizer, and say here")
+    if not inside and optimizer is None:
+        raise Usage("this step gives gradients; say what is done with them: optimizer='adamw', or grad --optimizer")
+    if optimizer is not None and optimizer not in OPTIMIZERS:
+        raise Usage(f"there is no optimizer '{optimizer}'; there are {', '.join(OPTIMIZERS)}")
+    if accumulate < 1:
+        raise Usage(f"gradients of {accumulate} batches cannot be accumulated")
+
+
+def _loaded(given: Plan | Model) -> Planned | onnx.ModelProto:
+    if isinstance(given, Planned | onnx.ModelProto):
+        return given
+    return load_plan(given) if os.fspath(given).endswith(".json") else load(Path(given))
+
+
+def _model_of(given: Planned | onnx.ModelProto) -> onnx.ModelProto:
+    """The training graph; a plan's may be rewritten, but not in what goes in and comes out."""
+    if not isinstance(given, Planned):
+        return given
+    if given.subject.graph is None:
+        raise BadInput("the plan is for a bare problem, which no runtime can run")
+    return given.subject.graph.model
+
+
+def _plain(plan: Any, model: onnx.ModelProto, providers: Sequence[Any]) -> Any:
+    folder = Path() if isinstance(plan, onnx.ModelProto) else Path(plan).resolve().parent
+    return session_of(content_of(model), folder, providers)
+
+
+def _values(forward: Values) -> Mapping[str, Any]:
+    if isinstance(forward, Mapping):
+        return forward
+    return values_of(forward if isinstance(forward, onnx.ModelProto) else load(Path(forward)))

@@ -1,0 +1,88 @@
+"""What a training step begins with: the forward model's own values, and zeros for an optimizer's state.
+
+Invariant: every input of the step that is not data has a value of its very shape and type, in memory of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+
+from remat_cli.errors import BadInput
+from remat_cli.model.limits import array_of
+from remat_cli.model.step_parts import Parts, parts_of
+
+State: TypeAlias = dict[str, np.ndarray]
+
+
+def told_parts(step: onnx.ModelProto) -> Parts:
+    """Which inputs of the step are what."""
+    parts = parts_of(step)
+    if parts is None:
+        raise BadInput("the model does not say which of its inputs are parameters; make it with `remat grad`")
+    return parts
+
+
+def initial_state(values: Mapping[str, Any], step: onnx.ModelProto) -> State:
+    """Arrays for the step's parameters, state and statistics. `values`: by name, arrays or PyTorch's tensors."""
+    parts = told_parts(step)
+    kinds = {value.name: value.type.tensor_type for value in step.graph.input}
+    found: State = {}
+    for name in (*parts.parameters, *parts.statistics):
+        if name not in values:
+            raise BadInput(f"there is no value for '{name}'; give the forward model that the step was made from")
+        found[name] = fitting(name, values[name], kinds[name])
+    for name in parts.state:
+        given = values.get(name)
+        found[name] = _zeros(kinds[name]) if given is None else fitting(name, given, kinds[name])
+    return found
+
+
+def values_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:
+    """Every stored value of a forward model by name; names that an Identity or a fill stands for among them."""
+    found = {tensor.name: array_of(tensor) for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        if node.op_type == "Identity" and node.input[0] in found:
+            found[node.output[0]] = found[node.input[0]]
+        elif node.op_type == "ConstantOfShape" and node.input[0] in found:
+            fill = array_of(node.attribute[0].t) if node.attribute else np.zeros(1, np.float32)
+            found[node.output[0]] = np.full(found[node.input[0]], fill.reshape(-1)[0])
+    return found
+
+
+def fitting(name: str, value: Any, kind: onnx.TypeProto.Tensor) -> np.ndarray:
+    """A copy of the value as an input of this type takes it; whole numbers and floats change width alone."""
+    given = array(value)
+    wanted = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+    shape = [dim.dim_value for dim in kind.shape.dim]
+    if list(given.shape) != shape:
+        raise BadInput(f"'{name}' is {list(given.shape)}, but the step takes {shape}")
+    if given.dtype != wanted and _family(given.dtype) != _family(wanted):
+        raise BadInput(f"'{name}' is {given.dtype}, but the step takes {wanted}")
+    return np.array(given, wanted, order="C")
+
+
+def array(value: Any) -> np.ndarray:
+    """A numpy array of anything array-like; a tensor of PyTorch is brought to the CPU, and bfloat16 to float32."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        value = value.float() if "bfloat16" in str(value.dtype) else value
+        return np.asarray(value.numpy())
+    return np.asarray(value)
+
+
+def _family(dtype: Any) -> str:
+    return "whole" if np.dtype(dtype).kind in "iu" else "bool" if np.dtype(dtype).kind == "b" else "float"
+
+
+def _zeros(kind: onnx.TypeProto.Tensor) -> np.ndarray:
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+    return np.zeros([dim.dim_value for dim in kind.shape.dim], dtype)
+
+
+def described(names: Sequence[str]) -> str:
+    """Names in an error."""
+    return ", ".join(f"'{name}'" for name in names)

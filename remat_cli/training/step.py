@@ -1,0 +1,175 @@
+"""A training step bound to its state: called with a batch, it trains, and answers with the loss.
+
+Invariant: between calls the state is whole: parameters, an optimizer's state and statistics are of the same update. A
+batch that is refused changes nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+import onnx
+
+from remat_cli.errors import BadInput, Usage
+from remat_cli.formats.files import write_whole
+from remat_cli.gradient.optimizers import RATE
+from remat_cli.training.state import State, described, fitting, told_parts
+
+TRACKED = "num_batches_tracked"  # PyTorch's count of a BatchNorm's batches, which nothing reads
+VALUE, SUM, COUNTS = "value of ", "sum of ", "counts"  # in a checkpoint
+
+
+class Step:
+    """`session` runs the step `model`. With `update`, gradients of `accumulate` batches are averaged, then applied."""
+
+    def __init__(
+        self, session: Any, model: onnx.ModelProto, state: State, update: Any = None, accumulate: int = 1
+    ) -> None:
+        self._session, self._update, self._accumulate = session, update, accumulate
+        self._parts = told_parts(model)
+        self._kinds = {value.name: value.type.tensor_type for value in model.graph.input}
+        self._outputs = [output.name for output in session.get_outputs()]
+        self._state = state
+        self._sums: State = {}
+        self._rate: float | None = None
+        self.calls = 0  # batches seen
+        self.updates = 0  # of the parameters
+        self._handed = 0  # batches that the module last loaded into knows of
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """The names of what a batch holds, in the order in which a sequence is taken."""
+        return self._parts.data
+
+    @property
+    def learning_rate(self) -> float | None:
+        """What was set; None: the default of the step."""
+        return self._rate
+
+    @learning_rate.setter
+    def learning_rate(self, rate: float) -> None:
+        self._rate = float(rate)
+
+    def __call__(self, batch: Mapping[str, Any] | Sequence[Any]) -> float:
+        """The loss of the batch; afterwards the parameters are updated, or its gradients counted in."""
+        feeds = self._feeds(batch)
+        feeds |= {name: value for name, value in self._state.items() if name in self._kinds}
+        found = dict(zip(self._outputs, self._session.run(self._outputs, feeds), strict=True))
+        self.calls += 1
+        if self._update is None:
+            self._take(found)
+            self.updates += 1
+        else:
+            self._count_in(found)
+        return float(found["loss"])
+
+    def _feeds(self, batch: Mapping[str, Any] | Sequence[Any]) -> State:
+        given = batch if isinstance(batch, Mapping) else dict(zip(self.data, batch))
+        wrong = sorted(set(self.data) ^ set(given))
+        if wrong or len(batch) != len(self.data):
+            raise Usage(f"a batch holds {described(list(self.data))}; missing or not known: {described(wrong)}")
+        feeds = {name: fitting(name, given[name], self._kinds[name]) for name in self.data}
+        if self._rate is not None and self._update is None and RATE in self._kinds:
+            feeds[RATE] = np.array(self._rate, np.float32)
+        return feeds
+
+    def _take(self, found: Mapping[str, Any]) -> None:
+        """What the step made of its state is the state."""
+        for name in self._state:
+            if f"{name}_new" in found:
+                self._state[name] = found[f"{name}_new"]
+
+    def _count_in(self, found: Mapping[str, Any]) -> None:
+        self._take(found)  # running statistics go with every batch
+        for name in self._parts.parameters:
+            gradient = np.asarray(found[f"{name}_grad"])
+            if name in self._sums:
+                self._sums[name] += gradient
+            else:
+                self._sums[name] = gradient if self._accumulate == 1 else gradient.copy()
+        if self.calls % self._accumulate == 0:
+            self._apply()
+
+    def _apply(self) -> None:
+        names = [output.name for output in self._update.get_outputs()]
+        taken = {entry.name for entry in self._update.get_inputs()}
+        feeds = {name: value for name, value in self._state.items() if name in taken}
+        for name in self._parts.parameters:
+            feeds[f"{name}_grad"] = self._sums.pop(name)
+            if self._accumulate > 1:
+                feeds[f"{name}_grad"] /= self._accumulate
+        if self._rate is not None:
+            feeds[RATE] = np.array(self._rate, np.float32)
+        self._take(dict(zip(names, self._update.run(names, feeds), strict=True)))
+        self.updates += 1
+
+    def state_dict(self) -> State:
+        """Parameters and running statistics by the module's names."""
+        return {name: self._state[name] for name in (*self._parts.parameters, *self._parts.statistics)}
+
+    def load_into(self, module: Any) -> None:
+        """Copy parameters and running statistics into a PyTorch module: the one that the step was made from."""
+        there = module.state_dict()
+        own = self.state_dict()
+        if missing := [name for name in own if name not in there]:
+            raise Usage(f"the module has no {described(missing[:3])}; it is not the one that the step was made from")
+        for name, value in own.items():
+            if list(there[name].shape) != list(value.shape):
+                raise Usage(f"'{name}' is {list(there[name].shape)} in the module, but {list(value.shape)} in the step")
+        for name, value in own.items():
+            there[name].copy_(there[name].new_tensor(value))
+        for name in there:
+            if name.endswith(TRACKED) and name.replace(TRACKED, "running_mean") in own:
+                there[name].add_(self.calls - self._handed)
+        self._handed = self.calls
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a checkpoint, from which `load` goes on as if there had been no break."""
+        held = {VALUE + name: value for name, value in self._state.items()}
+        held |= {SUM + name: value for name, value in self._sums.items()}
+        held[COUNTS] = np.array([self.calls, self.updates, self._handed], np.int64)
+        write_whole(Path(path), _zipped(held))
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Go on from a checkpoint that `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                held = {name: stored[name] for name in stored.files}
+        except (OSError, ValueError, EOFError, BadZipFile) as error:
+            raise BadInput(f"cannot read the checkpoint {path}: {error}") from error
+        state = _beginning_with(VALUE, held)
+        sums = _beginning_with(SUM, held)
+        if set(state) != set(self._state) or COUNTS not in held or not set(sums) <= set(self._parts.parameters):
+            raise BadInput(f"the checkpoint {path} is not of this step: they hold other names")
+        self._state = {name: fitting(name, value, self._kind_of(name)) for name, value in state.items()}
+        self._sums = sums
+        self.calls, self.updates, self._handed = (int(count) for count in held[COUNTS])
+
+    def _kind_of(self, name: str) -> onnx.TypeProto.Tensor:
+        """Of an input of the step; an optimizer's state may be the update's alone, and is as it is."""
+        if name in self._kinds:
+            return self._kinds[name]
+        value = self._state[name]
+        return onnx.helper.make_tensor_type_proto(
+            onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
+        ).tensor_type
+
+
+def _beginning_with(words: str, held: Mapping[str, np.ndarray]) -> State:
+    return {name.removeprefix(words): value for name, value in held.items() if name.startswith(words)}
+
+
+def _zipped(held: Mapping[str, np.ndarray]) -> bytes:
+    """An .npz file's content; `numpy.savez` takes some names for its own."""
+    content = io.BytesIO()
+    with ZipFile(content, "w") as file:
+        for name, value in held.items():
+            with file.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
+    return content.getvalue()
