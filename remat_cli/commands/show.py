@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 @click.option("--breakdown", is_flag=True, help="What fills the memory at the peak of each; with --plot, as bars.")
 @click.option("--plot", type=options.FILE, help="Draw memory over time into a .png, .svg or .pdf file.")
 @click.option("--matrices", type=options.FILE, help="Draw what each stage computes (R) and finds in memory (S).")
+@click.option("--html", "web", type=options.FILE, help="Write one page to look at in a browser; it needs no network.")
+@click.option("--curve", type=options.FILE, help="With --html: what `remat sweep --json` printed, to be drawn there.")
 @click.option("--csv", "as_csv", is_flag=True, help="With --breakdown: comma-separated values on stdout.")
 @click.option(
     "--fusion", type=options.FUSION, default="ideal", help="Bytes moved if all is fused, or as onnxruntime does."
@@ -33,6 +35,8 @@ def command(
     breakdown: bool,
     plot: Path | None,
     matrices: Path | None,
+    web: Path | None,
+    curve: Path | None,
     as_csv: bool,
     fusion: str,
     costs: Path | None,
@@ -43,37 +47,56 @@ def command(
     from remat_cli.errors import Usage
     from remat_cli.saying.showing import shown
 
-    if (statements or matrices) and len(files) > 1:
-        raise Usage(f"{'--statements' if statements else '--matrices'} shows one file; {len(files)} are given")
+    alone = [name for name, asked in (("--statements", statements), ("--matrices", matrices), ("--html", web)) if asked]
+    if alone and len(files) > 1:
+        raise Usage(f"{alone[0]} shows one file; {len(files)} are given")
+    if curve and not web:
+        raise Usage("--curve goes into the page that --html writes; say where with --html FILE")
     if as_csv and (not breakdown or as_json):
         raise Usage("--csv prints the table of --breakdown; for all else there is --json")
     pictures = [picture for picture in (plot, matrices) if picture]
-    _check_pictures(pictures, files)
+    written = [*pictures, *([web] if web else [])]
+    _check(pictures, written, [*files, *([curve] if curve else [])])
     every = [shown(path, costs, dict(dims), fusion) for path in files]
+    _check_models(every, written)
     _draw(every, plot, matrices, breakdown)
+    if web:
+        _write_page(every[0], web, curve)
     click.echo(_words(every, statements, breakdown, as_csv, as_json))
     if not (as_json or as_csv or statements):
-        for picture in pictures:
-            click.echo(f"wrote {picture}")
+        for path in written:
+            click.echo(f"wrote {path}")
 
 
-def _check_pictures(pictures: list[Path], files: tuple[Path, ...]) -> None:
-    """Say what cannot be drawn before anything is read."""
-    if not pictures:
-        return
+def _check(pictures: list[Path], written: list[Path], inputs: list[Path]) -> None:
+    """Say what cannot be drawn or would be lost before anything is read."""
     from remat_cli.formats.files import check_apart
-    from remat_cli.saying.pictures.canvas import check_picture
 
-    for place, picture in enumerate(pictures):
-        check_apart(picture, *files, *pictures[:place])
-        check_picture(picture)
+    for place, path in enumerate(written):
+        check_apart(path, *inputs, *written[:place])
+    if pictures:
+        from remat_cli.saying.pictures.canvas import check_picture
+
+        for path in pictures:
+            check_picture(path)
+
+
+def _check_models(every: list[Shown], written: list[Path]) -> None:
+    from remat_cli.formats.files import check_apart
+
+    for path in written:
+        check_apart(path, *(found.subject.path for found in every))
+
+
+def _write_page(found: Shown, path: Path, curve: Path | None) -> None:
+    from remat_cli.formats import curvefile
+    from remat_cli.formats.files import write_whole
+    from remat_cli.saying.page import page
+
+    write_whole(path, page(found, curvefile.read(curve) if curve else None))
 
 
 def _draw(every: list[Shown], plot: Path | None, matrices: Path | None, breakdown: bool) -> None:
-    from remat_cli.formats.files import check_apart
-
-    for picture in (plot, matrices):
-        check_apart(picture, *(found.subject.path for found in every))
     if plot and breakdown:
         from remat_cli.saying.pictures.bars import draw_bars
         from remat_cli.saying.several import bars

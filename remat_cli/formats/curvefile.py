@@ -1,0 +1,68 @@
+"""What `remat sweep --json` printed, read back for a picture: of each point, what it asked, cost and needs.
+
+Invariant: what is read back is complete and of the right types.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from remat_cli.errors import BadInput
+from remat_cli.model.limits import TEXT_BYTES
+from remat_cli.model.reading import parse_json, read_whole
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One budget, asked of one method; `peak` and `overhead` are None where it found nothing."""
+
+    budget: int
+    method: str
+    status: str
+    peak: int | None
+    overhead: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    points: tuple[Point, ...]
+    knee: tuple[int, str] | None  # the budget and the method
+
+
+def read(path: Path) -> Curve:
+    try:
+        data = parse_json(read_whole(path, TEXT_BYTES))
+    except ValueError as error:
+        raise BadInput(f"{path} is no curve: {error}; curves are what 'remat sweep --json' prints") from error
+    match data:
+        case {"points": list(points)}:
+            found = tuple(_point(point, path, f"points[{place}]") for place, point in enumerate(points))
+            return Curve(found, _knee(data.get("knee"), path))
+    raise BadInput(f"{path} is no curve: it has no list of 'points'; curves are what 'remat sweep --json' prints")
+
+
+def _point(given: Any, path: Path, what: str) -> Point:
+    match given:
+        case {"budget": int(budget), "method": str(method), "status": str(status)}:
+            peak, overhead = given.get("peak"), given.get("overhead")
+            if _is_number(peak) and _is_number(overhead) and not isinstance(budget, bool):
+                return Point(budget, method, status, peak, overhead)
+    raise BadInput(f"{path}: {what} does not give a budget, a method, a status, a peak and an overhead")
+
+
+def _knee(given: Any, path: Path) -> tuple[int, str] | None:
+    match given:
+        case None:
+            return None
+        case {"budget": int(budget), "method": str(method)}:
+            return budget, method
+    raise BadInput(f"{path}: the knee does not give a budget and a method")
+
+
+def _is_number(given: object) -> bool:
+    if given is None:
+        return True
+    return isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)

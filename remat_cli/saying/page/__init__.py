@@ -1,0 +1,141 @@
+"""`show --html`: one page that holds all it shows, and asks nobody for anything.
+
+Invariant: what comes from the user's files is text wherever it stands, never markup and never script: the page's policy
+lets nothing run but the script that it was written with, and nothing be fetched at all.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from remat_cli.formats.curvefile import Curve
+from remat_cli.saying.page.packing import packed
+from remat_cli.saying.showing import Shown, again
+from remat_cli.saying.units import show_bytes, show_time
+
+SCRIPTS = ("data.js", "timeline.js", "moment.js", "statements.js", "curve.js", "start.js")
+
+
+def page(found: Shown, curve: Curve | None = None) -> str:
+    """The page of a plan, or of a model as it stands; `curve`: what `remat sweep --json` said of it."""
+    style, script = _asset("page.css"), _script()
+    name = found.subject.path.name
+    return Template(_asset("page.html")).substitute(
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        title=escape(f"{name} - remat"),
+        heading=escape(name),
+        below=escape(_below(found)),
+        cards="".join(
+            f"<li><span>{escape(a)}</span><b>{escape(b)}</b><span>{escape(c)}</span></li>" for a, b, c in _cards(found)
+        ),
+        breakdown=_breakdown(found),
+        again=_again(found),
+        curve=CURVE if curve else "",
+        footer=escape(_footer(found)),
+        data=in_script(packed(found) | {"curve": asdict(curve) if curve else None}),
+    )
+
+
+def in_script(data: Any) -> str:
+    """JSON that no name in it can end, or turn into markup or another line of script."""
+    text = json.dumps(data, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    return '"use strict";\n(() => {\n' + "\n".join(map(_asset, SCRIPTS)) + "})();\n"
+
+
+def _hash(text: str) -> str:
+    return b64encode(sha256(text.encode()).digest()).decode()
+
+
+def _below(found: Shown) -> str:
+    plan, count = found.recorded, len(found.subject.nodes)
+    if plan is None:
+        return f"{count} ops, as it stands"
+    return f"{count} ops; {plan.method}, {plan.status}, {plan.session} session"
+
+
+def _cards(found: Shown) -> Iterator[tuple[str, str, str]]:
+    before, after, plan = found.before, found.after, found.recorded
+    if plan is None:
+        yield "live at once", show_bytes(before.peak), f"{show_bytes(found.subject.problem.resident)} of it fixed"
+        yield "time", show_time(before.cost), "each op once"
+        return
+    change = f"{after.peak / max(before.peak, 1) - 1:+.1%}"
+    yield "live at once", show_bytes(after.peak), f"{change} from {show_bytes(before.peak)}"
+    yield "time", show_time(after.cost), f"{found.overhead:+.2%} from {show_time(before.cost)}"
+    yield "budget", show_bytes(plan.budget), "of all the process holds"
+    if plan.promises.arena is not None:
+        yield "held by the process", show_bytes(plan.promises.arena), "promised"
+    times = sum(found.lines[1].again)
+    yield "computed again", str(times), f"of {len(found.plan.order())} computes"
+    if plan.bound is not None:
+        yield "at most from the least time", f"{max(0.0, after.cost / max(plan.bound, 1) - 1):.2%}", "proved"
+
+
+CURVE = """<section aria-labelledby="trade">
+<h2 id="trade">What a budget costs in time</h2>
+<svg id="curve" role="img" aria-label="Extra time over budget"></svg>
+<ul class="legend" id="methods"></ul>
+<p class="quiet" id="point"></p>
+</section>
+"""
+
+
+def _breakdown(found: Shown) -> str:
+    old, new = found.breakdowns()
+    if found.recorded is None:
+        rows = [(role, (show_bytes(size),)) for role, size in old.sizes.items() if size]
+        return _table(
+            ("", "bytes"), [*((role.value, *cells) for role, cells in rows), ("in all", show_bytes(old.total))]
+        )
+    lines = [(role.value, size, new.sizes[role]) for role, size in old.sizes.items() if size or new.sizes[role]]
+    cells = [
+        (name, show_bytes(a), show_bytes(b), _change(a, b)) for name, a, b in (*lines, ("in all", old.total, new.total))
+    ]
+    return _table(("", "as it stands", "with the plan", "change"), [*cells, ("at", old.node, new.node, "")])
+
+
+def _change(before: int, after: int) -> str:
+    return f"{after / before - 1:+.1%}" if before else ""
+
+
+def _again(found: Shown) -> str:
+    rows = [(name, str(times), show_time(cost)) for name, times, cost in again(found.subject, found.plan)]
+    if not rows:
+        return ""
+    table = _table(("op", "times more", "time"), rows)
+    title = f'<h2 id="again">Computed again ({len(rows)} ops)</h2>'
+    listed = f'<div class="scroll"><table class="plain">{table}</table></div>'
+    return f'<section aria-labelledby="again">\n{title}\n{listed}\n</section>'
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    def line(tag: str, cells: Sequence[str]) -> str:
+        kinds = ['class="name"', *['class="number"'] * (len(cells) - 1)]
+        return "<tr>" + "".join(f"<{tag} {k}>{escape(c)}</{tag}>" for k, c in zip(kinds, cells, strict=True)) + "</tr>"
+
+    return f"<thead>{line('th', head)}</thead><tbody>{''.join(line('td', row) for row in rows)}</tbody>"
+
+
+def _footer(found: Shown) -> str:
+    plan = found.recorded
+    notes = plan.notes if plan else found.subject.notes
+    return "; ".join(("Figures are replayed from the plan by remat's simulator", *notes)) + "."
