@@ -158,6 +158,25 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Grounds:
+    """Where the proof of a cost bound looked, for a certificate to look as well: nothing that need be believed.
+
+    `order`: of the first computes that the bound is for; empty: any. `pivots`: nodes at whose first compute memory was
+    looked at, in the order in which they come; `peaks`: (how many pivots came before, node) looked at besides.
+    """
+
+    budget: int
+    order: tuple[int, ...]
+    pivots: tuple[int, ...]
+    peaks: tuple[tuple[int, int], ...] = ()
+
+    def renamed(self, node_of: Callable[[int], int]) -> Grounds:
+        """The same of a problem in which nodes have other numbers."""
+        order, pivots = tuple(map(node_of, self.order)), tuple(map(node_of, self.pivots))
+        return Grounds(self.budget, order, pivots, tuple((group, node_of(node)) for group, node in self.peaks))
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """An order of computes, repeats allowed; its cost and peak are for `simulate` to say.
 
@@ -174,6 +193,7 @@ class Result:
     peak_node: int | None = None  # while it runs that much is needed; None at the end, for the outputs
     peak_values: tuple[int, ...] = ()  # what it reads and writes
     bound_any_order: float | None = None
+    grounds: tuple[Grounds, ...] = ()  # of the bounds
 
 
 Solver = Callable[[Problem, int, Limits], Result]

@@ -63,6 +63,7 @@ def schedule(
         bound=bound,
         bound_any_order=any_order,
         order=order,
+        grounds=tuple(grounds.renamed(smaller.node_of) for grounds in answer.grounds),
         peak_node=None if answer.peak_node is None else smaller.node_of(answer.peak_node),
         peak_values=tuple(map(smaller.value_of, answer.peak_values)),
     )

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from pyscipopt import SCIP_PARAMSETTING, SCIP_STAGE, Model
+from pyscipopt import LP, SCIP_PARAMSETTING, SCIP_STAGE, Model
 from pyscipopt.scip import Expr, ExprCons, Term
 
 from solvers.clock import Clock
@@ -230,3 +230,34 @@ def version() -> str:
     """SCIP's own, whatever the version of its Python package."""
     scip = Model()
     return f"{scip.getMajorVersion()}.{scip.getMinorVersion()}.{scip.getTechVersion()}"
+
+
+class Linear:
+    """A linear program that is solved again and again: rows are added, columns between 0 and 1 are fixed and let go.
+
+    Nothing it answers is safe from rounding.
+    """
+
+    def __init__(self, costs: Sequence[float]) -> None:
+        self._lp = LP()
+        count = len(costs)
+        self._lp.addCols([[] for _ in costs], list(costs), [0.0] * count, [1.0] * count)
+        self._count = count
+
+    def add_rows(self, rows: Sequence[list[tuple[int, float]]], lows: Sequence[float]) -> None:
+        """Each as (column, coefficient); its sum is to be at least `low`."""
+        if rows:
+            self._lp.addRows(list(rows), list(lows), [self._lp.infinity()] * len(rows))
+
+    def bound(self, column: int, low: float, high: float) -> None:
+        self._lp.chgBound(column, low, high)
+
+    def solve(self) -> tuple[float, list[float], list[float]]:
+        """Cost, values and each row's weight; without a solution, an infinite cost and the weights that show it."""
+        if not self._count:
+            return 0.0, [], []
+        cost = self._lp.solve()
+        if self._lp.isOptimal():
+            return cost, self._lp.getPrimal(), self._lp.getDual()
+        ray = self._lp.getDualRay()
+        return (INFINITY, [], ray) if ray is not None else (-INFINITY, [], [])

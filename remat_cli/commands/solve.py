@@ -6,7 +6,7 @@ Invariant: a plan file on disk is always legal and whole; while a solver still s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.solving import Question
     from remat_cli.formats.planfile import PlanFile
+    from remat_cli.model.sessions import Session
     from remat_cli.planning.pipeline import Answer
     from remat_cli.planning.subject import Subject
     from remat_cli.results.memory import Memory
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from solvers.problem import Limits, Progress
 
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
+PROVING = 0.3  # of the time, if a certificate is wanted
 EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to its word and to write it
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -75,6 +77,7 @@ def own_options(command: Command) -> Command:
 )
 @click.option("--list", "list_methods", is_flag=True, help="List the methods and what they can do.")
 @click.option("--csv", "as_csv", is_flag=True, help="With --method all: comma-separated values on stdout.")
+@click.option("--certificate", type=options.FILE, help="Write what proves the bounds, for `remat check`.")
 @own_options
 @options.dims
 @options.time_limit
@@ -153,6 +156,8 @@ def _question(given: Mapping[str, Any]) -> Question:
         raise Usage("--csv prints the table of --method all; with one method there is --json")
     if every and own:
         raise Usage("options of one method mean nothing to --method all")
+    if given["certificate"] and (every or given["lp_bound"]):
+        raise Usage("--certificate goes with one method and its plan; leave out --lp and --method all")
     if given["minimize"] == "peak" and (every or given["lp_bound"]):
         raise Usage(ONLY_PEAK)
     question = Question(
@@ -184,6 +189,7 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
 
     destination = given["output"] or subject.beside(".plan.json")
     check_apart(destination, subject.path, *given["known"])
+    check_apart(given["certificate"], subject.path, destination, *given["known"])
     if not destination.parent.is_dir():
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
     question = replace(question, earlier=_earlier(destination))
@@ -193,11 +199,41 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     plain = subject.before()
     evaluating = limits.clock.elapsed() - begun
     searching = limits.within(limits.clock.left() - EVALUATIONS * evaluating)
+    if given["certificate"]:
+        searching = searching.share(1 - PROVING)
     with progress_line(plain.cost, given["quiet"], given["verbose"]) as show:
         hearing = replace(searching, report=lambda progress: latest.hear(progress, show))
         found = ask(subject, question, hearing, _memory(given))
+    found = replace(found, limits=limits)
+    notes = []
+    if given["certificate"]:
+        deadline.last_words = lambda: _uncertified(found, destination, given)
+        notes = _certify(subject, found, question.session, given["certificate"], limits.clock)
     deadline.met()
-    _tell(replace(found, limits=limits), destination, given)
+    _tell(found, destination, given, notes)
+
+
+def _certify(subject: Subject, found: Answer, session: Session, path: Path, clock: Clock) -> list[str]:
+    """Write the certificate; what to say of it."""
+    from remat_cli.actions.certifying import certified
+    from remat_cli.formats import certificatefile
+
+    certificate, missing = certified(subject, found, session, clock)
+    certificatefile.write(certificate, path)
+    return [f"{path} does not prove {said}" for said in missing]
+
+
+def _uncertified(found: Answer, destination: Path, given: Mapping[str, Any]) -> int:
+    """The last words of a command whose time ended while it made a certificate."""
+    from remat_cli.errors import RematError
+
+    click.echo(f"remat: time was up before {given['certificate']} could be made; give more with --time-limit", err=True)
+    try:
+        _tell(found, destination, given)
+    except RematError as error:
+        click.echo(f"remat: {error}", err=True)
+        return error.code
+    return 0
 
 
 def _memory(given: Mapping[str, Any]) -> Memory:
@@ -262,7 +298,7 @@ class _Latest:
         return so_far(self.subject, self.question, progress, self.limits)
 
 
-def _tell(found: Answer, destination: Path, given: Mapping[str, Any]) -> None:
+def _tell(found: Answer, destination: Path, given: Mapping[str, Any], notes: Sequence[str] = ()) -> None:
     """Write the plan and say what came of it; raise where there is none."""
     from remat_cli.actions.solving import found_or_raised
     from remat_cli.planning import record
@@ -271,19 +307,25 @@ def _tell(found: Answer, destination: Path, given: Mapping[str, Any]) -> None:
     if found.found:
         record.write(destination, found)
     if given["as_json"]:
-        click.echo(json.dumps(report.as_object(found, str(destination) if found.found else None)))
+        said = report.as_object(found, str(destination) if found.found else None)
+        said["notes"] += notes
+        click.echo(json.dumps(said))
     found_or_raised(found)
     if given["quiet"] or given["as_json"]:
         return
     if found.untouched:
-        click.echo(f"{report.as_it_is(found)}\nwrote {destination}")
+        click.echo(f"{report.as_it_is(found)}\n{_wrote(destination, given)}")
         return
     click.echo(report.summary(found))
-    for note in (*found.subject.notes, *found.schedule.result.notes):
+    for note in (*found.subject.notes, *found.schedule.result.notes, *notes):
         click.echo(f"note: {note}")
     if given["minimize"] == "peak" and (least := report.least_peak_bound(found)):
         click.echo(f"note: {least}")
-    click.echo(f"wrote {destination}")
+    click.echo(_wrote(destination, given))
+
+
+def _wrote(destination: Path, given: Mapping[str, Any]) -> str:
+    return f"wrote {destination}" + (f" and {given['certificate']}" if given["certificate"] else "")
 
 
 def _compare(subject: Subject, budget: int, given: Mapping[str, Any], clock: Clock) -> None:

@@ -239,7 +239,11 @@ def _to(asked: Fitting, first: Answer, found: Answer, note: str = "") -> Answer:
         lower = promised(found, asked.session, clock=asked.limits.clock)
         found = lower if asked.counted(lower) < asked.counted(found) else found
     result = replace(
-        found.schedule.result, bound=proved.bound, bound_any_order=proved.bound_any_order, peak_bound=proved.peak_bound
+        found.schedule.result,
+        bound=proved.bound,
+        bound_any_order=proved.bound_any_order,
+        peak_bound=proved.peak_bound,
+        grounds=proved.grounds,
     )
     if not asked.fits(found):
         result = replace(result, status=Status.UNKNOWN)

@@ -41,7 +41,8 @@ def _as_answer(asked: Fitting, found: Answer, known: PlanFile) -> Answer | None:
     least = found.schedule.result.bound_any_order if found.found else None
     close = least is not None and outcome.cost <= (1 + asked.limits.gap) * least
     status = Status.OPTIMAL if close else Status.FEASIBLE
-    result = Result(status, order, least, (EARLIER,), bound_any_order=least)
+    grounds = tuple(grounds for grounds in found.schedule.result.grounds if not grounds.order)
+    result = Result(status, order, least, (EARLIER,), bound_any_order=least, grounds=grounds)
     other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=asked.subject)
     if asked.subject.graph is None:
         return other

@@ -17,7 +17,7 @@ from remat_cli.planning.subject import Subject
 from remat_cli.results.store import Damaged
 from solvers.placement.largest import Placement
 from solvers.plan import IllegalOrder
-from solvers.problem import Limits, Result, Status
+from solvers.problem import Grounds, Limits, Result, Status
 from solvers.registry import METHODS
 from solvers.schedule import Schedule, evaluate
 from solvers.simulate import IllegalPlan
@@ -31,7 +31,7 @@ def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
         "limit": seconds,
         "budget": found.budget,
         "method": found.method,
-        "result": {**result, "status": found.status.value},
+        "result": {**result, "status": found.status.value, "grounds": [asdict(where) for where in result["grounds"]]},
         "simulated": [outcome.peak, outcome.cost] if outcome else None,
         "seconds": found.seconds,
         "promise": asdict(found.promise) if found.promise else None,
@@ -82,8 +82,16 @@ def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, lim
 
 
 def _result(said: Mapping[str, Any]) -> Result:
-    tuples: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
-    return Result(**{**tuples, "status": Status(said["status"])})
+    grounds = tuple(Grounds(**_tuples(where)) for where in said.get("grounds", ()))
+    return Result(**{**_tuples(said), "status": Status(said["status"]), "grounds": grounds})
+
+
+def _tuples(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _tuple(value) for name, value in said.items()}
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(map(_tuple, value)) if isinstance(value, list) else value
 
 
 def _placement(said: Mapping[str, Any]) -> Placement:

@@ -26,7 +26,7 @@ from solvers.methods.exact.relaxation import first_boundaries, tree
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.bounds import cost_bound
 from solvers.orders.measure import memory_of
-from solvers.problem import Limits, Problem, Status
+from solvers.problem import Grounds, Limits, Problem, Status
 
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
 _ADDED = 4  # pivots in a round
@@ -79,6 +79,11 @@ class Search:
         self.timed: Timed | None = None
         self.solving: scip.Solving | None = None
         self.nodes = 0
+
+    @property
+    def grounds(self) -> Grounds:
+        pivots = self.windows.pivots
+        return Grounds(self.budget, (), pivots, tuple(product(range(len(pivots) + 1), sorted(self.peaks))))
 
     def found(self) -> AnyOrder:
         order = None if self.order is None else tuple(self.order)

@@ -26,7 +26,7 @@ from solvers.orders.arrays import Ints
 from solvers.orders.best import Best
 from solvers.orders.bounds import cost_bound, peak_bound
 from solvers.orders.evict import RULES, Evictor
-from solvers.problem import Limits, Problem, Progress, Result, Status
+from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
 from solvers.reductions.reorder import in_order_of, lazy_orders
 
 _ANY = "the bound covers every schedule, whatever the order of first computes"
@@ -243,26 +243,29 @@ class Auto:
         if going and not self.done():
             min(going, key=lambda hunt: hunt.count).go()
 
-    def bound(self) -> float:
-        """Of the schedules that first compute the ops as the best one does."""
+    def bound(self) -> tuple[float, Grounds]:
+        """Of the schedules that first compute the ops as the best one does, and its grounds."""
         assert self.best.fitting is not None
         own = firsts(self.best.fitting.order)
-        return max([self.floor, *(hunt.hunt.bound for hunt in self.hunts if hunt.first == own)])
+        found = [(self.floor, self.below.grounds)]
+        found += [(it.hunt.bound, it.hunt.grounds.renamed(it.way.node_of)) for it in self.hunts if it.first == own]
+        return max(found, key=lambda pair: pair[0])
 
     def result(self) -> Result:
         best, any_order = self.best, self.floor
         if best.fitting is None:
             status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
             steps = None if best.leanest is None else best.leanest.steps()
-            return self.least.told(Result(status, steps))
-        bound = self.bound()
+            return self.least.told(Result(status, steps, grounds=(self.below.grounds,)))
+        bound, grounds = self.bound()
         status, note = Status.FEASIBLE, _OWN
         if best.closed(any_order):
             status, note = Status.OPTIMAL, _ANY
         elif best.closed(bound):
             status = Status.ORDER_OPTIMAL
         steps = best.fitting.steps()
-        return self.least.told(Result(status, steps, bound, (note,), bound_any_order=any_order))
+        both = tuple(dict.fromkeys((grounds, self.below.grounds)))
+        return self.least.told(Result(status, steps, bound, (note,), bound_any_order=any_order, grounds=both))
 
 
 def firsts(order: Ints) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ is counted in moves, iterations and tree nodes, never in seconds: without a time
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil, gcd, isfinite
@@ -28,7 +29,7 @@ from solvers.methods.exact.small import MOST, Small
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import cost_bound, peak_bound, prove
 from solvers.orders.measure import memory_of
-from solvers.problem import Limits, Problem, Result, Status
+from solvers.problem import Grounds, Limits, Problem, Result, Status
 
 _CLASS = "the bound covers every schedule that first computes the ops in the order given"
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
@@ -65,6 +66,8 @@ class Hunt:
         self.work = 0  # iterations of the simplex method
         self.rival: int | None = None  # what a schedule in another order costs: there is no need to prove more
         self.size = ""
+        every = tuple(range(len(problem.nodes)))
+        self.grounds = Grounds(budget, every, every if len(every) <= MOST else ())
 
     def run(self) -> Result:
         self.begin()
@@ -158,6 +161,8 @@ class Hunt:
         cuts = build(self.ended, self.budget, taus, free, self.scale, repeats)
         cuts.program.offset = self.total / self.scale
         relaxation = Relaxation(cuts)
+        peaks = sorted((bisect_left(cuts.taus, stage), node) for stage, node in repeats)
+        self.grounds = replace(self.grounds, pivots=cuts.taus, peaks=tuple(peaks))
         self.size = f"the last relaxation had {relaxation.columns} columns at {len(cuts.taus)} boundaries"
         return relaxation
 
@@ -212,7 +217,10 @@ class Hunt:
             status = Status.OPTIMAL if best.closed(self.total) else status
             notes = (_CLASS, self.size) if self.size else (_CLASS,)
             found = Result(status, best.fitting.steps(), self.bound, notes, bound_any_order=self.total)
-            return self.least.told(found)
+            return self.told(found)
         status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
         order = None if best.leanest is None else best.leanest.steps()
-        return self.least.told(Result(status, order))
+        return self.told(Result(status, order))
+
+    def told(self, result: Result) -> Result:
+        return self.least.told(replace(result, grounds=(self.grounds,)))

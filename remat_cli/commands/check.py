@@ -1,0 +1,80 @@
+"""`remat check`: whether a certificate proves what it claims of a plan, in exact integers and without any solver."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from remat_cli.commands import options
+
+if TYPE_CHECKING:
+    from remat_cli.actions.certifying import Proved
+
+PROBLEMS = (".onnx", ".problem.json", ".chain.json")
+
+
+@click.command()
+@click.argument("certificate", type=options.FILE)
+@click.argument("plan", type=options.FILE)
+@click.option("--costs", type=options.FILE, help="With a model instead of a plan: what its ops cost.")
+@options.dims
+@options.as_json
+@options.quiet
+def command(
+    certificate: Path,
+    plan: Path,
+    costs: Path | None,
+    dims: tuple[tuple[str, int], ...],
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Check CERTIFICATE, which `remat solve --certificate` wrote, against PLAN and its model.
+
+    Every row that is added up is made anew from the model's problem, every sum in whole numbers. PLAN may also be the
+    model or problem itself, where the certificate says that there is no plan. Exit code 6 if something claimed does not
+    follow.
+    """
+    from remat_cli.actions.certifying import checked, checked_plan
+    from remat_cli.errors import Usage
+    from remat_cli.formats import certificatefile
+    from remat_cli.model.sessions import STRICT
+    from remat_cli.planning.loading import load_planned, load_subject
+
+    given = certificatefile.read(certificate)
+    if plan.name.endswith(PROBLEMS):
+        proved = checked(given, load_subject(plan, costs, dict(dims)), STRICT)
+    elif costs or dims:
+        raise Usage(f"{plan} is a plan, which says what its costs and dimensions are; leave out --costs and --dim")
+    else:
+        proved = checked_plan(given, load_planned(plan))
+    if as_json:
+        gaps = {"gap": proved.gap, "gap_any_order": proved.gap_any_order}
+        click.echo(json.dumps({**asdict(proved), **gaps}))
+    elif not quiet:
+        click.echo("\n".join(_lines(proved)))
+
+
+def _lines(proved: Proved) -> Iterator[str]:
+    from remat_cli.saying.units import show_bytes, show_time
+
+    within = "" if proved.budget is None else f"within {show_bytes(proved.budget)} ({proved.budget} bytes)"
+    own, every = "with the recorded order of first computes", "whatever its order of first computes"
+    if proved.infeasible is not None:
+        yield f"proved: there is no schedule {within}, {own if proved.infeasible == 'order' else every}"
+    for bound, gap, words in (
+        (proved.bound_any_order, proved.gap_any_order, every),
+        (proved.bound, proved.gap, own),
+    ):
+        if bound is None or (words == own and bound == proved.bound_any_order):
+            continue
+        yield f"proved: no schedule {within} costs less than {show_time(bound)} ({bound} ns), {words}"
+        if gap is not None:
+            yield f"the plan costs {show_time(proved.cost or 0)} ({proved.cost} ns), at most {gap:.3%} more than that"
+    if proved.least_peak is not None:
+        least = f"{show_bytes(proved.least_peak)} ({proved.least_peak} bytes)"
+        yield f"proved: every schedule has a peak of at least {least}"

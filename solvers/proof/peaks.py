@@ -1,0 +1,88 @@
+"""That no schedule stays below a peak: what must be in memory together, followed back to nothing.
+
+When a node runs, what it reads is there together. Of any copies that are there together, take the one that was made
+last: while its node ran, the others were there with all that the node reads and writes; before that, the others and
+what it reads were there together in their turn. So whoever reaches the node goes back through such sets to the empty
+one. If each way to it passes a node that takes too much, no schedule stays below.
+
+The end asks for the outputs' last copies, which have memory of their own.
+
+Invariant: every set that can be come from is looked at; if they are too many, nothing is proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from solvers.problem import Problem
+from solvers.proof.memory import Memory
+
+MOST = 100_000  # sets looked at
+
+
+@dataclass(frozen=True, slots=True)
+class _Together:
+    """`last`: the outputs among them whose last copies are meant."""
+
+    values: frozenset[int]
+    last: frozenset[int] = frozenset()
+
+
+def surely_needs(problem: Problem, node: int | None, peak: int) -> bool:
+    """Whether every schedule comes to that peak on the way to the first run of a node, or to its end."""
+    return _Way(problem).blocked(node, peak)
+
+
+class _Way:
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.memory = Memory(problem.ended())
+        self.writer = problem.writers()
+        self.base = {write: node.base(write) for node in problem.nodes for write in node.writes}
+
+    def blocked(self, node: int | None, peak: int) -> bool:
+        if node is None:
+            begin = _Together(frozenset(), frozenset(self.problem.outputs))
+        elif 0 <= node < len(self.problem.nodes):
+            begin = _Together(frozenset(self.problem.nodes[node].reads))
+        else:
+            return False
+        if self._while_running(node, begin, _Together(frozenset())) >= peak:
+            return True
+        seen, waiting = {begin}, [begin]
+        while waiting:
+            together = waiting.pop()
+            if not (together.values or together.last) or len(seen) > MOST:
+                return False
+            for before in self._before(together, peak):
+                if before not in seen:
+                    seen.add(before)
+                    waiting.append(before)
+        return True
+
+    def _before(self, after: _Together, peak: int) -> Iterator[_Together]:
+        """What was there before the node that ran last, for each that may have been and takes less than the peak."""
+        for index in {self.writer[value] for value in after.values | after.last}:
+            node = self.problem.nodes[index]
+            last = after.last.difference(node.writes)
+            before = _Together((after.values.difference(node.writes) | frozenset(node.reads)) - last, last)
+            if self._while_running(index, before, after) < peak:
+                yield before
+
+    def _while_running(self, index: int | None, before: _Together, after: _Together) -> int:
+        node = self.problem.end() if index is None else self.problem.nodes[index]
+        sizes = self.problem.sizes
+        own = sum(sizes[value] for value in before.last)
+        rest = [value for value in before.values if not self._lives_in(value, before.last)]
+        written = self.memory.written(node, after.values, after.last)
+        return self.problem.resident + node.workspace + own + self.memory.held(rest) + written
+
+    def _lives_in(self, value: int, last: frozenset[int]) -> bool:
+        """Whether its copy may be a view of one of these outputs' last copies."""
+        at: int | None = value
+        while at is not None and at >= 0:
+            if at in last:
+                return True
+            at = self.base[at]
+        return False

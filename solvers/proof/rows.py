@@ -1,0 +1,247 @@
+"""Rows that hold for every schedule: what a certificate may add up. `docs/certificates.md` proves each.
+
+Of a schedule within the budget, and of times cut at pivots (`timeline`), these numbers between 0 and 1 speak:
+
+    runs(g, j)     1 if node j runs in group g
+    held(g, v)     1 if a copy of v that is there once the pivot before group g has first run is read, or put out, later
+    through(g, v)  1 if held(g, v) and that copy is there until the last first compute of group g
+    block(g, r)    the largest share of most(r) bytes that floors of held values with root r take when group g begins
+
+Invariant: a row is made from the problem, the budget, the timeline and its name alone. It says that a sum of whole
+multiples of these numbers is at least a whole number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from solvers.problem import RESIDENT, Node, Problem
+from solvers.proof.memory import Memory
+from solvers.proof.timeline import Timeline, Unproved
+
+Number = tuple[str, int, int]  # what, group, node or value or root
+Name = tuple[str | int, ...]  # of a row: its kind, and what it is about
+WHOLE = ("runs", "held")  # which are 0 or 1, and so may be told apart by cases
+
+
+@dataclass(slots=True)
+class Row:
+    """sum of terms >= low."""
+
+    low: int
+    terms: dict[Number, int] = field(default_factory=dict)
+
+    def add(self, number: Number | int, times: int) -> None:
+        """A number that is known (0 or 1) goes to the other side."""
+        if isinstance(number, int):
+            self.low -= number * times
+        elif times:
+            self.terms[number] = self.terms.get(number, 0) + times
+
+
+class Rows:
+    """All rows of a problem within a budget."""
+
+    def __init__(self, ended: Problem, budget: int, time: Timeline) -> None:
+        self.problem, self.budget, self.time = ended, budget, time
+        self.writer = ended.writers()
+        self.memory = Memory(ended)
+        self.groups = len(time.pivots) + 1
+        self.kinds: dict[str, Callable[..., Row]] = {
+            "run": self.run,
+            "once": self.once,
+            "keep": self.keep,
+            "read": self.read,
+            "wait": self.wait,
+            "trace": self.trace,
+            "fit": self.fit,
+            "block": self.block,
+            "peak": self.peak,
+            "through": self.through,
+        }
+
+    def row(self, name: Name) -> Row:
+        """The row of this name; what names none is refused."""
+        kind, *about = name
+        if kind not in self.kinds or not all(type(number) is int and number >= 0 for number in about):
+            raise Unproved(f"there is no row {list(name)}")
+        try:
+            return self.kinds[str(kind)](*about)
+        except (TypeError, IndexError, KeyError) as error:
+            raise Unproved(f"there is no row {list(name)}") from error
+
+    def runs(self, group: int, node: int) -> Number | int:
+        low, high = self.time.low[node], self.time.high[node]
+        if group >= self.groups:
+            raise IndexError
+        if group < low or (group > high and self.problem.nodes[node].once):
+            return 0
+        return 1 if low == group == high else ("runs", group, node)
+
+    def made(self, group: int, value: int) -> Number | int:
+        return self.runs(group, self.writer[value])
+
+    def held(self, group: int, value: int) -> Number | int:
+        """A copy that is there when a group begins was made in an earlier one."""
+        return ("held", group, value) if self.time.low[self.writer[value]] < group < self.groups else 0
+
+    def end_of(self, group: int) -> Node:
+        """The last first compute of a group, or the end."""
+        pivots = self.time.pivots
+        return self.problem.nodes[pivots[group] if group < len(pivots) else -1]
+
+    def run(self, node: int) -> Row:
+        """A node runs in a group of its window."""
+        row = Row(1)
+        for group in range(self.time.low[node], self.time.high[node] + 1):
+            row.add(self.runs(group, node), 1)
+        return row
+
+    def once(self, node: int) -> Row:
+        """A node that may run only once does so in one group."""
+        if not self.problem.nodes[node].once:
+            raise Unproved(f"node {node} may run more than once")
+        row = self.run(node)
+        return Row(-1 if row.terms else 0, dict.fromkeys(row.terms, -1))
+
+    def keep(self, group: int, value: int) -> Row:
+        """What is held at the end of a group was held at its beginning, or made in it."""
+        row = Row(0)
+        row.add(self.held(group, value), 1)
+        row.add(self.made(group, value), 1)
+        row.add(self.held(group + 1, value), -1)
+        return row
+
+    def read(self, group: int, node: int, value: int) -> Row:
+        """What a node reads in a group was held at its beginning, or made in it."""
+        self._reads(node, value)
+        row = Row(0)
+        row.add(self.held(group, value), 1)
+        row.add(self.made(group, value), 1)
+        row.add(self.runs(group, node), -1)
+        return row
+
+    def wait(self, group: int, node: int, value: int) -> Row:
+        """When a group begins a node has run, or what it reads is held, or is made from then on in its window."""
+        self._reads(node, value)
+        low, high = self.time.low[node], self.time.high[node]
+        if not low < group <= high:
+            raise Unproved(f"node {node} does not wait for group {group}")
+        row = Row(1)
+        row.add(self.held(group, value), 1)
+        for later in range(group, high + 1):
+            row.add(self.made(later, value), 1)
+        for earlier in range(low, group):
+            row.add(self.runs(earlier, node), 1)
+        return row
+
+    def trace(self, group: int, until: int, node: int, *values: int) -> Row:
+        """What a node reads was held as an earlier group began; or what that is made from was, and so on; or, at the
+        end of the trace, what made the last of the values ran since."""
+        if group > until:
+            raise Unproved(f"group {until} is not after group {group}")
+        row, reader = Row(0), node
+        for value in values:
+            self._reads(reader, value)
+            row.add(self.held(group, value), 1)
+            reader = self.writer[value]
+        for later in range(group, until + 1):
+            row.add(self.runs(later, reader), 1)
+        row.add(self.runs(until, node), -1)
+        return row
+
+    def _reads(self, node: int, value: int) -> None:
+        if value not in self.problem.nodes[node].reads:
+            raise Unproved(f"node {node} does not read value {value}")
+
+    def fit(self, group: int) -> Row:
+        """While the pivot before a group first runs, all that is there fits."""
+        pivot = self._pivot(group)
+        node = self.problem.nodes[pivot]
+        own = self.problem.resident + node.workspace + self.memory.held(node.reads) + self._stuck(group, pivot)
+        row = Row(own - self.budget)
+        there = [value for value in range(len(self.problem.sizes)) if isinstance(self.held(group, value), tuple)]
+        for root, values in self._apart(there, node).items():
+            row.add(self.held(group, values[0]) if len(values) == 1 else ("block", group, root), -self._most(values))
+        for write in node.writes:
+            self._room(row, group, pivot, write)
+        return row
+
+    def _pivot(self, group: int) -> int:
+        if not 1 <= group < self.groups:
+            raise Unproved(f"no pivot stands before group {group}")
+        return self.time.pivots[group - 1]
+
+    def _stuck(self, group: int, pivot: int) -> int:
+        """Bytes that nobody frees, of other nodes than the pivot that have run when a group begins."""
+        writers = ((value, self.writer[value]) for value in self.memory.stuck)
+        sizes = self.problem.sizes
+        return sum(sizes[value] for value, node in writers if node != pivot and self.time.high[node] < group)
+
+    def _apart(self, values: Iterable[int], node: Node) -> dict[int, list[int]]:
+        """Of these values, those in blocks apart from all that the node touches, by their root."""
+        memory = self.memory
+        touched = {RESIDENT, *(memory.root[value] for value in node.reads)}
+        found: dict[int, list[int]] = {}
+        for value in values:
+            if memory.root[value] not in touched and value not in node.writes and memory.floor[value]:
+                found.setdefault(memory.root[value], []).append(value)
+        return found
+
+    def _most(self, values: list[int]) -> int:
+        return self.memory.floor[values[0]] if len(values) == 1 else self.memory.most[self.memory.root[values[0]]]
+
+    def _room(self, row: Row, group: int, pivot: int, write: int) -> None:
+        """The bytes that a write of a pivot takes."""
+        node, size, memory = self.problem.nodes[pivot], self.problem.sizes[write], self.memory
+        if write in self.problem.optional:
+            if memory.owns(node, write):
+                row.add(self.held(group, write), -size)
+        elif memory.owns(node, write):
+            row.low += size
+        elif write in memory.outputs:  # its last copy has memory of its own, and this is it if none is made later
+            row.low += size
+            for later in range(group, self.groups):
+                row.add(self.runs(later, pivot), size)
+        elif node.base(write) is None and len(places := memory.places(node, write)) == 1:
+            row.add(self.held(group, places[0]), -size)
+
+    def block(self, group: int, value: int) -> Row:
+        """A block holds each of the values that lie in it."""
+        root = self.memory.root[value]
+        row = Row(0)
+        row.add(("block", group, root), self.memory.most[root])
+        row.add(self.held(group, value), -self.memory.floor[value])
+        return row
+
+    def peak(self, group: int, index: int) -> Row:
+        """If a node runs in a group, it fits beside all that is there throughout the group."""
+        node, memory = self.problem.nodes[index], self.memory
+        row = Row(self.problem.resident + self._stuck(group, -1) - self.budget)
+        row.add(self.runs(group, index), -(node.workspace + memory.held(node.reads) + memory.written(node)))
+        for values in self._apart(self.staying(group), node).values():
+            value = max(values, key=memory.floor.__getitem__)
+            row.add(("through", group, value), -memory.floor[value])
+        return row
+
+    def staying(self, group: int) -> list[int]:
+        """The values of which a copy may be there throughout a group."""
+        last = self.end_of(group).reads
+        return [
+            value
+            for value in range(len(self.problem.sizes))
+            if self.held(group, value) != 0
+            and self.made(group, value) != 1
+            and (value in last or self.held(group + 1, value) != 0)
+        ]
+
+    def through(self, group: int, value: int) -> Row:
+        """What is held at both ends of a group, or read as it ends, and is not made in it, is there throughout."""
+        row = Row(0 if value in self.end_of(group).reads else -1)
+        row.add(("through", group, value), 1)
+        row.add(self.held(group, value), -1)
+        if value not in self.end_of(group).reads:
+            row.add(self.held(group + 1, value), -1)
+        row.add(self.made(group, value), 1)
+        return row

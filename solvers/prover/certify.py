@@ -1,0 +1,64 @@
+"""Proofs of bounds that a search has found, or of the best that can be proved in the time.
+
+Invariant: what is returned has passed `solvers.proof.check`; the bound in it is the one that follows from it, which may
+be above or below the one aimed at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from solvers.clock import Clock
+from solvers.methods.exact.cuts import small_values
+from solvers.problem import Grounds, Problem
+from solvers.proof.certificate import Cases, CostProof, PeakProof, Sum
+from solvers.proof.check import costs_of, proved_cost
+from solvers.proof.peaks import surely_needs
+from solvers.proof.rows import Name, Rows
+from solvers.proof.timeline import timeline
+from solvers.prover.duals import Duals
+from solvers.prover.program import Program
+from solvers.prover.tightening import tighten
+from solvers.prover.tree import Tree
+
+_CASES = 2000
+_TIGHTENING = 0.5  # of the time
+_SMALL = 0.001  # of the budget: values that take no more together are not looked after
+
+
+def prove_cost(problem: Problem, grounds: Grounds, goal: int | None, clock: Clock) -> CostProof:
+    """That schedules cost at least `goal`, None: that there are none; or as much of that as can be had."""
+    ended = problem.ended()
+    rows = Rows(ended, grounds.budget, timeline(ended, grounds.order, grounds.pivots))
+    program = Program(rows, small_values(ended, grounds.budget, _SMALL), grounds.peaks)
+    duals = Duals(program)
+    costs = costs_of(rows)
+    enough = float("inf") if goal is None else goal - costs.unit * (1 - 1e-3)  # costs are whole units
+    tighten(duals, enough, clock.share(_TIGHTENING))
+    steps = Tree(duals, enough, clock, _CASES).run()
+    proof = _slim(CostProof(grounds.budget, None, grounds.order, grounds.pivots, tuple(program.rows), tuple(steps)))
+    return replace(proof, bound=proved_cost(problem, proof))
+
+
+def prove_peak(problem: Problem, peak: int, node: int | None) -> PeakProof | None:
+    """That no schedule has a lower peak, if the way to that node, or to the end, shows it."""
+    return PeakProof(peak, node) if surely_needs(problem, node, peak) else None
+
+
+def _slim(proof: CostProof) -> CostProof:
+    """The same without the rows that no step takes."""
+    taken = {row for step in proof.steps if isinstance(step, Sum) for row in step.rows}
+    for place in range(len(proof.rows) - 1, -1, -1):
+        if place in taken and proof.rows[place][0] == "round":
+            taken.add(int(proof.rows[place][1]))
+    kept = sorted(taken)
+    now = {row: place for place, row in enumerate(kept)}
+
+    def name(row: int) -> Name:
+        kind, *about = proof.rows[row]
+        return (kind, now[int(about[0])], *about[1:]) if kind == "round" else (kind, *about)
+
+    def step(old: Sum | Cases) -> Sum | Cases:
+        return old if isinstance(old, Cases) else replace(old, rows=tuple(now[row] for row in old.rows))
+
+    return replace(proof, rows=tuple(map(name, kept)), steps=tuple(map(step, proof.steps)))
