@@ -16,6 +16,7 @@ from typing import Any
 
 from profiles.device import Device
 from profiles.measure import Timing
+from profiles.place import kept
 from profiles.signature import Signature
 
 
@@ -116,7 +117,7 @@ def _covers(made: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 
 def folder() -> Path:
     """The user's cache directory."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "remat" / "profiles"
+    return kept("profiles")
 
 
 def _torn(path: Path) -> bool:

@@ -15,7 +15,7 @@ import click
 
 from remat_cli.errors import RematError
 
-COMMANDS = ("grad", "profile", "solve", "sweep", "emit", "verify", "check", "show", "problem", "cache", "zoo")
+COMMANDS = ("grad", "profile", "solve", "sweep", "emit", "verify", "check", "show", "problem", "batch", "cache", "zoo")
 
 
 class Commands(click.Group):

@@ -1,6 +1,7 @@
 """What `profile` does, on values: signatures, measurements, the whole graph, and costs for every op.
 
-Invariant: nothing here prints or writes, but for the cache of what was measured; every op of the graph gets a cost.
+Invariant: nothing here prints, nor writes more than it is told to and the cache of what was measured; every op of the
+graph gets a cost.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from profiles import cache as caches
 from profiles import device as devices
 from profiles import roofline, survey
 from profiles.cache import Cache
-from profiles.costs import Costs, OpCost, over_batches
+from profiles.costs import BadCosts, Costs, OpCost, dump, load, over_batches
 from profiles.device import Device
 from profiles.running import CannotRun
 from profiles.survey import Ops, Timing
 from remat_cli.actions import whole_graph
 from remat_cli.errors import BadInput, Usage
+from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.graph import Graph
 from remat_cli.model.signatures import ops_of
@@ -85,6 +87,19 @@ def profile(model: Path | onnx.ModelProto, asked: Asked, report: Report) -> Prof
         return found[0]
     name = whole_graph.batch_dim(model, asked.batch_dim, asked.dims)
     return replace(found[-1], costs=over_batches({one.costs.dims[name]: one.costs for one in found}, name))
+
+
+def write(found: Profiled, model: Path, destination: Path) -> Costs:
+    """The costs as they are in the file, which an earlier file's pinned entries outlive."""
+    check_apart(destination, model)
+    costs = replace(found.costs, model=os.path.relpath(model.resolve(), destination.resolve().parent))
+    if destination.is_file():
+        try:
+            costs = costs.keeping_pins(load(destination))
+        except BadCosts as error:
+            raise BadInput(f"{error}; correct it, or delete it to have it made anew") from error
+    write_whole(destination, dump(costs))
+    return costs
 
 
 def ahead(model: Path | onnx.ModelProto, asked: Asked) -> Ahead:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from remat_cli.saying.units import parse_age, parse_budget, parse_budgets, parse_seconds, parse_share
+from remat_cli.saying.units import parse_age, parse_budget, parse_budgets, parse_bytes, parse_seconds, parse_share
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -44,13 +44,6 @@ def _parse_shape(text: str) -> tuple[str, list[int]]:
     return name, [int(part) for part in parts]
 
 
-def _parse_bytes(text: str) -> int:
-    found = parse_budget(text)
-    if found.relative:
-        raise ValueError(f"'{text}' is not a number of bytes: write 500MB or 2GiB")
-    return int(found.amount)
-
-
 def _parse_tie(text: str) -> tuple[str, str]:
     kept, _, gone = text.partition("=")
     if not kept or not gone:
@@ -67,7 +60,7 @@ def _parse_image(text: str) -> int | tuple[int, int]:
 
 BUDGETS = _Parsed("budgets", parse_budgets)
 SIZE = _Parsed("size", parse_budget)
-BYTES = _Parsed("size", _parse_bytes)
+BYTES = _Parsed("size", parse_bytes)
 AGE = _Parsed("age", parse_age)
 TIME = _Parsed("time", parse_seconds)
 SHARE = _Parsed("share", parse_share)

@@ -6,9 +6,8 @@ Invariant: the file is written whole, and only once every op has a cost; pinned 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,13 +56,15 @@ def command(model: Path, **given: Any) -> None:
     Each kind of op is timed alone, once, by ONNX Runtime, then the whole graph is run and the times are scaled to
     agree with it. What was measured is kept in the user's cache. Entries marked `pinned: true` are left as they are.
     """
+    from remat_cli.actions import profiling
+
     asked = _asked(given)
     if given["dry_run"]:
         _tell_ahead(model, asked, given["as_json"])
         return
     destination = given["output"] or model.with_name(model.name.removesuffix(".onnx") + ".costs.yaml")
     found = _profiled(model, asked, given["quiet"])
-    costs = _write(found, model, destination)
+    costs = profiling.write(found, model, destination)
     difference = _compared(found, costs, given["time_limit"]) if given["compare"] else None
     if given["as_json"]:
         click.echo(json.dumps(_object(found, costs, destination, difference)))
@@ -98,23 +99,6 @@ def _profiled(model: Path, asked: Asked, quiet: bool) -> Profiled:
 
     with Line(quiet) as line:
         return profile(model, asked, lambda step: line.say(words(step)))
-
-
-def _write(found: Profiled, model: Path, destination: Path) -> Costs:
-    """The costs as they are in the file, which an earlier file's pinned entries outlive."""
-    from profiles.costs import BadCosts, dump, load
-    from remat_cli.errors import BadInput
-    from remat_cli.formats.files import check_apart, write_whole
-
-    check_apart(destination, model)
-    costs = replace(found.costs, model=os.path.relpath(model.resolve(), destination.resolve().parent))
-    if destination.is_file():
-        try:
-            costs = costs.keeping_pins(load(destination))
-        except BadCosts as error:
-            raise BadInput(f"{error}; correct it, or delete it to have it made anew") from error
-    write_whole(destination, dump(costs))
-    return costs
 
 
 def _compared(found: Profiled, costs: Costs, seconds: float) -> Difference:

@@ -44,11 +44,16 @@ def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
 def covers(entry: Mapping[str, Any], seconds: float) -> bool:
     """Whether more time, or so much, would not lead to another answer: it was proved, or had as much."""
     try:
-        status, order_is_given = Status(entry["result"]["status"]), not METHODS[entry["method"]].own_order
-        proved = status in (Status.OPTIMAL, Status.INFEASIBLE) or (status is Status.ORDER_OPTIMAL and order_is_given)
-        return proved or bool(entry["limit"] >= seconds)
+        return is_proved(Status(entry["result"]["status"]), entry["method"]) or bool(entry["limit"] >= seconds)
     except (KeyError, TypeError, ValueError) as error:
         raise Damaged("it says no answer") from error
+
+
+def is_proved(status: Status, method: str) -> bool:
+    """Whether more time cannot change it: a method that keeps to the model's order has no better than that order's."""
+    return status in (Status.OPTIMAL, Status.INFEASIBLE) or (
+        status is Status.ORDER_OPTIMAL and not METHODS[method].own_order
+    )
 
 
 def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, limits: Limits) -> Answer:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from profiles import cache as caches
+from profiles.place import kept
 from remat_cli.errors import RematError
 from remat_cli.formats.files import write_whole
 
@@ -45,7 +45,7 @@ def folder() -> Path | None:
     """Where results are kept: in the user's cache directory, where the environment says, or not at all."""
     said = os.environ.get(PLACE)
     if said is None:
-        return caches.folder().parent / "results"
+        return kept("results")
     return None if said.strip().lower() in NOWHERE else Path(said)
 
 

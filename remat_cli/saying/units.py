@@ -69,6 +69,14 @@ def _spread(text: str) -> Spread:
     return Spread(int(count), parse_budget(low), parse_budget(high))
 
 
+def parse_bytes(text: str) -> int:
+    """A number of bytes: a budget, but for shares."""
+    found = parse_budget(text)
+    if found.relative:
+        raise ValueError(f"'{text}' is not a number of bytes: write 500MB or 2GiB")
+    return int(found.amount)
+
+
 def parse_seconds(text: str) -> float:
     """`90s`, `5m`, `1h`, `500ms` or plain seconds."""
     number, unit = _split(text)

@@ -1,0 +1,86 @@
+"""What is expected of a job's result, and whether it is so; and the exit codes of what is not.
+
+Invariant: a job passes if it has a plan, or what was expected instead, and nothing that was expected is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from remat_cli.saying.units import show_bytes
+
+RANKS = ("feasible", "optimal in this order", "optimal")  # each is all that those before it are
+OTHERWISE = 6  # the exit code of what is not as expected
+NONE = {"infeasible": 4, "unknown": 5}  # exit codes of having no plan
+WORST = (1, 2, 3, 6, 4, 5, 0)  # exit codes, the worst first
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a manifest expects; None where it does not say."""
+
+    status: str | None = None
+    max_overhead: float | None = None
+    max_gap: float | None = None
+    max_peak: int | None = None
+    verify: bool | None = None
+
+    def said(self) -> dict[str, Any]:
+        found = {field.name.replace("_", "-"): getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was expected: why it is not so, if so, and the exit code of that."""
+
+    name: str
+    fault: str = ""
+    code: int = OTHERWISE
+
+
+def checks(result: Mapping[str, Any], expected: Expected) -> list[Check]:
+    """All that is asked of a result, each with what came of it. `result`: as in a report, `code` its own exit code."""
+    if result["code"] not in (0, *NONE.values()):
+        return [Check("done", result["why"], result["code"])]
+    return list(_checks(result, expected))
+
+
+def _checks(result: Mapping[str, Any], expected: Expected) -> Iterator[Check]:
+    status, wanted = result["status"], expected.status
+    if wanted is not None:
+        met = RANKS.index(status) >= RANKS.index(wanted) if status in RANKS and wanted in RANKS else status == wanted
+        yield Check("status", "" if met else f"{status}, not {wanted}", NONE.get(status, OTHERWISE))
+        if wanted == "infeasible" or not met:
+            return
+    elif status in NONE:
+        yield Check("plan", result["why"] or status, NONE[status])
+        return
+    else:
+        yield Check("plan")
+    for name, limit, show in (
+        ("overhead", expected.max_overhead, _percent),
+        ("gap", expected.max_gap, _percent),
+        ("peak", expected.max_peak, show_bytes),
+    ):
+        if limit is not None:
+            yield Check(f"max-{name}", _over(name, result[name], limit, show))
+    if expected.verify:
+        yield Check("verify", "" if result["verified"] else result["why"] or "it was not verified")
+
+
+def _over(name: str, value: Any, limit: Any, show: Any) -> str:
+    if value is None:
+        return f"nothing is known of the {name}"
+    return f"{name} {show(value)} is more than {show(limit)}" if value > limit else ""
+
+
+def _percent(share: float) -> str:
+    return f"{share:.2%}"
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The exit code that says most of all."""
+    return min(codes, key=lambda code: WORST.index(code) if code in WORST else -1, default=0)

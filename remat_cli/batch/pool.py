@@ -1,0 +1,204 @@
+"""Workers on this machine: each task in a process, fenced, so that what becomes of it happens to it alone.
+
+Invariant: every task that is submitted comes back once, with its record or with what went wrong; one whose worker was
+killed is tried once more, elsewhere, before it is given up. No worker outlives `close`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, Protocol
+
+from remat_cli.batch.tasks import LOG, Task
+
+POLL = 0.2  # seconds
+TRIES = 2  # of a task whose worker is killed
+BUG = 1  # the exit code of what nobody foresaw
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A task, and its record; or why there is none, and the exit code of that."""
+
+    task: Task
+    record: Mapping[str, Any] | None
+    cached: bool = False
+    why: str = ""
+    code: int = 0
+
+
+class Workers(Protocol):
+    """Who does tasks: processes here, or a cluster."""
+
+    def submit(self, task: Task) -> None: ...
+
+    def ended(self) -> Iterator[Ended | None]:
+        """Tasks as they end, and None in between, so that others can be told of what goes on."""
+        ...
+
+    def running(self) -> list[tuple[str, float]]:
+        """Titles of what is being done, and seconds since it began."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A process; `task` is what it is at, since `begun`, if it has begun."""
+
+    process: subprocess.Popen[bytes]
+    task: Task | None = None
+    begun: float | None = None
+    heard: bytes = b""
+
+    def tell(self, task: Task) -> None:
+        assert self.process.stdin is not None
+        self.task, self.begun = task, None
+        with suppress(BrokenPipeError):  # it has died meanwhile, which is heard where it is listened to
+            self.process.stdin.write(json.dumps(task).encode() + b"\n")
+            self.process.stdin.flush()
+
+    def kill(self) -> None:
+        """It, and whatever it started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with suppress(BrokenPipeError):  # what was not read any more
+                assert pipe is not None
+                pipe.close()
+
+
+@dataclass(slots=True)
+class Pool:
+    """So many workers, begun when there is something to do."""
+
+    count: int
+    waiting: deque[Task] = field(default_factory=deque)
+    workers: list[_Worker] = field(default_factory=list)
+    tries: dict[str, int] = field(default_factory=dict)
+    selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+
+    def submit(self, task: Task) -> None:
+        self.waiting.append(task)
+
+    def running(self) -> list[tuple[str, float]]:
+        now = monotonic()
+        return [(worker.task["title"], now - worker.begun) for worker in self.workers if worker.task and worker.begun]
+
+    def ended(self) -> Iterator[Ended | None]:
+        while self.waiting or any(worker.task for worker in self.workers):
+            self._hand_out()
+            for key, _ in self.selector.select(POLL):
+                yield from self._listen(key.data)
+            yield from self._late()
+            yield None
+
+    def close(self) -> None:
+        for worker in list(self.workers):
+            self._end(worker)
+        self.selector.close()
+
+    def _hand_out(self) -> None:
+        idle = [worker for worker in self.workers if worker.task is None]
+        while self.waiting and (idle or len(self.workers) < self.count):
+            worker = idle.pop() if idle else self._started()
+            worker.tell(self.waiting.popleft())
+
+    def _started(self) -> _Worker:
+        root = str(Path(__file__).parents[2])
+        paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+        process = subprocess.Popen(
+            [sys.executable, "-m", "remat_cli.batch.worker", str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": paths},
+            start_new_session=True,  # Ctrl-C is for us to handle, and whatever it starts ends with it
+        )
+        worker = _Worker(process)
+        assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), False)
+        self.selector.register(process.stdout, selectors.EVENT_READ, worker)
+        self.workers.append(worker)
+        return worker
+
+    def _listen(self, worker: _Worker) -> Iterator[Ended]:
+        assert worker.process.stdout is not None
+        said = worker.process.stdout.read()
+        if not said:
+            if said is not None:
+                yield from self._died(worker)
+            return
+        *lines, worker.heard = (worker.heard + said).split(b"\n")
+        for line in lines:
+            yield from self._hear(worker, json.loads(line))
+
+    def _hear(self, worker: _Worker, said: Mapping[str, Any]) -> Iterator[Ended]:
+        assert worker.task is not None
+        if "begun" in said:
+            worker.begun = monotonic()
+            return
+        task, worker.task, worker.begun = worker.task, None, None
+        if said.get("last"):
+            self._end(worker)
+        if said.get("again"):
+            self.waiting.append(task)
+        elif "record" in said:
+            yield Ended(task, said["record"], said["cached"])
+        else:
+            yield Ended(task, None, why=said["failed"], code=said["code"])
+
+    def _late(self) -> Iterator[Ended]:
+        for worker in list(self.workers):
+            if worker.task and worker.begun and monotonic() - worker.begun > worker.task["timeout"]:
+                task = worker.task
+                self._end(worker)
+                yield Ended(task, None, why=f"it did not end within {task['timeout']:g} s", code=BUG)
+
+    def _died(self, worker: _Worker) -> Iterator[Ended]:
+        task = worker.task
+        self._end(worker)
+        code = worker.process.returncode
+        if task is None:
+            return
+        tried = self.tries[task["folder"]] = self.tries.get(task["folder"], 0) + 1
+        if code < 0 and tried < TRIES:
+            self.waiting.append(task)
+        else:
+            yield Ended(task, None, why=_of_death(code, task), code=BUG)
+
+    def _end(self, worker: _Worker) -> None:
+        assert worker.process.stdout is not None
+        self.selector.unregister(worker.process.stdout)
+        self.workers.remove(worker)
+        worker.kill()
+
+
+def _of_death(code: int, task: Task) -> str:
+    last = _last_line(Path(task["folder"]) / LOG)
+    if code >= 0:
+        return f"its process ended with code {code}" + (f": {last}" if last else "")
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+    why = ", perhaps for want of memory" if -code in (signal.SIGKILL, signal.SIGABRT) else ""
+    return f"its process was killed by {name}, twice{why}"
+
+
+def _last_line(path: Path) -> str:
+    try:
+        lines = path.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1] if lines else ""

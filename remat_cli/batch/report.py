@@ -1,0 +1,170 @@
+"""What a batch came to, for programs and for people: JSON, JUnit's XML, Markdown, comma-separated values.
+
+Invariant: all four say the same of the same results; the JSON keeps to its schema.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from remat_cli.batch import schema
+from remat_cli.batch.baseline import Before, change_of
+from remat_cli.batch.run import Result
+from remat_cli.results.versions import versions
+from remat_cli.saying.units import show_bytes
+
+FORMAT = "remat-report/1"
+COLUMNS = (
+    *("model", "budget", "method", "session", "status", "passed", "peak", "overhead", "gap", "cost", "stopped"),
+    *("verified", "cached", "seconds", "why"),
+)
+SHORT = 240  # letters of why a job failed, where people read it; the report has all
+BEYOND_XML = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 65534, 65535, *range(55296, 57344)], "?")
+
+
+def as_object(results: Sequence[Result], seconds: float) -> dict[str, Any]:
+    """The report of `--report`; its keys are a contract."""
+    jobs = [_job(result) for result in results]
+    passed = sum(result.passed for result in results)
+    found = {
+        "format": FORMAT,
+        "jobs": jobs,
+        "passed": passed,
+        "failed": len(jobs) - passed,
+        "cached": sum(job["cached"] for job in jobs),
+        "seconds": round(seconds, 3),
+        "versions": versions(),
+    }
+    wrong = next(schema.faults(found, schema.named("report")), None)
+    assert wrong is None, f"the report is not as its schema says: {wrong}"
+    return found
+
+
+def _job(result: Result) -> dict[str, Any]:
+    return {**result.said, "passed": result.passed, "why": result.why, "expected": result.job.expected.said()}
+
+
+def as_json(results: Sequence[Result], seconds: float) -> str:
+    return json.dumps(as_object(results, seconds), indent=1) + "\n"
+
+
+def as_csv(results: Iterable[Result]) -> str:
+    out = io.StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerow(COLUMNS)
+    for result in results:
+        job = _job(result)
+        lines.writerow(["" if job.get(name) is None else job.get(name) for name in COLUMNS])
+    return out.getvalue()
+
+
+def as_junit(results: Sequence[Result], seconds: float) -> str:
+    """A suite for each model; each thing that was expected of a job is a test case."""
+    root = ElementTree.Element("testsuites", name="remat batch", time=f"{seconds:.3f}")
+    totals = [0, 0, 0]
+    for name in dict.fromkeys(result.job.model.name for result in results):
+        suite = ElementTree.SubElement(root, "testsuite", name=name)
+        counts = [0, 0, 0]
+        for result in results:
+            if result.job.model.name == name:
+                _add_cases(suite, result, counts)
+        _count(suite, counts)
+        totals = [total + count for total, count in zip(totals, counts, strict=True)]
+    _count(root, totals)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _add_cases(suite: ElementTree.Element, result: Result, counts: list[int]) -> None:
+    """`counts`: of cases, failures and errors."""
+    said = result.said
+    for number, check in enumerate(result.checks):
+        time = f"{said['seconds']:.3f}" if number == 0 else "0.000"  # of a job once
+        name = f"{result.job.folder} {check.name}"
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"remat.{result.job.model.name}", name=name, time=time
+        )
+        counts[0] += 1
+        if check.fault:
+            error = check.name == "done"
+            counts[2 if error else 1] += 1
+            message = check.fault.translate(BEYOND_XML)
+            fault = ElementTree.SubElement(case, "error" if error else "failure", message=message)
+            fault.text = "\n".join([message, *([f"log: {said['log']}"] if said["log"] else [])])
+
+
+def _count(element: ElementTree.Element, counts: Sequence[int]) -> None:
+    for name, count in zip(("tests", "failures", "errors"), counts, strict=True):
+        element.set(name, str(count))
+
+
+def as_markdown(results: Sequence[Result], before: Mapping[tuple[str, ...], Before]) -> str:
+    """A comment for a pull request: one line for each job, those that failed or changed first."""
+    failed = [result for result in results if not result.passed]
+    words = f"**remat batch**: {len(results) - len(failed)} of {len(results)} jobs passed"
+    cached = sum(result.said["cached"] for result in results)
+    lines = [words + (f", {cached} unchanged" if cached else ""), ""]
+    head = ["", "model", "budget", "method", "status", "peak", "overhead"]
+    changes = {id(result): change_of(result, before) for result in results}
+    if before:
+        head.append("before")
+    lines += [_row(head), _row(["---"] * len(head))]
+    ordered = sorted(results, key=lambda result: (result.passed, not changes[id(result)]))
+    for result in ordered:
+        said = result.said
+        cells = ["ok" if result.passed else "**failed**", said["model"], said["budget"], said["method"], said["status"]]
+        cells += [_bytes(said["peak"]), _share(said["overhead"])]
+        if before:
+            cells.append(changes[id(result)])
+        lines.append(_row(cells))
+    if failed:
+        lines += ["", *(f"- `{result.job.title}`: {_plain(result.why)}" for result in failed)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(_plain(cell) for cell in cells) + " |"
+
+
+def _plain(text: str) -> str:
+    return _short(text).replace("|", "\\|")
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= SHORT else words[: SHORT - 4] + " ..."
+
+
+def _bytes(count: int | None) -> str:
+    return "-" if count is None else show_bytes(count)
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:+.2%}"
+
+
+def line(result: Result) -> str:
+    """One result, for a log or a terminal."""
+    said = result.said
+    words = [
+        "ok    " if result.passed else "FAILED",
+        result.job.title,
+        said["status"],
+        *([_bytes(said["peak"]), _share(said["overhead"])] if said["peak"] is not None else []),
+        "unchanged" if said["cached"] else f"{said['seconds']:.1f}s",
+    ]
+    if not result.passed:
+        log = f" (log: {_near(said['log'])})" if said["log"] else ""
+        words.append(f"- {_short(result.why)}{log}")
+    return "  ".join(words)
+
+
+def _near(path: str) -> str:
+    """As it can be opened from here."""
+    return str(Path(path).relative_to(Path.cwd())) if Path(path).is_relative_to(Path.cwd()) else path

@@ -1,0 +1,238 @@
+"""A task done, in the process it is given to: the model prepared, or one job solved, emitted and verified.
+
+Invariant: everything is written into the task's folder, its record last; what goes wrong is an error, never a record.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import onnx
+
+from remat_cli.actions import api, emitting, profiling, solving, verifying
+from remat_cli.batch.tasks import RECORD, Record, Task, record_of
+from remat_cli.errors import BadInput
+from remat_cli.formats.files import sha256, write_whole
+from remat_cli.ingest.load import tensors
+from remat_cli.planning import record as plans
+from remat_cli.planning.loading import load_subject
+from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.planned import Planned
+from remat_cli.planning.subject import Subject
+from remat_cli.results.answers import is_proved
+from remat_cli.results.memory import Memory
+from remat_cli.results.store import Store, folder, key_of
+from remat_cli.results.versions import versions
+from remat_cli.saying.progress import Search
+from remat_cli.saying.report import as_object
+from remat_cli.saying.units import parse_budget, show_time
+from solvers.clock import Clock
+from solvers.problem import Limits, Progress
+
+KEPT = 2  # models that are not read anew for each job
+TOLD = (  # of what `solve` says, in a job's result
+    *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead", "bound"),
+    *(
+        "bound_any_order",
+        "gap",
+        "session",
+        "allocator",
+        "live",
+        "arena",
+        "default_arena",
+        "stopped",
+        "made_by",
+        "notes",
+    ),
+)
+Seconds = dict[str, float]
+
+
+def done(task: Task) -> Record:
+    """Do it, and leave its record."""
+    where = Path(task["folder"])
+    where.mkdir(parents=True, exist_ok=True)
+    (where / RECORD).unlink(missing_ok=True)
+    _check_unchanged(task)
+    record = _prepared(task) if task["kind"] == "prepare" else _solved(task)
+    write_whole(where / RECORD, json.dumps(record, indent=1) + "\n")
+    return record
+
+
+def _check_unchanged(task: Task) -> None:
+    """The model and its costs are still what the batch began with."""
+    for name, digest in (("path", "sha256"), ("costs", "costs_sha256")):
+        if task.get(name) is None:
+            continue
+        path = Path(task[name])
+        try:
+            now = sha256(path)
+        except OSError as error:
+            raise BadInput(f"cannot read {path}: {error.strerror}") from error
+        if now != task[digest]:
+            raise BadInput(f"{path} has changed since the batch began; run it again")
+
+
+def _prepared(task: Task) -> Record:
+    """The training graph, if it is to be made, and the costs, if they are to be found."""
+    where, path, outputs = Path(task["folder"]), Path(task["path"]), []
+    seconds: Seconds = {}
+    if task["grad"] is not None:
+        with _timed(seconds, "grad"):
+            model = api.grad(path, **{name.replace("-", "_"): value for name, value in task["grad"].items()})
+            path = where / f"{task['stem']}.train.onnx"
+            write_whole(path, model.SerializeToString(deterministic=True))
+        outputs.append(path.name)
+    if task["profile"] is not None or task["estimate"] is not None:
+        with _timed(seconds, "profile"):
+            asked = _costs_asked(task)
+            costs = where / (path.name.removesuffix(".onnx") + ".costs.yaml")
+            found = profiling.profile(path, asked, lambda _: None)
+            costs.unlink(missing_ok=True)
+            profiling.write(found, path, costs)
+        outputs.append(costs.name)
+    return record_of(task, {"seconds": seconds}, outputs, [], True)
+
+
+def _costs_asked(task: Task) -> profiling.Asked:
+    said = task["profile"] or {}
+    return profiling.Asked(
+        device=said.get("device", "auto"),
+        estimate=task["estimate"],
+        threads=said.get("threads"),
+        seconds=said.get("time-limit", profiling.Asked().seconds),
+        dims={} if task["grad"] is not None else task["dims"],
+    )
+
+
+def _solved(task: Task) -> Record:
+    where = Path(task["folder"])
+    seconds: Seconds = {}
+    question = _question(task)
+    with _timed(seconds, "load"):
+        subject = _subject(task)
+    with _timed(seconds, "solve"):
+        found = _asked(task, subject, question)
+    result = {name: value for name, value in as_object(found, None).items() if name in TOLD}
+    result |= {"cached": found.cached, "plan": None, "model": None, "verified": None, "why": "", "seconds": seconds}
+    outputs, inputs = [], []
+    if found.found:
+        plan = where / f"{task['stem']}.plan.json"
+        plans.write(plan, found)
+        planned = Planned(plans.plan_file(found), found.subject, plan)
+        outputs.append(plan.name)
+        result["plan"] = plan.name
+        if subject.graph is not None and (task["emit"] or task["verify"]):
+            inputs = _data_files(subject)
+            outputs += _emitted(task, planned, where / f"{task['stem']}.remat.onnx", result, inputs)
+    else:
+        result["why"] = _why_not(found)
+    return record_of(task, result, outputs, inputs, is_proved(found.status, found.method))
+
+
+def _question(task: Task) -> solving.Question:
+    return solving.Question(
+        budget=parse_budget(task["budget"]),
+        method=task["method"],
+        reorder=task["reorder"],
+        options=task["options"],
+        session=solving.kind_named(task["session"], task["allocator"]),
+    )
+
+
+def _subject(task: Task) -> Subject:
+    dims = tuple(sorted(task["dims"].items()))
+    return _loaded(task["path"], task["sha256"], task["costs"], task["costs_sha256"], dims, _question(task).session)
+
+
+@lru_cache(KEPT)
+def _loaded(path: str, _: str, costs: str | None, __: str | None, dims: Any, session: Any) -> Subject:
+    return load_subject(Path(path), Path(costs) if costs else None, dict(dims), session)
+
+
+def _asked(task: Task, subject: Subject, question: solving.Question) -> Answer:
+    search = Search(subject.before().cost)
+
+    def report(progress: Progress) -> None:
+        print(search.heard(progress), file=sys.stderr, flush=True)
+
+    memory = Memory(store=_store(), seconds=task["seconds"], force=task.get("force", False))
+    limits = Limits(Clock(task["seconds"]), task["gap"], task["seed"], report)
+    return solving.ask(subject, question, limits, memory)
+
+
+def _store() -> Store:
+    return Store(folder(), lambda words: print(f"remat: {words}", file=sys.stderr, flush=True))
+
+
+def _why_not(found: Answer) -> str:
+    from remat_cli.saying.report import why_not
+
+    return why_not(found)
+
+
+def _emitted(task: Task, planned: Planned, model: Path, result: dict[str, Any], inputs: list[Path]) -> list[str]:
+    """The rewritten model, held to its plan if that is asked; kept only if it is."""
+    with _timed(result["seconds"], "emit"):
+        emitted = emitting.emit(planned)
+        emitting.write(emitted, model)
+    if task["verify"]:
+        with _timed(result["seconds"], "verify"):
+            result |= _verified(task, planned, emitted, model, inputs)
+    if not task["emit"]:
+        model.unlink()
+        return []
+    result["model"] = model.name
+    return [model.name]
+
+
+def _verified(
+    task: Task, planned: Planned, emitted: emitting.Emitted, model: Path, inputs: list[Path]
+) -> dict[str, Any]:
+    """What came of running both models; of the very same two it is known already, if it was done before."""
+    assert planned.path is not None
+    store = _store()
+    what = {"sha256": task["sha256"], "plan": sha256(planned.path), "data": [sha256(path) for path in inputs]}
+    key = key_of({"verified": what, "seed": task["seed"], "versions": versions()})
+    before = None if task.get("force") else store.get(key)
+    if before is not None and isinstance(before.get("faults"), list):
+        faults = [str(fault) for fault in before["faults"]]
+    else:
+        figures = emitted.rewritten.promise
+        promise = replace(planned.recorded.promises, strict=figures.strict, default=figures.default)
+        trial = verifying.Trial(seed=task["seed"], timeout=task["timeout"])
+        faults = list(verifying.tried(planned, model, promise, trial).faults)
+        if not faults:
+            store.keep(key, {"verified": task["title"], "versions": versions()}, {"faults": faults})
+    return {"verified": not faults, "why": "; ".join(faults)}
+
+
+def _data_files(subject: Subject) -> list[Path]:
+    """Where weights lie that are not in the model's file."""
+    assert subject.graph is not None
+    names = {
+        entry.value
+        for tensor in tensors(subject.graph.model)
+        if tensor.data_location == onnx.TensorProto.EXTERNAL
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    return [subject.path.parent / name for name in sorted(names)]
+
+
+@contextmanager
+def _timed(seconds: Seconds, name: str) -> Iterator[None]:
+    begun = monotonic()
+    try:
+        yield
+    finally:
+        seconds[name] = round(monotonic() - begun, 3)
+        print(f"{name}: {show_time(seconds[name] * 1e9)}", file=sys.stderr, flush=True)

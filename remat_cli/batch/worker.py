@@ -1,0 +1,98 @@
+"""The process in which tasks are done, one after another: `python -m remat_cli.batch.worker PARENT`.
+
+It is told a task in a line on stdin and answers in lines on stdout: `begun` once nobody else is at work in the task's
+folder, then its record, or what went wrong. What is printed meanwhile is the task's log.
+
+Invariant: it ends when its parent does; what it cannot answer for, it dies of, and its log says why.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import resource
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from remat_cli.batch.tasks import LOG, Task, recorded
+from remat_cli.errors import RematError
+from remat_cli.fences import bind_to
+
+OUT_OF_MEMORY = 3  # the exit code of that, as of the command's
+
+
+def main(parent: str) -> None:
+    bind_to(int(parent))
+    answers = os.fdopen(os.dup(1), "w")
+    for number, line in enumerate(sys.stdin):
+        for said in _answered(json.loads(line), number > 0):
+            answers.write(json.dumps(said) + "\n")
+            answers.flush()
+            if said.get("last"):
+                os._exit(0)
+
+
+def _answered(task: Task, used: bool) -> Iterator[Mapping[str, Any]]:
+    """`used`: whether other tasks have left things in this process's memory."""
+    try:
+        folder = Path(task["folder"])
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield {"begun": True}
+            known = None if task.get("force") else recorded(task)
+            yield {"record": known, "cached": True} if known else {"record": _done(task, folder), "cached": False}
+    except RematError as error:
+        yield {"failed": str(error), "code": error.code}
+    except MemoryError:
+        yield {"failed": _for_memory(task["memory"]), "code": OUT_OF_MEMORY, "again": used, "last": True}
+    except OSError as error:
+        yield {"failed": f"cannot write {error.filename or 'its outputs'}: {error.strerror}", "code": 3}
+
+
+def _done(task: Task, folder: Path) -> Mapping[str, Any]:
+    with _logging(folder / LOG), _within(task["memory"]):
+        from remat_cli.batch import work
+
+        return work.done(task)
+
+
+def _for_memory(limit: int | None) -> str:
+    return "there is not enough memory for it" + (f" within its limit of {limit} bytes" if limit else "")
+
+
+@contextmanager
+def _logging(path: Path) -> Iterator[None]:
+    """Everything that is printed, by whatever language, goes there."""
+    with path.open("w") as log:
+        _print_to(log)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+
+
+def _print_to(file: TextIO) -> None:
+    for number in (1, 2):
+        os.dup2(file.fileno(), number)
+
+
+@contextmanager
+def _within(limit: int | None) -> Iterator[None]:
+    """No more memory than that, in this process and in each that it starts."""
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    if limit is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,111 @@
+"""`remat batch`: the jobs of a manifest, on this machine or a cluster, and a report of what they came to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remat_cli.commands import options
+
+if TYPE_CHECKING:
+    from remat_cli.batch.pool import Workers
+    from remat_cli.batch.run import Result
+
+
+@click.command()
+@click.argument("manifest", type=options.FILE)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="out",
+    show_default=True,
+    help="The folder of the jobs' outputs: OUT/<model>/<budget>-<method>/.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Processes at a time; by default one for each two cores.")
+@click.option("--report", type=options.FILE, help="Write a report, as JSON.")
+@click.option("--junit", type=options.FILE, help="Write the expectations as test cases, as JUnit's XML.")
+@click.option("--md", type=options.FILE, help="Write a table for a pull request, as Markdown.")
+@click.option("--csv", type=options.FILE, help="Write the results as comma-separated values.")
+@click.option("--baseline", type=options.FILE, help="An earlier --report: what is worse than there fails.")
+@click.option(
+    "--threshold", type=options.SHARE, default="1%", show_default=True, help="With --baseline: worse by more than this."
+)
+@click.option("--force", is_flag=True, help="Do every job again, whatever was found before.")
+@options.as_json
+@options.quiet
+def command(manifest: Path, **given: Any) -> None:
+    """Run the jobs of MANIFEST: models x budgets x methods x sessions, each by itself.
+
+    What is done is not done again: run it once more after an interrupt, a crash or a change. The exit code is the worst
+    of the jobs': 1 a crash, 2 usage, 3 bad input, 6 not as expected, 4 infeasible, 5 no plan, 0 all passed.
+    """
+    from remat_cli.batch.manifest import read
+
+    jobs = read(manifest)
+    _check_places(manifest, given)
+    given["manifest"] = manifest
+    raise SystemExit(_run(jobs, given))
+
+
+def _check_places(manifest: Path, given: Mapping[str, Any]) -> None:
+    """Reports can be written, before an hour is spent on them."""
+    from remat_cli.errors import BadInput
+    from remat_cli.formats.files import check_apart
+
+    for name in ("report", "junit", "md", "csv"):
+        path = given[name]
+        if path is not None and not path.absolute().parent.is_dir():
+            raise BadInput(f"cannot write {path}: the folder {path.parent} does not exist")
+        check_apart(path, manifest)
+
+
+def _run(jobs: Sequence[Any], given: Mapping[str, Any]) -> int:
+    from time import monotonic
+
+    from remat_cli.batch import baseline
+    from remat_cli.batch.expect import worst
+    from remat_cli.batch.run import Batch
+    from remat_cli.batch.table import Table
+
+    before = baseline.read(given["baseline"]) if given["baseline"] else {}
+    begun, workers = monotonic(), _workers(given)
+    try:
+        with Table(len(jobs), workers.running, given["quiet"] or given["as_json"]) as table:
+            results = Batch(jobs, given["out"], workers, given["force"]).run(table)
+    finally:
+        workers.close()
+    if before:
+        results = baseline.held_against(results, before, given["threshold"])
+    _write(results, before, given, monotonic() - begun)
+    return worst(code for result in results for code in result.codes)
+
+
+def _workers(given: Mapping[str, Any]) -> Workers:
+    from remat_cli.batch.pool import Pool
+
+    return Pool(given["jobs"] or max(1, len(os.sched_getaffinity(0)) // 2))
+
+
+def _write(results: Sequence[Result], before: Mapping[Any, Any], given: Mapping[str, Any], seconds: float) -> None:
+    from remat_cli.batch import report
+    from remat_cli.formats.files import write_whole
+
+    for name, text in (
+        ("report", lambda: report.as_json(results, seconds)),
+        ("junit", lambda: report.as_junit(results, seconds)),
+        ("md", lambda: report.as_markdown(results, before)),
+        ("csv", lambda: report.as_csv(results)),
+    ):
+        if given[name]:
+            write_whole(given[name], text())
+    if given["as_json"]:
+        click.echo(report.as_json(results, seconds), nl=False)
+    elif not given["quiet"]:
+        failed = sum(not result.passed for result in results)
+        cached = sum(bool(result.said["cached"]) for result in results)
+        click.echo(f"{len(results) - failed} passed, {failed} failed, {cached} unchanged, in {seconds:.1f}s")
