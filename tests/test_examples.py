@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
@@ -41,3 +42,14 @@ def test_training_gives_the_same_losses(tmp_path: Path, shell: dict[str, str]) -
     said = run("train", tmp_path, shell)
     assert "the same losses, bit for bit" in said
     assert "the loss fell" in said
+
+
+def test_the_papers_networks_have_the_parameters_that_are_published() -> None:
+    """Figure 3 of Checkmate, as committed: torchvision's counts, in float32."""
+    published = {"vgg19": 143_667_240, "resnet152": 60_192_808, "densenet201": 20_013_928}
+    with (ROOT / "examples" / "paper" / "figure3.csv").open(newline="") as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    for name, count in published.items():
+        assert int(rows[name]["parameters"]) == 4 * count
+    for row in rows.values():
+        assert int(row["activations"]) > 5 * int(row["parameters"])

@@ -50,6 +50,10 @@ class _Scale:
     def edges(self, line: Timeline) -> list[float]:
         return [moment / self.tick for moment in self._ends(line)]
 
+    def edges_at(self, line: Timeline, step: int) -> tuple[float, float]:
+        ends = self._ends(line)
+        return ends[step] / self.tick, ends[step + 1] / self.tick
+
     def sizes(self, sizes: Sequence[int]) -> list[float]:
         return [size / self.byte for size in sizes]
 
@@ -126,15 +130,11 @@ def _peak(axes: Any, found: Shown, scale: _Scale) -> None:
     if len(held) > LISTED:
         names.append(f"and {len(held) - LISTED} smaller")
     words = f"peak {show_bytes(line.memory[step])} at {canvas.short(found.subject.nodes[line.order[step]])}"
-    right = x > 0.55 * edges[-1]
     axes.plot([x], [y], marker="o", markersize=5, color=canvas.INK, zorder=6)
     axes.annotate(
         "\n".join((words, *names)),
         (x, y),
-        (
-            0.62 * scale.last / scale.tick if not right else 0.02 * scale.last / scale.tick,
-            1.27 * scale.top / scale.byte,
-        ),
+        (_free(found, scale, x), 1.27 * scale.top / scale.byte),
         ha="left",
         va="top",
         fontsize=8,
@@ -143,6 +143,19 @@ def _peak(axes: Any, found: Shown, scale: _Scale) -> None:
         arrowprops={"arrowstyle": "-", "color": canvas.QUIET, "linewidth": 0.8},
         zorder=7,
     )
+
+
+def _free(found: Shown, scale: _Scale, x: float) -> float:
+    """Where something may be written above the curves: the third in which they are lowest, the nearest of equals."""
+    whole = scale.last / scale.tick
+
+    def highest(left: float) -> int:
+        steps = ((line, step) for line in found.lines for step in range(len(line.order)))
+        spans = ((scale.edges_at(line, step), line.memory[step]) for line, step in steps)
+        return max((size for (begin, end), size in spans if begin <= left + whole / 3 and end >= left), default=0)
+
+    lefts = [share * whole for share in (0.02, 0.36, 0.7)]
+    return min(lefts, key=lambda left: (round(3 * highest(left) / scale.top), abs(left + whole / 6 - x)))
 
 
 def _words(found: Shown) -> tuple[str, str]:
