@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.api import emit as emit
     from remat_cli.actions.api import grad as grad
     from remat_cli.actions.api import load_plan as load_plan
+    from remat_cli.actions.api import max_batch as max_batch
     from remat_cli.actions.api import profile as profile
     from remat_cli.actions.api import session as session
     from remat_cli.actions.api import solve as solve
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from remat_cli.errors import Usage as Usage
     from remat_cli.planning.planned import Planned as Planned
     from remat_cli.planning.points import Curve as Curve
+    from remat_cli.planning.sizes import Largest as Largest
     from remat_cli.training.step import Step as Step
 else:  # a type checker sees the names above, and no others
 
@@ -38,15 +40,15 @@ else:  # a type checker sees the names above, and no others
         return getattr(import_module(PLACES[name]), name)
 
 
+FUNCTIONS = ("grad", "profile", "solve", "sweep", "max_batch", "emit", "verify", "session", "load_plan")
 PLACES = {
-    **dict.fromkeys(
-        ("grad", "profile", "solve", "sweep", "emit", "verify", "session", "load_plan"), "remat_cli.actions.api"
-    ),
+    **dict.fromkeys(FUNCTIONS, "remat_cli.actions.api"),
     **dict.fromkeys(("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Mismatch"), "remat_cli.errors"),
     **dict.fromkeys(("initial_state", "step"), "remat_cli.actions.stepping"),
     "Step": "remat_cli.training.step",
     "Planned": "remat_cli.planning.planned",
     "Curve": "remat_cli.planning.points",
+    "Largest": "remat_cli.planning.sizes",
 }
 
 

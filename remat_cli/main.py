@@ -15,7 +15,10 @@ import click
 
 from remat_cli.errors import RematError
 
-COMMANDS = ("grad", "profile", "solve", "sweep", "emit", "verify", "check", "show", "problem", "batch", "cache", "zoo")
+COMMANDS = (
+    *("grad", "profile", "solve", "sweep", "max-batch", "emit", "verify", "check"),
+    *("show", "problem", "batch", "cache", "zoo"),
+)
 
 
 class Commands(click.Group):
@@ -29,7 +32,7 @@ class Commands(click.Group):
             close = get_close_matches(cmd_name, COMMANDS, 1)
             meant = f"did you mean {close[0]}?" if close else f"the commands are {', '.join(COMMANDS)}"
             raise click.UsageError(f"there is no command '{cmd_name}'; {meant}", ctx)
-        command: click.Command = import_module(f"remat_cli.commands.{cmd_name}").command
+        command: click.Command = import_module(f"remat_cli.commands.{cmd_name.replace('-', '_')}").command
         return command
 
 

@@ -37,7 +37,20 @@ def test_the_page_names_every_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["grad", "profile", "solve", "sweep", "emit", "verify", "session", "load_plan", "initial_state", "step"]
+    "name",
+    [
+        "grad",
+        "profile",
+        "solve",
+        "sweep",
+        "max_batch",
+        "emit",
+        "verify",
+        "session",
+        "load_plan",
+        "initial_state",
+        "step",
+    ],
 )
 def test_every_function_is_on_the_page(name: str) -> None:
     assert f"remat.{name}(" in PAGE

@@ -21,7 +21,7 @@ LINES = re.findall(r"^\$ (remat .*)$", README, flags=re.M)
 
 
 def command(name: str) -> click.Command:
-    found: click.Command = import_module(f"remat_cli.commands.{name}").command
+    found: click.Command = import_module(f"remat_cli.commands.{name.replace('-', '_')}").command
     return found
 
 

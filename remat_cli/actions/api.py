@@ -15,8 +15,10 @@ import onnx
 from profiles.costs import Costs
 from profiles.survey import Timing
 from remat_cli.actions import emitting, profiling, solving, sweeping, verifying
+from remat_cli.actions import largest as sizing
 from remat_cli.actions.differentiating import differentiate
-from remat_cli.actions.sweeping import Step
+from remat_cli.actions.largest import BASELINES
+from remat_cli.actions.scaling import Step, scaled
 from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
 from remat_cli.errors import Usage
 from remat_cli.gradient.optimizers import Hyper
@@ -27,6 +29,7 @@ from remat_cli.planning import record
 from remat_cli.planning.loading import content_of, given_subject, load_planned
 from remat_cli.planning.planned import Planned
 from remat_cli.planning.points import Curve
+from remat_cli.planning.sizes import Largest
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder
 from remat_cli.runtime.session import placement_in, planned_of, session_of
@@ -165,7 +168,7 @@ def sweep(
     gap: float = 0.001,
     seed: int = 0,
     cache: bool = True,
-    report: Callable[[Step], None] | None = None,
+    report: Callable[[sweeping.Step], None] | None = None,
 ) -> Curve:
     """What each budget costs, by method: its `points`, and the `knee` among them; `planned(point)` is a point's plan.
 
@@ -183,6 +186,48 @@ def sweep(
     subject = given_subject(_model(model), given, dict(dims or {}), kind)
     memory = Memory(store=Store(folder()), seconds=time_limit) if cache else None
     return sweeping.Sweep(subject, asked, Limits(clock, gap, seed), memory, report or _nobody).run()
+
+
+def max_batch(
+    model: Model,
+    *,
+    budget: int | str,
+    max_overhead: float | None = None,
+    method: str = DEFAULT,
+    baselines: Sequence[str] = BASELINES,
+    dim: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    step: int = 1,
+    loss: str = "cross-entropy",
+    logits: str | None = None,
+    optimizer: str = "none",
+    freeze_bn: bool = False,
+    costs: File | Costs | None = None,
+    estimate: str | None = None,
+    session: str = "strict",
+    allocator: str | None = None,
+    time_limit: float = 600.0,
+    seed: int = 0,
+    cache: bool = True,
+    report: Callable[[str], None] | None = None,
+) -> Largest:
+    """The largest batch, or other `dim`, whose step fits the budget: its `size`, its `plan`, and what of the `next`.
+
+    `model`: a forward model or a training graph, with that dimension symbolic. `max_overhead`: a share; by default one
+    more forward pass. `report` hears what is being tried.
+    """
+    bytes_ = _budget(budget)
+    assert bytes_ is not None
+    kind = solving.kind_named(session, allocator)
+    clock = Clock(time_limit)
+    asked = sizing.Asked(
+        budget=bytes_, method=method, share=max_overhead, baselines=tuple(baselines), step=step, session=kind
+    )
+    options = Options(loss=loss, logits=logits, optimizer=optimizer, freeze_bn=freeze_bn)
+    given = costs if isinstance(costs, Costs | None) else Path(costs)
+    how = Step(dim=dim, dims=dict(dims or {}), costs=given, estimate=estimate, options=options, session=kind)
+    memory = Memory(store=Store(folder()), seconds=time_limit) if cache else None
+    return sizing.largest(scaled(_model(model), how).at, asked, Limits(clock, seed=seed), memory, report or _nobody)
 
 
 def emit(plan: Plan, *, functions: bool = False) -> onnx.ModelProto:

@@ -17,19 +17,10 @@ if TYPE_CHECKING:
 
 @click.command("grad")
 @click.argument("forward", type=options.FILE)
-@click.option(
-    "--loss",
-    default="cross-entropy",
-    show_default=True,
-    help="cross-entropy, mse, or the name of an output that is a scalar loss already.",
-)
-@click.option("--logits", help="The value that cross-entropy or mse is taken of; by default the first output.")
-@click.option(
-    "--class-axis",
-    type=int,
-    help="The axis of the logits that labels choose from; by default 1, or the last of [batch, position, class].",
-)
-@click.option("--wrt", multiple=True, help="Train these alone (repeat, or separate with commas); default: all.")
+@options.loss
+@options.logits
+@options.class_axis
+@options.wrt
 @click.option(
     "--params-from",
     type=options.FILE,
@@ -42,15 +33,9 @@ if TYPE_CHECKING:
     "--shape", "shapes", type=options.SHAPE, multiple=True, help="Shape of an input: --shape input=1,3,224,224."
 )
 @options.dims
-@click.option(
-    "--optimizer",
-    type=click.Choice(["none", "sgd", "momentum", "adam", "adamw"]),
-    default="none",
-    show_default=True,
-    help="Update the parameters in the graph, so that each gradient is freed at once.",
-)
+@options.optimizer
 @click.option("--learning-rate", type=float, default=0.01, show_default=True, help="Its default; it stays an input.")
-@click.option("--freeze-bn", is_flag=True, help="Accept BatchNormalization in inference mode, its statistics fixed.")
+@options.freeze_bn
 @click.option("--table", is_flag=True, help="List every parameter; by default the largest.")
 @options.output
 @options.as_json

@@ -36,6 +36,22 @@ def _parse_dim(text: str) -> tuple[str, int]:
     return name, int(size)
 
 
+def _parse_sized(text: str) -> tuple[str, int | None]:
+    name, _, size = text.partition("=")
+    return (name, None) if name and size == "max" else _parse_dim(text)
+
+
+def _parse_sizes(text: str) -> tuple[int, ...]:
+    sizes = [part.strip() for part in text.split(",")]
+    if not all(size.isdigit() and int(size) > 0 for size in sizes):
+        raise ValueError(f"'{text}' is no list of sizes: write 1,8,32")
+    return tuple(sorted({int(size) for size in sizes}))
+
+
+def _parse_allowance(text: str) -> float | None:
+    return None if text.strip() == "forward" else parse_share(text)
+
+
 def _parse_shape(text: str) -> tuple[str, list[int]]:
     name, _, sizes = text.rpartition("=")
     parts = sizes.split(",")
@@ -64,7 +80,10 @@ BYTES = _Parsed("size", parse_bytes)
 AGE = _Parsed("age", parse_age)
 TIME = _Parsed("time", parse_seconds)
 SHARE = _Parsed("share", parse_share)
+ALLOWANCE = _Parsed("share", _parse_allowance)
 DIM = _Parsed("name=size", _parse_dim)
+SIZES = _Parsed("sizes", _parse_sizes)
+SIZED = _Parsed("name=size", _parse_sized)
 SHAPE = _Parsed("name=sizes", _parse_shape)
 TIE = _Parsed("name=name", _parse_tie)
 IMAGE = _Parsed("size", _parse_image)
@@ -96,4 +115,27 @@ allocator = click.option(
     "--allocator",
     type=click.Choice(["planned", "arena"]),
     help="In the strict session: each value in its planned place (the default), or the runtime's arena, capped.",
+)
+loss = click.option(
+    "--loss",
+    default="cross-entropy",
+    show_default=True,
+    help="cross-entropy, mse, or the name of an output that is a scalar loss already.",
+)
+logits = click.option("--logits", help="The value that cross-entropy or mse is taken of; by default the first output.")
+class_axis = click.option(
+    "--class-axis",
+    type=int,
+    help="The axis of the logits that labels choose from; by default 1, or the last of [batch, position, class].",
+)
+wrt = click.option("--wrt", multiple=True, help="Train these alone (repeat, or separate with commas); default: all.")
+optimizer = click.option(
+    "--optimizer",
+    type=click.Choice(["none", "sgd", "momentum", "adam", "adamw"]),
+    default="none",
+    show_default=True,
+    help="Update the parameters in the graph, so that each gradient is freed at once.",
+)
+freeze_bn = click.option(
+    "--freeze-bn", is_flag=True, help="Accept BatchNormalization in inference mode, its statistics fixed."
 )

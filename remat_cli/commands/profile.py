@@ -22,21 +22,12 @@ if TYPE_CHECKING:
     from remat_cli.actions.whole_graph import Difference
 
 
-def _parse_batches(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    sizes = [part.strip() for part in text.split(",")]
-    if not all(size.isdigit() and int(size) > 0 for size in sizes):
-        raise click.BadParameter(f"'{text}' is no list of batch sizes: write --batch 1,8,32")
-    return tuple(sorted({int(size) for size in sizes}))
-
-
 @click.command()
 @click.argument("model", type=options.FILE)
 @click.option("--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True)
 @click.option("--estimate", metavar="DEVICE", help="No kernel is run: a device from paper (v100, h100, ...), or flops.")
 @click.option(
-    "--batch", "batches", callback=_parse_batches, help="Profile at each size and fit times over it: --batch 1,8,32."
+    "--batch", "batches", type=options.SIZES, help="Profile at each size and fit times over it: --batch 1,8,32."
 )
 @click.option("--batch-dim", help="Which symbolic dimension --batch sets; by default the only one, or `batch`.")
 @click.option("--compare", is_flag=True, help="Run the whole graph and print predicted against measured time.")

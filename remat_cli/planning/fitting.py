@@ -83,8 +83,8 @@ def fitted(asked: Fitting) -> Answer:
         found = answer(asked.subject, asked.budget, asked.method, asked.solver, limits, asked.reorder)
         return replace(found, limits=asked.limits)
     first = _first(asked)
-    if not first.found:
-        return _to(asked, first, first)
+    if not first.found or _no_use(asked, first):
+        return _to(asked, first, _without(first))
     first = promised(first, asked.session, asked.budget)
     if asked.fits(first):
         return _to(asked, first, first)
@@ -94,6 +94,21 @@ def fitted(asked: Fitting) -> Answer:
     if less and not (walked and _cost(walked) < _cost(less)):
         return _to(asked, first, less, LESS)
     return _to(asked, first, walked or first, WALKED)
+
+
+def _no_use(asked: Fitting, found: Answer) -> bool:
+    """Whether it is proved that nothing is as cheap as is asked for."""
+    bound, most = found.schedule.result.bound_any_order, asked.enough.bound if asked.enough else None
+    return bound is not None and most is not None and bound > most
+
+
+def _without(found: Answer) -> Answer:
+    """The answer without a plan."""
+    if not found.found:
+        return found
+    return replace(
+        found, schedule=replace(found.schedule, result=replace(found.schedule.result, status=Status.UNKNOWN))
+    )
 
 
 def _cost(found: Answer) -> int:

@@ -32,7 +32,7 @@ def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
         "budget": found.budget,
         "method": found.method,
         "result": {**result, "status": found.status.value, "grounds": [asdict(where) for where in result["grounds"]]},
-        "simulated": [outcome.peak, outcome.cost] if outcome else None,
+        "simulated": [outcome.peak, outcome.cost] if outcome and found.found else None,
         "seconds": found.seconds,
         "promise": asdict(found.promise) if found.promise else None,
         "placement": asdict(found.placement) if found.placement else None,
@@ -78,7 +78,7 @@ def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, lim
             entry["made_by"],
             cached=True,
         )
-        simulated = [outcome.peak, outcome.cost] if outcome else None
+        simulated = [outcome.peak, outcome.cost] if outcome and answer.found else None
     except (KeyError, TypeError, ValueError, IndexError, IllegalOrder, IllegalPlan) as error:
         raise Damaged(f"it says no answer ({error})") from error
     if entry["simulated"] != simulated or (answer.found and (outcome is None or outcome.peak > answer.budget)):

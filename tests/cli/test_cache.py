@@ -51,6 +51,13 @@ def test_a_model_and_its_promises_are_the_same(remat: Command, data: Path, kept:
     assert Path("a.plan.json").read_bytes() == Path("b.plan.json").read_bytes()
 
 
+def test_that_a_method_found_nothing_is_kept(remat: Command, data: Path, kept: Path) -> None:
+    asked = (data / "torch_cnn.onnx", "--budget", "80%", "--method", "checkpoint-all", "--json")
+    first, second = (remat("solve", *asked) for _ in range(2))
+    assert (first.code, second.code) == (5, 5)
+    assert (first.object["cached"], second.object["cached"]) == (False, True)
+
+
 def test_a_proof_that_there_is_no_plan_is_kept(remat: Command, chain: Path) -> None:
     first, second = (solved(remat, chain, "--budget", 2) for _ in range(2))
     assert second.object["cached"]

@@ -1,0 +1,249 @@
+"""What `max-batch` does, on values: the largest size of a training step that fits a budget and a time.
+
+A size that fits has a plan; one that does not has a proof, that nothing fits the budget or that whatever does takes too
+long. Between the two lies what is not known, which is halved until it is gone or time is up.
+
+Invariant: that a size fits is the word of a plan for that very size, never of a line through others; that it does not
+is a proof, and "unknown" where there is neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from remat_cli.actions.scaling import At
+from remat_cli.actions.solving import Question, ask
+from remat_cli.errors import Infeasible, NoPlan, NoSchedule, RematError, Usage
+from remat_cli.formats.planfile import PlanFile
+from remat_cli.model.sessions import STRICT, Session
+from remat_cli.planning.pipeline import REORDERED, Answer, Enough
+from remat_cli.planning.planned import Planned
+from remat_cli.planning.points import takes_plans
+from remat_cli.planning.record import plan_file
+from remat_cli.planning.sizes import Largest, Tried
+from remat_cli.planning.subject import Subject
+from remat_cli.results.memory import Memory
+from remat_cli.saying.units import Budget
+from solvers.orders.bounds import peak_bound
+from solvers.problem import Limits, Status
+from solvers.registry import DEFAULT, METHODS
+
+MOST = 2**30  # no size is larger
+QUICK = 15.0  # seconds, at most, for a method that does not search
+EARLY = 0.25  # of the time, for the methods that do not search, and for a first plan
+LEAVE = 0.4  # of the time left for one search is the most, if many are to come
+BASELINES = ("checkpoint-all", "ap-sqrt", "ap-greedy", "linearized-greedy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """`share`: how much longer a step may take; None: by one more forward pass. Sizes are multiples of `step`."""
+
+    budget: Budget
+    method: str = DEFAULT
+    share: float | None = None
+    baselines: tuple[str, ...] = BASELINES
+    step: int = 1
+    session: Session = STRICT
+
+    def check(self) -> None:
+        if unknown := [name for name in (self.method, *self.baselines) if name not in METHODS]:
+            raise Usage(f"there is no method '{unknown[0]}'; the methods are {', '.join(METHODS)}")
+        if self.budget.relative:
+            raise Usage("say how much memory there is in bytes: --budget 16GB; a share of what a size takes is none")
+
+    def allowed(self, subject: Subject) -> int:
+        """What a step of this size may cost: equations (9) and (10) of the Checkmate paper, or a share."""
+        before = subject.before().cost
+        if self.share is not None:
+            return int(before * (1 + self.share))
+        return before + sum(node.cost for node in subject.problem.nodes if not node.backward)
+
+
+def largest(
+    at: At,
+    asked: Asked,
+    limits: Limits,
+    memory: Memory | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> Largest:
+    """The largest size found; Infeasible or NoPlan where not even the least fits."""
+    asked.check()
+    hunt = _Hunt(at, asked, limits, memory, report)
+    early = limits.share(EARLY)
+    reached = {name: hunt.reach(name, early) for name in asked.baselines}
+    hunt.search(max((size for size in reached.values() if size), default=0))
+    if hunt.best is None or hunt.best.plan is None:
+        raise hunt.nothing()
+    return Largest(
+        hunt.best.size * asked.step,
+        hunt.best.plan,
+        replace(hunt.after(), size=(hunt.best.size + 1) * asked.step),
+        hunt.impossible and replace(hunt.impossible, size=hunt.impossible.size * asked.step),
+        {name: None if size is None else size * asked.step for name, size in reached.items()},
+        hunt.budget,
+    )
+
+
+class _Hunt:
+    """Sizes here are counted in steps."""
+
+    def __init__(
+        self, at: At, asked: Asked, limits: Limits, memory: Memory | None, report: Callable[[str], None]
+    ) -> None:
+        self.make, self.asked, self.limits, self.memory, self.report = at, asked, limits, memory, report
+        self.budget = asked.budget.bytes(0)
+        self.best: Tried | None = None
+        self.impossible: Tried | None = None
+        self.tried: dict[int, Tried] = {}
+
+    def at(self, size: int) -> Subject:
+        return self.make(size * self.asked.step)
+
+    def reach(self, method: str, limits: Limits) -> int | None:
+        """How far a method comes that does not search; None if time ends first."""
+        guess = self._about(lambda subject: subject.before().peak)
+
+        def fits(size: int) -> bool:
+            return self._judge(size, method, limits.within(QUICK)).verdict == "fits"
+
+        found = _last(fits, guess)
+        return None if limits.clock.over() else found
+
+    def search(self, known: int) -> None:
+        """Halve what lies between the largest size that fits and the least that is proved not to."""
+        high = self._hopeless_from()
+        low = max(known, 1)
+        if high <= 1 or self._search(low, self.limits.share(EARLY)).verdict != "fits":
+            low = 0
+        while high - low > 1 and not self.limits.clock.over():
+            middle = min((low + high) // 2, 2 * max(low, 1))
+            many = (high - low).bit_length()
+            found = self._search(middle, self.limits.share(max(1 / (many + 1), LEAVE / many)))
+            low, high = (middle, high) if found.verdict == "fits" else (low, middle)
+        while self.best and self.after().verdict == "unknown" and not self.limits.clock.over():
+            if self._search(self.best.size + 1, self.limits).verdict != "fits":
+                break
+
+    def after(self) -> Tried:
+        """What is known of the size after the best."""
+        assert self.best is not None
+        size = self.best.size + 1
+        if self.impossible and self.impossible.size <= size:
+            return self.impossible
+        return self.tried.get(size) or Tried(size, "unknown", why="no time was left for it")
+
+    def nothing(self) -> NoSchedule:
+        """That not even the least size fits, or that it is not known."""
+        first = self.impossible if self.impossible and self.impossible.size == 1 else self.tried.get(1)
+        why = first.why if first else "no time was left for it"
+        if first and first.verdict == "infeasible":
+            return Infeasible(f"proved: not even the least size, {self.asked.step}, fits {self.budget} bytes; {why}")
+        return NoPlan(f"no plan was found for the least size, {self.asked.step}, within {self.budget} bytes; {why}")
+
+    def _search(self, size: int, limits: Limits) -> Tried:
+        found = self._judge(size, self.asked.method, limits)
+        self.tried[size] = found
+        if found.verdict == "fits" and (self.best is None or size > self.best.size):
+            self.best = found
+        if found.verdict == "infeasible" and (self.impossible is None or size < self.impossible.size):
+            self.impossible = found
+        return found
+
+    def _judge(self, size: int, method: str, limits: Limits) -> Tried:
+        self.report(f"{method} at {size * self.asked.step}")
+        try:
+            subject = self.at(size)
+        except RematError as error:
+            if size == 1:
+                raise
+            return Tried(size, "unknown", why=str(error))
+        if (least := peak_bound(subject.problem).peak) > self.budget:
+            return Tried(size, "infeasible", why=f"every schedule needs at least {least} bytes")
+        if limits.clock.over():
+            return Tried(size, "unknown", why="no time was left for it")
+        return self._verdict(size, subject, ask(subject, self._question(subject, method), limits, self._memory(limits)))
+
+    def _question(self, subject: Subject, method: str) -> Question:
+        allowed = self.asked.allowed(subject)
+        return Question(
+            budget=Budget(Fraction(self.budget)),
+            method=method,
+            known=self._known(subject) if takes_plans(method) else (),
+            session=self.asked.session,
+            enough=Enough(cost=allowed, bound=allowed) if takes_plans(method) else None,
+        )
+
+    def _known(self, subject: Subject) -> tuple[PlanFile, ...]:
+        """The best plan so far, where a step of another size has the same ops."""
+        plan = self.best and self.best.plan
+        return (plan.recorded,) if plan and plan.subject.nodes == subject.nodes else ()
+
+    def _memory(self, limits: Limits) -> Memory | None:
+        return None if self.memory is None else replace(self.memory, seconds=limits.clock.seconds)
+
+    def _verdict(self, size: int, subject: Subject, found: Answer) -> Tried:
+        allowed, outcome = self.asked.allowed(subject), found.schedule.outcome
+        if found.found and outcome is not None and outcome.cost <= allowed:
+            return Tried(size, "fits", Planned(plan_file(found), found.subject))
+        if found.status is Status.INFEASIBLE:
+            return Tried(size, "infeasible", why=f"nothing fits {self.budget} bytes{_class_of(found)}")
+        if found.bound_any_order is not None and found.bound_any_order > allowed:
+            return Tried(size, "infeasible", why="whatever fits takes longer than is allowed")
+        if not METHODS[found.method].own_order and (found.bound or 0) > allowed:
+            return Tried(size, "infeasible", why=f"whatever fits takes longer than is allowed{_class_of(found)}")
+        return Tried(size, "unknown", why="neither a plan nor a proof was found in time")
+
+    def _hopeless_from(self) -> int:
+        """The least size at which every schedule needs more than the budget."""
+        guess = self._about(lambda subject: peak_bound(subject.problem).peak)
+        least = 1 + _last(lambda size: not self._hopeless(size), guess)
+        return least
+
+    def _hopeless(self, size: int) -> bool:
+        try:
+            least = peak_bound(self.at(size).problem).peak
+        except RematError:
+            if size == 1:
+                raise
+            return True
+        if least <= self.budget:
+            return False
+        if self.impossible is None or size < self.impossible.size:
+            self.impossible = Tried(size, "infeasible", why=f"every schedule needs at least {least} bytes")
+        return True
+
+    def _about(self, bytes_of: Callable[[Subject], int]) -> int:
+        """Where a line through the two least sizes meets the budget."""
+        one, two = bytes_of(self.at(1)), bytes_of(self.at(2))
+        return max(1, min(MOST, 1 + (self.budget - one) // max(1, two - one)))
+
+
+def _class_of(found: Answer) -> str:
+    """What a proof covers, if not every schedule."""
+    if METHODS[found.method].own_order or found.bound_any_order == found.bound is not None:
+        return ""
+    other = REORDERED in found.schedule.result.notes
+    return f" if it first computes the ops in {'that order' if other else 'the order given'}"
+
+
+def _last(holds: Callable[[int], bool], guess: int) -> int:
+    """The last size, from 1 on, for which this holds, if it holds up to there; 0: for none. `guess`: about where."""
+    step, low, high = 1, 0, MOST
+    at = guess
+    while True:  # outwards from the guess, until it lies between two sizes
+        if holds(at):
+            low, at = at, at + step
+            if at >= MOST:
+                return low
+        else:
+            high, at = at, max(1, at - step)
+        step *= 2
+        if (low and high < MOST) or high == 1:
+            break
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

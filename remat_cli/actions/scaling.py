@@ -1,0 +1,138 @@
+"""A training step at any size of one dimension: each size is a Subject of its own, costed for it.
+
+A forward model is differentiated anew for each size. Invariant: a size that was made once is not made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import onnx
+
+from profiles.costs import Costs, over_batches
+from remat_cli.actions.differentiating import differentiate
+from remat_cli.actions.profiling import Asked, Report, profile
+from remat_cli.actions.whole_graph import batch_dim
+from remat_cli.errors import BadInput, Usage
+from remat_cli.gradient.prepare import load
+from remat_cli.gradient.training import Options
+from remat_cli.ingest import ingest, ingest_content
+from remat_cli.model.sessions import STRICT, Session
+from remat_cli.planning.loading import content_of, given_subject
+from remat_cli.planning.subject import Subject
+
+BACKWARD = 1 / 3  # of the ops of a training step, at least
+
+At = Callable[[int], Subject]  # the step at a size; BadInput or Usage where there is none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """`dim`: the dimension that changes; by default the batch. `dims`: the others. `estimate`: a device from paper.
+
+    `measure`: sizes at which ops are measured, and a line drawn through what they take; else a cost file's lines are
+    used, if it has any. `forward`: whether the model has no backward pass yet; by default that is seen. `options`: how
+    it then gets one.
+    """
+
+    dim: str | None = None
+    dims: Mapping[str, int] = field(default_factory=dict)
+    costs: Path | Costs | None = None
+    estimate: str | None = None
+    measure: tuple[int, ...] = ()
+    forward: bool | None = None
+    options: Options = field(default_factory=Options)
+    session: Session = STRICT
+
+    def check(self) -> None:
+        if sum((self.costs is not None, self.estimate is not None, bool(self.measure))) > 1:
+            raise Usage("--costs, --estimate and --profile each say what the ops cost; leave all but one out")
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """`dim`: what the size is the size of; `forward`: whether it is differentiated for each size."""
+
+    dim: str
+    forward: bool
+    at: At
+
+
+def scaled(model: Path | onnx.ModelProto, step: Step, report: Report = lambda _: None) -> Scaled:
+    """`report` hears which op is being measured."""
+    step.check()
+    dim = batch_dim(model, step.dim, step.dims)
+    forward = _is_forward(model, {**step.dims, dim: 2}) if step.forward is None else step.forward
+    if forward and step.costs is not None:
+        raise Usage(
+            "a cost file is for a training graph; of a forward model ops are measured (--profile 1,8) or estimated"
+        )
+    own = Sizes(model, replace(step, dim=dim), dim, forward)
+    own.measure(report)
+    return Scaled(dim, forward, own.at)
+
+
+def _is_forward(model: Path | onnx.ModelProto, dims: Mapping[str, int]) -> bool:
+    """A model is a training step if much of it is no part of the way to a loss."""
+    graph = ingest(model, dims) if isinstance(model, Path) else ingest_content(content_of(model), dims)
+    return sum(op.backward for op in graph.ops) < BACKWARD * len(graph.ops)
+
+
+class Sizes:
+    """The step at each size that was asked for so far."""
+
+    def __init__(self, model: Path | onnx.ModelProto, step: Step, dim: str, forward: bool) -> None:
+        self.model, self.step, self.dim, self.forward = model, step, dim, forward
+        self.made: dict[int, Subject] = {}
+        self.fits: Costs | None = None
+
+    def measure(self, report: Report) -> None:
+        if not self.step.measure:
+            return
+        found = {}
+        for size in self.step.measure:
+            model, dims = self._training(size)
+            found[size] = profile(model, Asked(dims=dims), report).costs
+        if len({frozenset(costs.ops) for costs in found.values()}) > 1:
+            raise BadInput(f"the step has other ops at {self.dim} {min(found)} than at larger ones; measure at others")
+        self.fits = over_batches(found, self.dim)
+
+    def at(self, size: int) -> Subject:
+        if size not in self.made:
+            self.made[size] = self._subject(size)
+        return self.made[size]
+
+    def _training(self, size: int) -> tuple[Path | onnx.ModelProto, dict[str, int]]:
+        """The training graph of that size, and which of its dimensions are still to be bound."""
+        dims = {**self.step.dims, self.dim: size}
+        if not self.forward:
+            return self.model, dims
+        proto = load(self.model) if isinstance(self.model, Path) else self.model
+        binding = replace(self.step.options.binding, dims=dims)
+        return differentiate(proto, replace(self.step.options, binding=binding)), {}
+
+    def _subject(self, size: int) -> Subject:
+        model, dims = self._training(size)
+        found = given_subject(model, self._costs(model, dims, size), dims, self.step.session)
+        if self.forward and isinstance(self.model, Path):  # what its files are to be called after
+            return replace(found, source=replace(found.source, path=self.model))
+        return found
+
+    def _costs(self, model: Path | onnx.ModelProto, dims: Mapping[str, int], size: int) -> Path | Costs | None:
+        if self.fits is not None:
+            return _completed(self.fits.at_batch(size), _estimated(model, dims, "cpu"))
+        return self.step.costs if self.step.estimate is None else _estimated(model, dims, self.step.estimate)
+
+
+def _estimated(model: Path | onnx.ModelProto, dims: Mapping[str, int], where: str) -> Costs:
+    return profile(model, Asked(estimate=where, cached=False, dims=dims), lambda _: None).costs
+
+
+def _completed(fitted: Costs, estimates: Costs) -> Costs:
+    """The costs of the very model that the estimates are of: some sizes have an op that others do not."""
+    known = {name: cost for name, cost in fitted.ops.items() if name in estimates.ops}
+    return replace(
+        fitted, model=estimates.model, sha256=estimates.sha256, dims=estimates.dims, ops={**estimates.ops, **known}
+    )

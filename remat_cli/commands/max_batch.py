@@ -1,0 +1,159 @@
+"""`remat max-batch`: the largest batch, or other dimension, whose training step fits a budget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remat_cli.commands import options
+from solvers.registry import DEFAULT
+
+if TYPE_CHECKING:
+    from remat_cli.actions.largest import Asked
+    from remat_cli.actions.scaling import Scaled, Step
+    from remat_cli.planning.sizes import Largest
+    from solvers.clock import Clock
+
+
+@click.command("max-batch")
+@click.argument("model", type=options.FILE)
+@click.option("--budget", type=options.SIZE, required=True, help="16GB, 16GiB or bytes.")
+@click.option(
+    "--max-overhead",
+    "share",
+    type=options.ALLOWANCE,
+    default="forward",
+    show_default=True,
+    help="How much longer the step may take: by one more forward pass, or a share such as 20%.",
+)
+@click.option("--method", default=DEFAULT, show_default=True, help="One of `remat solve --list`.")
+@click.option("--baselines", help="Methods to say the same of, separated by commas; '' for none.  [default: four]")
+@click.option(
+    "--dim",
+    "sized",
+    type=options.SIZED,
+    multiple=True,
+    help="Which symbolic dimension is made largest, --dim sequence=max (default: the batch), and others' sizes.",
+)
+@click.option("--step", type=click.IntRange(1), default=1, show_default=True, help="Try multiples of this only.")
+@click.option("--grad/--no-grad", "forward", default=None, help="MODEL is a forward model, or has its backward pass.")
+@options.loss
+@options.logits
+@options.class_axis
+@options.wrt
+@options.optimizer
+@options.freeze_bn
+@options.costs
+@click.option("--estimate", metavar="DEVICE", help="Costs from paper: a device (v100, h100, ...), or flops.")
+@click.option("--profile", "measure", type=options.SIZES, help="Measure ops at these sizes, and fit: --profile 2,8.")
+@options.session
+@options.allocator
+@click.option("--time-limit", type=options.TIME, default="10m", show_default=True, help="For all of it: 90s, 5m, 1h.")
+@options.seed
+@options.force
+@options.output
+@options.as_json
+@options.quiet
+def command(model: Path, **given: Any) -> None:
+    """Find the largest batch of MODEL whose training step fits the budget, and prove that the next does not.
+
+    MODEL is a forward model with a symbolic batch, which is differentiated for each size that is tried, or a training
+    graph with one. Ops are measured at a few sizes (--profile), cost what MODEL.costs.yaml says at each size (`remat
+    profile --batch 1,8,32` of a training graph), or are estimated.
+
+    \b
+    remat max-batch unet.onnx --budget 16GB
+    remat max-batch gpt2.train.onnx --budget 24GB --max-overhead 20% --dim batch=8 --dim sequence=max --step 64
+    """
+    from remat_cli.actions.interrupts import listening
+    from remat_cli.actions.scaling import scaled
+    from remat_cli.saying.progress import Line
+    from solvers.clock import Clock
+
+    asked, step = _asked(given), _step(given)
+    asked.check()
+    with listening() as interrupts:
+        with Line(given["quiet"]) as line:
+            steps = scaled(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
+        clock = Clock(given["time_limit"], interrupts)
+        found = _found(steps, asked, given, clock)
+        _tell(model, steps, found, given)
+
+
+def _asked(given: Mapping[str, Any]) -> Asked:
+    from remat_cli.actions.largest import BASELINES, Asked
+    from remat_cli.actions.solving import kind_named
+
+    named = given["baselines"]
+    return Asked(
+        budget=given["budget"],
+        method=given["method"],
+        share=given["share"],
+        baselines=BASELINES if named is None else tuple(name.strip() for name in named.split(",") if name.strip()),
+        step=given["step"],
+        session=kind_named(given["session"], given["allocator"]),
+    )
+
+
+def _step(given: Mapping[str, Any]) -> Step:
+    from remat_cli.actions.scaling import Step
+    from remat_cli.actions.solving import kind_named
+    from remat_cli.errors import Usage
+    from remat_cli.gradient.parameters import Choice
+    from remat_cli.gradient.training import Options
+
+    largest = [name for name, size in given["sized"] if size is None]
+    if len(largest) > 1:
+        raise Usage(f"one dimension is made largest: {' or '.join(largest)}?")
+    return Step(
+        dim=next(iter(largest), None),
+        dims={name: size for name, size in given["sized"] if size is not None},
+        costs=given["costs"],
+        estimate=given["estimate"],
+        measure=given["measure"] or (),
+        forward=given["forward"],
+        options=Options(
+            loss=given["loss"],
+            logits=given["logits"],
+            class_axis=given["class_axis"],
+            choice=Choice([name for words in given["wrt"] for name in words.split(",") if name]),
+            optimizer=given["optimizer"],
+            freeze_bn=given["freeze_bn"],
+        ),
+        session=kind_named(given["session"], given["allocator"]),
+    )
+
+
+def _found(steps: Scaled, asked: Asked, given: Mapping[str, Any], clock: Clock) -> Largest:
+    from remat_cli.actions.largest import largest
+    from remat_cli.results.memory import Memory
+    from remat_cli.results.store import Store, folder
+    from remat_cli.saying.progress import Line
+    from remat_cli.saying.units import show_time
+    from solvers.problem import Limits
+
+    store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
+    memory = Memory(store=store, seconds=given["time_limit"], force=given["force"])
+    with Line(given["quiet"]) as line:
+
+        def say(what: str) -> None:
+            line.say(f"{show_time(clock.left() * 1e9)} left  {steps.dim}: {what}")
+
+        return largest(steps.at, asked, Limits(clock, seed=given["seed"]), memory, say)
+
+
+def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) -> None:
+    from remat_cli.saying import sizes
+
+    stem = model.name.removesuffix(".onnx")
+    path = given["output"] or model.with_name(f"{stem}.{steps.dim}{found.size}.plan.json")
+    found.plan.save(path)
+    if given["as_json"]:
+        click.echo(json.dumps(sizes.as_object(found, steps.dim, str(path))))
+    elif not given["quiet"]:
+        click.echo(sizes.as_text(found, steps.dim))
+        click.echo(f"wrote {path}")
