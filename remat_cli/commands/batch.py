@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     help="The folder of the jobs' outputs: OUT/<model>/<budget>-<method>/.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Processes at a time; by default one for each two cores.")
+@click.option("--cluster", metavar="ADDRESS|local", help="Run on a Dask cluster: tcp://host:8786, or one begun here.")
+@click.option(
+    "--carry",
+    type=click.Choice(["path", "content"]),
+    default="path",
+    show_default=True,
+    help="With --cluster: models and outputs by paths that both sides see, or by content.",
+)
 @click.option("--report", type=options.FILE, help="Write a report, as JSON.")
 @click.option("--junit", type=options.FILE, help="Write the expectations as test cases, as JUnit's XML.")
 @click.option("--md", type=options.FILE, help="Write a table for a pull request, as Markdown.")
@@ -86,9 +94,14 @@ def _run(jobs: Sequence[Any], given: Mapping[str, Any]) -> int:
 
 
 def _workers(given: Mapping[str, Any]) -> Workers:
+    count = given["jobs"] or max(1, len(os.sched_getaffinity(0)) // 2)
+    if given["cluster"]:
+        from remat_cli.batch.cluster import Cluster
+
+        return Cluster(given["cluster"], count, given["carry"] == "content")
     from remat_cli.batch.pool import Pool
 
-    return Pool(given["jobs"] or max(1, len(os.sched_getaffinity(0)) // 2))
+    return Pool(count)
 
 
 def _write(results: Sequence[Result], before: Mapping[Any, Any], given: Mapping[str, Any], seconds: float) -> None:

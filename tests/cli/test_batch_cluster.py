@@ -1,0 +1,78 @@
+"""`remat batch --cluster`, on workers that were started by hand, one of which is killed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Command
+
+MANIFEST = """format: remat-batch/1
+models: ["*.problem.json"]
+budgets: [9, 5]
+methods: [evict]
+"""
+
+
+@contextmanager
+def dask(kind: str, *args: str) -> Iterator[subprocess.Popen[bytes]]:
+    """`dask scheduler` or `dask worker`."""
+    command = [sys.executable, "-m", "dask", kind, "--scheduler-file", "scheduler.json", "--no-dashboard", *args]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def here(remat: Command, data: Path, tmp_path: Path) -> Path:
+    for name in ("linear8", "linear4"):
+        shutil.copy(data / "checkmate" / f"{name}.problem.json", tmp_path)
+    Path("m.yaml").write_text(MANIFEST)
+    return tmp_path
+
+
+def plans(folder: str) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*.plan.json")}
+
+
+def begun(address: str, carry: str) -> subprocess.Popen[bytes]:
+    """A batch whose outputs have the name of the way that files go."""
+    asked = ["m.yaml", "-q", "-o", carry, "--cluster", address, "--carry", carry]
+    return subprocess.Popen([sys.executable, "-m", "remat_cli", "batch", *asked])
+
+
+def test_workers_started_by_hand_give_the_same_bytes(remat: Command, here: Path) -> None:
+    with ExitStack() as stack:
+        stack.enter_context(dask("scheduler", "--port", "0", "--host", "127.0.0.1"))
+        ours = ("--nthreads", "1", "--no-nanny", "--local-directory", "scratch")
+        workers = [stack.enter_context(dask("worker", *ours)) for _ in range(2)]
+        while not Path("scheduler.json").is_file() or "tcp://" not in (text := Path("scheduler.json").read_text()):
+            time.sleep(0.05)
+        address = text.split('"address": "')[1].split('"')[0]
+        process = begun(address, "content")
+        while not any(Path("content").rglob("result.json")):
+            assert process.poll() is None
+            time.sleep(0.02)
+        workers[0].kill()
+        assert process.wait(timeout=120) == 0
+        assert begun(address, "path").wait(timeout=120) == 0
+    assert remat("batch", "m.yaml", "-q", "--jobs", 2, "-o", "here").code == 0
+    assert plans("content") == plans("path") == plans("here")
+    assert len(plans("here")) == 4
+
+
+def test_no_cluster_is_said(remat: Command, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remat_cli.batch.cluster.CONNECT", 0.2)
+    ran = remat("batch", "m.yaml", "--cluster", "tcp://127.0.0.1:1")
+    assert ran.code == 3
+    assert ran.err.startswith("remat: there is no Dask scheduler at tcp://127.0.0.1:1")
