@@ -10,17 +10,20 @@ from pathlib import Path
 
 import onnx
 
-from remat_cli.errors import BadInput
+from remat_cli.errors import BadInput, Mismatch
 from remat_cli.formats.files import check_apart, sha256, write_whole
 from remat_cli.model.graph import Graph
 from remat_cli.planning.planned import Planned
+from remat_cli.planning.sure import surely
 from remat_cli.planning.untouched import is_untouched
-from remat_cli.rewrite import Rewritten, original, rewrite
+from remat_cli.rewrite import Rewritten, original
 from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
 
 LARGEST = 2**31 - 1  # bytes that protobuf writes in one message
 FUNCTIONS = "onnxruntime writes the functions out in an order of its own: with them, the peak is not promised"
+ASTRAY = "of this plan onnxruntime's optimizers would make other kernels than of the original, with other results"
+NAMED = 3  # of the values around which it would
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,9 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     statements, _ = plan.replayed()
     if is_untouched(statements, plan.subject) and not functions:
         return Emitted(plan, replace(original(graph, plan.subject.problem), model=_own(plan)), unchanged=True)
-    found = rewrite(graph, plan.subject.problem, statements, plan.subject.launch, plan.recorded.kind)
+    found = surely(plan.subject, statements, plan.recorded.kind)
+    if found.astray:
+        raise Mismatch(f"{ASTRAY}: around {', '.join(sorted(found.astray)[:NAMED])}; solve again")
     if functions:
         found = replace(found, model=with_functions(graph, found.model))
     _stamp(found.model, plan, found)

@@ -14,8 +14,9 @@ from remat_cli.errors import Infeasible, NoPlan, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
 from remat_cli.model.sessions import STRICT, Session, kind_of
-from remat_cli.planning.fitting import Fitting, fitted, promised
+from remat_cli.planning.fitting import Fitting, promised
 from remat_cli.planning.fusing import as_fused
+from remat_cli.planning.keeping import fitted_and_kept
 from remat_cli.planning.known import cheaper_known
 from remat_cli.planning.pipeline import Answer, Enough, answer, find_solver
 from remat_cli.planning.points import takes_plans
@@ -93,7 +94,7 @@ def ask(subject: Subject, question: Question, limits: Limits, memory: Memory | N
     asked = Fitting(subject, budget, question.method, solver, limits, question.session, reorder, question.enough)
 
     def search() -> Answer:
-        found = fitted(asked)
+        found = fitted_and_kept(asked)
         if searching:
             found = cheaper_known(asked, found, question.known)
         return replace(found, budget=needed(found)) if question.budget is None and found.found else found
@@ -135,7 +136,10 @@ def budget_of(subject: Subject, question: Question) -> int:
 
 
 def bytes_of(budget: Budget, subject: Subject, session: Session) -> int:
-    """100% is what the model holds as it is, which with an allocator's rounding may be more than what is live."""
+    """100% is what the model holds as it is, which with an allocator's rounding may be more than what is live. A share
+    is of what is live in the file's order, or by default options of what they hold."""
+    if budget.relative and session.robust:
+        return budget.bytes(held_as_it_is(subject, session))
     asked = budget.bytes(subject.before().peak)
     whole = budget.relative and budget.amount >= 1
     return max(asked, held_as_it_is(subject, session)) if whole else asked

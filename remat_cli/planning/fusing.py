@@ -6,22 +6,18 @@ and every other op has a kernel to itself.
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import onnx
 
-from profiles.running import failures, refusal
+from profiles.running import CannotRun
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.problem_of import Named
 from remat_cli.planning.subject import Subject
-from remat_cli.rewrite.external import bring
-from remat_cli.runtime.providers import PROVIDERS
-from remat_cli.runtime.session import quiet_runtime
+from remat_cli.runtime.optimized import LAYOUTS, optimized
 from solvers.problem import Problem
 
 MOVERS = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Slice", "Expand", "Gather"}
@@ -36,13 +32,19 @@ def as_fused(subject: Subject, provider: str = "cpu") -> Subject:
     return subject.solving(_marked(subject.problem, [kernels.get(name, -1) for name in subject.nodes]))
 
 
+def heavy(graph: Graph) -> bool:
+    """Whether its weights are too large to be loaded only to see what would be fused."""
+    return sum(graph.values[name].bytes for name in graph.weights) > HEAVY
+
+
 def keeping_bits(graph: Graph, named: Named) -> Named:
     """The graph's problem, told which values live only within kernels that the runtime fuses by default.
 
-    Where the runtime cannot run the model there is no default session either; weights of `HEAVY` bytes are not loaded
-    only to see what would be fused.
+    No result may be left out there: optimizers remove a Dropout without its mask. Where the runtime cannot run the
+    model there is no default session either; weights of `HEAVY` bytes are not loaded only to see what would be fused.
     """
-    if sum(graph.values[name].bytes for name in graph.weights) > HEAVY:
+    named = replace(named, problem=replace(named.problem, optional=frozenset()))
+    if heavy(graph):
         return named
     try:
         names = inner_values(graph)
@@ -58,10 +60,8 @@ def inner_values(graph: Graph, provider: str = "cpu") -> frozenset[str]:
     Not those that were only moved about, whose bits are the same; nor those that depend on weights alone, or that
     another op computes as well, which are gone without being fused.
     """
-    optimized = _optimized(graph, provider, all_levels=True).graph
-    left = {name for node in optimized.node for name in node.output}.union(
-        entry.name for entry in optimized.initializer
-    )
+    fused = _optimized(graph, provider, "all").graph  # where a convolution, a sum and a Relu are one, too
+    left = {name for node in fused.node for name in node.output}.union(entry.name for entry in fused.initializer)
     fixed = set(graph.weights)
     twins = Counter(_computes(op) for op in graph.ops)
     inner: set[str] = set()
@@ -81,11 +81,11 @@ def _computes(op: Op) -> tuple[object, ...]:
 
 def fused_by_runtime(graph: Graph, provider: str = "cpu") -> dict[str, int]:
     """The number of the kernel of each op that has no kernel to itself."""
-    optimized = _optimized(graph, provider)
+    model = _optimized(graph, provider)
     producer = {name: place for place, op in enumerate(graph.ops) for name in op.writes}
-    left = {name for node in optimized.graph.node for name in node.output if name}
+    left = {name for node in model.graph.node for name in node.output if name}
     found: dict[str, int] = {}
-    for number, node in enumerate(optimized.graph.node):
+    for number, node in enumerate(model.graph.node):
         covered, read = _covered(graph, producer, left, node)
         if len(covered) > 1 and read <= set(node.input):  # else it reads a twin of what was there
             for place in covered:
@@ -114,29 +114,14 @@ def _covered(
     return covered, read
 
 
-def _optimized(graph: Graph, provider: str, all_levels: bool = False) -> onnx.ModelProto:
-    """What onnxruntime makes of the graph, without its own memory layouts.
-
-    `all_levels`: with the fusions too that only the highest level has, such as a convolution, a sum and a Relu in one.
-    """
-    ort = quiet_runtime()
-    options = ort.SessionOptions()
-    levels = ort.GraphOptimizationLevel
-    options.graph_optimization_level = levels.ORT_ENABLE_ALL if all_levels else levels.ORT_ENABLE_EXTENDED
-    with tempfile.TemporaryDirectory() as folder:
-        given, written = Path(folder) / "given.onnx", Path(folder) / "optimized.onnx"
-        model = onnx.ModelProto()
-        model.CopyFrom(graph.model)
-        bring(model, graph.path, given)
-        given.write_bytes(model.SerializeToString())
-        options.optimized_model_filepath = str(written)
-        try:
-            providers = [PROVIDERS[provider]]
-            ort.InferenceSession(str(given), options, providers=providers, disabled_optimizers=["NchwcTransformer"])
-        except failures() as error:
-            words = f"onnxruntime cannot run {graph.path}, so it is not known what it fuses: {refusal(error)}"
-            raise BadInput(words) from error
-        return onnx.load(str(written), load_external_data=False)
+def _optimized(graph: Graph, provider: str, level: str = "extended") -> onnx.ModelProto:
+    """What onnxruntime makes of the graph, without its own memory layouts."""
+    content, folder = graph.model.SerializeToString(), graph.path.resolve().parent
+    try:
+        return optimized(content, folder, level, provider, LAYOUTS)
+    except CannotRun as refused:
+        words = f"onnxruntime cannot run {graph.path}, so it is not known what it fuses: {refused}"
+        raise BadInput(words) from refused
 
 
 def _marked(problem: Problem, kernels: list[int]) -> Problem:

@@ -12,6 +12,7 @@ from remat_cli.errors import BadInput
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
 from remat_cli.planning.fitting import Fitting, promised
+from remat_cli.planning.keeping import kept
 from remat_cli.planning.pipeline import Answer
 from solvers.plan import IllegalOrder
 from solvers.problem import Result, Status
@@ -47,7 +48,7 @@ def _as_answer(asked: Fitting, found: Answer, known: PlanFile) -> Answer | None:
     if asked.subject.graph is None:
         return other
     other = promised(other, asked.session)
-    return other if asked.fits(other) else None
+    return kept(other, asked) if asked.fits(other) else None
 
 
 def _cost(answer: Answer) -> int:

@@ -99,6 +99,7 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
     from remat_cli.model.problem_of import problem_of, rewritten
     from remat_cli.model.signatures import ops_of
     from remat_cli.planning.fusing import keeping_bits
+    from remat_cli.planning.sure import kernels_of
 
     if costs:
         table = costs.table()
@@ -121,6 +122,7 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
         measured=costs is not None and costs.measured,
         threads=threads,
         launch=launch,
+        kernels=kernels_of(graph) if session.robust else None,
     )
 
 

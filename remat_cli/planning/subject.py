@@ -14,6 +14,7 @@ from profiles.kernels import THREADS
 from remat_cli.formats.planfile import Source
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import Named, as_it_stands
+from remat_cli.rewrite.kernels import Numbered
 from solvers.plan import Plan
 from solvers.problem import Problem
 from solvers.schedule import baseline
@@ -33,6 +34,7 @@ class Subject:
     launch: int = 0  # what the least kernel costs: a rewritten model has some besides the plan's
     content: bytes | None = None  # of a model that is in memory only
     given_costs: Costs | None = None  # costs that are in memory only
+    kernels: Numbered | None = None  # that the model runs by default; None: nobody asks, or it does not run here
 
     @property
     def path(self) -> Path:

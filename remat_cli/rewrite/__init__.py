@@ -37,10 +37,19 @@ class Rewritten:
     guards: int
     anchors: int
     hidden_shapes: int
+    bare: frozenset[str] = frozenset()  # values that optimizers are to find as they are in the original
+    astray: frozenset[str] = frozenset()  # values around which its session would run other kernels than the original's
 
 
-def rewrite(graph: Graph, problem: Problem, plan: Plan, launch: int = 0, session: Session = DEFAULT) -> Rewritten:
-    """The model that runs `plan` in such a session. `launch`: what the least kernel costs."""
+def rewrite(
+    graph: Graph,
+    problem: Problem,
+    plan: Plan,
+    launch: int = 0,
+    session: Session = DEFAULT,
+    bare: frozenset[str] = frozenset(),
+) -> Rewritten:
+    """The model that runs `plan` in such a session. `launch`: what the least kernel costs. `bare`: values to let be."""
     runs = [
         Run(graph.ops[statement.node], tuple(register is not None for register in statement.registers))
         for statement in plan.statements
@@ -49,7 +58,7 @@ def rewrite(graph: Graph, problem: Problem, plan: Plan, launch: int = 0, session
     names = Names(graph)
     plain = copies(graph, runs, names)
     clones = len(plain) - len({run.op.name for run in runs})
-    made = (_robust if session.robust else _lean)(graph, problem, plain, names)
+    made = _robust(graph, problem, plain, names, bare) if session.robust else _lean(graph, plain, names)
     sizes = [len(constant.raw_data) for constant in made.constants]
     prediction = Prediction(graph, problem, made.steps, sizes, launch)
     return Rewritten(
@@ -62,6 +71,7 @@ def rewrite(graph: Graph, problem: Problem, plan: Plan, launch: int = 0, session
         guards=made.guards,
         anchors=made.anchors,
         hidden_shapes=len(made.hidden),
+        bare=bare,
     )
 
 
@@ -87,15 +97,15 @@ class _Made:
     untold: frozenset[str] = frozenset()
 
 
-def _lean(graph: Graph, problem: Problem, plain: list[Emitted], names: Names) -> _Made:
+def _lean(graph: Graph, plain: list[Emitted], names: Names) -> _Made:
     """For a session that runs the file as it stands: only what lets results go that nobody reads."""
     steps, zero = freed(graph, plain, names)
     return _Made(steps, zero, anchors=len(steps) - len(plain))
 
 
-def _robust(graph: Graph, problem: Problem, plain: list[Emitted], names: Names) -> _Made:
+def _robust(graph: Graph, problem: Problem, plain: list[Emitted], names: Names, bare: frozenset[str]) -> _Made:
     """For a session that merges, fuses, reorders and keeps idle buffers."""
-    inner = {name for place, name in enumerate(written(graph)) if place in problem.inner}
+    inner = bare.union(name for place, name in enumerate(written(graph)) if place in problem.inner)
     guards = Guards(graph, names, inner)
     guarded = guards.guarded(plain)
     steps, zero = anchored(graph, guarded, names, inner)
@@ -115,7 +125,7 @@ def _robust(graph: Graph, problem: Problem, plain: list[Emitted], names: Names) 
     )
 
 
-def _around(steps: Sequence[Emitted], inner: set[str]) -> set[str]:
+def _around(steps: Sequence[Emitted], inner: frozenset[str]) -> set[str]:
     """All that fused ops read and write: their fusion needs shapes that are known."""
     fused = {name for step in steps for name, value in step.origin.items() if value in inner}
     touched = [{*step.reads, *step.node.output} for step in steps]

@@ -33,7 +33,7 @@ class Prediction:
         self.launch = launch
         self.names = [name for step in steps for name in step.node.output if name]
         self.number = {name: index for index, name in enumerate(self.names)}
-        origin = {name: value for step in steps for name, value in step.origin.items()}
+        self.origin = origin = {name: value for step in steps for name, value in step.origin.items()}
         self.values = written(graph)
         tensors = [graph.values[origin[name]] if name in origin else None for name in self.names]
         self.shapes = [(t.shape, t.bytes) if t else None for t in tensors]

@@ -10,8 +10,10 @@ from typing import Any
 
 from remat_cli.model.promise import Promise
 from remat_cli.planning.breakdown import Breakdown, at_peaks
+from remat_cli.planning.keeping import ASTRAY
 from remat_cli.planning.pipeline import Answer
 from remat_cli.planning.subject import Subject
+from remat_cli.planning.untouched import counted
 from remat_cli.saying.units import show_bytes, show_time
 from solvers.plan import Plan
 from solvers.problem import Status
@@ -192,8 +194,10 @@ def why_not(answer: Answer) -> str:
         words += f"; {least}"
     if outcome is None or result.order is None:
         return words
-    if (promise := answer.promise) and promise.arena and outcome.peak <= answer.budget:
-        return words + f"; the best one found has {show_bytes(outcome.peak)} live and holds {show_bytes(promise.arena)}"
+    if given_up := [note for note in result.notes if note.startswith(ASTRAY)]:
+        return f"{words}: {given_up[-1]}"
+    if outcome.peak <= answer.budget and (needed := counted(answer)):
+        return words + f"; the best one found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}"
     words += f"; the least peak found is {show_bytes(outcome.peak)} ({outcome.peak} bytes)"
     words += f", reached at {answer.subject.nodes[result.order[outcome.peak_step]]}"
     return words + _filled(answer, outcome.peak_values)

@@ -1,0 +1,43 @@
+"""What onnxruntime makes of a model before it runs it: the graph of the kernels that really run.
+
+Invariant: nothing is run; the graph is as a session of that level and provider on this machine would have it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnx
+
+from profiles.running import failures, refusal
+from remat_cli.runtime.providers import PROVIDERS
+from remat_cli.runtime.session import quiet_runtime
+
+LEVELS = {"disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED"}
+LEVELS["all"] = "ORT_ENABLE_ALL"  # what a session has by default
+LAYOUTS = ("NchwcTransformer",)  # of convolutions: they are this machine's, and are chosen anew in every session
+
+
+def level_named(name: str) -> object:
+    return getattr(quiet_runtime().GraphOptimizationLevel, LEVELS[name])
+
+
+def optimized(
+    content: bytes, tensors: Path, level: str = "all", provider: str = "cpu", without: Sequence[str] = ()
+) -> onnx.ModelProto:
+    """The model as it would run; its external tensors lie in `tensors`. Raises CannotRun. `without`: optimizers."""
+    ort = quiet_runtime()
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = level_named(level)
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(tensors))
+    with tempfile.TemporaryDirectory(prefix="remat-") as folder:
+        written = Path(folder) / "optimized.onnx"
+        options.optimized_model_filepath = str(written)
+        try:
+            ort.InferenceSession(content, options, [PROVIDERS[provider]], disabled_optimizers=list(without))
+        except failures() as error:
+            raise refusal(error) from error
+        return onnx.load(str(written), load_external_data=False)

@@ -1,0 +1,102 @@
+"""Copies that optimizers would treat differently: onnxruntime's default session is the witness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from remat_cli.model.sessions import DEFAULT
+from remat_cli.model.signatures import feeds_of, ops_of
+from remat_cli.planning.keeping import more_once, running_once
+from remat_cli.planning.loading import given_subject
+from remat_cli.planning.subject import Subject
+from remat_cli.planning.sure import surely
+from remat_cli.rewrite import rewrite
+from remat_cli.rewrite.kernels import astray, numbered
+from solvers.plan import Plan, lower
+from solvers.reductions.views import reduced
+from tests.remat_cli.fusing_models import fusing_model
+from tests.remat_cli.rewrite.plans import random_order
+
+
+def by_default(model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return [result for _ in range(2) for result in session.run(None, feeds)]
+
+
+def planned(subject: Subject, seed: int) -> Plan:
+    smaller = reduced(subject.problem)
+    return lower(subject.problem, smaller.expand(random_order(smaller.problem, seed, 0.1)))
+
+
+def same(before: list[Any], after: list[Any]) -> bool:
+    return all(np.array_equal(old, new, equal_nan=True) for old, new in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("seed", [4, 13, 43, 55])
+def test_results_are_the_same_by_default(seed: int) -> None:
+    model = fusing_model(seed)
+    subject = given_subject(model, None, {}, DEFAULT)
+    plan = planned(subject, seed)
+    found = surely(subject, plan, DEFAULT)
+    assert not found.astray
+    assert found.clones > 0
+    feeds = feeds_of(subject.graph, ops_of(subject.graph), seed)
+    before = by_default(model, feeds)
+    assert same(before, by_default(found.model, feeds))
+    assert not same(before, by_default(rewrite(subject.graph, subject.problem, plan).model, feeds))
+
+
+def test_what_cannot_be_let_be_is_run_once() -> None:
+    """As often as it is asked, more ops are run once; in the end all are, and nothing is copied."""
+    subject = given_subject(fusing_model(0), None, {}, DEFAULT)
+    some = subject.graph.ops[5]
+    once = more_once(subject, some.writes, ())
+    assert some.name in once
+    while len(once) < len(subject.nodes):
+        wider = more_once(subject, some.writes, once)
+        assert wider > once
+        once = wider
+    assert all(node.once for node in running_once(subject, once).problem.nodes)
+
+
+def numbers(*nodes: onnx.NodeProto, **constants: Any) -> Any:
+    told = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 6])]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in nodes[-1].output]
+    stored = [numpy_helper.from_array(np.array(array), name) for name, array in constants.items()]
+    model = helper.make_model(helper.make_graph(nodes, "g", told, ends, stored))
+    return numbered(onnx.shape_inference.infer_shapes(model, data_prop=True), {})
+
+
+node = helper.make_node
+
+
+def test_names_views_and_parts_do_not_count() -> None:
+    one = numbers(node("Split", ["x"], ["a", "b"], axis=1, num_outputs=2), node("Exp", ["b"], ["y"]))
+    assert astray(one, one) == set()
+    shape, start, end, axis = np.array([4, 6]), np.array([3]), np.array([6]), np.array([1])
+    other = numbers(
+        node("Reshape", ["x", "shape"], ["guard"]),
+        node("Slice", ["guard", "start", "end", "axis"], ["part"]),
+        node("Exp", ["part"], ["z"]),
+        shape=shape,
+        start=start,
+        end=end,
+        axis=axis,
+    )
+    assert astray(one, other) == set()
+
+
+def test_another_kernel_is_named() -> None:
+    plain = numbers(node("Neg", ["x"], ["n"]), node("Exp", ["n"], ["y"]))
+    assert astray(plain, numbers(node("Exp", ["x"], ["y"]))) == {"x", "y"}
+    assert astray(plain, numbers(node("Neg", ["x"], ["n"]), node("Exp", ["n"], ["e"]), node("Exp", ["e"], ["y"])))
+    assert astray(plain, numbers(node("Abs", ["x"], ["a"]), node("Exp", ["a"], ["y"]))) == {"x", "a", "y"}
