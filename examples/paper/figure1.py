@@ -17,7 +17,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import remat_cli as remat
-from remat_cli.saying.pictures.memory import draw_memory, phase_of
+from remat_cli.saying.pictures.memory import draw_memory
 from remat_cli.saying.showing import Shown, shown
 
 HERE = Path(__file__).parent
@@ -63,7 +63,7 @@ def write(found: Shown, path: Path) -> None:
         rows.writerow(("schedule", "op", "phase", "begins_ns", "bytes"))
         for name, line in zip(("as it stands", "rematerialized"), found.lines, strict=True):
             for step, node in enumerate(line.order):
-                at = (found.subject.nodes[node], phase_of(line, step), line.begins[step], line.memory[step])
+                at = (found.subject.nodes[node], line.phase(step), line.begins[step], line.memory[step])
                 rows.writerow((name, *at))
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 @click.argument("files", type=options.FILE, nargs=-1, required=True)
 @click.option("--statements", is_flag=True, help="Print the program: one statement a line.")
 @click.option("--breakdown", is_flag=True, help="What fills the memory at the peak of each; with --plot, as bars.")
+@click.option("--chart", is_flag=True, help="Draw memory over time as text.")
 @click.option("--plot", type=options.FILE, help="Draw memory over time into a .png, .svg or .pdf file.")
 @click.option("--matrices", type=options.FILE, help="Draw what each stage computes (R) and finds in memory (S).")
 @click.option("--html", "web", type=options.FILE, help="Write one page to look at in a browser; it needs no network.")
@@ -33,6 +37,7 @@ def command(
     files: tuple[Path, ...],
     statements: bool,
     breakdown: bool,
+    chart: bool,
     plot: Path | None,
     matrices: Path | None,
     web: Path | None,
@@ -62,7 +67,7 @@ def command(
     _draw(every, plot, matrices, breakdown)
     if web:
         _write_page(every[0], web, curve)
-    click.echo(_words(every, statements, breakdown, as_csv, as_json))
+    click.echo(_words(every, statements, breakdown, chart, as_csv, as_json))
     if not (as_json or as_csv or statements):
         for path in written:
             click.echo(f"wrote {path}")
@@ -112,7 +117,7 @@ def _draw(every: list[Shown], plot: Path | None, matrices: Path | None, breakdow
         draw_matrices(matrices, every[0])
 
 
-def _words(every: list[Shown], statements: bool, breakdown: bool, as_csv: bool, as_json: bool) -> str:
+def _words(every: list[Shown], statements: bool, breakdown: bool, chart: bool, as_csv: bool, as_json: bool) -> str:
     """What goes to stdout."""
     from remat_cli.saying import several, showing
 
@@ -123,6 +128,22 @@ def _words(every: list[Shown], statements: bool, breakdown: bool, as_csv: bool, 
         return json.dumps(objects[0] if len(objects) == 1 else {"shown": objects})
     if breakdown:
         return several.breakdowns(several.bars(every), as_csv)
+    if chart:
+        return "\n\n".join(map(_chart, every))
     if statements:
         return showing.program(every[0])
     return showing.summary(every[0]) if len(every) == 1 else several.comparison(every)
+
+
+def _chart(found: Shown) -> str:
+    """Drawn as wide as the terminal is, with what letters and colours it has."""
+    from remat_cli.saying.chart import Style, chart
+    from remat_cli.saying.showing import heading
+
+    try:
+        blocks = bool("█╌".encode(sys.stdout.encoding or "ascii"))
+    except UnicodeEncodeError:
+        blocks = False
+    colors = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    style = Style(min(120, get_terminal_size().columns), blocks=blocks, colors=colors)
+    return heading(found) + "\n" + chart(found.lines[1], found.recorded.budget if found.recorded else None, style)

@@ -65,7 +65,9 @@ def anatomy(subject: Subject) -> Anatomy:
 
 
 def at_peak(subject: Subject, line: Timeline, parts: Anatomy) -> Breakdown:
-    """What fills the memory where most is held."""
+    """What fills the memory where most is held; of nothing that runs, what is there all the same."""
+    if not line.order:
+        return Breakdown("", 0, {role: parts.fixed.get(role, 0) for role in parts.known})
     return during(subject, line, line.peak_step, parts)
 
 

@@ -116,7 +116,8 @@ class _Reading:
                 read = [source for source in own if source in self.read_forward]
                 self.updated[(read or own)[0]] = name
         known = set(self.updated.values())
-        free = [name for name in self.resident if name in self.read_forward and name not in self.trained]
+        taken = {*self.trained, *self.updated, *self._read_at(STATISTICS)}
+        free = [name for name in self.resident if name in self.read_forward and name not in taken]
         for name in waiting:
             tensor = next((tensor for tensor in free if self._alike(tensor, name)), None)
             if tensor is not None and name not in known:

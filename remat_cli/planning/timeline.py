@@ -60,6 +60,12 @@ class Timeline:
             ran.add(node)
         return tuple(found)
 
+    def phase(self, step: int) -> str:
+        """What runs: the forward pass, something computed again, or the backward pass."""
+        if self.again[step]:
+            return "recomputed"
+        return "backward" if self.problem.nodes[self.order[step]].backward else "forward"
+
     @property
     def peak_step(self) -> int:
         """The first compute during which most is held."""

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from remat_cli.errors import Usage
+from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.planfile import PlanFile, is_plan
 from remat_cli.formats.program import renamed
 from remat_cli.planning.breakdown import Anatomy, Breakdown, anatomy, at_peak
@@ -69,6 +69,8 @@ def shown(path: Path, costs: Path | None = None, dims: Mapping[str, int] | None 
         plan, after = planned.replayed()
     else:
         subject = load_subject(path, costs, dims or {})
+    if not subject.nodes:
+        raise BadInput(f"{path} has no ops: there is nothing to show")
     given, before = subject.as_it_is()
     if recorded is None:
         plan, after = given, before

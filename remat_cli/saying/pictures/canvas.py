@@ -7,6 +7,7 @@ are, never read as mathematics.
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -70,19 +71,29 @@ def drawing(path: Path, width: float, height: float) -> Iterator[Any]:
         figure = Figure(figsize=(width, height), layout="constrained", dpi=150)
         yield figure
         content = io.BytesIO()
-        figure.savefig(content, format=kind, metadata=undated[kind])
+        with warnings.catch_warnings():  # of letters that the font does not have: they are drawn as boxes
+            warnings.simplefilter("ignore", UserWarning)
+            figure.savefig(content, format=kind, metadata=undated[kind])
     write_whole(path, content.getvalue())
 
 
 def title(axes: Any, words: str, below: str = "") -> None:
     """What the picture shows, and in smaller letters of what and how."""
-    axes.set_title(words, loc="left", fontsize=13, fontweight="bold", color=INK, pad=24 if below else 10)
+    axes.set_title(plain(words), loc="left", fontsize=13, fontweight="bold", color=INK, pad=24 if below else 10)
     if below:
-        axes.annotate(below, (0, 1), (0, 9), "axes fraction", textcoords="offset points", fontsize=9, color=QUIET)
+        axes.annotate(
+            plain(below), (0, 1), (0, 9), "axes fraction", textcoords="offset points", fontsize=9, color=QUIET
+        )
+
+
+def plain(words: str) -> str:
+    """What can be drawn in one line of any kind of picture."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in words)
 
 
 def short(name: str, most: int = 40) -> str:
     """A name without its middle, if it is long."""
+    name = plain(name)
     return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-(most // 2) :]}"
 
 

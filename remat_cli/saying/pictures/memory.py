@@ -71,7 +71,7 @@ def _one(axes: Any, found: Shown, scale: _Scale) -> None:
     floor = _bands(axes, found, scale)
     edges, memory = scale.edges(new), scale.sizes(new.memory)
     for phase, color in canvas.PHASES.items():
-        here = [size if phase_of(new, step) == phase else float("nan") for step, size in enumerate(memory)]
+        here = [size if new.phase(step) == phase else float("nan") for step, size in enumerate(memory)]
         if any(size == size for size in here):
             axes.stairs(here, edges, baseline=floor, fill=True, color=color, alpha=0.85, linewidth=0, label=phase)
     axes.stairs(memory, edges, baseline=None, color=canvas.INK, linewidth=0.7)
@@ -83,13 +83,6 @@ def _one(axes: Any, found: Shown, scale: _Scale) -> None:
         _budget(axes, found.recorded.budget, scale)
     _peak(axes, found, scale)
     canvas.title(axes, *_words(found))
-
-
-def phase_of(line: Timeline, step: int) -> str:
-    """What runs: the forward pass, something computed again, or the backward pass."""
-    if line.again[step]:
-        return "recomputed"
-    return "backward" if line.problem.nodes[line.order[step]].backward else "forward"
 
 
 def _bands(axes: Any, found: Shown, scale: _Scale) -> float:

@@ -70,8 +70,10 @@ def without_names(model: onnx.ModelProto) -> onnx.ModelProto:
         ("torch_gpt2_eager", 512 * 128 + 32 * 128 + 2 * GPT2_BLOCK + 2 * 128, 2 * 8 * 2 * 32),
     ],
 )
-def test_parameters_of_exported_graphs(data: Path, name: str, parameters: int, inputs: int) -> None:
-    graph = ingest(data / f"{name}.onnx")
+@pytest.mark.parametrize("hidden", [False, True], ids=["named", "nameless"])
+def test_parameters_of_exported_graphs(data: Path, name: str, parameters: int, inputs: int, hidden: bool) -> None:
+    path = data / f"{name}.onnx"
+    graph = graph_of(without_names(onnx.load(path)), path) if hidden else ingest(path)
     found = resident(graph)
     assert found[Role.PARAMETERS] == FLOAT * parameters
     assert found[Role.INPUTS] == inputs

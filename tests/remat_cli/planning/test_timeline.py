@@ -126,6 +126,15 @@ def test_a_model_and_a_problem_are_shown_as_they_stand(remat: Command, data: Pat
     assert remat("show", bare.path, "--statements").out.count("compute ") == len(bare.nodes)
 
 
+def test_a_problem_without_ops(remat: Command, tmp_path: Path) -> None:
+    text = '{"format": "remat-problem/1", "resident": 7, "values": [], "outputs": [], "nodes": []}'
+    (tmp_path / "empty.problem.json").write_text(text)
+    solved = remat("solve", "empty.problem.json", "--budget", "10", "--json").object
+    assert solved["breakdown"]["after"]["total"] == 7
+    ran = remat("show", "empty.problem.json")
+    assert (ran.code, "no ops" in ran.err) == (3, True)
+
+
 def test_time_is_the_sum_of_costs() -> None:
     line, _ = legal(GRAPHS["u-net"], 3)
     costs = [GRAPHS["u-net"].nodes[node].cost for node in line.order]

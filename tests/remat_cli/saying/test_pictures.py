@@ -25,7 +25,7 @@ from solvers.schedule import evaluate
 from tests.cli.running import Command
 from tests.contract.graphs import GRAPHS
 
-HOSTILE = "$x_{1}$<script>&'\"]]>--\n%s"
+HOSTILE = "$x_{1}$<script>&'\"]]>--\n\x1b[2J%s\u65e5"
 
 
 @pytest.fixture(scope="module")
@@ -200,3 +200,4 @@ def test_units() -> None:
     assert unit(2.5e6, BYTES) == ("MB", 1e6)
     assert unit(0, BYTES) == ("B", 1.0)
     assert len(short("x" * 100)) == 40
+    assert short("a\x1bb\n") == "a\ufffdb\ufffd"
