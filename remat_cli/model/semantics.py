@@ -34,7 +34,9 @@ OVERWRITES: dict[str, dict[str, Places]] = {
         **dict.fromkeys(("ScatterElements", "TensorScatter", "Trilu"), ((0, 0),)),
         **dict.fromkeys(("Conv", "FusedConv"), ((0, 3),)),  # the summand that a fused Conv adds
     },
-    "cuda": dict.fromkeys((*ACTIVATIONS, "ThresholdedRelu", "ScatterND", "Trilu"), ((0, 0),)),
+    "cuda": dict.fromkeys(
+        (*ACTIVATIONS, "Gelu", "HardSwish", "QuickGelu", "ScatterND", "Shrink", "ThresholdedRelu", "Trilu"), ((0, 0),)
+    ),
 }
 
 # Standard functions without a kernel in ONNX Runtime, which replaces them by their bodies before it decides on an

@@ -1,0 +1,192 @@
+"""All that only a GPU can tell, in one call: python examples/gpu/evidence.py --device cuda --out FOLDER --minutes 8
+
+Each part runs in a process of its own; what it finds is written to FOLDER/evidence.json as it comes, and as a page to
+FOLDER/evidence.md. The most important comes first, and what fails or takes too long is recorded and left behind. A call
+on the same FOLDER goes on where the last was cut short. Files of models stay in --work and are not made twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from examples.gpu.parts import batches, beside, machine, memory, models, ops, page, sessions, times  # noqa: E402
+from examples.gpu.parts.models import Bench  # noqa: E402
+
+LEAST = 10.0  # seconds: with less left nothing is begun
+MOST = {"batch": 300.0, "compiled": 200.0}  # seconds for a part; others:
+USUAL = 150.0
+BEFORE_PLANS = ("machine", "costs", "ops")  # kinds of parts that need no solver: its loops are compiled meanwhile
+Part = Callable[[Bench], Iterator[dict[str, Any]]]
+
+
+def parts(bench: Bench) -> dict[str, Part]:
+    """Every part by its key, the most important first."""
+    first, second, third, fourth = "gpt2", "resnet50", "unet", "bert"
+    usual, *others = bench.budgets
+    found: dict[str, Part] = {"machine": machine.machine, "ops/in place": ops.in_place}
+
+    def proved(name: str) -> None:
+        found[f"costs/{name}"] = partial(models.costed, name=name)
+        found[f"plans/{name}"] = partial(models.planned, name=name)
+        found[f"session/{name}"] = partial(sessions.order_and_bits, name=name, budget=usual)
+        found[f"memory/{name}/{usual}"] = partial(memory.verified, name=name, budget=usual)
+
+    proved(first)
+    proved(second)
+    for name in (first, second, third):
+        found[f"batch/{name}"] = partial(batches.largest, name=name)
+    for name in (first, second):
+        found[f"steps/{name}"] = partial(times.steps, name=name)
+        found[f"pytorch/{name}"] = partial(beside.pytorch, name=name)
+    for name in (third, fourth):
+        proved(name)
+        found[f"steps/{name}"] = partial(times.steps, name=name)
+    for name in (first, second, third, fourth):
+        found[f"allocators/{name}"] = partial(memory.allocators, name=name, budget=usual)
+        found[f"profile/{name}"] = partial(times.profiles, name=name)
+        for budget in others:
+            found[f"memory/{name}/{budget}"] = partial(memory.verified, name=name, budget=budget)
+    found["ops/workspace"] = ops.workspace
+    for name in (first, second, third, fourth):
+        found[f"least cap/{name}"] = partial(memory.least_cap, name=name, budget=usual)
+        found[f"compiled/{name}"] = partial(beside.compiled, name=name)
+    for name in (third, fourth):
+        found[f"pytorch/{name}"] = partial(beside.pytorch, name=name)
+    return found
+
+
+SMALL = ("machine", "session/unet", "memory/unet/90", "steps/unet", "batch/unet")  # what a test runs: those that matter
+
+
+def main() -> None:
+    asked = arguments()
+    bench = Bench(asked.work.resolve(), asked.device, asked.small)
+    if asked.small:
+        bench = Bench(asked.work.resolve(), asked.device, True, profile=0.5, solve=20.0, seconds=0.01, method="evict")
+    bench.folder.mkdir(parents=True, exist_ok=True)
+    if asked.part:
+        return carry_out(parts(bench).get(asked.part, machine.compile_loops), bench, asked.answers)
+    gather(asked, bench)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--small", action="store_true", help="tiny models and few parts: that the script itself runs")
+    parser.add_argument("--out", type=Path, required=True, help="where the evidence goes")
+    parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--work", type=Path, default=ROOT / "build" / "gpu" / "work", help="where models go")
+    parser.add_argument("--only", nargs="*", default=(), help="parts whose keys begin so")
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    parser.add_argument("--answers", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def carry_out(part: Part, bench: Bench, answers: Path) -> None:
+    """One part, in this process: a line for each thing found."""
+    with answers.open("a") as file:
+        for found in part(bench):
+            file.write(json.dumps(found) + "\n")
+            file.flush()
+
+
+def gather(asked: argparse.Namespace, bench: Bench) -> None:
+    end = time.monotonic() + 60 * asked.minutes
+    asked.out.mkdir(parents=True, exist_ok=True)
+    wanted = [key for key in parts(bench) if not asked.small or key in SMALL or asked.only]
+    wanted = [key for key in wanted if not asked.only or key.startswith(tuple(asked.only))]
+    evidence = begun(asked, len(wanted))
+    fresh = [key for key in wanted if key not in evidence["results"]]
+    again = [key for key in wanted if evidence["results"].get(key, {"status": "done"})["status"] != "done"]
+    compiling = None if asked.small or asked.only else subprocess.Popen(command("loops", asked, "loops.jsonl"))
+    for key in fresh + again:
+        if compiling and not key.startswith(BEFORE_PLANS):
+            compiling.wait()
+        left = end - time.monotonic()
+        if left < LEAST:
+            break
+        started = time.monotonic()
+        entry = tried(key, asked, min(left - 2, MOST.get(key.partition("/")[0], USUAL)))
+        seconds = round(time.monotonic() - started, 2)
+        evidence["results"][key] = {**entry, "seconds": seconds}
+        evidence["seconds"] += seconds
+        write(asked.out, evidence)
+        print(f"{key}: {entry['status']} in {seconds:.1f} s {entry.get('why', '')[-200:]}", flush=True)
+
+
+def begun(asked: argparse.Namespace, wanted: int) -> dict[str, Any]:
+    """What an earlier call found, or nothing yet."""
+    path = asked.out / "evidence.json"
+    if path.is_file():
+        held: dict[str, Any] = json.loads(path.read_text())
+        if (held["device"], held["small"]) == (asked.device, asked.small):
+            return {**held, "wanted": wanted}
+    revision = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return {
+        "format": "remat-gpu/1",
+        "device": asked.device,
+        "small": asked.small,
+        "revision": revision.stdout.strip() or "unknown",
+        "began": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "seconds": 0.0,
+        "wanted": wanted,
+        "results": {},
+    }
+
+
+def command(key: str, asked: argparse.Namespace, answers: str) -> list[str]:
+    """What carries out one part in a process of its own."""
+    small = ["--small"] if asked.small else []
+    places = ["--out", asked.out, "--work", asked.work, "--answers", asked.work.resolve() / answers]
+    return [str(word) for word in (sys.executable, __file__, "--part", key, "--device", asked.device, *small, *places)]
+
+
+def tried(key: str, asked: argparse.Namespace, seconds: float) -> dict[str, Any]:
+    """One part in a process of its own, ended with all that it began if it takes longer."""
+    answers = asked.work.resolve() / "answers.jsonl"
+    answers.unlink(missing_ok=True)
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    given = {**os.environ, "PYTHONPATH": paths}
+    pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command(key, asked, answers.name), env=given, start_new_session=True, **pipes) as running:
+        try:
+            _, words = running.communicate(timeout=seconds)
+            status = "failed" if running.returncode else "done"
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            _, words = running.communicate()
+            status = "cut"
+    found = [json.loads(line) for line in answers.read_text().splitlines()] if answers.is_file() else []
+    entry: dict[str, Any] = {"status": status, "found": found}
+    if status == "failed":
+        entry["why"] = f"code {running.returncode}: {words.strip()[-800:]}"
+    elif status == "cut":
+        entry["why"] = f"it took longer than {seconds:.0f} s"
+    return entry
+
+
+def write(out: Path, evidence: dict[str, Any]) -> None:
+    """Both files, each whole or not at all."""
+    for name, text in (("evidence.json", json.dumps(evidence, indent=1) + "\n"), ("evidence.md", page.page(evidence))):
+        beside_it = out / f".{name}"
+        beside_it.write_text(text)
+        beside_it.replace(out / name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""The point of it all: the largest batch that the original runs within a limit, against the largest that a plan does.
+
+Invariant: a batch counts only if it ran, in a process of its own, and the driver counted no more than the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from examples.gpu.parts.memory import in_a_process
+from examples.gpu.parts.models import Bench, Failed, Model
+from examples.gpu.parts.steps import step_time
+from remat_cli.ingest import ingest
+
+LIMIT = 16_000_000_000
+FACTORS = (1.7, 2.0, 2.5, 3.0, 4.0)
+SMALL_FACTORS = (1.1,)
+TRIES = 6
+TOO_SLOW = 0.6  # of extra time: no larger batch is tried
+PROFILE = 10.0  # seconds, for each batch
+
+
+def largest(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
+    """First the original, by the arena capped at the limit and by places; then plans, larger and larger."""
+    bench = replace(bench, profile=min(bench.profile, PROFILE))
+    model = Model(bench, name)
+    limit = LIMIT if not bench.small else round(1.5 * model.needs())
+    yield {"limit": limit, "usual_batch": model.usual_batch}
+    guess = fitting(model, limit)
+    ran = 0
+    for how in ("capped", "planned"):
+        ran = 0
+        for batch in tried(guess, bench.small):
+            found = runs(model.of_batch(batch).graph(), bench, how, limit)
+            yield {f"original, {how}, {batch}": found}
+            if found["ran"]:
+                ran = batch
+                break
+        yield {f"original, {how}": {"largest": ran}}
+    if not ran:
+        return
+    took = step_time(model.of_batch(ran).graph(), bench.device, "strict", bench.seconds)
+    yield {"original": {"batch": ran, **took, "examples_per_second": round(1e3 * ran / took["ms"], 3)}}
+    for factor in SMALL_FACTORS if bench.small else FACTORS:
+        found = planned(model.of_batch(round(factor * ran)), bench, limit, took["ms"] / ran)
+        yield {f"plan, x{factor}": found}
+        if not found["ran"] or found["extra_time"] > TOO_SLOW:
+            return
+
+
+def fitting(model: Model, limit: int) -> int:
+    """The batch that should just fit: memory is a straight line in it."""
+    one, other = model.usual_batch, 2 * model.usual_batch
+    low, high = model.of_batch(one).needs(), model.of_batch(other).needs()
+    slope = (high - low) / (other - one)
+    return max(1, int((limit - low) / slope) + one)
+
+
+def tried(guess: int, small: bool) -> Iterator[int]:
+    """The guess, which counts no memory that kernels work in, and what is less by a few per cent each time."""
+    batch = guess
+    for _ in range(1 if small else TRIES):
+        yield batch
+        batch = min(batch - 1, int(batch * 0.94))
+        if batch < 1:
+            return
+
+
+def runs(path: Any, bench: Bench, how: str, limit: int) -> dict[str, Any]:
+    """Whether it ran and held no more than the limit. On a CPU the runtime's own few MB are counted too."""
+    outside = ingest(path, {}).resident
+    found = in_a_process(path, bench.device, how, limit - outside if how == "capped" else 0)
+    return {**found, "ran": "held" in found and (found["held"] <= limit or bench.device == "cpu")}
+
+
+def planned(model: Model, bench: Bench, limit: int, before: float) -> dict[str, Any]:
+    """A plan of a larger batch, run. `before`: ms of the original for each example."""
+    batch, budget = model.batch or 0, str(limit)
+    try:
+        rewritten = model.rewritten(budget)
+    except Failed as error:
+        return {"batch": batch, "ran": False, "why": str(error)[-400:]}
+    said = model.said(budget)
+    found = runs(rewritten, bench, "planned", limit)
+    shown = {"batch": batch, **found, "said": said.arena, "predicted_overhead": said.overhead}
+    if not found["ran"]:
+        return shown
+    took = step_time(rewritten, bench.device, "planned", bench.seconds)
+    extra = took["ms"] / batch / before - 1
+    return {**shown, **took, "examples_per_second": round(1e3 * batch / took["ms"], 3), "extra_time": round(extra, 4)}
