@@ -5,13 +5,12 @@ Invariant: afterwards every external tensor lies inside the folder of the new mo
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.formats.files import sha256
+from remat_cli.formats.files import copy_whole, sha256
 from remat_cli.ingest.load import tensors
 
 
@@ -45,16 +44,7 @@ def _place(file: Path, target: Path) -> Path | None:
         return None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _copy(file, target)
+        copy_whole(file, target)
     except OSError as error:
         raise BadInput(f"cannot put the model's data at {target}: {error.strerror}") from error
     return target
-
-
-def _copy(file: Path, target: Path) -> None:
-    part = target.with_name(f".{target.name}.part")
-    try:
-        shutil.copyfile(file, part)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)

@@ -32,6 +32,9 @@ def _small(case: promises.Case, number: int, seen: Counter[str]) -> None:
         seen["searches"] += 1
         wrong = [*promises.wrong_figures(case, found), *promises.wrong_proofs(case, found)]
         wrong += promises.wrong_contraction(case)
+        if number % 4 == 1:
+            seen["certificates"] += len(found.result.grounds)
+            wrong += promises.wrong_certificates(case, found)
         if number % 4 == 0:
             seen["searches"] += 1
             wrong += promises.wrong_least_peak(case)

@@ -13,6 +13,8 @@ from solvers.clock import Clock
 from solvers.methods.exact.least_peak import minimize_peak
 from solvers.orders.bounds import prove
 from solvers.problem import Limits, Problem, Status
+from solvers.proof.check import check_cost
+from solvers.prover.certify import prove_cost, prove_peak
 from solvers.reductions.views import without_views
 from solvers.registry import METHODS
 from solvers.schedule import Schedule, schedule
@@ -110,6 +112,22 @@ def _wrong_in_order(case: Case, found: Schedule, anyhow: int | None) -> Iterator
         yield f"the bound is {result.bound}; there is a plan of cost {best} in this order"
     if result.status is Status.ORDER_OPTIMAL and (found.outcome is None or best is None or found.outcome.cost > best):
         yield f"called optimal in this order at {found.outcome and found.outcome.cost}; the optimum is {best}"
+
+
+def wrong_certificates(case: Case, found: Schedule) -> Iterator[str]:
+    """What is proved on a search's own grounds."""
+    order = range(len(case.problem.nodes)) if found.plan is None else dict.fromkeys(found.plan.order())
+    for grounds in found.result.grounds:
+        proof = prove_cost(case.problem, grounds, None, Clock(case.seconds))
+        check_cost(case.problem, proof)
+        first = [[index] for index in (grounds.order if len(grounds.order) == len(order) else order)]
+        best = optimum(case.problem, case.budget, any_order=not grounds.order, kernels=first if grounds.order else None)
+        if best is not None and (proof.bound is None or proof.bound > best):
+            yield f"a certificate proves {proof.bound} of {grounds}; there is a plan of cost {best}"
+    bound = found.result.peak_bound
+    peak = None if bound is None else prove_peak(case.problem, bound, found.result.peak_node)
+    if peak is not None and peak.bound > least_peak(case.problem, any_order=True):
+        yield f"a certificate proves a peak of {peak.bound}, below which there is a schedule"
 
 
 def wrong_least_peak(case: Case) -> Iterator[str]:

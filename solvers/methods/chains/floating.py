@@ -22,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
 from solvers.methods.chains.chain import Chain, Op, Step
 from solvers.methods.chains.program import Floats, Ints, first_at_most, lower_to, never
 from solvers.methods.chains.slots import in_slots
+from solvers.orders.compiled import entry
 
 SLOTS = 500
 MOST_BYTES = 3 * 10**8  # where stages can be joined instead
@@ -111,12 +111,12 @@ class Program:
         raise AssertionError("an entry of the table that nothing explains")
 
 
-@njit(cache=True)
+@entry
 def _row(s: int, t: int, last: int) -> int:
     return (last - 1) * last * (last + 1) // 6 + (t - 1) * t // 2 + s - 1
 
 
-@njit(cache=True)
+@entry
 def _fill(
     last: int,
     excess: Floats,

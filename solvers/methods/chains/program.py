@@ -23,10 +23,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from solvers.methods.chains.chain import Op, Step
+from solvers.orders.compiled import entry
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -73,7 +73,7 @@ class Table:
         return self.excess[row(1, len(self.segments.a) - 1)]
 
 
-@njit(cache=True)
+@entry
 def row(first: int, last: int) -> int:
     return last * (last - 1) // 2 + first - 1
 
@@ -113,7 +113,7 @@ def solve_segments(segments: Segments, memory: int, stopped: Callable[[], bool] 
     return Table(segments, excess, loose)
 
 
-@njit(cache=True)
+@entry
 def _fill(
     left: int,
     excess: Floats,
@@ -176,13 +176,13 @@ def _fill(
                         lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
 
 
-@njit(cache=True)
+@entry
 def _shift(target: Floats, source: Floats, by: int) -> None:
     for place in range(by, len(target)):
         target[place] = source[place - by]
 
 
-@njit(cache=True)
+@entry
 def lower_to(best: Floats, price: float, one: Floats, other: Floats) -> None:
     """best = min(best, price + one + other), over the length of best.
 
@@ -197,7 +197,7 @@ def lower_to(best: Floats, price: float, one: Floats, other: Floats) -> None:
             best[place] = value if value < best[place] else best[place]
 
 
-@njit(cache=True)
+@entry
 def first_at_most(falling: Floats, value: float) -> int:
     low, high = 0, len(falling)
     while low < high:

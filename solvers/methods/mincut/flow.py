@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from solvers.orders.compiled import entry
 
 INFINITE = 1 << 62
 Ints = NDArray[np.int64]
@@ -33,7 +34,7 @@ def minimum_cut(count: int, tails: Integers, heads: Integers, capacities: Intege
     return Cut(int(value), ~_reaching(start, to, residual, back, sink))
 
 
-@njit(cache=True)
+@entry
 def _residual_graph(count: int, tails: Ints, heads: Ints, capacities: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Arcs by tail, each with the place of its reverse."""
     start = np.zeros(count + 1, np.int64)
@@ -57,7 +58,7 @@ def _residual_graph(count: int, tails: Ints, heads: Ints, capacities: Ints) -> t
     return start, to, residual, back
 
 
-@njit(cache=True)
+@entry
 def _max_flow(
     start: Ints,
     to: Ints,
@@ -113,7 +114,7 @@ def _max_flow(
     return total
 
 
-@njit(cache=True)
+@entry
 def _levels(
     start: Ints,
     to: Ints,
@@ -139,7 +140,7 @@ def _levels(
     return bool(level[sink] >= 0)
 
 
-@njit(cache=True)
+@entry
 def _reaching(start: Ints, to: Ints, residual: Ints, back: Ints, sink: int) -> NDArray[np.bool_]:
     """The vertices from which the sink can still be reached: the sink's side of the nearest cut."""
     found = np.zeros(start.size - 1, np.bool_)

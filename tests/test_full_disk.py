@@ -1,0 +1,81 @@
+"""A disk that is full at whatever is written first: one line, exit 3, and what was there is there still."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from solvers.orders.compiled import entry
+from tests.cli.running import Command
+
+SOURCE = "def twice(x):\n    return 2 * x\n"
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file may grow."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+COMMANDS = (
+    ("zoo", "mlp", "-o", "out.onnx"),
+    ("profile", "m.onnx", "--estimate", "cpu", "-o", "out.costs.yaml"),
+    ("problem", "m.onnx", "-o", "out.problem.json"),
+    ("solve", "linear4.problem.json", "--budget", "4", "-o", "out.plan.json"),
+    ("solve", "linear4.problem.json", "--budget", "4", "-o", "/dev/null", "--certificate", "out.cert.json"),
+    ("emit", "m.plan.json", "-o", "out.onnx"),
+    ("show", "m.plan.json", "--plot", "out.svg"),
+    ("show", "m.plan.json", "--html", "out.html"),
+)
+
+
+def test_every_command(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REMAT_RESULTS", str(tmp_path / "results"))
+    remat = Command(capsys, monkeypatch)
+    copy(data / "torch_mlp.onnx", "m.onnx")
+    copy(data / "checkmate" / "linear4.problem.json", "linear4.problem.json")
+    assert remat("solve", "m.onnx", "--budget", "100%").code == 0
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for words in COMMANDS:
+        with full_disk():
+            ended = remat(*words)
+        assert ended.code == 3, (words, ended)
+        assert ended.err.splitlines()[-1].startswith("remat: cannot write out."), (words, ended)
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before, words
+        out = Path(next(word for word in words if word.startswith("out.")))
+        out.write_bytes(b"from before")
+        with full_disk():
+            assert remat(*words).code == 3
+        assert out.read_bytes() == b"from before"
+        out.unlink()
+
+
+def test_what_is_compiled_need_not_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, "/proc")  # not even root may write there
+    path = tmp_path / "found.py"
+    path.write_text(SOURCE)
+    spec = spec_from_file_location("found", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with full_disk():
+        assert entry(module.twice)(21) == 42
+    nowhere: dict[str, object] = {}
+    exec(compile(SOURCE, "/proc/found.py", "exec"), nowhere)
+    assert entry(nowhere["twice"])(21) == 42
