@@ -13,6 +13,7 @@ from remat_cli.planning.roles import Role, roles_of
 from remat_cli.planning.subject import Subject
 from remat_cli.planning.timeline import Timeline, timeline
 from solvers.plan import Plan
+from solvers.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,15 @@ class Anatomy:
         bare = Role.FIXED in self.fixed
         apart = (Role.PARAMETERS, Role.STATE, Role.INPUTS, Role.CONSTANTS)
         return tuple(role for role in Role if (role not in apart if bare else role is not Role.FIXED))
+
+    def late(self, problem: Problem) -> list[int]:
+        """The ops of the backward pass: those that make something for it."""
+        early = (Role.ACTIVATIONS, Role.CONSTANTS)
+        return [
+            index
+            for index, node in enumerate(problem.nodes)
+            if node.backward and not (node.writes and all(self.values[value] in early for value in node.writes))
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,7 @@ class _Reading:
         for op in self.graph.ops:
             found.update(dict.fromkeys(op.writes, Role.TEMPORARIES if op.backward else Role.ACTIVATIONS))
         found.update((after, found[before]) for before, after in self.updated.items())
+        found.update(dict.fromkeys(self._for_constants(found), Role.ACTIVATIONS))
         found.update(dict.fromkeys(self._gradients(), Role.GRADIENTS))
         return found
 
@@ -182,6 +183,17 @@ class _Reading:
                 caused.update(op.writes)
         others = {name: after for name, after in self.updated.items() if name not in self.read_forward}
         return {name for name, after in others.items() if name in needed or after in caused}
+
+    def _for_constants(self, found: Mapping[str, Role]) -> set[str]:
+        """What only leads to what running statistics become: the forward pass's, though no loss depends on it."""
+        wanted = {name for name in self.graph.outputs if found[name] is not Role.CONSTANTS}
+        rest: set[str] = set()
+        for op in reversed(self.graph.ops):
+            if wanted.intersection(op.writes) or semantics.runs_once(op):
+                wanted.update(op.reads)
+            else:
+                rest.update(name for name in op.writes if found[name] is Role.TEMPORARIES)
+        return rest
 
     def _frozen(self) -> set[str]:
         """Weights that are not trained; in a model without a backward pass, all float tensors in the file."""

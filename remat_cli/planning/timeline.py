@@ -7,7 +7,7 @@ block from then on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -28,9 +28,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The computes of a plan in their order, and the memory held while they run."""
+    """The computes of a plan in their order, and the memory held while they run. `late`: the backward pass's ops."""
 
     problem: Problem
+    late: frozenset[int]
     order: tuple[int, ...]
     blocks: tuple[Block, ...]
 
@@ -64,7 +65,7 @@ class Timeline:
         """What runs: the forward pass, something computed again, or the backward pass."""
         if self.again[step]:
             return "recomputed"
-        return "backward" if self.problem.nodes[self.order[step]].backward else "forward"
+        return "backward" if self.order[step] in self.late else "forward"
 
     @property
     def peak_step(self) -> int:
@@ -77,9 +78,11 @@ class Timeline:
         return sorted(found, key=lambda block: (-block.bytes, block.value, block.start))
 
 
-def timeline(problem: Problem, plan: Plan) -> Timeline:
-    """The timeline of a plan that is known to be legal."""
-    return Timeline(problem, plan.order(), tuple(_blocks(problem, plan)))
+def timeline(problem: Problem, plan: Plan, late: Collection[int] | None = None) -> Timeline:
+    """The timeline of a plan that is known to be legal. `late`: by default what the problem says."""
+    if late is None:
+        late = [index for index, node in enumerate(problem.nodes) if node.backward]
+    return Timeline(problem, frozenset(late), plan.order(), tuple(_blocks(problem, plan)))
 
 
 @dataclass(slots=True)

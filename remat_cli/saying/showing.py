@@ -76,9 +76,11 @@ def shown(path: Path, costs: Path | None = None, dims: Mapping[str, int] | None 
         plan, after = given, before
     if fusion == "runtime":
         subject = as_fused(subject)
-    old = timeline(subject.problem, given)
-    new = timeline(subject.problem, plan) if recorded else old
-    return Shown(path, subject, plan, before, after, (old, new), anatomy(subject), recorded, fusion)
+    parts = anatomy(subject)
+    late = parts.late(subject.problem)
+    old = timeline(subject.problem, given, late)
+    new = timeline(subject.problem, plan, late) if recorded else old
+    return Shown(path, subject, plan, before, after, (old, new), parts, recorded, fusion)
 
 
 def again(subject: Subject, plan: Plan) -> list[tuple[str, int, int]]:

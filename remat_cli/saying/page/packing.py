@@ -35,7 +35,7 @@ def packed(found: Shown) -> dict[str, Any]:
         "sizes": [problem.sizes[value] for value in written],
         "cost": [node.cost for node in nodes],
         "work": [node.workspace for node in nodes],
-        "backward": _digits(node.backward for node in nodes),
+        "backward": _digits(node in new.late for node in range(len(nodes))),
         "views": _digits(bool(node.views) for node in nodes),
         "roles": [role.value for role in roles],
         "kinds": _digits(roles.index(found.parts.values[value]) for value in written),

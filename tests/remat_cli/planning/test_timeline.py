@@ -21,6 +21,7 @@ from solvers.schedule import evaluate
 from solvers.simulate import Outcome
 from tests.cli.running import Command
 from tests.contract.graphs import GRAPHS
+from tests.remat_cli.steps import network
 
 PARAMETERS = (16 * 3 * 9 + 16) + 2 * 16 + 32 * 16 * 9 + 2 * 32 + (10 * 2048 + 10)  # of torch_cnn, layer by layer
 
@@ -139,3 +140,13 @@ def test_time_is_the_sum_of_costs() -> None:
     line, _ = legal(GRAPHS["u-net"], 3)
     costs = [GRAPHS["u-net"].nodes[node].cost for node in line.order]
     assert list(line.begins) == [0, *accumulate(costs)]
+
+
+def test_what_updates_running_statistics_is_of_the_forward_pass(tmp_path: Path) -> None:
+    """`grad` writes the forward pass first: all that is of the backward pass stands behind the loss."""
+    subject = network(tmp_path, "resnet18", batch=2, image=32, classes=10)
+    problem, late = subject.problem, anatomy(subject).late(subject.problem)
+    loss = problem.writers()[subject.values.index("loss")]
+    flagged = [index for index, node in enumerate(problem.nodes) if node.backward]
+    assert min(flagged) < loss < min(late)
+    assert len(late) > len(problem.nodes) / 3
