@@ -13,6 +13,7 @@ import onnx
 from remat_cli.errors import BadInput, Mismatch
 from remat_cli.formats.files import check_apart, sha256, write_whole
 from remat_cli.model.graph import Graph
+from remat_cli.model.promise import Promise
 from remat_cli.planning.planned import Planned
 from remat_cli.planning.sure import surely
 from remat_cli.planning.untouched import is_untouched
@@ -28,10 +29,11 @@ NAMED = 3  # of the values around which it would
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A rewritten model, and what it came from."""
+    """A rewritten model, and what it came from. `before`: what the original needs, in its file's order."""
 
     plan: Planned
     rewritten: Rewritten
+    before: Promise
     unchanged: bool = False  # there was nothing to do: it is the original
 
     @property
@@ -46,15 +48,16 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     """The model of the plan, for the session it is for; its external tensors are where the original's are."""
     graph = graph_of(plan)
     statements, _ = plan.replayed()
+    before = original(graph, plan.subject.problem)
     if is_untouched(statements, plan.subject) and not functions:
-        return Emitted(plan, replace(original(graph, plan.subject.problem), model=_own(plan)), unchanged=True)
+        return Emitted(plan, replace(before, model=_own(plan)), before.promise, unchanged=True)
     found = surely(plan.subject, statements, plan.recorded.kind)
     if found.astray:
         raise Mismatch(f"{ASTRAY}: around {', '.join(sorted(found.astray)[:NAMED])}; solve again")
     if functions:
         found = replace(found, model=with_functions(graph, found.model))
     _stamp(found.model, plan, found)
-    return Emitted(plan, found)
+    return Emitted(plan, found, before.promise)
 
 
 def _own(plan: Planned) -> onnx.ModelProto:

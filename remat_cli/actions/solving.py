@@ -14,7 +14,7 @@ from remat_cli.errors import Infeasible, NoPlan, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
 from remat_cli.model.sessions import STRICT, Session, kind_of
-from remat_cli.planning.fitting import Fitting, promised
+from remat_cli.planning.fitting import Fitting, placed
 from remat_cli.planning.fusing import as_fused
 from remat_cli.planning.keeping import fitted_and_kept
 from remat_cli.planning.known import cheaper_known
@@ -188,8 +188,8 @@ def as_it_runs(found: Answer) -> Answer | None:
     """The answer with all that its model needs, if that is within the budget."""
     if found.subject.graph is None or found.session is None:
         return found
-    found = promised(found, found.session, found.budget)
-    return found if counted(found) <= found.budget else None
+    solver = find_solver(found.method, {})
+    return placed(Fitting(found.subject, found.budget, found.method, solver, found.limits, found.session), found)
 
 
 def found_or_raised(found: Answer) -> Answer:

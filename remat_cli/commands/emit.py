@@ -51,9 +51,9 @@ def _object(emitted: Emitted, destination: Path) -> dict[str, Any]:
         "session": emitted.plan.recorded.session,
         "budget": emitted.plan.budget,
         "peak": {"strict": found.promise.strict, "default": found.promise.default},
-        "baseline_peak": {"strict": found.baseline.strict, "default": found.baseline.default},
+        "baseline_peak": {"strict": emitted.before.strict, "default": emitted.before.default},
         "time": found.promise.time,
-        "baseline_time": found.baseline.time,
+        "baseline_time": emitted.before.time,
         "notes": emitted.notes(),
     }
 
@@ -79,7 +79,7 @@ def _predicted(emitted: Emitted) -> str:
     from remat_cli.saying.report import table
     from remat_cli.saying.units import show_bytes, show_time
 
-    before, after = emitted.rewritten.baseline, emitted.rewritten.promise
+    before, after = emitted.before, emitted.rewritten.promise
     rows = [["predicted", "before", "after", "change"]]
     for name, old, new, show in (
         ("peak, strict session", before.strict, after.strict, show_bytes),

@@ -21,13 +21,16 @@ from solvers.registry import METHODS
 from solvers.schedule import evaluate
 
 ROUNDS = 6
-STEP = 0.005  # of the budget: the least by which the next try asks for less
+STEP = 0.01  # of the budget, by which the first try for less asks for less
 SHARE = 0.6  # of the time, for the question itself: all but
-PLACING = 25.0  # seconds, if there is so much
-AGAIN = 0.5  # of what is left, for each try for less: placing what it finds takes time as well
+PLACING = 15.0  # seconds, if there is so much
+SETTLING = 0.7  # of what is left, for moving ops about
+LOWERING = 0.5  # of what is left at the end, for a block that is lower than it must be
+AGAIN = 0.5  # of what is left then, for each try for less
 WALKING = 0.3  # of it, for walks: the plan of last resort
-LEAST = 0.5  # seconds: with less left, nothing more is asked
-MOVED = "ops were moved about, so that all they need can be placed within the budget"
+LEAST = 0.5  # seconds: with less left, nothing more is asked, and what was found has that much to be placed
+AFRESH = 2.0  # seconds, whatever time it is, to find places again that were found already
+MOVED = "ops were moved about, at no cost, so that all they need can be placed; bounds are of the order before that"
 LESS = "made for less than the budget: no plan for all of it was found that can be placed within it"
 WALKED = "from a walk that evicts: no better plan was found that can be placed within the budget"
 APART = "ops that default options fuse are scheduled apart, so there their results may differ in the last bits"
@@ -85,15 +88,24 @@ def fitted(asked: Fitting) -> Answer:
     first = _first(asked)
     if not first.found or _no_use(asked, first):
         return _to(asked, first, _without(first))
-    first = promised(first, asked.session, asked.budget)
-    if asked.fits(first):
-        return _to(asked, first, first)
-    if other := _settled(asked, first):
-        return _to(asked, first, other, MOVED)
+    if other := placed(asked, first):
+        return _to(asked, first, other)
     walked, less = _walked(asked, first), _made_for_less(asked, first)
     if less and not (walked and _cost(walked) < _cost(less)):
-        return _to(asked, first, less, LESS)
-    return _to(asked, first, walked or first, WALKED)
+        return _to(asked, first, _noted(less, LESS))
+    simply = asked.limits.clock.within(0)
+    return _to(asked, first, _noted(walked, WALKED) if walked else promised(first, asked.session, asked.budget, simply))
+
+
+def placed(asked: Fitting, found: Answer) -> Answer | None:
+    """The answer with all it needs within the budget: at once, or its ops moved about, or after a longer search."""
+    simply = promised(found, asked.session, asked.budget, asked.limits.clock.within(0))
+    if asked.fits(simply):
+        return simply
+    if other := _settled(asked, simply):
+        return other
+    longer = promised(found, asked.session, asked.budget, asked.limits.clock.share(SETTLING))
+    return longer if asked.fits(longer) else None
 
 
 def _no_use(asked: Fitting, found: Answer) -> bool:
@@ -117,23 +129,20 @@ def _cost(found: Answer) -> int:
 
 
 def _made_for_less(asked: Fitting, first: Answer) -> Answer | None:
-    """The cheapest plan that can be placed among those for smaller budgets: less and less until one fits, and then
-    halfway back to what did not."""
-    found, best = first, None
-    fits, fails = None, asked.budget
+    """A plan for a smaller budget that can be placed, of less and less until one is; each step is twice the last."""
+    step = STEP * asked.budget
+    target = asked.budget - step
     for _ in range(ROUNDS):
-        target = (fits + fails) // 2 if fits else _less(asked, found)
-        if asked.late or target <= found.subject.problem.resident or fails - target < STEP * asked.budget / 2:
-            break
-        fewer = _ask_for(asked, first, target)
-        if not fewer.found:
-            break
-        found = promised(fewer, asked.session, asked.budget)
-        if asked.fits(found):
-            best, fits = found if best is None or _cost(found) < _cost(best) else best, target
-        else:
-            fails = target
-    return best
+        if asked.late or target <= first.subject.problem.resident:
+            return None
+        found = _ask_for(asked, first, int(target))
+        if not found.found:
+            return None
+        if fitting := placed(asked, found):
+            return fitting
+        step *= 2
+        target -= step
+    return None
 
 
 def _may_be_walked(method: str) -> bool:
@@ -178,13 +187,6 @@ def _with_bits(asked: Fitting, budget: int, limits: Limits) -> Answer:
     return _noted(found, APART) if found.found else found
 
 
-def _less(asked: Fitting, found: Answer) -> int:
-    """A budget less than this answer's by what it is over."""
-    assert found.schedule.outcome is not None
-    over = max(asked.counted(found) - asked.budget, int(STEP * asked.budget))
-    return min(found.budget, found.schedule.outcome.peak) - over
-
-
 def _ask_for(asked: Fitting, found: Answer, target: int) -> Answer:
     """A plan for a smaller budget, in the order of first computes that led to this one."""
     quiet = asked.limits.silent().share(AGAIN)
@@ -196,10 +198,26 @@ def _ask_for(asked: Fitting, found: Answer, target: int) -> Answer:
 
 
 def _settled(asked: Fitting, found: Answer) -> Answer | None:
+    """The same computes in another order, if its model fits."""
     order = found.schedule.plan.order() if found.schedule.plan else ()
-    clock = asked.limits.clock.share(1 / (2 * ROUNDS))
-    room = _room(asked, found)
-    return _taking(asked, found, asked.allocator.settle(found.subject.problem, order, room, asked.limits.seed, clock))
+    problem = in_units(found.subject.problem, asked.allocator.unit)
+    clock = Clock(LEAST) if asked.late else asked.limits.clock.share(SETTLING)
+    settled = asked.allocator.settle(problem, order, _room(asked, found), asked.limits.seed, clock)
+    other = _taking(asked, found, settled)
+    return other and _noted(other, MOVED)
+
+
+def _lowered(asked: Fitting, found: Answer) -> Answer:
+    """The same plan in as low a block as some of the time gets, with ops moved about if that takes it lower."""
+    places = found.placement
+    if places is None or places.block <= places.bound or asked.late:
+        return found
+    clock = asked.limits.clock.share(LOWERING)
+    target = asked.counted(found) - places.block + places.bound
+    if other := _settled(replace(asked, budget=target, limits=replace(asked.limits, clock=clock)), found):
+        return other
+    lower = promised(found, asked.session, clock=clock)
+    return lower if asked.counted(lower) < asked.counted(found) else found
 
 
 def _walked(asked: Fitting, found: Answer) -> Answer | None:
@@ -214,6 +232,8 @@ def _walked(asked: Fitting, found: Answer) -> Answer | None:
 
 def _room(asked: Fitting, found: Answer) -> int:
     """What the allocator has for the plan itself."""
+    if found.placement is not None:
+        return asked.budget - asked.counted(found) + found.placement.block
     prediction = _rewritten(found, asked.session).prediction
     added = additions(asked.session, found.subject.problem)
     return asked.budget - prediction.problem.resident - prediction.rounding - added
@@ -226,13 +246,15 @@ def _taking(asked: Fitting, found: Answer, order: tuple[int, ...] | None) -> Ans
     plan, outcome = evaluate(found.subject.problem, order)
     result = replace(found.schedule.result, order=order)
     other = replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome, result=result))
-    other = promised(other, asked.session, asked.budget)
+    other = promised(other, asked.session, asked.budget, Clock(AFRESH))  # it was seen to have places
     return other if asked.fits(other) else None
 
 
 def _noted(found: Answer, note: str) -> Answer:
+    """The answer with one more note, once."""
     result = found.schedule.result
-    return replace(found, schedule=replace(found.schedule, result=replace(result, notes=(*result.notes, note))))
+    notes = tuple(dict.fromkeys((*result.notes, note)))
+    return replace(found, schedule=replace(found.schedule, result=replace(result, notes=notes)))
 
 
 def _status(asked: Fitting, found: Answer, result: Result) -> Status:
@@ -244,15 +266,14 @@ def _status(asked: Fitting, found: Answer, result: Result) -> Status:
     return Status.FEASIBLE
 
 
-def _to(asked: Fitting, first: Answer, found: Answer, note: str = "") -> Answer:
+def _to(asked: Fitting, first: Answer, found: Answer) -> Answer:
     """The answer found as one to the question that was asked, whose bounds are the first answer's."""
     found = replace(found, budget=asked.budget, limits=asked.limits, seconds=asked.limits.clock.elapsed())
     if not found.found:
         return found
     proved = first.schedule.result
-    if asked.fits(found) and not asked.late:  # as low a block as there is time for
-        lower = promised(found, asked.session, clock=asked.limits.clock)
-        found = lower if asked.counted(lower) < asked.counted(found) else found
+    if asked.fits(found):
+        found = _lowered(asked, found)
     result = replace(
         found.schedule.result,
         bound=proved.bound,
@@ -262,6 +283,6 @@ def _to(asked: Fitting, first: Answer, found: Answer, note: str = "") -> Answer:
     )
     if not asked.fits(found):
         result = replace(result, status=Status.UNKNOWN)
-    elif note:
-        result = replace(result, status=_status(asked, found, result), notes=(*result.notes, note))
+    elif found.schedule.plan != first.schedule.plan:
+        result = replace(result, status=_status(asked, found, result))
     return replace(found, schedule=replace(found.schedule, result=result))

@@ -18,6 +18,7 @@ from solvers.placement.growing import grown
 from solvers.placement.largest import Placement
 from solvers.placement.lifetimes import requests
 from solvers.placement.placed import placement_of
+from solvers.placement.quiet import settled_in_block
 from solvers.placement.region import ALIGNMENT, least_arena
 from solvers.placement.settle import settled, walked, walked_in_block
 from solvers.problem import Node, Problem
@@ -121,7 +122,7 @@ def _no_order(*_: object) -> None:
 
 
 ALLOCATORS = {
-    PLANNED: Allocator(_planned, _all, 64, _no_order, walked_in_block),
+    PLANNED: Allocator(_planned, _all, 64, settled_in_block, walked_in_block),
     ARENA: Allocator(_capped, _all, ALIGNMENT, settled, walked),
     OWN: Allocator(_own, _live, 1, _no_order, _no_order),
 }

@@ -31,7 +31,6 @@ class Rewritten:
     model: onnx.ModelProto
     promise: Promise
     prediction: Prediction
-    baseline: Promise  # the same of the original, in its file's order
     hidden: frozenset[str]  # values whose shapes the planner does not see
     clones: int
     guards: int
@@ -65,7 +64,6 @@ def rewrite(
         model=_model(graph, made.steps, made.constants, made.hidden | made.untold),
         promise=prediction.promise(made.hidden) if session.robust else prediction.strict_promise(),
         prediction=prediction,
-        baseline=original(graph, problem).promise,
         hidden=made.hidden,
         clones=clones,
         guards=made.guards,
@@ -137,7 +135,7 @@ def original(graph: Graph, problem: Problem) -> Rewritten:
     runs = [Run(op, (True,) * len(op.writes)) for op in graph.ops]
     prediction = Prediction(graph, problem, copies(graph, runs, Names(graph)))
     promise = prediction.promise()
-    return Rewritten(graph.model, promise, prediction, promise, frozenset(), 0, 0, 0, 0)
+    return Rewritten(graph.model, promise, prediction, frozenset(), 0, 0, 0, 0)
 
 
 def _model(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,11 @@ Ints = NDArray[np.int64]
 TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # what goes first among equal places: see `_ranks`
 ROUND = 200_000  # items that the first round of the search may look at, for each taste
 LONGER = 8  # how much longer each round is than the one before
+SHAKEN, SHAKE = 24, 0.2  # more tastes in the first round, by area, each blurred by about so much
+SHAKING = 12_000_000  # items that all of those may look at together
+QUICK = 4  # tastes, of all those, where another order is at hand
 EFFORT = 3  # rounds
 NARROWER = 12  # heights tried between the bound and the best
-WITHIN = 4  # the same where a room was given, and is not reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ def pack(
 ) -> Packing:
     """The lowest block found for the lifetimes; empty ones have offset 0 and take nothing.
 
-    `effort`: rounds of the search, each `LONGER` than the last. `room`: a height that is as good as the bound.
+    `effort`: rounds of the search, each `LONGER` than the last. `room`: a height that is as good as the bound; what
+    lies between is not looked for.
     """
     real = [k for k, one in enumerate(lifetimes) if one.bytes and one.end > one.start]
     offsets = [0] * len(lifetimes)
@@ -55,6 +59,12 @@ def pack(
     for k, offset in zip(real, placed.tolist(), strict=True):
         offsets[k] = offset * alignment
     return Packing(tuple(offsets), units.height(placed) * alignment, bound * alignment)
+
+
+def reaches(lifetimes: Sequence[Lifetime], room: int, alignment: int = ALIGNMENT) -> bool:
+    """Whether a quick search finds places within `room` bytes; what it finds, `pack` finds too."""
+    real = [one for one in lifetimes if one.bytes and one.end > one.start]
+    return not real or _Units(real, alignment).reaches(room // alignment)
 
 
 class _Units:
@@ -75,15 +85,14 @@ class _Units:
         best = self._largest_first()
         ranks = list(_ranks(self.case, self.end - self.start))
         for turn in range(effort):
-            for rank in ranks:
+            for rank in ranks if turn else self._first_round():
                 if self.height(best) <= max(bound, room) or clock.over():
                     return best, bound
                 found, proved = self._try(max(bound, room), rank, LONGER**turn)
                 best = best if found is None else found
                 if proved:
                     bound = max(bound, room) + 1
-        tries = 0 if not effort else WITHIN if room else NARROWER
-        return self._narrowed(best, bound, ranks, clock, tries)
+        return self._narrowed(best, bound, ranks, clock, 0 if room or not effort else NARROWER)
 
     def _narrowed(self, best: Ints, bound: int, ranks: Sequence[Ints], clock: Clock, tries: int) -> tuple[Ints, int]:
         """Bisect what the first round of the search can do, from the bound to the best."""
@@ -100,6 +109,21 @@ class _Units:
             bound = middle + 1 if proved else bound
             low = middle + 1
         return best, bound
+
+    def reaches(self, room: int) -> bool:
+        if self.case.held.max() > room:
+            return False
+        tries = (self._try(room, rank, 1)[0] is not None for rank in islice(self._first_round(), QUICK))
+        return self.height(self._largest_first()) <= room or any(tries)
+
+    def _first_round(self) -> Iterator[Ints]:
+        """All tastes, and between them some by area that differ a little; each finds in one case of three what most
+        others do not."""
+        ranks, count = _ranks(self.case, self.end - self.start), len(self.size)
+        random, area = np.random.default_rng(count), (self.end - self.start) * self.size
+        for _ in range(max(len(TASTES), min(SHAKEN, SHAKING // (ROUND + count**2)))):
+            yield from islice(ranks, 1)
+            yield _ranked(np.argsort(-area * np.exp(random.normal(0, SHAKE, count))))
 
     def _try(self, height: int, rank: Ints, longer: int) -> tuple[Ints | None, bool]:
         """Offsets within the height, or whether it is proved that there are none."""
@@ -133,7 +157,11 @@ def _ranks(case: Case, length: Ints) -> Iterator[Ints]:
     most = np.array([case.held[a:b].max() for a, b in zip(case.first, case.last, strict=True)], np.int64)
     keys = {"T": most, "W": length, "w": case.last - case.first, "Z": case.size, "A": length * case.size}
     for taste in TASTES:
-        order = np.lexsort((np.arange(len(length)), *(-keys[letter] for letter in reversed(taste))))
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        yield rank
+        yield _ranked(np.lexsort((np.arange(len(length)), *(-keys[letter] for letter in reversed(taste)))))
+
+
+def _ranked(order: Ints) -> Ints:
+    """For each item its place in the order."""
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank

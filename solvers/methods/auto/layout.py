@@ -18,8 +18,8 @@ from solvers.methods.exact.tables import (
 )
 from solvers.orders.arrays import Ints
 
-SLOTS, STEPS, TOTAL, BUDGET, REPEATED, CROWDED, LOGGED = range(7)
-RUNS, COUNT, END, AT, BEFORE, AFTER, TREE, LAZY, AGAIN, PLACE, SHARED, STACK, LOG = range(7, 20)
+SLOTS, STEPS, TOTAL, BUDGET, ROOF, REPEATED, CROWDED, LOGGED = range(8)
+RUNS, COUNT, END, AT, BEFORE, AFTER, TREE, LAZY, AGAIN, PLACE, SHARED, STACK, LOG = range(8, 21)
 
 EMPTY = 1 << 60
 LONGEST = 96  # changes in one move, at most
@@ -47,7 +47,7 @@ def blank(tables: Ints, steps: int, budget: int) -> Ints:
     )
     starts = LOG + 1 + np.cumsum([0, *lengths])
     state = np.zeros(int(starts[-1]), np.int64)
-    state[SLOTS], state[BUDGET] = slots, budget
+    state[SLOTS], state[BUDGET], state[ROOF] = slots, budget, EMPTY
     state[RUNS : LOG + 1] = starts[:-1]
     reads = tables[tables[READS] : tables[SAVED]]
     saved = tables[tables[SAVED] : tables[SAVED] + len(reads)]

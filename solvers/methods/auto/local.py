@@ -9,7 +9,7 @@ import numpy as np
 
 from solvers.clock import Clock
 from solvers.methods.auto.anneal import anneal
-from solvers.methods.auto.layout import BUDGET, SLOTS, TREE, blank
+from solvers.methods.auto.layout import BUDGET, EMPTY, ROOF, SLOTS, TREE, blank
 from solvers.methods.auto.state import fill
 from solvers.methods.exact.tables import SIZE, VALUES, pack
 from solvers.orders.arrays import Ints, arrays_of
@@ -24,14 +24,15 @@ _SEEDS = 1_000_003
 
 
 class LocalSearch:
-    """The compiled search on one problem and budget."""
+    """The compiled search on one problem and budget. `roof`: what is over that as well counts many times."""
 
-    def __init__(self, problem: Problem, budget: int, seed: int) -> None:
+    def __init__(self, problem: Problem, budget: int, seed: int, roof: int | None = None) -> None:
         self.arrays = arrays_of(problem.ended())
         self.tables = pack(self.arrays)
         self.nodes = len(self.arrays.cost)
         self.resident = problem.resident
         self.room = budget - problem.resident
+        self.roof = EMPTY if roof is None else roof - problem.resident
         self.seed = seed
         self.state = blank(self.tables, 2 * self.nodes, self.room)
         self.total = max(1, int(self.arrays.cost.sum()))
@@ -48,7 +49,8 @@ class LocalSearch:
         ended = np.append(order, self.nodes - 1)
         fill(self.tables, state, ended)
         hidden = int(state[state[TREE] + 1]) - (measure(self.arrays, ended)[1] - self.resident)
-        state[BUDGET] = self.room + (hidden if number // 2 % 2 else 0)  # what the tree counts too much, it may overdraw
+        overdrawn = hidden if number // 2 % 2 else 0  # what the tree counts too much
+        state[BUDGET], state[ROOF] = self.room + overdrawn, self.roof + overdrawn
         best_order, best = np.zeros(state[SLOTS], np.int64), np.array([1 << 62, 0, 0])
         hot = _HEATS[number % len(_HEATS)] * self.total
         price = _PRICES[number // len(_HEATS) % len(_PRICES)] * self.price

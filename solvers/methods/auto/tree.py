@@ -5,11 +5,12 @@ Invariant: a leaf without a compute is so far below zero that it never counts; `
 
 from __future__ import annotations
 
-from solvers.methods.auto.layout import BUDGET, EMPTY, GAP, LAZY, SLOTS, STACK, TREE
+from solvers.methods.auto.layout import BUDGET, EMPTY, GAP, LAZY, ROOF, SLOTS, STACK, TREE
 from solvers.orders.arrays import Ints
 from solvers.orders.compiled import inner
 
 _BLOCKS = 1 << 14  # that are looked at one by one
+_STEEP = 100  # what a byte above the roof counts besides
 
 
 @inner
@@ -68,14 +69,14 @@ def clear(s: Ints) -> None:
 
 @inner
 def excess(s: Ints) -> int:
-    """The bytes over budget, summed over all computes; no work where nothing is over.
+    """The bytes over budget, summed over all computes, those above the roof many times; no work where nothing is over.
 
     On large graphs over blocks of computes, the most of each for all in it: a move never looks at every compute.
     """
     tree, lazy, slots, budget, stack = s[TREE], s[LAZY], s[SLOTS], s[BUDGET], s[STACK]
     if s[tree + 1] <= budget:
         return 0
-    leaves = min(slots, _BLOCKS)
+    leaves, above = min(slots, _BLOCKS), s[ROOF] - budget
     total = 0
     s[stack], s[stack + 1] = 1, 0
     top = 2
@@ -86,7 +87,7 @@ def excess(s: Ints) -> int:
         if over <= 0:
             continue
         if node >= leaves:
-            total += over
+            total += over + _STEEP * max(0, over - above)
             continue
         carried += s[lazy + node]
         s[stack + top], s[stack + top + 1] = 2 * node, carried

@@ -1,0 +1,51 @@
+"""Orders that are easier to place: the same computes, moved about so that little is held beside the fullest moments.
+
+Where many moments are nearly as full as the fullest, a block of just that height can seldom be filled. So what is held
+above some level is made less, summed over all computes, and what does not fit counts many times.
+
+Invariant: what comes out computes just what went in does, in another order that is legal; how much is tried is counted
+in moves, so that without a time-out it depends on the seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from solvers.clock import Clock
+from solvers.methods.auto.local import LocalSearch
+from solvers.orders.arrays import arrays_of
+from solvers.orders.measure import measure
+from solvers.placement.lifetimes import requests
+from solvers.placement.packing import reaches
+from solvers.plan import lower
+from solvers.problem import Problem
+from solvers.reductions.views import reduced
+
+LEVELS = (0.9, 0.93, 0.85, 0.95, 0.8, 0.97)  # of the room
+GOES = 36
+MOVES = 50  # of a go, for each compute
+
+
+def quieter(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Iterator[tuple[int, ...]]:
+    """Orders of the same computes that hold no more than `room` bytes at once, and little more than less than that."""
+    smaller, budget = reduced(problem), problem.resident + room
+    arrays, begin = arrays_of(smaller.problem), np.array(smaller.shrink(order), np.int64)
+    below: list[LocalSearch] = []
+    for go in range(GOES):
+        if go < len(LEVELS):
+            below.append(LocalSearch(smaller.problem, problem.resident + int(LEVELS[go] * room), seed, budget))
+        found = below[go % len(LEVELS)].go(begin, go, MOVES * len(begin), clock, once=True)
+        if measure(arrays, found)[1] <= budget:
+            yield smaller.expand(found.tolist())
+        if clock.over():
+            return
+
+
+def settled_in_block(
+    problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock
+) -> tuple[int, ...] | None:
+    """The order with ops moved about until all has its place within `room` bytes; None if none was found."""
+    found = quieter(problem, order, room, seed, clock)
+    return next((one for one in found if reaches(requests(problem, lower(problem, one)).lifetimes, room)), None)

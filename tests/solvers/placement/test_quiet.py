@@ -1,0 +1,50 @@
+"""Quieter orders: the same computes by `lower` and `simulate`, and places for an order that had none."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from remat_cli.planning.holding import in_units
+from remat_cli.planning.loading import load_subject
+from solvers.clock import Clock
+from solvers.placement.lifetimes import ALIGNMENT, requests
+from solvers.placement.packing import pack
+from solvers.placement.quiet import quieter, settled_in_block
+from solvers.plan import lower
+from solvers.simulate import simulate
+from tests.solvers.placement.test_packing import check
+from tests.solvers.random_problems import random_order, random_problem
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_same_computes_within_the_same_room(seed: int) -> None:
+    source = random.Random(seed)
+    problem = random_problem(source, 12)
+    order = random_order(source, problem, 4)
+    room = simulate(problem, lower(problem, order)).peak - problem.resident
+    for found, _ in zip(quieter(problem, order, room, seed, Clock()), range(4), strict=False):
+        outcome = simulate(problem, lower(problem, found))
+        assert outcome.peak <= problem.resident + room
+        assert Counter(found) <= Counter(order)
+
+
+def test_an_order_that_had_no_places_is_moved_about_until_it_has(data: Path) -> None:
+    """A plan of an MLP-Mixer's training graph for 75%, as the search left it."""
+    problem = in_units(load_subject(data / "placing" / "mixer.problem.json", None, {}).problem, ALIGNMENT)
+    stored = json.loads((data / "placing" / "mixer.order.json").read_text())
+    room, order = stored["budget"] - problem.resident, stored["order"]
+    assert pack(requests(problem, lower(problem, order)).lifetimes, effort=1, room=room).height > room
+    found = settled_in_block(problem, order, room, 0, Clock())
+    assert found is not None
+    assert Counter(found) == Counter(order)
+    assert found == settled_in_block(problem, order, room, 0, Clock())
+    plan = lower(problem, found)
+    lifetimes = requests(problem, plan).lifetimes
+    packing = pack(lifetimes, effort=1, room=room)
+    check(lifetimes, packing, ALIGNMENT)
+    assert packing.height <= room
