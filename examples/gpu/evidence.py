@@ -75,7 +75,7 @@ def main() -> None:
     asked = arguments()
     bench = Bench(asked.work.resolve(), asked.device, asked.small)
     if asked.small:
-        bench = Bench(asked.work.resolve(), asked.device, True, profile=0.5, solve=20.0, seconds=0.01, method="evict")
+        bench = Bench(asked.work.resolve(), asked.device, True, profile=0.5, solve=120.0, seconds=0.01, method="evict")
     bench.folder.mkdir(parents=True, exist_ok=True)
     if asked.part:
         return carry_out(parts(bench).get(asked.part, machine.compile_loops), bench, asked.answers)
@@ -134,19 +134,25 @@ def begun(asked: argparse.Namespace, wanted: int) -> dict[str, Any]:
         held: dict[str, Any] = json.loads(path.read_text())
         if (held["device"], held["small"]) == (asked.device, asked.small):
             return {**held, "wanted": wanted}
-    revision = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
     return {
         "format": "remat-gpu/1",
         "device": asked.device,
         "small": asked.small,
-        "revision": revision.stdout.strip() or "unknown",
+        "revision": revision(),
         "began": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "seconds": 0.0,
         "wanted": wanted,
         "results": {},
     }
+
+
+def revision() -> str:
+    """Of the sources, where they came with their history."""
+    try:
+        asked = ["git", "rev-parse", "--short", "HEAD"]
+        return subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 def command(key: str, asked: argparse.Namespace, answers: str) -> list[str]:

@@ -21,5 +21,6 @@ rm -r "$joined"
 # onnxruntime looks for CUDA's libraries beside itself
 nvidia=$("$python" -c 'import nvidia; print(list(nvidia.__path__)[0])' 2>/dev/null || true)
 if [ -n "$nvidia" ] && [ ! -e "$site/nvidia" ]; then ln -s "$nvidia" "$site/nvidia"; fi
-cc -O2 -shared -fPIC -fvisibility=hidden -o remat_cli/runtime/_placed.so remat_cli/runtime/placed.c -lpthread -ldl
+cc -O2 -shared -fPIC -fvisibility=hidden -o remat_cli/runtime/_placed.so remat_cli/runtime/placed.c -lpthread -ldl \
+  || echo "without a C compiler planned sessions keep onnxruntime's own arena" >&2
 touch "$site/.ready"

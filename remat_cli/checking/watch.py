@@ -33,6 +33,11 @@ class Watch:
         self.thread.join()
         self.most = max(self.most, _held() - self.first)
 
+    def restart(self) -> int:
+        """What was most so far; from now on it counts anew."""
+        most, self.most = self.most, 0
+        return most
+
     def _look(self) -> None:
         while not self.over.wait(EVERY):
             self.most = max(self.most, _held() - self.first)

@@ -37,6 +37,13 @@ if TYPE_CHECKING:
 @click.option("--learning-rate", type=float, default=0.01, show_default=True, help="Its default; it stays an input.")
 @options.freeze_bn
 @click.option("--table", is_flag=True, help="List every parameter; by default the largest.")
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="Where it is to run: for cuda, what has no kernel there is named.",
+)
 @options.output
 @options.as_json
 @options.quiet

@@ -11,8 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
+from remat_cli.model.on_cuda import FROM_OPSET, NEVER, without_kernel
 from tests.cuda.device import build, environment, remat
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler, and so no device")
@@ -74,6 +78,58 @@ def test_a_kernel_that_fails_there_does_not_send_the_session_to_the_cpu(
     assert ran.returncode == 1
     assert "Failed to allocate memory" in ran.stderr
     assert ran.stdout == ""
+
+
+WHERE = """
+import json, sys
+from pathlib import Path
+import numpy as np
+from profiles import cuda
+from profiles.strict import strict_options
+
+options = strict_options()
+options.enable_profiling, options.profile_file_prefix = True, sys.argv[1]
+session = cuda.session(sys.argv[1], options, [cuda.PROVIDER, "CPUExecutionProvider"])
+session.run(None, {"x": np.full((1, 2, 4, 4), 0.5, np.float32)})
+events = json.loads(Path(session.end_profiling()).read_text())
+print(json.dumps({e["name"].removesuffix("_kernel_time"): e["args"]["provider"] for e in events if e["cat"] == "Node"}))
+"""
+TOGETHER = {  # other inputs and attributes than one tensor and none
+    "Mean": (["x", "x"], {}),
+    "MaxUnpool": (["x", "places"], {"kernel_shape": [1, 1]}),
+    "MaxPool": (["x"], {"kernel_shape": [2, 2]}),
+    "AveragePool": (["x"], {"kernel_shape": [2, 2]}),
+    "InstanceNormalization": (["x", "two", "two"], {}),
+    "Conv": (["x", "filters"], {"pads": [1, 0, 0, 1]}),
+    "ConvTranspose": (["x", "filters"], {"pads": [1, 0, 0, 1]}),
+}
+HAVE = ("Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSwish", "Gelu", "Erf", "Sin", "AveragePool", "Conv")
+
+
+@pytest.mark.parametrize("opset", [21, 22])
+def test_what_has_no_kernel_there_is_named(given: dict[str, str], tmp_path: Path, opset: int) -> None:
+    """One node of each kind; the provider says where it put them."""
+    kinds = [*NEVER, *FROM_OPSET, *HAVE, "ConvTranspose"]
+    read = {kind: TOGETHER.get(kind, (["x"], {})) for kind in kinds}
+    nodes = [helper.make_node(kind, read[kind][0], [f"{kind}.y"], kind, **read[kind][1]) for kind in kinds]
+    constants = [
+        numpy_helper.from_array(array, name)
+        for name, array in {
+            "places": np.arange(32).reshape(1, 2, 4, 4),
+            "two": np.ones(2, np.float32),
+            "filters": np.ones((2, 2, 3, 3), np.float32),
+        }.items()
+    ]
+    outputs = [helper.make_empty_tensor_value_info(f"{kind}.y") for kind in kinds]
+    given_x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 4, 4])
+    graph = helper.make_graph(nodes, "kinds", [given_x], outputs, constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    onnx.save(model, tmp_path / "kinds.onnx")
+    command = [sys.executable, "-c", WHERE, str(tmp_path / "kinds.onnx")]
+    ran = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    elsewhere = {kind for kind, where in json.loads(ran.stdout).items() if where == "CPUExecutionProvider"}
+    assert elsewhere == {what.partition(" ")[0] for what in without_kernel(model)}
 
 
 @pytest.mark.parametrize(

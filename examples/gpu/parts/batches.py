@@ -17,7 +17,9 @@ from remat_cli.ingest import ingest
 LIMIT = 16_000_000_000
 FACTORS = (1.7, 2.0, 2.5, 3.0, 4.0)
 SMALL_FACTORS = (1.1,)
-TRIES = 6
+TRIES = 8
+LESS = 0.98  # each try is of so much of the one before
+OWN = 0.02  # of the limit is left to what CUDA's libraries take for a session
 TOO_SLOW = 0.6  # of extra time: no larger batch is tried
 PROFILE = 10.0  # seconds, for each batch
 
@@ -28,7 +30,7 @@ def largest(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
     model = Model(bench, name)
     limit = LIMIT if not bench.small else round(1.5 * model.needs())
     yield {"limit": limit, "usual_batch": model.usual_batch}
-    guess = fitting(model, limit)
+    guess = fitting(model, round((1 - OWN) * limit))
     ran = 0
     for how in ("capped", "planned"):
         ran = 0
@@ -59,11 +61,11 @@ def fitting(model: Model, limit: int) -> int:
 
 
 def tried(guess: int, small: bool) -> Iterator[int]:
-    """The guess, which counts no memory that kernels work in, and what is less by a few per cent each time."""
+    """The guess, which counts no memory that kernels work in, and what is less by two per cent each time."""
     batch = guess
     for _ in range(1 if small else TRIES):
         yield batch
-        batch = min(batch - 1, int(batch * 0.94))
+        batch = min(batch - 1, int(batch * LESS))
         if batch < 1:
             return
 
@@ -71,13 +73,13 @@ def tried(guess: int, small: bool) -> Iterator[int]:
 def runs(path: Any, bench: Bench, how: str, limit: int) -> dict[str, Any]:
     """Whether it ran and held no more than the limit. On a CPU the runtime's own few MB are counted too."""
     outside = ingest(path, {}).resident
-    found = in_a_process(path, bench.device, how, limit - outside if how == "capped" else 0)
+    found = in_a_process(path, bench.device, how, round((1 - OWN) * limit) - outside if how == "capped" else 0)
     return {**found, "ran": "held" in found and (found["held"] <= limit or bench.device == "cpu")}
 
 
 def planned(model: Model, bench: Bench, limit: int, before: float) -> dict[str, Any]:
     """A plan of a larger batch, run. `before`: ms of the original for each example."""
-    batch, budget = model.batch or 0, str(limit)
+    batch, budget = model.batch or 0, str(round((1 - OWN) * limit))
     try:
         rewritten = model.rewritten(budget)
     except Failed as error:

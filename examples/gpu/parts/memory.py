@@ -96,15 +96,20 @@ def in_a_process(path: Any, device: str, how: str, cap: int = 0) -> dict[str, An
 
 
 def held_by(path: Any, device: str, how: str, cap: int | None) -> dict[str, Any]:
-    """Three steps with inputs on the device: the most that is held, by the driver's or the kernel's count."""
+    """Three steps with inputs on the device: the most that is held, by the driver's or the kernel's count.
+
+    `first`: in the first step, in which a planned session learns its places and takes memory piece by piece.
+    """
     if device == "cuda":
         from remat_cli.checking.watch import Watch
 
         with Watch() as watch:
             step = Step(path, device, how, cap)
-            for _ in range(3):
+            step.run()
+            first = watch.restart()
+            for _ in range(2):
                 step.run()
-        return {"held": watch.most}
+        return {"first": first, "held": watch.most}
     from remat_cli.checking.weight import resident_now, resident_peak
 
     step = Step(path, device, how, cap)

@@ -1,0 +1,53 @@
+"""What ONNX Runtime's CUDA provider has no kernel for, of what training graphs are made of.
+
+Invariant: data, of onnxruntime-gpu 1.31.1 and float32, held by a test to the provider itself (`tests/cuda`). What is
+named here runs on the CPU, with copies there and back; its place in the order is not the file's then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import onnx
+
+NEVER = (
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Celu",
+    "Cosh",
+    "Det",
+    "Hardmax",
+    "MaxUnpool",
+    "Mean",
+    "MeanVarianceNormalization",
+    "Sinh",
+    "Tan",
+    "Unique",
+)
+FROM_OPSET = dict.fromkeys(("Elu", "InstanceNormalization", "MaxPool", "Selu", "ThresholdedRelu"), 22)
+LAST = 21  # the opset that still has kernels for those
+
+
+def without_kernel(model: onnx.ModelProto) -> dict[str, int]:
+    """How many nodes run on the CPU for want of a kernel on CUDA, by what they are and why."""
+    opset = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
+    found: Counter[str] = Counter()
+    for node in model.graph.node:
+        if node.domain not in ("", "ai.onnx"):
+            continue
+        if node.op_type in NEVER:
+            found[node.op_type] += 1
+        elif opset >= FROM_OPSET.get(node.op_type, opset + 1):
+            found[f"{node.op_type} of opset {opset} (of {LAST} it has one)"] += 1
+        elif node.op_type == "ConvTranspose" and _lopsided(node):
+            found["ConvTranspose with other padding at the end than at the beginning"] += 1
+    return dict(sorted(found.items()))
+
+
+def _lopsided(node: onnx.NodeProto) -> bool:
+    pads = next((list(attribute.ints) for attribute in node.attribute if attribute.name == "pads"), [])
+    return pads[: len(pads) // 2] != pads[len(pads) // 2 :]
