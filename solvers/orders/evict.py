@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from solvers.clock import Clock
 from solvers.orders.arrays import Arrays, Ints, arrays_of
 from solvers.orders.compiled import halting
+from solvers.orders.live import Scoring
 from solvers.orders.walk import walk_through
 from solvers.problem import Problem
 
@@ -74,6 +75,6 @@ class Evictor:
         if len(size):
             weight[self.arrays.backward[self.arrays.writer]] *= rule.backward
         group, keep = hints or self.no_hints
-        powers = rule.cost, rule.distance
+        scoring = Scoring(weight, rule.cost, rule.distance, keep, rule.hint)
         with halting(self.clock) as halt:
-            return walk_through(self.arrays, budget, weight, *powers, rule.depth_first, group, keep, rule.hint, halt)
+            return walk_through(self.arrays, budget, scoring, group, rule.depth_first, halt)

@@ -20,6 +20,7 @@ from solvers.problem import Problem
 from solvers.reductions.views import Contraction
 
 WORK = 60_000_000  # steps reckoned in all: about two seconds
+_PER_NODE = 2_000  # moves, at most: a small problem has no more orders worth trying
 
 
 def reorder(problem: Problem, budget: int, seed: int = 0, clock: Clock | None = None) -> Contraction:
@@ -48,6 +49,7 @@ def _best_order(problem: Problem, budget: int, seed: int, clock: Clock | None) -
     starts = [list(range(len(problem.nodes))), *lazy_orders(problem)]
     candidates = [np.array(order, dtype=np.int64) for order in starts]
     moves = WORK // max(1, len(arrays.reads) + len(arrays.writes) + len(problem.nodes)) // len(candidates)
+    moves = min(moves, _PER_NODE * len(problem.nodes))
     before, after = _neighbours(problem)
     with halting(clock) as halt:
         moved = [_move_about(arrays, order, *before, *after, budget, seed, moves, halt) for order in candidates]
