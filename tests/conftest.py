@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from random import SystemRandom
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,15 @@ settings.load_profile("steady")
 os.environ["REMAT_RESULTS"] = "off"  # a test finds what it finds, whatever another found before
 
 DATA = Path(__file__).parent / "data"
+
+
+def pytest_configure() -> None:
+    """One seed for all that is drawn anew in every run, the same in every process of the run."""
+    os.environ.setdefault("FRESH_SEED", str(SystemRandom().randrange(1 << 30)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"what was drawn anew: FRESH_SEED={os.environ['FRESH_SEED']}")
 
 
 @pytest.fixture

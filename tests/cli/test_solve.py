@@ -137,7 +137,7 @@ def test_the_solvers_own_log_goes_to_stderr(data: Path, tmp_path: Path) -> None:
     assert json.loads(ran.stdout)["status"] == "optimal"
 
 
-def test_a_command_ends_in_time_whatever_it_is_doing() -> None:
+def test_a_command_ends_in_time_whatever_it_is_doing(tmp_path: Path) -> None:
     """Much too little time for 20,000 ops: one line, the code for no plan, and no file."""
     count = 20_000
     nodes = [
@@ -150,10 +150,11 @@ def test_a_command_ends_in_time_whatever_it_is_doing() -> None:
         "nodes": nodes,
         "outputs": [f"v{i}" for i in range(count)],
     }
-    Path("m.problem.json").write_text(json.dumps(problem))
-    asked = ["solve", "m.problem.json", "--budget", "19999", "--time-limit", "1ms", "--json"]
-    done = subprocess.run([sys.executable, "-m", "remat_cli", *asked], capture_output=True, text=True, check=False)
+    (tmp_path / "m.problem.json").write_text(json.dumps(problem))
+    command = [sys.executable, "-m", "remat_cli", "solve", "m.problem.json", "--budget", "19999"]
+    asked = [*command, "--time-limit", "1ms", "--json"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 5
     assert json.loads(done.stdout)["status"] == "unknown"
     assert len(done.stderr.splitlines()) == 1
-    assert not Path("m.plan.json").exists()
+    assert not (tmp_path / "m.plan.json").exists()

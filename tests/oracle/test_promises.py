@@ -1,21 +1,17 @@
-"""Fresh random problems in every run, each held against the oracle and the replay; the seed is printed."""
+"""Fresh random problems in every run, each held against the oracle and the replay."""
 
 from __future__ import annotations
 
 import os
-from random import Random, SystemRandom
-
-import pytest
+from random import Random
 
 from tests.oracle import promises
 
-SEED = int(os.environ.get("ORACLE_SEED", SystemRandom().randrange(1 << 30)))
+SEED = int(os.environ["FRESH_SEED"])
 SECONDS = 0.05  # a search that is cut short must be as right as one that is not
 
 
-def _hold(count: int, seconds: float, capsys: pytest.CaptureFixture[str], large: bool) -> None:
-    with capsys.disabled():
-        print(f" [ORACLE_SEED={SEED}] ", end="", flush=True)
+def _hold(count: int, seconds: float, large: bool) -> None:
     for number in range(count):
         random = Random(f"{SEED} {number}")
         case = (promises.large_case if large else promises.small_case)(random, seconds)
@@ -29,9 +25,9 @@ def _hold(count: int, seconds: float, capsys: pytest.CaptureFixture[str], large:
         assert not wrong, (SEED, number, wrong, case)
 
 
-def test_small_problems_against_the_oracle(capsys: pytest.CaptureFixture[str]) -> None:
-    _hold(1000, SECONDS, capsys, large=False)
+def test_small_problems_against_the_oracle() -> None:
+    _hold(1000, SECONDS, large=False)
 
 
-def test_larger_problems_against_the_replay(capsys: pytest.CaptureFixture[str]) -> None:
-    _hold(60, SECONDS, capsys, large=True)
+def test_larger_problems_against_the_replay() -> None:
+    _hold(60, SECONDS, large=True)
