@@ -62,6 +62,7 @@ def command(
     optimizer: str,
     learning_rate: float,
     freeze_bn: bool,
+    device: str,
     table: bool,
     output: Path | None,
     as_json: bool,
@@ -84,6 +85,7 @@ def command(
     from remat_cli.gradient.parameters import Choice
     from remat_cli.gradient.prepare import Binding, load
     from remat_cli.gradient.training import Options
+    from remat_cli.model.on_cuda import without_kernel
     from remat_cli.saying.parameters import parameter_table
 
     path = output or forward.with_suffix(".train.onnx")
@@ -104,6 +106,8 @@ def command(
     training = differentiate(model, settings)
     write_whole(path, training.SerializeToString(deterministic=True))
     trained, notes = parameters_of(training), notes_of(training)
+    if device == "cuda":
+        notes = [*notes, *(f"no kernel on CUDA, so run on the CPU: {what}" for what in without_kernel(training))]
     report = {
         "model": str(path),
         "forward_nodes": nodes,

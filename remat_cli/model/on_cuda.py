@@ -32,8 +32,8 @@ FROM_OPSET = dict.fromkeys(("Elu", "InstanceNormalization", "MaxPool", "Selu", "
 LAST = 21  # the opset that still has kernels for those
 
 
-def without_kernel(model: onnx.ModelProto) -> dict[str, int]:
-    """How many nodes run on the CPU for want of a kernel on CUDA, by what they are and why."""
+def without_kernel(model: onnx.ModelProto) -> list[str]:
+    """What runs on the CPU for want of a kernel on CUDA, why, and how many nodes."""
     opset = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
     found: Counter[str] = Counter()
     for node in model.graph.node:
@@ -45,7 +45,7 @@ def without_kernel(model: onnx.ModelProto) -> dict[str, int]:
             found[f"{node.op_type} of opset {opset} (of {LAST} it has one)"] += 1
         elif node.op_type == "ConvTranspose" and _lopsided(node):
             found["ConvTranspose with other padding at the end than at the beginning"] += 1
-    return dict(sorted(found.items()))
+    return [f"{what}, {count} node{'s' * (count > 1)}" for what, count in sorted(found.items())]
 
 
 def _lopsided(node: onnx.NodeProto) -> bool:

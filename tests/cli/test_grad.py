@@ -75,3 +75,10 @@ def test_what_cannot_be_done_is_said_in_one_line(command: Command, given: list[o
 
 def test_frozen_statistics_can_be_meant(command: Command) -> None:
     assert command("grad", "frozen.onnx", "--freeze-bn").code == 0
+
+
+def test_what_has_no_kernel_on_cuda_is_named_where_that_is_asked(remat: Command) -> None:
+    assert remat("zoo", "segnet", "--batch", "1", "--image", "32", "-o", "m.onnx", "-q").code == 0
+    assert "CUDA" not in remat("grad", "m.onnx", "--json").out
+    notes = remat("grad", "m.onnx", "--device", "cuda", "--json").object["notes"]
+    assert notes == ["no kernel on CUDA, so run on the CPU: MaxUnpool, 5 nodes"]
