@@ -3,23 +3,34 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+TOOLS  := $(VENV)/.tools
 
-.PHONY: demo test lint setup clean
+.PHONY: demo examples-torch test lint setup clean
 
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,plot]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
 	@echo "compiling the solver's inner loops, once ..."
 	$(BIN)/remat solve tests/data/networks/unet.problem.json --budget 50% --time-limit 3m -q -o $(VENV)/first.plan.json
 	$(BIN)/remat solve tests/data/torch_unet_convt.onnx --budget 60% --time-limit 1m -q -o $(VENV)/second.plan.json
 	touch $(READY)
 
+# linters, type checkers and tests, which a user does not need
+$(TOOLS): $(READY)
+	test -x $(BIN)/lint-imports || \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(TOOLS)
+
 demo: $(READY)
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/run.sh
 
-lint: $(READY)
+# needs torch and onnxscript in the environment of this Python, beside remat
+examples-torch:
+	$(PYTHON) examples/pytorch/train.py
+
+lint: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

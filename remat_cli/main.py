@@ -62,6 +62,7 @@ def remat() -> None:
 
 def main() -> None:
     """Run the command. Exit codes: 0 done, 1 our bug, 2 usage, 3 bad input, 4 infeasible, 5 no plan, 6 mismatch."""
+    out = sys.stdout
     try:
         code = remat.main(prog_name="remat", standalone_mode=False)
         sys.stdout.flush()
@@ -80,6 +81,11 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:  # whoever read the answer has had enough
         _hush()
+        sys.exit(0)
+    except SystemExit:
+        if sys.stdout is out:
+            raise
+        _hush()  # click takes a reader that has gone for an error, and puts a stand-in where stdout was
         sys.exit(0)
     except UnicodeEncodeError as error:
         _end(f"a name holds {error.object[error.start : error.end]!r}, which is no text", 3)

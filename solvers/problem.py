@@ -115,6 +115,7 @@ class Progress:
     cost: int | None = None
     bound: float | None = None
     order: tuple[int, ...] | None = None
+    doing: str = ""  # what goes on, where it is not the search
 
 
 def _nobody_listens(_: Progress) -> None:

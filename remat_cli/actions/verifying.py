@@ -6,7 +6,7 @@ for. The other session is reported, and promises nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ import onnx
 from remat_cli.actions import emitting
 from remat_cli.checking import Report, verify
 from remat_cli.checking.feeds import given, held, seeded
-from remat_cli.checking.processes import Bench
+from remat_cli.checking.processes import Bench, nobody
 from remat_cli.errors import BadInput, Mismatch, Usage
 from remat_cli.formats.files import sha256
 from remat_cli.model.graph import Graph
@@ -43,6 +43,7 @@ class Trial:
     cap: bool | None = None  # None: where the plan is for a capped arena
     provider: str = "cpu"
     timeout: float = TIMEOUT
+    report: Callable[[int, int, str], None] = nobody  # hears which run of how many, of what
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,10 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
     feeds = _feeds(graph, trial)
     session = plan.recorded.kind
     cap = plan.budget if (session.capped if trial.cap is None else trial.cap) else None
-    with Bench(feeds, trial.provider, trial.timeout, threads) as bench, _in_a_file(plan, graph) as original:
+    with (
+        Bench(feeds, trial.provider, trial.timeout, threads, trial.report) as bench,
+        _in_a_file(plan, graph) as original,
+    ):
         report = verify(original, model, plan.recorded.placement, session, cap, bench)
     return Verified(report, promise, session, plan.budget, threads, tuple(_faults(report, session, plan.budget)))
 

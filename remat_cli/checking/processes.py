@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -21,16 +21,28 @@ import numpy as np
 from remat_cli.checking.child import Reply, Request
 
 
+def nobody(run: int, of: int, what: str) -> None:
+    return None
+
+
 class Bench:
     """A scratch folder with the feeds in it; `run` tries a model there."""
 
-    def __init__(self, feeds: Mapping[str, Any], provider: str, timeout: float, threads: int = 0) -> None:
+    def __init__(
+        self,
+        feeds: Mapping[str, Any],
+        provider: str,
+        timeout: float,
+        threads: int = 0,
+        report: Callable[[int, int, str], None] = nobody,
+    ) -> None:
         self.provider = provider
         self.timeout = timeout
         self.threads = threads
         self.scratch = tempfile.TemporaryDirectory(prefix="remat-verify-")
         self.folder = Path(self.scratch.name)
-        self.count = 0
+        self.report = report
+        self.count = self.total = 0
         with (self.folder / "feeds.npz").open("wb") as file:
             np.savez(file, **feeds)
 
@@ -39,6 +51,10 @@ class Bench:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.scratch.cleanup()
+
+    def expect(self, runs: int) -> None:
+        """So many runs are to come, as far as is known."""
+        self.total = self.count + runs
 
     def run(
         self, model: Path, session: str, runs: int = 1, cap: int | None = None, outputs: str | None = None
@@ -74,6 +90,8 @@ class Bench:
         return self.folder / f"run{self.count}"
 
     def _carry_out(self, stem: Path, **asked: Any) -> Reply:
+        what = "weighed" if asked.get("weigh") else f"in the {asked['session']} session"
+        self.report(self.count, max(self.total, self.count), f"{Path(asked['model']).name}, {what}")
         request = Request(
             feeds=str(self.folder / "feeds.npz"),
             reply=f"{stem}.reply.json",

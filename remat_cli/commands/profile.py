@@ -157,9 +157,8 @@ def _against_whole(costs: Costs) -> str:
         return f"one by one, alone, the ops take {show_time(alone)}; the whole graph was {whole}"
     median = costs.whole.get("median")
     usual = f" ({show_time(median)} as a median)" if isinstance(median, int) else ""
-    near = f"{alone / max(1, whole) - 1:+.1%}"
     return (
-        f"the whole graph took {show_time(whole)} undisturbed{usual}; "
-        f"its ops, one by one, alone, {show_time(alone)} ({near}); "
-        f"scaled by class to agree with it, {show_time(total)} ({total / max(1, whole) - 1:+.1%})"
+        f"the whole graph takes {show_time(whole)}{usual}; its ops, timed one by one, add up to {show_time(alone)} "
+        f"({alone / max(1, whole) - 1:+.1%}), so their times were scaled, by kind of op, to {show_time(total)} "
+        f"({total / max(1, whole) - 1:+.1%})"
     )

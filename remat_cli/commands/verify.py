@@ -44,6 +44,7 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     from remat_cli.actions import emitting, verifying
     from remat_cli.formats.files import check_apart, write_whole
     from remat_cli.planning.loading import load_planned
+    from remat_cli.saying.progress import Line
 
     planned = load_planned(plan)
     emitting.graph_of(planned)
@@ -51,9 +52,9 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     if not rewritten.is_file():
         emitting.write(emitting.emit(planned), emitting.place_of(planned, model))
     check_apart(output, plan, planned.subject.path, rewritten)
-    found = verifying.tried(
-        planned, rewritten, verifying.promise_of(rewritten, plan, planned), verifying.Trial(**trial)
-    )
+    with Line(quiet) as line:
+        heard = verifying.Trial(**trial, report=lambda run, of, what: line.say(f"run {run} of {of}: {what} ..."))
+        found = verifying.tried(planned, rewritten, verifying.promise_of(rewritten, plan, planned), heard)
     said = _object(found, rewritten)
     if output:
         write_whole(output, json.dumps(said, indent=1) + "\n")

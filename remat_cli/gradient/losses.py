@@ -13,6 +13,7 @@ from remat_cli.errors import BadInput
 from remat_cli.gradient.tape import FLOATS, Taped
 from remat_cli.gradient.tensor import Tensor
 
+HALVES = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 IGNORED = -100  # the label that PyTorch leaves out by default
 
 
@@ -120,12 +121,21 @@ def _mean_square_back(op: Taped, dy: Tensor) -> Tensor:
     return difference * (dy * (2 / op.x.size))
 
 
+def _in_float32(output: Tensor) -> Tensor:
+    """A half-precision output as float32: a loss needs the range, and runtimes have no kernels for it in half."""
+    if output.dtype not in HALVES:
+        return output
+    with output.tape.recording():
+        return output.cast(onnx.TensorProto.FLOAT)
+
+
 def labelled(output: Tensor, loss: str, axis: int = -1) -> tuple[Tensor, Tensor]:
     """The input that the loss compares with, and the loss."""
     if output.dtype not in FLOATS:
         raise BadInput(
             f"'{output.name}' is not a float tensor, so no loss can be taken of it; name another with --logits"
         )
+    output = _in_float32(output)
     if loss == "mse":
         target = output.tape.declare("target", output.dtype, output.shape)
         return target, mean_square(output, target)

@@ -13,6 +13,7 @@ import onnx
 from onnx import defs, helper, numpy_helper
 
 from remat_cli.errors import BadInput
+from remat_cli.gradient import sequences
 from remat_cli.gradient.differentiate import unsupported
 from remat_cli.gradient.fold import SUBGRAPHS, fold
 from remat_cli.gradient.lowering import LOWERED
@@ -31,6 +32,7 @@ class Tracer:
         self.known = known
         self.active = active
         self.freeze_bn = freeze_bn
+        self.sequences: dict[str, list[str]] = {}  # the model's names of a sequence's tensors
         self.sample_variance = False  # whether running variances are of samples, as PyTorch's are, or of populations
         self.statistics: dict[str, Tensor] = {}  # running statistic -> its updated value
 
@@ -40,6 +42,9 @@ class Tracer:
         before, node = modernize(node, opset)
         for constant in before:
             self.trace(constant, self.tape.opset)
+        if node.op_type in sequences.KINDS and not node.domain:
+            sequences.write_out(self, node)
+            return
         if node.op_type == "If" and self.known[node.input[0]].name in self.tape.constants:
             self._choose(node, opset)
             return

@@ -16,7 +16,7 @@ from remat_cli.planning.pipeline import REORDERED, Answer, Enough, answer, endin
 from remat_cli.planning.subject import Subject
 from remat_cli.rewrite import Rewritten, additions, rewrite
 from solvers.clock import Clock
-from solvers.problem import Limits, Result, Solver, Status
+from solvers.problem import Limits, Progress, Result, Solver, Status
 from solvers.registry import METHODS
 from solvers.schedule import evaluate
 
@@ -74,6 +74,9 @@ class Fitting:
     def fits(self, found: Answer) -> bool:
         return self.counted(found) <= self.budget
 
+    def say(self, doing: str) -> None:
+        self.limits.report(Progress(self.limits.clock.elapsed(), doing=doing))
+
     def counted(self, found: Answer) -> int:
         assert found.promise is not None
         return self.allocator.counted(found.promise)
@@ -88,8 +91,10 @@ def fitted(asked: Fitting) -> Answer:
     first = _first(asked)
     if not first.found or _no_use(asked, first):
         return _to(asked, first, _without(first))
+    asked.say("rewriting the model and placing its values")
     if other := placed(asked, first):
         return _to(asked, first, other)
+    asked.say("its values cannot be placed within the budget: looking for a plan whose can")
     walked, less = _walked(asked, first), _made_for_less(asked, first)
     if less and not (walked and _cost(walked) < _cost(less)):
         return _to(asked, first, _noted(less, LESS))

@@ -55,6 +55,7 @@ class Search:
             parts.append(f"bound {self.bound / self.baseline - 1:+.3%}")
         if self.cost is not None and self.bound:
             parts.append(f"gap {max(0.0, self.cost / self.bound - 1):.3%}")
+        parts += [progress.doing] if progress.doing else []
         return "  ".join(parts)
 
 

@@ -20,6 +20,8 @@ from solvers.problem import Status
 from solvers.registry import METHODS
 from solvers.simulate import Outcome
 
+FEW = 1000  # bytes: no budget that anybody means
+MUCH = 0.4  # of a budget
 NEARLY = 0.85  # of the time: a search that took so much of it was out of time
 
 
@@ -190,8 +192,11 @@ def why_not(answer: Answer) -> str:
         words = f"proved: no schedule of {name} fits {show_bytes(answer.budget)} ({answer.budget} bytes)"
         if (result.peak_bound or 0) <= answer.budget and not METHODS[answer.method].own_order:
             words += " if it first computes the ops in the order given"
+    if answer.subject.graph is not None and answer.budget < FEW:
+        words += f"; a plain number is bytes: did you mean {answer.budget}GB?"
     if (least := least_peak_bound(answer)) is not None:
         words += f"; {least}"
+    words += _gradients(answer)
     if outcome is None or result.order is None:
         return words
     if given_up := [note for note in result.notes if note.startswith(ASTRAY)]:
@@ -201,6 +206,17 @@ def why_not(answer: Answer) -> str:
     words += f"; the least peak found is {show_bytes(outcome.peak)} ({outcome.peak} bytes)"
     words += f", reached at {answer.subject.nodes[result.order[outcome.peak_step]]}"
     return words + _filled(answer, outcome.peak_values)
+
+
+def _gradients(answer: Answer) -> str:
+    """What to do where gradients, which are outputs and so stay to the end, take much of what is too little."""
+    graph = answer.subject.graph
+    if graph is None:
+        return ""
+    bytes_held = sum(graph.values[name].bytes for name in graph.outputs if name.endswith("_grad"))
+    if bytes_held < MUCH * answer.budget:
+        return ""
+    return f"; gradients take {show_bytes(bytes_held)} to the end: with `remat grad --optimizer` each is used at once"
 
 
 def least_peak_bound(answer: Answer) -> str | None:

@@ -158,3 +158,14 @@ def test_a_command_ends_in_time_whatever_it_is_doing(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["status"] == "unknown"
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "m.plan.json").exists()
+
+
+def test_a_budget_of_a_few_bytes_was_meant_in_gigabytes(remat: Command) -> None:
+    remat("zoo", "mlp", "-o", "m.onnx", "-q")
+    remat("grad", "m.onnx", "-o", "t.onnx", "-q")
+    ran = remat("solve", "t.onnx", "--budget", "16")
+    assert ran.code == 4
+    assert "did you mean 16GB?" in ran.err
+    assert "remat grad --optimizer" in ran.err
+    remat("grad", "m.onnx", "--optimizer", "sgd", "-o", "u.onnx", "-q")
+    assert "remat grad --optimizer" not in remat("solve", "u.onnx", "--budget", "16").err

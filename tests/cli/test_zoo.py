@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import onnx
@@ -67,3 +69,9 @@ def test_the_examples_commands_work(file: str, tmp_path: Path, monkeypatch: pyte
         result = zoo(*arguments, "--weights", "inputs")
         assert result.exit_code == 0, result.output
         onnx.checker.check_model(f"{arguments[0]}.onnx")
+
+
+def test_a_reader_who_has_had_enough_is_no_error() -> None:
+    command = f"{sys.executable} -m remat_cli zoo --list | true; echo ${{PIPESTATUS[0]}}"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert ran.stdout == "0\n"
