@@ -160,8 +160,8 @@ class Kills:
                     read(folder / name)
             except TORN as error:
                 found.append(f"{name} is torn: {error}")
-        for name in ("m.plan.json", "big.plan.json"):
-            if (folder / name).exists():
+        for name, costs in (("m.plan.json", "m.costs.yaml"), ("big.plan.json", "big.onnx")):
+            if (folder / name).exists() and (folder / costs).exists():
                 load_planned(folder / name).replayed()
         store = Store(folder / "cache" / "remat" / "results")
         return found + [f"{entry.path} is torn: {entry.wrong}" for entry in store.entries() if entry.wrong]

@@ -18,7 +18,7 @@ from profiles.costs import BadCosts
 from profiles.costs import load as load_costs
 from remat_cli.actions.differentiating import differentiate
 from remat_cli.errors import RematError
-from remat_cli.formats import planfile, problemfile
+from remat_cli.formats import certificatefile, planfile, problemfile
 from remat_cli.gradient.training import Options
 from remat_cli.ingest import ingest
 from remat_cli.planning.loading import load_subject
@@ -39,6 +39,12 @@ def _remat(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
     command = [sys.executable, "-m", "remat_cli", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, preexec_fn=limited, check=False)
+
+
+def test_what_is_sound_is_read_within_the_same_limits(data: Path, tmp_path: Path) -> None:
+    """Else a file would be refused for want of memory, and the tests below would show nothing."""
+    ended = _remat("problem", str(data / "torch_mlp.onnx"), "-o", "m.problem.json", folder=tmp_path)
+    assert ended.returncode == 0, ended
 
 
 def _refused(*arguments: str, folder: Path) -> None:
@@ -105,6 +111,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "problem": ("wrong_once/lp_rounding_494.problem.json", problemfile.read),
     "plan": ("hostile/path_nul.plan.json", planfile.read),
     "costs": ("costs/small.costs.yaml", load_costs),
+    "certificate": ("hostile/linear4.cert.json", certificatefile.read),
 }
 
 

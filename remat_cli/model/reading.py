@@ -26,7 +26,7 @@ def read_whole(path: Path, most: int) -> bytes:
                 raise BadInput(f"cannot read {path}: it is not a regular file")
             if state.st_size > most:
                 raise BadInput(f"{path} has {state.st_size} bytes; such a file may have {most}")
-            return file.read(most)
+            return file.read(state.st_size)  # a larger number would be memory asked for
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
