@@ -1,14 +1,21 @@
 """How the hot loops are compiled: `entry` for what Python calls, `inner` for what only compiled code calls.
 
-Invariant: what is compiled is kept on disk where that can be written, and else compiled again in each process; it runs
+Invariant: what is compiled is kept on disk where that can be written, and else compiled again in each process. It is
+taken from there only if neither its module nor any module of ours that this imports has changed since: numba looks at
+the function's own file alone, and what it had compiled for another layout of an array would write anywhere. It runs
 outside Python's lock.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +23,24 @@ from numba import njit
 from numpy.typing import NDArray
 
 from solvers.clock import Clock
+
+
+@cache
+def _text(module: str) -> str:
+    found = find_spec(module)
+    return Path(found.origin).read_text() if found and found.origin else ""
+
+
+@cache
+def _sources(module: str) -> str:
+    """A hash of a module and all that it imports from its own package, and these in turn."""
+    package = module.split(".")[0]
+    names, known = [module], {module}
+    for name in names:
+        new = set(re.findall(rf"^from ({package}\.[\w.]+) import", _text(name), re.MULTILINE)) - known
+        known |= new
+        names += sorted(new)
+    return hashlib.sha256("\0".join(_text(name) for name in names).encode()).hexdigest()
 
 
 def _kept(**how: bool) -> Callable[[Callable[..., Any]], Any]:
@@ -26,6 +51,7 @@ def _kept(**how: bool) -> Callable[[Callable[..., Any]], Any]:
             found = njit(cache=True, **how)(function)
         except RuntimeError:  # neither beside the source nor in the user's cache may anything be written
             return njit(**how)(function)
+        found._cache._cache_file._source_stamp = _sources(function.__module__)
         save = found._cache.save_overload
 
         def saved(*given: Any) -> None:
