@@ -85,6 +85,7 @@ class _Reading:
         found = {name: self._fixed(name, frozen, statistics) for name in self.resident}
         for op in self.graph.ops:
             found.update(dict.fromkeys(op.writes, Role.TEMPORARIES if op.backward else Role.ACTIVATIONS))
+        found.update((copy, found[first]) for copy, first in self._made_again())
         found.update((after, found[before]) for before, after in self.updated.items())
         found.update(dict.fromkeys(self._for_constants(found), Role.ACTIVATIONS))
         found.update(dict.fromkeys(self._gradients(), Role.GRADIENTS))
@@ -183,6 +184,18 @@ class _Reading:
                 caused.update(op.writes)
         others = {name: after for name, after in self.updated.items() if name not in self.read_forward}
         return {name for name, after in others.items() if name in needed or after in caused}
+
+    def _made_again(self) -> Iterator[tuple[str, str]]:
+        """What an op makes that does just what another did: a rewritten model computes activations again."""
+        same: dict[str, str] = {}
+        seen: dict[object, Op] = {}
+        for op in self.graph.ops:
+            settings = sorted(attribute.SerializeToString(deterministic=True) for attribute in op.node.attribute)
+            reads = [same.get(name, name) for name in (*op.inputs, *op.captures)]
+            first = seen.setdefault((op.domain, op.op_type, tuple(settings), tuple(reads)), op)
+            if first is not op and not semantics.runs_once(op):
+                same.update((copy, one) for copy, one in zip(op.outputs, first.outputs, strict=False) if copy and one)
+        return ((copy, first) for copy, first in same.items() if copy not in self.graph.outputs)
 
     def _for_constants(self, found: Mapping[str, Role]) -> set[str]:
         """What only leads to what running statistics become: the forward pass's, though no loss depends on it."""

@@ -81,7 +81,7 @@ function marks() {
     const y = yOf(after.memory[peak]), over = data.budget === null ? Infinity : y - yOf(data.budget);
     found.push(svg("circle", { class: "peak", cx: x, cy: y, r: 4 }));
     const side = x > widthOf() / 2 ? "end" : "start";
-    found.push(svg("text", { class: "peak", x: x + (side === "end" ? -8 : 8), y: over > 0 && over < 24 ? y + 22 : y - 8, "text-anchor": side }, `peak ${showBytes(after.memory[peak])}`));
+    found.push(svg("text", { class: "peak", x: x + (side === "end" ? -8 : 8), y: over > 0 && over < 24 ? y + 22 : y - 8, "text-anchor": side }, `peak ${showBytes(after.memory[peak])} at ${short(nodes[after.order[peak]])}`));
   }
   return found;
 }

@@ -111,6 +111,10 @@ def test_the_command_says_it_too(remat: Command, data: Path, tmp_path: Path) -> 
         sizes = [size for name, size in parts.items() if name not in ("at", "total")]
         assert parts["total"] == solved[peak] == sum(sizes)
         assert parts["parameters"] == 4 * PARAMETERS
+    assert remat("emit", "m.plan.json", "-q").code == 0
+    emitted = remat("show", "m.remat.onnx", "--json").object["breakdown"]["before"]
+    for part in ("parameters", "activations", "temporaries", "gradients"):  # what is made again is known as such
+        assert emitted[part] == solved["breakdown"]["after"][part]
     text = remat("show", "m.plan.json").out
     assert "parameters" in text
     assert "optimizer state" not in text
