@@ -70,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model.graph.node[0].name = f"node {HOSTILE}"
     folder = tmp_path_factory.mktemp("page")
     onnx.save(model, folder / "m.onnx")
-    solve(folder / "m.onnx", budget="80%", method="evict").save(folder / "m.plan.json")
+    solve(folder / "m.onnx", budget="80%", method="evict", time_limit=300).save(folder / "m.plan.json")
     points = [_point(method, budget) for method in ("auto", HOSTILE) for budget in (1_900_000, 2_100_000, 2_400_000)]
     points.append({**_point("auto", 1000), "peak": None, "overhead": None, "status": "infeasible"})
     curve = {"model": "m.onnx", "points": points, "knee": {"budget": 2_100_000, "method": "auto"}, "least_peak": 1}
