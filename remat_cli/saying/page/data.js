@@ -52,7 +52,7 @@ const before = data.before && unpack(data.before);
 // What is in memory during one compute, the largest first.
 const heldAt = (line, step) =>
   line.blocks.filter((block) => block.start <= step && step < block.end)
-    .sort((a, b) => data.sizes[b.value] - data.sizes[a.value] || a.start - b.start);
+    .sort((a, b) => data.sizes[b.value] - data.sizes[a.value] || a.value - b.value || a.start - b.start);
 
 function inUnit(amount, units) {
   let [name, scale] = units[0];
