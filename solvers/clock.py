@@ -1,5 +1,8 @@
 """The one clock: made where a command begins, handed down to whatever takes time.
 
+A limit may be in work instead of seconds, which is the same on every machine: moves of local search, iterations and
+nodes of SCIP's trees, in moves. It is counted where a search has come to the end of a step, by nobody else meanwhile.
+
 Invariant: a clock made from another hears the same stop and never ends later than it does.
 """
 
@@ -9,18 +12,31 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
+FOREVER = 1e9  # seconds
+USUAL = 60.0  # seconds, where nothing is said
+ITERATION, NODE = 100, 1000  # moves that take about as long
+
 
 def _never() -> bool:
     return False
+
+
+@dataclass(slots=True)
+class Work:
+    """What has been done so far, in moves."""
+
+    spent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
     """Runs from when it is made for so many seconds; `stopped` says that somebody has had enough."""
 
-    seconds: float = 60.0
+    seconds: float = USUAL
     stopped: Callable[[], bool] = _never
     begun: float = field(default_factory=lambda: monotonic())
+    work: Work | None = None  # counted, if it is limited
+    most: int = 0  # of it
 
     def elapsed(self) -> float:
         return monotonic() - self.begun
@@ -29,17 +45,53 @@ class Clock:
         return max(0.0, self.seconds - self.elapsed())
 
     def over(self) -> bool:
-        return self.elapsed() >= self.seconds or self.stopped()
+        return self.elapsed() >= self.seconds or self.stopped() or self.worn()
+
+    @property
+    def limit(self) -> int | None:
+        """Of work, if there is one."""
+        return None if self.work is None else self.most
+
+    def worn(self) -> bool:
+        """Whether as much work was done as may be."""
+        return self.work is not None and self.work.spent >= self.most
+
+    def spend(self, moves: int = 0, iterations: int = 0, nodes: int = 0) -> None:
+        """Work that was done, whatever the time it took."""
+        if self.work is not None:
+            self.work.spent += moves + ITERATION * iterations + NODE * nodes
+
+    def nodes(self) -> int | None:
+        """How many nodes of a tree there is work left for, if it is limited."""
+        return None if self.work is None else max(1, (self.most - self.work.spent) // NODE)
+
+    def again(self) -> Clock:
+        """From now on for all that it had in the beginning."""
+        return replace(self, begun=monotonic(), work=None if self.work is None else Work())
+
+    def timed(self) -> Clock:
+        """The same without a limit of work: for what goes on beside the work that is counted."""
+        return replace(self, work=None)
 
     def within(self, seconds: float) -> Clock:
         """From now on for so many seconds, or to the end of this clock if that comes first."""
-        return Clock(max(0.0, min(seconds, self.left())), self.stopped)
+        return Clock(max(0.0, min(seconds, self.left())), self.stopped, work=self.work, most=self.most)
 
     def share(self, part: float) -> Clock:
         """From now on for that part of what is left."""
-        return self.within(self.left() * part)
+        clock = self.within(self.left() * part)
+        if self.work is None:
+            return clock
+        return replace(clock, most=self.work.spent + int(max(0, self.most - self.work.spent) * part))
 
     def unless(self, stopped: Callable[[], bool]) -> Clock:
         """This clock, which hears one more stop."""
         before = self.stopped
         return replace(self, stopped=lambda: before() or stopped())
+
+
+def limited(seconds: float | None = None, moves: int | None = None) -> Clock:
+    """Limited in time, in work or in both."""
+    if moves is None:
+        return Clock(USUAL if seconds is None else seconds)
+    return Clock(FOREVER if seconds is None else seconds, work=Work(), most=moves)

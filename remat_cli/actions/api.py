@@ -34,7 +34,7 @@ from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder
 from remat_cli.runtime.session import placement_in, planned_of, session_of
 from remat_cli.saying.units import Budget, parse_budget, parse_budgets
-from solvers.clock import Clock
+from solvers.clock import Clock, limited
 from solvers.problem import Limits, Progress
 from solvers.registry import DEFAULT
 
@@ -122,7 +122,8 @@ def solve(
     reorder: bool | None = None,
     known: Sequence[Plan] = (),
     dims: Mapping[str, int] | None = None,
-    time_limit: float = 60.0,
+    time_limit: float | None = None,
+    work_limit: int | None = None,
     gap: float = 0.001,
     seed: int = 0,
     cache: bool = True,
@@ -131,7 +132,8 @@ def solve(
 ) -> Planned:
     """A plan within `budget`: bytes, "16GB" or "70%". `options`: the method's own; `report` hears of better plans.
 
-    `cache`: what was found before is not looked for again, and what is found is kept.
+    `time_limit`: in seconds, by default 60; `work_limit`: in moves of the search, the same on every machine, by default
+    instead of a time. `cache`: what was found before is not looked for again, and what is found is kept.
 
     Raises Infeasible where it is proved that there is none, NoPlan where none was found.
     """
@@ -146,11 +148,11 @@ def solve(
         session=solving.kind_named(session, allocator),
     )
     question.check()
-    clock = Clock(time_limit)
+    clock = limited(time_limit, work_limit)
     given = costs if isinstance(costs, Costs | None) else Path(costs)
     subject = given_subject(_model(model), given, dict(dims or {}), question.session)
     limits = Limits(clock, gap, seed, report or _nobody)
-    memory = Memory(store=Store(folder()), seconds=time_limit) if cache else None
+    memory = Memory(store=Store(folder()), seconds=clock.seconds) if cache else None
     found = solving.found_or_raised(solving.ask(subject, question, limits, memory))
     return Planned(record.plan_file(found), found.subject)
 

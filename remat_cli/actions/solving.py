@@ -122,6 +122,7 @@ def _asked(question: Question, limits: Limits) -> dict[str, Any]:
         "enough": asdict(question.enough) if question.enough else None,
         "gap": limits.gap,
         "seed": limits.seed,
+        **({} if limits.clock.limit is None else {"work": limits.clock.limit}),
     }
 
 

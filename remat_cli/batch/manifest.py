@@ -18,13 +18,15 @@ from remat_cli.batch import schema, yamltree
 from remat_cli.batch.expect import Expected
 from remat_cli.batch.yamltree import Place, Tree
 from remat_cli.errors import BadInput
-from remat_cli.saying.units import parse_budget, parse_bytes, parse_seconds, parse_share
+from remat_cli.saying.units import parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
+from solvers.clock import FOREVER, USUAL
 from solvers.options import Orders, options_of
 from solvers.registry import DEFAULT, METHODS
 
 SHOWN = 8  # of what is wrong with a manifest
-SECONDS, GAP = 60.0, 0.001
+GAP = 0.001
 SLACK = 900.0  # seconds that a job may take beyond twice its search, if no timeout is given
+LONG = 4 * 3600.0  # seconds that it may take if its search is limited in work
 Settings = Mapping[str, Any]
 
 
@@ -60,6 +62,7 @@ class Job:
     session: str
     allocator: str | None
     seconds: float
+    work: int | None
     gap: float
     seed: int
     emit: bool
@@ -139,7 +142,9 @@ class _Reading:
         budgets = self._list("budgets", place, entry, [])
         methods = self._list("methods", place, entry, [(("defaults", "method"), settings.get("method", DEFAULT))])
         sessions = self._list("sessions", place, entry, [((), settings.get("session", "strict"))])
-        seconds = self._number(where, settings, "time-limit", parse_seconds, SECONDS)
+        work = self._number(where, settings, "work-limit", parse_count, None)
+        seconds = self._number(where, settings, "time-limit", parse_seconds, USUAL if work is None else FOREVER)
+        timeout = 2 * seconds + SLACK if seconds < FOREVER else LONG
         taken: set[str] = set()
         for (at, budget), (by, asked), (_, session) in product(budgets, methods, sessions):
             self._parsed((at), str(budget), parse_budget)
@@ -158,10 +163,11 @@ class _Reading:
                 session=session,
                 allocator=settings.get("allocator") if session == "strict" else None,
                 seconds=seconds,
+                work=work,
                 gap=self._number(where, settings, "gap", parse_share, GAP),
                 seed=settings.get("seed", 0),
                 emit=settings.get("emit", True),
-                timeout=self._number(where, settings, "timeout", parse_seconds, 2 * seconds + SLACK),
+                timeout=self._number(where, settings, "timeout", parse_seconds, timeout),
                 memory=self._number(where, settings, "memory-limit", parse_bytes, None),
                 expected=expected,
             )

@@ -65,6 +65,7 @@ def solving(job: Job, path: Path, digest: str, costs: tuple[Path, str] | None, f
             "session": job.session,
             "allocator": job.allocator,
             "seconds": job.seconds,
+            "work": job.work,
             "gap": job.gap,
             "seed": job.seed,
             "emit": job.emit,

@@ -34,7 +34,7 @@ from remat_cli.results.versions import versions
 from remat_cli.saying.progress import Search
 from remat_cli.saying.report import as_object
 from remat_cli.saying.units import parse_budget, show_time
-from solvers.clock import Clock
+from solvers.clock import limited
 from solvers.problem import Limits, Progress
 
 KEPT = 2  # models that are not read anew for each job
@@ -165,7 +165,7 @@ def _asked(task: Task, subject: Subject, question: solving.Question) -> Answer:
         print(search.heard(progress), file=sys.stderr, flush=True)
 
     memory = Memory(store=_store(), seconds=task["seconds"], force=task.get("force", False))
-    limits = Limits(Clock(task["seconds"]), task["gap"], task["seed"], report)
+    limits = Limits(limited(task["seconds"], task["work"]), task["gap"], task["seed"], report)
     return solving.ask(subject, question, limits, memory)
 
 

@@ -8,7 +8,15 @@ from typing import Any, TypeVar
 
 import click
 
-from remat_cli.saying.units import parse_age, parse_budget, parse_budgets, parse_bytes, parse_seconds, parse_share
+from remat_cli.saying.units import (
+    parse_age,
+    parse_budget,
+    parse_budgets,
+    parse_bytes,
+    parse_count,
+    parse_seconds,
+    parse_share,
+)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -77,6 +85,7 @@ def _parse_image(text: str) -> int | tuple[int, int]:
 BUDGETS = _Parsed("budgets", parse_budgets)
 SIZE = _Parsed("size", parse_budget)
 BYTES = _Parsed("size", parse_bytes)
+COUNT = _Parsed("moves", parse_count)
 AGE = _Parsed("age", parse_age)
 TIME = _Parsed("time", parse_seconds)
 SHARE = _Parsed("share", parse_share)
@@ -101,6 +110,11 @@ seed = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show
 dims = click.option("--dim", "dims", type=DIM, multiple=True, help="Bind a symbolic dimension: --dim batch=32.")
 time_limit = click.option("--time-limit", type=TIME, default="60s", show_default=True, help="90s, 5m, 1h.")
 force = click.option("--force", is_flag=True, help="Search again, whatever was found before.")
+work_limit = click.option(
+    "--work-limit",
+    type=COUNT,
+    help="In moves of the search, instead of a time: 5M. The same bytes on every machine, however slow.",
+)
 gap = click.option("--gap", type=SHARE, default="0.1%", show_default=True, help="Stop when this close to the bound.")
 budget = click.option("--budget", type=SIZE, help="16GB, 16GiB, bytes, or 75% of the peak without recomputation.")
 costs = click.option("--costs", type=FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")

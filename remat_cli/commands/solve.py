@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from remat_cli.commands import options
 from solvers.options import Option, Orders, options_of
@@ -81,6 +82,7 @@ def own_options(command: Command) -> Command:
 @own_options
 @options.dims
 @options.time_limit
+@options.work_limit
 @options.gap
 @options.seed
 @options.force
@@ -98,9 +100,11 @@ def command(model: Path | None, **given: Any) -> None:
         click.echo(_listed(given["as_json"]))
         return
     from remat_cli.actions.deadline import Deadline
-    from solvers.clock import Clock
+    from solvers.clock import limited
 
-    clock = Clock(given["time_limit"])
+    unsaid = click.get_current_context().get_parameter_source("time_limit") is ParameterSource.DEFAULT
+    clock = limited(None if unsaid else given["time_limit"], given["work_limit"])
+    given["time_limit"] = clock.seconds
     if given["method"] == "all":  # each method has all the time
         _run(model, given, clock, None)
     else:
@@ -339,9 +343,9 @@ def _compare(subject: Subject, budget: int, given: Mapping[str, Any], clock: Clo
     with Line(given["quiet"]) as line:
 
         def limits(name: str) -> Limits:
-            """Each method has all the time there is."""
+            """Each method has all the time there is, and may do as much."""
             line.say(f"{name} ...")
-            return _limits(given, replace(clock, begun=clock.begun + clock.elapsed()))
+            return _limits(given, clock.again())
 
         answers = list(compared(subject, budget, limits))
     if given["as_json"]:

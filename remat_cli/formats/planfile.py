@@ -37,10 +37,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The limits of the search that found the plan."""
+    """The limits of the search that found the plan. `work`: in moves, where that was limited."""
 
     seconds: float
     gap: float
+    work: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

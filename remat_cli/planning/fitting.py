@@ -171,7 +171,8 @@ def _rewritten(found: Answer, session: Session) -> Rewritten:
 def _first(asked: Fitting) -> Answer:
     """The question itself, with room for what the rewriting may add; without, if so little less leads to no plan."""
     left = asked.limits.clock.left()
-    limits = asked.limits.within(max(SHARE * left, left - PLACING))
+    limited = asked.limits.clock.work is not None
+    limits = asked.limits.share(SHARE) if limited else asked.limits.within(max(SHARE * left, left - PLACING))
     spare = additions(asked.session, asked.subject.problem)
     found = _with_bits(asked, asked.budget - spare, limits)
     if found.found or not spare or asked.late:

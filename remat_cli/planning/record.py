@@ -29,7 +29,7 @@ def plan_file(answer: Answer) -> PlanFile:
         budget=answer.budget,
         method=answer.method,
         seed=answer.limits.seed,
-        limits=Searched(answer.limits.clock.seconds, answer.limits.gap),
+        limits=Searched(answer.limits.clock.seconds, answer.limits.gap, answer.limits.clock.limit),
         status=answer.status.value,
         bound=answer.bound,
         peak=outcome.peak,

@@ -24,6 +24,7 @@ from remat_cli.planning.subject import Subject
 from remat_cli.results.answers import as_entry, covers, from_entry
 from remat_cli.results.store import Damaged, Store, key_of
 from remat_cli.results.versions import versions
+from solvers.clock import FOREVER
 from solvers.problem import Limits
 
 
@@ -50,7 +51,8 @@ class Memory:
             return before
         found = search()
         if not limits.clock.stopped():
-            self.store.keep(key, _about(question, subject, found, self.seconds), as_entry(found, subject, self.seconds))
+            seconds = FOREVER if limits.clock.worn() and limits.clock.left() else self.seconds
+            self.store.keep(key, _about(question, subject, found, seconds), as_entry(found, subject, seconds))
         return found
 
     def _recalled(self, key: str, subject: Subject, session: Session, limits: Limits) -> Answer | None:

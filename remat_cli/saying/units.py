@@ -16,6 +16,7 @@ SECONDS: dict[str, Fraction] = {
     "M": Fraction(60),
     "H": Fraction(3600),
 }
+COUNTS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 DAYS = {"D": 1, "W": 7}
 QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z%]*)\s*")
 
@@ -83,6 +84,14 @@ def parse_seconds(text: str) -> float:
     if unit not in SECONDS:
         raise ValueError(f"'{text}' is not a time: write 90s, 5m or 1h")
     return float(number * SECONDS[unit])
+
+
+def parse_count(text: str) -> int:
+    """`5M`, `200k` or a plain number."""
+    number, unit = _split(text)
+    if unit not in COUNTS or number * COUNTS[unit] < 1:
+        raise ValueError(f"'{text}' is not a number of moves: write 5M or 200k")
+    return int(number * COUNTS[unit])
 
 
 def parse_age(text: str) -> float:

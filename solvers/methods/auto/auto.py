@@ -186,6 +186,7 @@ class Auto:
     def anneal(self, order: Ints, moves: int) -> None:
         if not self.done():
             self.best.offer(self.local.go(order, self.goes, moves, self.limits.clock))
+            self.limits.clock.spend(moves)
             self.goes += 1
 
     def search_locally(self, goes: int) -> None:
@@ -219,10 +220,12 @@ class Auto:
         cost = self.best.cost
         self.below.known = None if self.best.fitting is None else self.best.fitting.steps()
         enough = None if cost is None else cost / (1 + self.limits.gap)
+        work, clock = self.below.work, self.limits.clock
         with ThreadPoolExecutor(1) as beside:
-            going = beside.submit(self.below.go, self.limits, enough)
+            going = beside.submit(self.below.go, replace(self.limits, clock=clock.timed()), enough)
             self.search_locally(_MORE)
             going.result()
+        clock.spend(iterations=self.below.work - work)
         self.floor = self.best.bound = max(self.floor, self.below.bound)
         self.no_plan = self.no_plan or self.below.infeasible
         if self.below.order is not None:

@@ -206,6 +206,7 @@ class Hunt:
         if not self.clock.over():  # what is taken, and which seeds come next, must not depend on the clock
             turns = [turn for turn in turns if turn.spent <= earned]
         self.improver.adopt(turns[-1])
+        self.clock.spend(iterations=answer.work - relaxation.work, nodes=answer.nodes - relaxation.nodes)
         relaxation.take(answer, self.scale)
         self.raise_bound(relaxation.bound)
         return answer
