@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from remat_cli.errors import BadInput
+from remat_cli.gradient.refusals import Refusal, refuse
 from remat_cli.gradient.tape import FLOATS, Tape, Taped
 from remat_cli.gradient.tensor import Tensor
 
@@ -29,16 +30,19 @@ def differentiate(
     gradients = {loss.name: loss.like(1.0)}
     steps = list(tape.steps)
     due = _first_readers(steps, wanted)
+    refusals: list[Refusal] = []
     for index in reversed(range(len(steps))):
         step = steps[index]
         arrived = [gradients.get(y.name) if y is not None else None for y in step.outputs]
         if any(arrived) and any(x is not None and x.name in reached for x in step.inputs):
             step.needs = tuple(x is not None and x.name in reached and x.dtype in FLOATS for x in step.inputs)
             with tape.scope(f"{step.name}/grad"):
-                _step_back(step, arrived, gradients, rules)
+                if refusal := _step_back(step, arrived, gradients, rules):
+                    refusals.append(refusal)
         for tensor in due.get(index, ()):
             if finished is not None and tensor.name in gradients:
                 finished(tensor, gradients[tensor.name])
+    refuse(refusals)
     return {name: gradients[name] for name in names if name in gradients}
 
 
@@ -62,16 +66,27 @@ def _depends_on(steps: Sequence[Taped], names: set[str]) -> set[str]:
     return reached
 
 
-def _step_back(step: Taped, arrived: Sequence[Any], gradients: dict[str, Tensor], rules: Mapping[str, Rule]) -> None:
-    if step.kind not in rules:
-        raise unsupported(step, rules)
-    found = rules[step.kind](step, *arrived)
+def _step_back(
+    step: Taped, arrived: Sequence[Any], gradients: dict[str, Tensor], rules: Mapping[str, Rule]
+) -> Refusal | None:
+    """Why not, where it cannot be done; with zeros in its place, what lies behind is looked at all the same."""
+    refusal, found = None, None
+    try:
+        if step.kind in rules:
+            found = rules[step.kind](step, *arrived)
+        else:
+            refusal = Refusal(step.kind, step.name)
+    except BadInput as refused:
+        refusal = Refusal(step.kind, step.name, str(refused))
+    if refusal:
+        found = [x.zeros(*x.shape) if x is not None and needed else None for x, needed in zip(step.inputs, step.needs)]
     parts = [found] if isinstance(found, Tensor) else list(found or ())
     for x, part, needed in zip(step.inputs, parts, step.needs):
         if x is None or part is None or not needed:
             continue
         part = _fit(step, part, x)
         gradients[x.name] = gradients[x.name] + part if x.name in gradients else part
+    return refusal
 
 
 def _fit(step: Taped, part: Tensor, x: Tensor) -> Tensor:
@@ -84,8 +99,3 @@ def _fit(step: Taped, part: Tensor, x: Tensor) -> Tensor:
         )
     assert fitted.dtype == x.dtype, f"{step.kind}: a gradient of type {fitted.dtype} for {x.dtype}"
     return fitted
-
-
-def unsupported(step: Taped, rules: Mapping[str, Rule]) -> BadInput:
-    known = sorted(kind for kind in rules if kind[0].isupper() and " " not in kind)
-    return BadInput(f"no gradient rule for {step.kind} (node '{step.name}'); rules exist for: {', '.join(known)}")

@@ -17,6 +17,7 @@ from onnx import inliner
 from remat_cli.errors import BadInput
 from remat_cli.gradient.exported import train_batch_norms
 from remat_cli.gradient.parameters import Choice, chosen, settled
+from remat_cli.gradient.refusals import refuse, unknown
 from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
@@ -74,6 +75,7 @@ def prepare(model: onnx.ModelProto, output: str | None, choice: Choice, binding:
     model = inliner.inline_local_functions(upgrade(model)) if model.functions else upgrade(model)
     graph = model.graph
     nodes = _leading_to(graph, target)
+    refuse(unknown(nodes, opset_of(model), {(function.domain, function.name) for function in model.functions}))
     tape = Tape(max(LEAST, opset_of(model)))
     trained = chosen(model, nodes, choice)
     known = {i.name: tape.store(i.name, array_of(i)) for i in graph.initializer if i.name not in trained}

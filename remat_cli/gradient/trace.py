@@ -14,9 +14,9 @@ from onnx import defs, helper, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient import sequences
-from remat_cli.gradient.differentiate import unsupported
 from remat_cli.gradient.fold import SUBGRAPHS, fold
 from remat_cli.gradient.lowering import LOWERED
+from remat_cli.gradient.refusals import Refusal, refuse
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.sound import check_node
 from remat_cli.gradient.tape import Tape, Taped
@@ -54,7 +54,7 @@ class Tracer:
                 self.known[name] = self.tape.store(self.tape.fresh(name), array)
             return
         if any(a.type in SUBGRAPHS for a in node.attribute):
-            raise BadInput(f"{node.op_type} node '{node.name}': control flow inside the graph cannot be differentiated")
+            refuse([Refusal(node.op_type, node.name)])
         self._place(node, here)
 
     def _choose(self, node: onnx.NodeProto, opset: int) -> None:
@@ -82,7 +82,7 @@ class Tracer:
     def _place(self, node: onnx.NodeProto, here: onnx.NodeProto) -> None:
         step = self._step(here)
         if not defs.has(here.op_type, self.tape.opset, here.domain):
-            raise unsupported(step, RULES)
+            refuse([Refusal(step.kind, step.name)])
         active = any(name in self.active for name in here.input)
         with self.tape.scope(here.name):
             lowered = LOWERED[step.kind](self, step, active) if step.kind in LOWERED else None

@@ -1,0 +1,281 @@
+"""Forty models of torchvision and transformers through PyTorch's exporters and `remat grad`, held to autograd.
+
+    python examples/bench/torch_series.py examples/bench/torch_series.jsonl [NAME ...]
+
+Each model is small, without Dropout's chance, in training and in evaluation mode, exported in four ways. `grad` is given
+no option. Its gradients are compared with those of PyTorch in float64, PyTorch's own in float32 beside them: an error is
+the largest difference of a parameter's gradient over its largest value, or over a thousandth of the largest of all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import remat_cli as remat
+
+NEAR = 1e-4
+WAYS: dict[str, dict[str, Any]] = {
+    "dynamo, optimize=False": {"dynamo": True, "optimize": False, "verbose": False},
+    "dynamo": {"dynamo": True, "verbose": False},
+    "traced, whole": {
+        "dynamo": False,
+        "do_constant_folding": False,
+        "training": torch.onnx.TrainingMode.PRESERVE,
+    },
+    "traced": {"dynamo": False},
+}
+
+
+class Logits(nn.Module):
+    """A transformer of Hugging Face as ids or pixels in, logits out."""
+
+    def __init__(self, model: nn.Module, given: str) -> None:
+        super().__init__()
+        self.model, self.given = model, given
+
+    def forward(self, x: Tensor) -> Tensor:
+        extra = {} if "pixel" in self.given else {"use_cache": False} if self._caches() else {}
+        if "decoder_input_ids" in self.given:
+            extra["decoder_input_ids"] = x
+        return self.model(**{self.given.split()[0]: x}, **extra).logits
+
+    def _caches(self) -> bool:
+        return hasattr(self.model.config, "use_cache")
+
+
+SMALL = {
+    **dict.fromkeys(("hidden_size", "n_embd", "d_model", "dim", "word_embed_proj_dim", "embedding_size"), 32),
+    **dict.fromkeys(("intermediate_size", "ffn_dim", "d_ff", "hidden_dim", "n_inner", "encoder_ffn_dim"), 64),
+    **dict.fromkeys(("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers", "decoder_layers"), 2),
+    **dict.fromkeys(("num_attention_heads", "n_head", "num_heads", "n_heads", "encoder_attention_heads"), 4),
+    **dict.fromkeys(("vocab_size", "max_position_embeddings", "n_positions"), 64),
+    **{"num_key_value_heads": 2, "head_dim": 8, "d_kv": 8, "decoder_ffn_dim": 64, "decoder_attention_heads": 4},
+    **{"image_size": 32, "patch_size": 8, "num_labels": 10, "pad_token_id": 0, "decoder_start_token_id": 0},
+    **{"num_hidden_groups": 1, "rotary_dim": 4, "type_vocab_size": 2, "attention_types": [[["global"], 2]]},
+}
+SPECIAL: dict[str, dict[str, Any]] = {
+    "swin": {"embed_dim": 16, "depths": [1, 1], "num_heads": [2, 2], "window_size": 2, "patch_size": 4},
+    "convnext": {"hidden_sizes": [8, 16], "depths": [1, 1], "num_stages": 2},
+    "resnet": {"hidden_sizes": [8, 16], "depths": [1, 1], "embedding_size": 8},
+    "segformer": {"hidden_sizes": [8, 16], "depths": [1, 1], "num_encoder_blocks": 2, "decoder_hidden_size": 16}
+    | {
+        "num_attention_heads": [1, 2],
+        "sr_ratios": [2, 1],
+        "patch_sizes": [7, 3],
+        "strides": [4, 2],
+        "mlp_ratios": [2, 2],
+    },
+}
+LANGUAGE = {
+    **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "gpt_neox", "opt", "bloom", "falcon", "llama", "mistral"), "CausalLM"),
+    **dict.fromkeys(("qwen2", "qwen3", "gemma", "gemma2", "phi", "phi3", "olmo", "stablelm", "starcoder2"), "CausalLM"),
+    **dict.fromkeys(("bert", "distilbert", "roberta", "albert", "electra", "mpnet"), "MaskedLM"),
+    **dict.fromkeys(("t5", "bart"), "Seq2SeqLM"),
+}
+VISION = ("vit", "deit", "beit", "dinov2", "swin", "convnext", "resnet", "segformer")
+
+
+def hugging(kind: str) -> tuple[nn.Module, Tensor, int]:
+    import transformers
+
+    own = SPECIAL.get(kind, {})
+    known = transformers.AutoConfig.for_model(kind).to_dict()
+    given = {
+        key: value
+        for key, value in {**SMALL, **own}.items()
+        if key in known and (key in own or known[key] is not None or key == "num_key_value_heads")
+    }
+    given |= {key: 0.0 for key, value in known.items() if "drop" in key and isinstance(value, float)}
+    config = transformers.AutoConfig.for_model(kind, **given)
+    if kind in VISION:
+        head = "SemanticSegmentation" if kind == "segformer" else "ImageClassification"
+        config.num_labels = 10
+        model = getattr(transformers, f"AutoModelFor{head}").from_config(config)
+        return Logits(model, "pixel_values"), torch.randn(2, 3, 32, 32), 1
+    head = LANGUAGE[kind]
+    model = getattr(transformers, f"AutoModelFor{head}").from_config(config)
+    names = "input_ids decoder_input_ids" if head == "Seq2SeqLM" else "input_ids"
+    return Logits(model, names), torch.randint(2, 64, (2, 12)), 2
+
+
+def vision(kind: str) -> tuple[nn.Module, Tensor, int]:
+    from torchvision import models as tv
+    from torchvision.models.convnext import CNBlockConfig, ConvNeXt
+    from torchvision.models.efficientnet import EfficientNet, MBConvConfig
+    from torchvision.models.resnet import BasicBlock, Bottleneck
+
+    made: dict[str, Any] = {
+        "resnet18": lambda: tv.ResNet(BasicBlock, [1, 1, 1, 1], num_classes=10),
+        "resnext": lambda: tv.ResNet(Bottleneck, [1, 1, 1, 1], 10, groups=4, width_per_group=8),
+        "vgg": lambda: tv.VGG(tv.vgg.make_layers([8, "M", 16, "M"], True), 10),
+        "densenet": lambda: tv.DenseNet(8, (2, 2), 16, num_classes=10),
+        "mobilenet_v2": lambda: tv.MobileNetV2(10, 0.25),
+        "mobilenet_v3": lambda: tv.mobilenet_v3_small(num_classes=10, width_mult=0.25),
+        "shufflenet": lambda: tv.ShuffleNetV2([1, 2, 1], [8, 16, 32, 64, 64], 10),
+        "squeezenet": lambda: tv.SqueezeNet("1_1", 10),
+        "mnasnet": lambda: tv.MNASNet(0.35, 10),
+        "efficientnet": lambda: EfficientNet(
+            [MBConvConfig(1, 3, 1, 8, 8, 1), MBConvConfig(4, 3, 2, 8, 16, 1)], 0.0, num_classes=10
+        ),
+        "convnext_tv": lambda: ConvNeXt([CNBlockConfig(8, 16, 1), CNBlockConfig(16, None, 1)], num_classes=10),
+        "swin_tv": lambda: tv.SwinTransformer([4, 4], 16, [1, 1], [2, 2], [2, 2], num_classes=10),
+        "vit_tv": lambda: tv.VisionTransformer(32, 8, 2, 2, 32, 64, num_classes=10),
+        "regnet": lambda: tv.regnet_y_400mf(num_classes=10),
+    }
+    return (
+        made[kind](),
+        torch.randn(
+            4, 3, 64 if kind in ("squeezenet", "regnet") else 32, 64 if kind in ("squeezenet", "regnet") else 32
+        ),
+        1,
+    )
+
+
+TORCHVISION = (
+    *("resnet18", "resnext", "vgg", "densenet", "mobilenet_v2", "mobilenet_v3", "shufflenet", "squeezenet"),
+    *("mnasnet", "efficientnet", "convnext_tv", "swin_tv", "vit_tv", "regnet"),
+)
+NAMES = (*TORCHVISION, *LANGUAGE, *VISION)
+
+
+def without_chance(module: nn.Module) -> nn.Module:
+    for part in module.modules():
+        for name, value in list(vars(part).items()):
+            if "drop" in name and isinstance(value, float):
+                setattr(part, name, 0.0)
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+        if type(part).__name__ == "StochasticDepth":
+            part.p = 0.0
+    return module
+
+
+def gradients(module: nn.Module, x: Tensor, labels: Tensor, axis: int) -> dict[str, np.ndarray]:
+    module.zero_grad()
+    functional.cross_entropy(module(x).movedim(axis, 1), labels).backward()
+    return {name: value.grad.numpy() for name, value in module.named_parameters() if value.grad is not None}
+
+
+def worst(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> tuple[float, str]:
+    scale = 1e-3 * max(float(np.abs(value).max()) for value in expected.values())
+    errors = {
+        name: float(np.abs(found[name] - value).max()) / max(scale, float(np.abs(value).max()))
+        for name, value in expected.items()
+    }
+    name = max(errors, key=lambda one: errors[one])
+    return errors[name], name
+
+
+def tried(module: nn.Module, x: Tensor, axis: int, path: Path, witness: dict[str, Any]) -> dict[str, Any]:
+    """What came of one export: an error, or why there is none."""
+    try:
+        training = remat.grad(path)
+    except remat.RematError as refused:
+        return {"refused": str(refused)}
+    session = onnxruntime.InferenceSession(training.SerializeToString(), providers=["CPUExecutionProvider"])
+    state = remat.initial_state({**remat_values(path), **module.state_dict()}, training)
+    data = {entry.name: entry.shape for entry in session.get_inputs() if entry.name not in state}
+    inputs = {
+        name: witness["labels"].numpy() if name == "labels" else x.numpy() for name in data if name != "learning_rate"
+    }
+    names = [output.name for output in session.get_outputs()]
+    outputs = dict(zip(names, session.run(names, {**state, **inputs}), strict=True))
+    found = {name.removesuffix("_grad"): value for name, value in outputs.items() if name.endswith("_grad")}
+    aliases: dict[int, list[str]] = {}
+    for name, value in module.named_parameters(remove_duplicate=False):
+        aliases.setdefault(id(value), []).append(name)
+    for names in aliases.values():
+        there = [name for name in names if name in found]
+        if there and names[0] not in found:
+            found[names[0]] = found.pop(there[0])
+    missing = sorted(set(witness["exact"]) - set(found))
+    extra = sorted(set(found) - set(witness["exact"]))
+    if missing or extra:
+        return {"missing": missing[:3], "extra": extra[:3]}
+    error, name = worst(found, witness["exact"])
+    return {"error": error, "of": name}
+
+
+def remat_values(path: Path) -> dict[str, np.ndarray]:
+    from remat_cli.gradient.prepare import load
+    from remat_cli.training.state import values_of
+
+    return values_of(load(path))
+
+
+def verdict(answer: dict[str, Any], own: float) -> str:
+    if "refused" in answer:
+        helps = any(
+            option in answer["refused"] for option in ("optimize=False", "--freeze-bn", "--tie", "--params-from")
+        )
+        return "refused, with the option" if helps else "refused"
+    if "error" not in answer:
+        return answer.get("not exported") and "not exported" or "other parameters"
+    return "same" if answer["error"] <= max(NEAR, 3 * own) else "differs"
+
+
+def main() -> None:
+    warnings.filterwarnings("ignore")
+    onnxruntime.set_default_logger_severity(3)
+    with Path(sys.argv[1]).open("a") as file:
+        for kind in sys.argv[2:] or NAMES:
+            for mode in ("train", "eval"):
+                for line in series(kind, mode):
+                    print(json.dumps(line), file=file, flush=True)
+                    print(
+                        kind,
+                        mode,
+                        line["way"],
+                        line["verdict"],
+                        line.get("error", line.get("refused", ""))[:0] if False else line.get("error", ""),
+                        flush=True,
+                    )
+
+
+def series(kind: str, mode: str) -> list[dict[str, Any]]:
+    torch.manual_seed(0)
+    module, x, axis = (vision if kind in TORCHVISION else hugging)(kind)
+    without_chance(module).train(mode == "train")
+    with torch.no_grad():
+        shape = copy.deepcopy(module)(x).shape
+    labels = torch.randint(0, shape[axis], [size for place, size in enumerate(shape) if place != axis])
+    double = copy.deepcopy(module).double()
+    exact = gradients(double, x.double() if x.is_floating_point() else x, labels, axis)
+    own = worst(gradients(copy.deepcopy(module), x, labels, axis), exact)[0]
+    found = []
+    for way, settings in WAYS.items():
+        began = time.process_time()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.onnx"
+            try:
+                with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                    torch.onnx.export(copy.deepcopy(module), (x,), str(path), **settings)
+                answer = tried(module, x, axis, path, {"exact": exact, "labels": labels})
+            except (RuntimeError, TypeError, ValueError, AttributeError, AssertionError, KeyError, IndexError) as error:
+                answer = {"not exported": f"{type(error).__name__}: {str(error)[:200]}"}
+            except torch.onnx.errors.OnnxExporterError as error:
+                answer = {"not exported": f"{type(error).__name__}: {str(error)[:200]}"}
+        found.append(
+            {"model": kind, "mode": mode, "way": way, "verdict": verdict(answer, own), "pytorch float32": own}
+            | {**answer, "seconds": round(time.process_time() - began, 1)}
+        )
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Why a model cannot be differentiated, all at once: each kind of op with how many there are, and what to do instead.
+
+Invariant: nothing is refused here that a rule could do; the first line says how much is wrong, the rest is one a kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx
+from onnx import defs
+
+from remat_cli.errors import BadInput
+
+FUSED = "fused by a runtime's optimizer: give the model as it was exported"
+QUANTIZED = "quantized: train the float model, and quantize it afterwards"
+LOOPS = "control flow has no gradient: unroll it in the module, with lengths that are known when it is exported"
+PICKS = "has no gradient: detach what it gives in the module, or take the loss of a value before it (--logits)"
+OTHER = "write it by simpler ops in the module, or leave what lies behind it out of --wrt"
+ADVICE: Mapping[str, str] = {
+    **dict.fromkeys(("Loop", "Scan", "If", "SequenceMap"), LOOPS),
+    **dict.fromkeys(("TopK", "NonMaxSuppression", "Unique", "Multinomial", "Bernoulli", "StringNormalizer"), PICKS),
+}
+QUANTIZING = ("QLinear", "QuantizeLinear", "DequantizeLinear", "DynamicQuantize", "ConvInteger", "MatMulInteger")
+MOST = 12  # kinds that are listed
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """`kind`: with its domain, where it has one. `why`: what a rule said, or nothing where there is no rule."""
+
+    kind: str
+    node: str
+    why: str = ""
+
+
+def unknown(nodes: Iterable[onnx.NodeProto], opset: int, functions: set[tuple[str, str]]) -> list[Refusal]:
+    """Nodes of ops that ONNX does not define, so that not even their outputs' shapes are known."""
+    found = []
+    for node in nodes:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if (node.domain, node.op_type) not in functions and not defs.has(node.op_type, opset, domain):
+            found.append(Refusal(f"{domain}.{node.op_type}" if domain else node.op_type, node.name))
+    return found
+
+
+def refuse(refusals: Sequence[Refusal]) -> None:
+    """Raise a BadInput that lists them, if there are any."""
+    if not refusals:
+        return
+    kinds: dict[tuple[str, str], list[Refusal]] = {}
+    for refusal in refusals:
+        kinds.setdefault((refusal.kind, refusal.why and _bare(refusal)), []).append(refusal)
+    lines = [_line(kind, found) for (kind, _), found in list(kinds.items())[:MOST]]
+    if len(kinds) > MOST:
+        lines.append(f"and {len(kinds) - MOST} more kinds")
+    if len(lines) == 1:
+        raise BadInput(lines[0])
+    raise BadInput("\n  ".join([f"{len(refusals)} ops of {len(kinds)} kinds cannot be differentiated:", *lines]))
+
+
+def _line(kind: str, found: Sequence[Refusal]) -> str:
+    first, *others = found
+    if first.why:
+        return first.why + (f" ({len(others)} more like it)" if others else "")
+    where = f"node '{first.node}'" + (f" and {len(others)} more" if others else "")
+    return f"no gradient rule for {kind} ({where}): {_advice(kind)}"
+
+
+def _advice(kind: str) -> str:
+    domain, _, name = kind.rpartition(".")
+    if name.startswith(QUANTIZING):
+        return QUANTIZED
+    if domain in ("com.microsoft", "com.microsoft.nchwc"):
+        return FUSED
+    return ADVICE.get(name, OTHER)
+
+
+def _bare(refusal: Refusal) -> str:
+    """What a rule said, without the node that it said it of."""
+    return refusal.why.replace(f"'{refusal.node}'", "")
