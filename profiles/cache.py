@@ -28,6 +28,7 @@ class Cache:
         self.timings: dict[str, Timing] = {}
         self.refusals: dict[str, str] = {}
         self.wholes: dict[str, dict[str, Any]] = {}
+        self.seen: dict[str, dict[str, Any]] = {}  # of runs kernel by kernel
         self.dates: dict[str, str] = {}
         self.session_ns: int | None = None  # what one run of a session costs before its first op
         self.families: dict[str, dict[str, tuple[str, ...]]] = {}  # family -> key -> outputs, of what is known
@@ -63,6 +64,9 @@ class Cache:
     def keep_whole(self, key: str, whole: dict[str, Any], date: str) -> None:
         self._note({"graph": key, "date": date, "whole": whole})
 
+    def keep_seen(self, key: str, seen: dict[str, Any], date: str) -> None:
+        self._note({"graph": key, "date": date, "seen": seen})
+
     def _note(self, line: dict[str, Any]) -> None:
         self._take(line)
         self._append(line)
@@ -75,6 +79,8 @@ class Cache:
                 return
             if "whole" in line:
                 self.wholes[key] = dict(line["whole"])
+            elif "seen" in line:
+                self.seen[key] = dict(line["seen"])
             elif "refused" in line:
                 self.refusals[key] = str(line["refused"])
             elif "ns" in line:

@@ -68,7 +68,7 @@ def _row(name: str, predicted: int, measured: int) -> tuple[str, str, str, str]:
 
 def time(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float) -> tuple[int, ...]:
     """Times of the whole graph, in ns. Raises CannotRun, also where it would not fit."""
-    _check_room(graph, costs, device)
+    check_room(graph, costs, device)
     content, feeds, folder = _subject(graph, ops)
     with Bench(device) as bench:
         return bench.whole_times(content, feeds, folder, SHARE * min(seconds, WHOLE_SECONDS))
@@ -78,7 +78,7 @@ def run(
     graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float, earlier: tuple[int, ...]
 ) -> Whole:
     """Time and trace the whole graph. Raises CannotRun, also where it would not fit. `earlier`: times found before."""
-    _check_room(graph, costs, device)
+    check_room(graph, costs, device)
     content, feeds, folder = _subject(graph, ops)
     names = [op.name for op in graph.ops]
     with Bench(device) as bench:
@@ -90,7 +90,7 @@ def _subject(graph: Graph, ops: Ops) -> tuple[bytes, dict[str, Any], Path]:
     return graph.model.SerializeToString(), feeds_of(graph, ops), graph.path.parent.resolve()
 
 
-def _check_room(graph: Graph, costs: Mapping[str, OpCost], device: Device) -> None:
+def check_room(graph: Graph, costs: Mapping[str, OpCost], device: Device) -> None:
     named = problem_of(graph, {name: (cost.ns, cost.workspace) for name, cost in costs.items()}, device.kind)
     _, outcome = baseline(named.problem)
     free = free_memory(device)

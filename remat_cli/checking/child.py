@@ -37,8 +37,19 @@ class Request:
     outputs: str | None = None
     trace: str | None = None
     threads: int = 0  # as many as there are cores
+    watch: bool = False  # tell of each kernel
     weigh: bool = False  # count what the process grows by, in a session as a user would make it
     placement: dict[str, Any] | None = None  # where the plan's allocator is to put what such a session asks for
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One that ran: what was requested of the arena `after` it, and the `most` there was in its course."""
+
+    name: str
+    op_type: str
+    after: int
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,7 @@ class Reply:
     arena: tuple[int, ...] = ()
     grew: int | None = None  # what the process's memory grew by in its runs, at the most
     stray: int | None = None  # allocations that were not as planned
+    kernels: tuple[Kernel, ...] = ()  # of the first run, if they were asked for
 
 
 def main(path: str, parent: str) -> None:
@@ -84,7 +96,8 @@ def _carry_out(request: Request) -> Reply:
     except failures as error:
         return Reply(failed=str(error))
     events = _kernels(Path(session.end_profiling()), PROVIDERS[request.provider]) if request.trace else []
-    return Reply(arena=_peaks(events, request.runs) if request.trace else ())
+    found = _told(events[: len(events) // request.runs])
+    return Reply(arena=_peaks(events, request.runs) if request.trace else (), kernels=found if request.watch else ())
 
 
 def _weighed_on_device(request: Request, failures: tuple[type[Exception], ...]) -> Reply:
@@ -162,30 +175,35 @@ def _keep(results: list[Any], request: Request | None) -> None:
 
 def _kernels(trace: Path, provider: str) -> list[dict[str, Any]]:
     """What the trace says of each kernel of this provider: others have arenas of their own."""
-    events = [event["args"] for event in json.loads(trace.read_text()) if event.get("cat") == "Node"]
+    told = [event for event in json.loads(trace.read_text()) if event.get("cat") == "Node"]
+    events = [{**event["args"], "name": event["name"].removesuffix("_kernel_time")} for event in told]
     return [args for args in events if "mem_in_use_peak" in args and args["provider"] == provider]
 
 
-def _peaks(kernels: list[dict[str, Any]], runs: int) -> tuple[int, ...]:
-    """The most that was requested of the arena at once, for each run.
+def _told(kernels: list[dict[str, Any]]) -> tuple[Kernel, ...]:
+    """Each kernel of one run.
 
     At the end of a kernel the profile gives the bytes requested and the bytes in use, which are rounded up; in between,
     where a kernel works in memory of its own, only the highest number in use so far. What rounding adds is taken off.
     A CUDA arena forgets to take off what was requested for small chunks that it joins: more than is in use it is not.
     """
-    peaks = []
+    found = []
     highest = 0
-    for number in range(runs):
-        peak = 0
-        for args in kernels[number * len(kernels) // runs : (number + 1) * len(kernels) // runs]:
-            used = int(args["mem_bytes_in_use"])
-            requested = min(int(args["mem_bytes_requested_in_use"]), used)
-            peak = max(peak, requested)
-            if int(args["mem_in_use_peak"]) > highest:
-                highest = int(args["mem_in_use_peak"])
-                peak = max(peak, highest - (used - requested))
-        peaks.append(peak)
-    return tuple(peaks)
+    for args in kernels:
+        used = int(args["mem_bytes_in_use"])
+        after = most = min(int(args["mem_bytes_requested_in_use"]), used)
+        if int(args["mem_in_use_peak"]) > highest:
+            highest = int(args["mem_in_use_peak"])
+            most = max(after, highest - (used - after))
+        found.append(Kernel(args["name"], args["op_name"], after, most))
+    return tuple(found)
+
+
+def _peaks(kernels: list[dict[str, Any]], runs: int) -> tuple[int, ...]:
+    """The most that was requested of the arena at once, for each run."""
+    told = _told(kernels)
+    parts = [told[number * len(told) // runs : (number + 1) * len(told) // runs] for number in range(runs)]
+    return tuple(max((kernel.most for kernel in part), default=0) for part in parts)
 
 
 if __name__ == "__main__":

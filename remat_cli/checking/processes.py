@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from remat_cli.checking.child import Reply, Request
+from remat_cli.checking.child import Kernel, Reply, Request
 
 
 def nobody(run: int, of: int, what: str) -> None:
@@ -71,6 +71,11 @@ class Bench:
             trace=None if cap is not None else f"{stem}.trace",
         )
 
+    def watch(self, model: Path) -> Reply:
+        """One run in the strict session, kernel by kernel."""
+        stem = self._next()
+        return self._carry_out(stem, model=str(model.resolve()), session="strict", trace=f"{stem}.trace", watch=True)
+
     def weigh(
         self, model: Path, session: str, placement: Mapping[str, Any] | None = None, outputs: str | None = None
     ) -> Reply:
@@ -119,7 +124,8 @@ def _carry_out(request: Path, reply: Path, timeout: float) -> Reply:
         return Reply(failed=f"it did not end within {timeout:g} s")
     if reply.is_file():
         answer = json.loads(reply.read_text())
-        return Reply(**{**answer, "arena": tuple(answer["arena"])})
+        kernels = tuple(Kernel(**kernel) for kernel in answer["kernels"])
+        return Reply(**{**answer, "arena": tuple(answer["arena"]), "kernels": kernels})
     if done.returncode < 0:
         return Reply(failed=f"its process was killed by signal {-done.returncode}, perhaps for want of memory")
     last = done.stderr.strip().splitlines()

@@ -306,6 +306,7 @@ def _tell(found: Answer, destination: Path, given: Mapping[str, Any], notes: Seq
     """Write the plan and say what came of it; raise where there is none."""
     from remat_cli.actions.solving import found_or_raised
     from remat_cli.planning import record
+    from remat_cli.planning.loading import UNLIKE
     from remat_cli.saying import report
 
     if found.found:
@@ -318,6 +319,9 @@ def _tell(found: Answer, destination: Path, given: Mapping[str, Any], notes: Seq
     if given["quiet"] or given["as_json"]:
         return
     if found.untouched:
+        for note in found.subject.notes:
+            if note.startswith(UNLIKE):
+                click.echo(f"note: {note}")
         click.echo(f"{report.as_it_is(found)}\n{_wrote(destination, given)}")
         return
     click.echo(report.summary(found))

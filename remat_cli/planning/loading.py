@@ -23,6 +23,7 @@ from remat_cli.planning.subject import Subject
 from solvers.problem import sound
 
 ESTIMATED = "the costs are estimates for a CPU; `remat profile` measures them"
+UNLIKE = "not as foretold, so the plan may not be either"
 TRACED = "estimates know little of what kernels work in: a session's first run finds where values lie"
 
 
@@ -132,6 +133,8 @@ def _notes(costs: Costs | None, session: Session) -> Iterator[str]:
         yield ESTIMATED + traced
     elif not costs.measured and traced:
         yield f"the costs are from paper{traced}"
+    if costs is not None and (unlike := costs.whole.get("unlike")):
+        yield f"{UNLIKE}: {unlike}"
 
 
 def _bare(path: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:

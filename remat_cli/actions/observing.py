@@ -1,0 +1,145 @@
+"""The original, run once in the strict session and held against what is reckoned with: does the model do as foretold?
+
+Invariant: what is said of an op was read off the runtime's own trace, kernel by kernel; what ops with subgraphs work
+in is taken from there, as nothing else tells. Nothing here believes the cost file's workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from profiles.costs import Costs
+from remat_cli.checking.child import Kernel
+from remat_cli.checking.processes import Bench
+from remat_cli.model.graph import Graph, Op
+from remat_cli.model.problem_of import as_it_stands, problem_of
+from remat_cli.rewrite.copies import subgraphs
+from remat_cli.rewrite.external import bring
+from remat_cli.saying.units import show_bytes
+from solvers.problem import Problem
+from solvers.schedule import baseline
+
+NEAR = 0.01  # of the peak: closer than that the model is as foretold
+TIMEOUT = 600.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """`peak`, `predicted`: of the original in the strict session. `inside`: what ops with subgraphs work in.
+
+    `unlike`: the first op at which the runtime does not do as foretold, where the peak is another.
+    """
+
+    peak: int
+    predicted: int
+    unlike: str = ""
+    inside: Mapping[str, int] = field(default_factory=dict)
+
+    def into(self, costs: Costs) -> Costs:
+        """The costs with what was seen; a pinned op keeps its own."""
+        seen = {name: size for name, size in self.inside.items() if not costs.ops[name].pinned}
+        ops = {name: replace(cost, workspace=seen.get(name, cost.workspace)) for name, cost in costs.ops.items()}
+        said = {"peak": self.peak, "predicted_peak": self.predicted} | ({"unlike": self.unlike} if self.unlike else {})
+        return replace(costs, ops=ops, whole={**costs.whole, **said})
+
+
+def observed(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int) -> Observed | None:
+    """What a run of the model in a process of its own shows; None if it does not run."""
+    with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", TIMEOUT, threads) as bench:
+        reply = bench.watch(_file(graph, Path(folder)))
+    if reply.refused or reply.failed or not reply.kernels:
+        return None
+    problem = as_it_stands(problem_of(graph, costs.table()).problem)
+    return _held_against(graph, problem, reply.kernels)
+
+
+def _file(graph: Graph, folder: Path) -> Path:
+    """The user's own file, or one of the model in memory."""
+    if graph.path.is_file() and not graph.dims:
+        return graph.path
+    path = folder / "model.onnx"
+    model = type(graph.model)()
+    model.CopyFrom(graph.model)
+    bring(model, graph.path, path)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def _held_against(graph: Graph, problem: Problem, kernels: Sequence[Kernel]) -> Observed:
+    """Each kernel's memory beside what is reckoned with; by how much they differ at the first is taken off.
+
+    Some weights live in the arena, inputs do not.
+    """
+    bare = replace(problem, nodes=tuple(replace(node, workspace=0, early=()) for node in problem.nodes))
+    expected = dict(zip((op.name for op in graph.ops), baseline(bare)[1].memory, strict=True))
+    runs = list(_of_ops(graph, kernels))
+    first = next((run for run in runs if run.op is not None), None)
+    off = expected[first.op.name] - first.after if first and first.op else 0
+    inside = {
+        run.op.name: max(0, run.most + off - expected[run.op.name]) for run in runs if run.op and _has_subgraph(run.op)
+    }
+    nodes = zip(graph.ops, problem.nodes, strict=True)
+    problem = replace(problem, nodes=tuple(replace(n, workspace=inside.get(op.name, n.workspace)) for op, n in nodes))
+    predicted, peak = baseline(problem)[1].peak, max(run.most for run in runs) + off
+    unlike = ""
+    if abs(peak - predicted) > NEAR * predicted:
+        stray = next(_strays(runs, expected, off, NEAR * predicted), "no op alone accounts for it")
+        unlike = f"the model holds {show_bytes(peak)} where {show_bytes(predicted)} are reckoned with: {stray}"
+    return Observed(peak, predicted, unlike, inside)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A kernel as it ran: `most` in its course, what ran inside of it included. `op`: None, if the model has it not."""
+
+    op: Op | None
+    kernel: Kernel
+    after: int
+    most: int
+
+
+def _of_ops(graph: Graph, kernels: Sequence[Kernel]) -> Iterator[_Run]:
+    """Kernels of subgraphs end before the op that holds them; what else is not the model's stands for itself."""
+    ops = {op.name: op for op in graph.ops}
+    waiting: list[_Run] = []
+    for kernel in kernels:
+        op = ops.get(kernel.name)
+        run = _Run(op, kernel, kernel.after, kernel.most)
+        if op is None:
+            waiting.append(run)
+            continue
+        if _has_subgraph(op):
+            run = replace(run, most=max(run.most, *(inner.most for inner in waiting), 0))
+        else:
+            yield from waiting
+        waiting = []
+        yield run
+    yield from waiting
+
+
+def _has_subgraph(op: Op) -> bool:
+    return any(True for _ in subgraphs(op.node))
+
+
+def _strays(runs: Sequence[_Run], expected: Mapping[str, int], off: int, near: float) -> Iterator[str]:
+    """Where the runtime does otherwise than foretold, the likeliest cause first."""
+    ran = [run.op.name for run in runs if run.op]
+    if gone := [name for name in expected if name not in set(ran)]:
+        yield f"onnxruntime has no kernel {gone[0]!r}, but others in its place"
+    for run in runs:
+        if run.op is None:
+            yield f"onnxruntime runs a {run.kernel.op_type} of its own, {run.kernel.name!r}"
+    for name, meant in zip(ran, expected, strict=False):
+        if name != meant:
+            yield f"onnxruntime runs {name!r} where {meant!r} was expected"
+    for run in runs:
+        if run.op and abs(run.after + off - expected[run.op.name]) > near:
+            held, foretold = show_bytes(run.after + off), show_bytes(expected[run.op.name])
+            yield f"after {run.op.op_type} {run.op.name!r} {held} are held, and {foretold} were expected"
+    if runs:
+        most = max(runs, key=lambda run: run.most)
+        yield f"{most.kernel.op_type} {most.kernel.name!r} works in more than was measured of it alone"

@@ -1,0 +1,78 @@
+"""Models that do not do as foretold are named when they are profiled; subgraphs' memory is known from then on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.cli.running import Command
+
+SHAPE = [128, 64]
+
+
+def _tensor(name: str, dtype: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, dtype, SHAPE)
+
+
+def _choice() -> list[onnx.NodeProto]:
+    """An If whose branch works in sixteen times what it reads."""
+    wide = helper.make_node("Concat", ["a"] * 16, ["wide"], axis=0)
+    back = helper.make_node("Slice", ["wide", "zero", "rows"], ["inner"])
+    then = helper.make_graph([wide, back], "then", [], [_tensor("inner")])
+    other = helper.make_graph([helper.make_node("Neg", ["a"], ["inner"])], "else", [], [_tensor("inner")])
+    return [
+        helper.make_node("ReduceSum", ["a"], ["sum"], name="sum", keepdims=0),
+        helper.make_node("Equal", ["sum", "sum"], ["flag"], name="flag"),
+        helper.make_node("If", ["flag"], ["b"], name="choice", then_branch=then, else_branch=other),
+    ]
+
+
+def _half() -> list[onnx.NodeProto]:
+    """A CPU has no such kernel of half precision: onnxruntime puts Casts around it."""
+    return [
+        helper.make_node("Cast", ["a"], ["h"], name="down", to=TensorProto.FLOAT16),
+        helper.make_node("Tan", ["h"], ["t"], name="half"),
+        helper.make_node("Cast", ["t"], ["b"], name="up", to=TensorProto.FLOAT),
+    ]
+
+
+def made(path: Path, middle: list[onnx.NodeProto]) -> Path:
+    nodes = [
+        helper.make_node("Tanh", ["x"], ["a"], name="first"),
+        *middle,
+        helper.make_node("Mul", ["a", "b"], ["y"], name="last"),
+    ]
+    weights = {"zero": np.array([0]), "rows": np.array([128]), "w": np.zeros(SHAPE, np.float32)}
+    stored = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "g", [_tensor("x")], [_tensor("y"), _tensor("w")], stored)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    return path
+
+
+@pytest.fixture
+def costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "m.costs.yaml"
+
+
+def test_what_a_subgraph_works_in_is_reckoned_with(costs: Path, remat: Command) -> None:
+    model = made(costs.with_name("m.onnx"), _choice())
+    assert remat("profile", model, "--time-limit", "2s", "-q").code == 0
+    assert "unlike" not in costs.read_text()
+    assert remat("solve", model, "--budget", "100%", "--time-limit", "5s", "-q").code == 0
+    found = remat("verify", costs.with_name("m.plan.json"), "--json").object
+    size = 4 * SHAPE[0] * SHAPE[1]
+    assert found["strict"]["before"]["first"] > 18 * size
+    assert abs(found["strict"]["before"]["first"] - found["predicted"]["strict"]) <= 256
+
+
+def test_what_is_not_as_foretold_is_named(costs: Path, remat: Command) -> None:
+    model = made(costs.with_name("m.onnx"), _half())
+    told = remat("profile", model, "--time-limit", "2s").err
+    assert "not as foretold" in told
+    assert any(word in told for word in ("'down'", "'half'", "'up'"))
+    assert "not as foretold" in remat("solve", model, "--budget", "100%", "--time-limit", "5s").out
