@@ -17,6 +17,7 @@ from matplotlib.colors import to_rgb
 
 from remat_cli import solve
 from remat_cli.planning.roles import Role
+from remat_cli.saying.pictures import canvas
 from remat_cli.saying.pictures.canvas import BYTES, PHASES, ROLES, short, unit
 from remat_cli.saying.pictures.matrices import matrices
 from solvers.plan import IllegalOrder
@@ -161,6 +162,12 @@ def test_what_has_no_meaning(planned: Command, args: tuple[str, ...], says: str,
     assert ran.code == 2
     assert says in ran.err
     assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_without_matplotlib(planned: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canvas, "find_spec", lambda name: None)
+    ran = planned("show", "m.plan.json", "--plot", "m.png")
+    assert (ran.code, "pip install 'remat[plot]'" in ran.err) == (2, True)
 
 
 def order_of(problem: Problem, seed: int) -> list[int]:
