@@ -41,11 +41,12 @@ def compiled(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
         yield {"left_out": "PyTorch's figures are of a GPU"}
         return
     torch = prepared()
-    import torch._functorch.config as config
+    from torch import _dynamo
+    from torch._functorch import config
 
     batch = Model(bench, name).usual_batch
     for share in SHARES:
-        torch._dynamo.reset()
+        _dynamo.reset()
         config.activation_memory_budget = share
         network, made = networks()[name](torch)
         network = torch.compile(network.cuda().train())
@@ -120,9 +121,9 @@ def runs(torch: Any, network: Any, made: Callable[..., dict[str, Any]], batch: i
 
 def checkpointed(torch: Any, network: Any) -> None:
     """Each block's inside is computed again in the backward pass."""
-    again = functools.partial(torch.utils.checkpoint.checkpoint, use_reentrant=False)
-    import torch.utils.checkpoint
+    from torch.utils.checkpoint import checkpoint
 
+    again = functools.partial(checkpoint, use_reentrant=False)
     for module in network.modules():
         if type(module).__name__ in ("Bottleneck", "Block", "GPT2Block", "BertLayer"):
             module.forward = functools.partial(again, module.forward)
