@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 from remat_cli.errors import BadInput, Usage
 
@@ -27,26 +27,26 @@ def write_whole(path: Path, content: bytes | str) -> None:
         raise BadInput(f"cannot write {str(path)!r}: it, or a name that goes into it, is not text") from error
     if special:
         return _write_through(path, data)
-    with _beside(path) as file:
+    with _beside(path) as (file, _):
         file.write(data)
 
 
 def copy_whole(source: Path, path: Path) -> None:
     """A copy of a file, however large, by the system's own means."""
-    with _beside(path) as file:
-        shutil.copyfile(source, file.name)
+    with _beside(path) as (_, name):
+        shutil.copyfile(source, name)
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[Any]:
-    """A file of nobody else's beside the destination, synced and then renamed over it if all went well."""
+def _beside(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+    """A file of nobody else's beside the destination, synced and then renamed over it if all went well; its name."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent or Path(), prefix=f".{path.name}.", suffix=".part")
     except OSError as error:
         raise BadInput(f"cannot write {path}: {error.strerror}") from error
     try:
         with os.fdopen(handle, "wb") as file:
-            yield file
+            yield file, name
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o666 & ~_umask())

@@ -51,7 +51,10 @@ def _kept(**how: bool) -> Callable[[Callable[..., Any]], Any]:
             found = njit(cache=True, **how)(function)
         except RuntimeError:  # neither beside the source nor in the user's cache may anything be written
             return njit(**how)(function)
-        found._cache._cache_file._source_stamp = _sources(function.__module__)
+        files, stamp = found._cache._cache_file, _sources(function.__module__)
+        files._source_stamp = stamp
+        # numba writes the index before the data: killed between, it must not lead to data of other sources
+        files._data_name_pattern = files._data_name_pattern.replace(".{number", f".{stamp[:12]}.{{number")
         save = found._cache.save_overload
 
         def saved(*given: Any) -> None:
