@@ -2,9 +2,10 @@
 
     python examples/bench/torch_series.py examples/bench/torch_series.jsonl [NAME ...]
 
-Each model is small, without Dropout's chance, in training and in evaluation mode, exported in four ways. `grad` is given
-no option. Its gradients are compared with those of PyTorch in float64, PyTorch's own in float32 beside them: an error is
-the largest difference of a parameter's gradient over its largest value, or over a thousandth of the largest of all.
+Each model is small, without Dropout's chance, in training and in evaluation mode, exported in four ways. `grad` is
+given no option. Its gradients are compared with those of PyTorch in float64, PyTorch's own in float32 beside them: an
+error is the largest difference of a parameter's gradient over its largest value, or over a thousandth of the largest of
+all.
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ def verdict(answer: dict[str, Any], own: float) -> str:
         )
         return "refused, with the option" if helps else "refused"
     if "error" not in answer:
-        return answer.get("not exported") and "not exported" or "other parameters"
+        return "not exported" if answer.get("not exported") else "other parameters"
     return "same" if answer["error"] <= max(NEAR, 3 * own) else "differs"
 
 
