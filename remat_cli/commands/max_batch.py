@@ -30,8 +30,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="How much longer the step may take: by one more forward pass, or a share such as 20%.",
 )
-@click.option("--method", default=DEFAULT, show_default=True, help="One of `remat solve --list`.")
-@click.option("--baselines", help="Methods to say the same of, separated by commas; '' for none.  [default: four]")
+@click.option(
+    "--method", shell_complete=options.methods, default=DEFAULT, show_default=True, help="One of `remat solve --list`."
+)
+@click.option(
+    "--baselines",
+    shell_complete=options.methods,
+    help="Methods to say the same of, separated by commas; '' for none.  [default: four]",
+)
 @click.option(
     "--dim",
     "sized",

@@ -17,6 +17,7 @@ from remat_cli.saying.units import (
     parse_seconds,
     parse_share,
 )
+from solvers.registry import METHODS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -83,6 +84,14 @@ def _parse_image(text: str) -> int | tuple[int, int]:
 
 
 BUDGETS = _Parsed("budgets", parse_budgets)
+
+
+def methods(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """What a shell offers for methods, of which there may be several with commas between them."""
+    before, comma, last = begun.rpartition(",")
+    return [before + comma + name for name in (*METHODS, "all") if name.startswith(last)]
+
+
 SIZE = _Parsed("size", parse_budget)
 BYTES = _Parsed("size", parse_bytes)
 COUNT = _Parsed("moves", parse_count)

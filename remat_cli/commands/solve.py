@@ -64,7 +64,11 @@ def own_options(command: Command) -> Command:
 @click.command()
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
-@click.option("--method", help=f"One of `remat solve --list`, or all.  [default: {DEFAULT}]")
+@click.option(
+    "--method",
+    shell_complete=options.methods,
+    help=f"One of `remat solve --list`, or all.  [default: {DEFAULT}]",
+)
 @options.session
 @options.allocator
 @options.costs

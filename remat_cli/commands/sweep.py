@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="50%,60%,8GB, or 30%..100%/8 for eight; /8: from the least that suffices to what the model holds.",
 )
-@click.option("--methods", default=DEFAULT, show_default=True, help="Of `remat solve --list`, separated by commas.")
+@click.option(
+    "--methods",
+    shell_complete=options.methods,
+    default=DEFAULT,
+    show_default=True,
+    help="Of `remat solve --list`, separated by commas.",
+)
 @options.session
 @options.allocator
 @options.costs

@@ -27,6 +27,13 @@ SIZES = {
 }
 
 
+def _networks(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """What a shell offers for NAME."""
+    from remat_cli.zoo.names import ZOO
+
+    return [name for name in ZOO if name.startswith(begun)]
+
+
 def size_options(command: click.decorators.FC) -> click.decorators.FC:
     for name, text in reversed(SIZES.items()):
         kind = options.IMAGE if name == "image" else click.IntRange(1)
@@ -35,7 +42,7 @@ def size_options(command: click.decorators.FC) -> click.decorators.FC:
 
 
 @click.command("zoo")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=_networks)
 @click.option("--list", "listing", is_flag=True, help="List the networks (the same as giving no name).")
 @size_options
 @click.option("--upsample", type=click.Choice(["transposed", "nearest", "linear"]), help="How U-Net goes up again.")
