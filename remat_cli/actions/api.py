@@ -20,6 +20,7 @@ from remat_cli.actions.differentiating import differentiate
 from remat_cli.actions.largest import BASELINES
 from remat_cli.actions.scaling import Step, scaled
 from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
+from remat_cli.checking.compare import Tolerance
 from remat_cli.errors import Usage
 from remat_cli.gradient.optimizers import Hyper
 from remat_cli.gradient.parameters import Choice
@@ -245,10 +246,19 @@ def verify(
     cap: bool | None = None,
     provider: str = "cpu",
     timeout: float = TIMEOUT,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    level: str = "all",
 ) -> Verified:
-    """Run both models on the real runtime, each in a process of its own. Raises Mismatch where a promise fails."""
+    """Run both models on the real runtime, each in a process of its own. Raises Mismatch where a promise fails.
+
+    `rtol`, `atol`: how far results may be off; by default the bits are the same. `level`: of a default session's
+    optimizations.
+    """
     given = Path(feeds) if isinstance(feeds, str | os.PathLike) else feeds
-    trial = Trial(feeds=given, seed=seed, cap=cap, provider=provider, timeout=timeout)
+    trial = Trial(
+        feeds=given, seed=seed, cap=cap, provider=provider, timeout=timeout, near=Tolerance(rtol, atol), level=level
+    )
     return verifying.verified(_plan(plan), trial).or_raised("the plan")
 
 

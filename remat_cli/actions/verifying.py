@@ -6,7 +6,7 @@ for. The other session is reported, and promises nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,8 @@ from typing import Any
 import onnx
 
 from remat_cli.actions import emitting
-from remat_cli.checking import Report, verify
+from remat_cli.checking import Asked, Report, verify
+from remat_cli.checking.compare import EXACT, Difference, Tolerance
 from remat_cli.checking.feeds import given, held, seeded
 from remat_cli.checking.processes import Bench, nobody
 from remat_cli.errors import BadInput, Mismatch, Usage
@@ -29,13 +30,16 @@ from remat_cli.planning.untouched import is_untouched
 from remat_cli.rewrite.external import bring
 
 TIMEOUT = 600.0  # seconds
+NAMED = 3  # of the outputs that differ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """How to try a plan. `feeds`: inputs, or a file of them; by default random and valid. `timeout`: of each run.
 
-    `cap`: whether to run in a capped arena as well.
+    `cap`: whether to run in a capped arena as well. `near`: how far results may be from the original's. `level`: of the
+    optimizations of the default session, as a program sets it. `seconds`: for timing both models, their runs taking
+    turns; none: they are not timed.
     """
 
     feeds: Path | Mapping[str, Any] | None = None
@@ -43,6 +47,9 @@ class Trial:
     cap: bool | None = None  # None: where the plan is for a capped arena
     provider: str = "cpu"
     timeout: float = TIMEOUT
+    near: Tolerance = EXACT
+    level: str = "all"
+    seconds: float = 0.0
     report: Callable[[int, int, str], None] = nobody  # hears which run of how many, of what
 
 
@@ -76,10 +83,11 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
     session = plan.recorded.kind
     cap = plan.budget if (session.capped if trial.cap is None else trial.cap) else None
     with (
-        Bench(feeds, trial.provider, trial.timeout, threads, trial.report) as bench,
+        Bench(feeds, trial.provider, trial.timeout, threads, trial.report, trial.level) as bench,
         _in_a_file(plan, graph) as original,
     ):
-        report = verify(original, model, plan.recorded.placement, session, cap, bench)
+        asked = Asked(cap, trial.near, trial.seconds)
+        report = verify(original, model, plan.recorded.placement, session, asked, bench)
     return Verified(report, promise, session, plan.budget, threads, tuple(_faults(report, session, plan.budget)))
 
 
@@ -151,10 +159,19 @@ def _faults(report: Report, session: Session, budget: int) -> Iterator[str]:
     for name, ran in ((where, mode), (f"{where}, with its allocator", report.process)):
         if ran is not None and ran.failed:
             yield f"{name}: {ran.failed}"
-        for wrong in ran.differs if ran is not None else ():
-            yield f"{name}: output {wrong.output} is not the same: {wrong.says}"
+        if ran is not None and ran.differs:
+            yield f"{name}: {_worst(ran.differs)}"
     peak = mode.after.first
     if peak is not None and peak > budget:
         yield f"{where}: {peak} bytes are live at once, {peak - budget} over the budget of {budget}"
+    later = mode.after.second
+    if later is not None and mode.before.second is not None and later > max(budget, mode.before.second):
+        yield f"{where}: {later} bytes are live in the second run, more than the original's {mode.before.second}"
     if session.capped and report.capped and report.capped.rewritten:
         yield f"under a hard cap of {report.capped.budget} bytes it fails: {report.capped.rewritten}"
+
+
+def _worst(wrong: Sequence[Difference]) -> str:
+    """How many outputs differ, and the worst of them."""
+    named = "; ".join(f"output {one.output} is not the same: {one.says}" for one in wrong[:NAMED])
+    return named if len(wrong) <= NAMED else f"{len(wrong)} outputs differ, the worst: {named}"

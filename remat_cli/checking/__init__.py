@@ -14,7 +14,7 @@ from typing import Any
 import onnx
 
 from remat_cli.checking.child import Reply
-from remat_cli.checking.compare import Difference, differences
+from remat_cli.checking.compare import EXACT, Difference, Tolerance, differences
 from remat_cli.checking.processes import Bench
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
@@ -68,13 +68,31 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class Timed:
+    """ns of an undisturbed run of either model, their runs taking turns."""
+
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How closely to look. `seconds`: for timing both models; none: they are not timed."""
+
+    budget: int | None = None  # under which cap; None: there is none
+    near: Tolerance = EXACT
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """Modes by the name of their session; `process` and `capped` are of the session that the plan is for."""
+    """Modes by the name of their session; what else there is is of the session that the plan is for."""
 
     strict: Mode
     default: Mode
     process: Process | None = None
     capped: Capped | None = None
+    timed: Timed | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def mode(self, name: str) -> Mode:
@@ -87,28 +105,35 @@ def verify(
     rewritten: Path,
     placement: Mapping[str, Any] | None,
     session: Session,
-    budget: int | None,
+    asked: Asked,
     bench: Bench,
 ) -> Report:
-    """Run the model of `graph` and its rewriting side by side; `budget` None leaves the capped runs out.
-
-    The bench says which run it is at.
-    """
-    bench.expect(6 if budget is None else 8)
+    """Run the model of `graph` and its rewriting side by side. The bench says which run it is at."""
+    budget = asked.budget
+    bench.expect(6 + 2 * (budget is not None) + (asked.seconds > 0))
     outside = _outside(graph) if bench.provider == "cpu" else 0
-    modes = {kind.name: _compare(graph, rewritten, bench, kind, outside) for kind in (STRICT, DEFAULT)}
-    process = _process(graph, rewritten, placement, session, bench)
+    modes = {kind.name: _compare(graph, rewritten, bench, kind, outside, asked.near) for kind in (STRICT, DEFAULT)}
+    process = _process(graph, rewritten, placement, session, bench, asked.near)
     capped = None
     if budget is not None:
         arena = max(budget - outside, 1)
         after = _short(bench.run(rewritten, STRICT.name, cap=arena))
         before = _short(bench.run(graph.path, STRICT.name, cap=arena))
         capped = Capped(budget, arena, after, before)
-    return Report(**modes, process=process, capped=capped, versions=_versions())
+    timed = None
+    if asked.seconds > 0:
+        pair = bench.race(rewritten, graph.path, session.name, placement, asked.seconds).times
+        timed = Timed(before=pair[1], after=pair[0]) if pair else None
+    return Report(**modes, process=process, capped=capped, timed=timed, versions=_versions())
 
 
 def _process(
-    graph: Graph, rewritten: Path, placement: Mapping[str, Any] | None, session: Session, bench: Bench
+    graph: Graph,
+    rewritten: Path,
+    placement: Mapping[str, Any] | None,
+    session: Session,
+    bench: Bench,
+    near: Tolerance,
 ) -> Process:
     """The original as the runtime runs it by itself in such a session, and the rewriting with the plan's allocator."""
     old = bench.weigh(graph.path, session.name, outputs="before.npz")
@@ -118,11 +143,11 @@ def _process(
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if reply.refused or reply.failed:
             return Process(before, after, failed=f"{name} failed: {_line(reply.refused or reply.failed or '')}")
-    wrong = differences(_results(graph), bench.results("before.npz"), bench.results("after.npz"))
+    wrong = differences(_results(graph), bench.results("before.npz"), bench.results("after.npz"), near)
     return Process(before, after, new.stray, tuple(wrong))
 
 
-def _compare(graph: Graph, rewritten: Path, bench: Bench, kind: Session, outside: int) -> Mode:
+def _compare(graph: Graph, rewritten: Path, bench: Bench, kind: Session, outside: int, near: Tolerance) -> Mode:
     old = bench.run(graph.path, kind.name, kind.runs, outputs="before.npz")
     if old.refused:
         raise BadInput(f"onnxruntime cannot run {graph.path}: {_culprit(graph, old.refused)}")
@@ -131,7 +156,9 @@ def _compare(graph: Graph, rewritten: Path, bench: Bench, kind: Session, outside
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if reply.refused or reply.failed:
             return Mode(before, after, failed=f"{name} failed: {_line(reply.refused or reply.failed or '')}")
-    wrong = differences(_results(graph), bench.results("before.npz"), bench.results("after.npz"))
+    names = [f"{name}{turn}" for turn in ("", " of the second run")[: kind.runs] for name in _results(graph)]
+    was, became = (bench.results(name, kind.runs) for name in ("before.npz", "after.npz"))
+    wrong = differences(names, was, became, near)
     return Mode(before, after, tuple(wrong))
 
 

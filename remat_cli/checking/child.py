@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,17 @@ from remat_cli.checking.watch import Watch
 from remat_cli.checking.weight import resident_now, resident_peak
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
+from remat_cli.runtime.optimized import level_named
 from remat_cli.runtime.providers import PROVIDERS
 from remat_cli.runtime.session import cap_arena, placement_in, planned, quiet_runtime
+
+LEAST_ROUNDS = 8  # of timing two models in turn; the first does not count
+UNDISTURBED = 0.1  # the quantile of times that says how long a run takes by itself
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`cap`: bytes that the arena may not exceed; `outputs`: where to leave the results of the first run, if asked."""
+    """`cap`: bytes that the arena may not exceed; `outputs`: where to leave the results of each run, if asked."""
 
     model: str
     feeds: str
@@ -38,6 +42,9 @@ class Request:
     trace: str | None = None
     threads: int = 0  # as many as there are cores
     watch: bool = False  # tell of each kernel
+    level: str = "all"  # of the optimizations of a default session
+    against: str | None = None  # another model, to be timed in turn with this one
+    seconds: float = 0.0  # for that
     weigh: bool = False  # count what the process grows by, in a session as a user would make it
     placement: dict[str, Any] | None = None  # where the plan's allocator is to put what such a session asks for
 
@@ -62,6 +69,7 @@ class Reply:
     grew: int | None = None  # what the process's memory grew by in its runs, at the most
     stray: int | None = None  # allocations that were not as planned
     kernels: tuple[Kernel, ...] = ()  # of the first run, if they were asked for
+    times: tuple[int, int] | None = None  # ns of a run of this model and of the other, undisturbed
 
 
 def main(path: str, parent: str) -> None:
@@ -90,9 +98,9 @@ def _carry_out(request: Request) -> Reply:
         return Reply(refused=str(error))
     try:
         if request.weigh:
-            return _weighed(session, request)
+            return _raced(session, request) if request.against else _weighed(session, request)
         for number in range(request.runs):
-            _keep(_run(session, _feeds(request)), request if number == 0 else None)
+            _keep(_run(session, _feeds(request)), request, number)
     except failures as error:
         return Reply(failed=str(error))
     events = _kernels(Path(session.end_profiling()), PROVIDERS[request.provider]) if request.trace else []
@@ -127,24 +135,47 @@ def _weighed(session: Any, request: Request) -> Reply:
     return Reply(grew=grew, stray=session.missed_in_all.requests if hasattr(session, "missed") else None)
 
 
+def _raced(session: Any, request: Request) -> Reply:
+    """Both models in turn, so that whatever else this machine does meets both."""
+    from time import monotonic, perf_counter_ns
+
+    import numpy as np
+
+    other = _as_users_make_it(replace(request, model=request.against or "", placement=None))
+    feeds, end = _feeds(request), monotonic() + request.seconds
+    times: list[tuple[int, int]] = []
+    while len(times) < LEAST_ROUNDS or monotonic() < end:
+        marks = [perf_counter_ns()]
+        for one in (session, other):
+            _run(one, feeds)
+            marks.append(perf_counter_ns())
+        times.append((marks[1] - marks[0], marks[2] - marks[1]))
+    own, others = (int(np.quantile(column, UNDISTURBED)) for column in zip(*times[1:], strict=True))
+    return Reply(times=(own, others))
+
+
 def _as_users_make_it(request: Request) -> Any:
     """With the runtime's own allocator, or with the plan's, where that has places for what is asked."""
     if request.placement:
         return planned(request.model, placement_in(request.placement), request.provider, request.threads)
-    ort = quiet_runtime()
-    options = strict_options() if request.session == "strict" else ort.SessionOptions()
+    options = strict_options() if request.session == "strict" else _by_default(request)
     return _made(request, options)
 
 
 def _session(request: Request) -> Any:
-    ort = quiet_runtime()
-    options = strict_options() if request.session == "strict" else ort.SessionOptions()
+    options = strict_options() if request.session == "strict" else _by_default(request)
     cap_arena(request.cap, PROVIDERS[request.provider])
     options.add_session_config_entry("session.use_env_allocators", "1")
     if request.trace:
         options.enable_profiling = True
         options.profile_file_prefix = request.trace
     return _made(request, options)
+
+
+def _by_default(request: Request) -> Any:
+    options = quiet_runtime().SessionOptions()
+    options.graph_optimization_level = level_named(request.level)
+    return options
 
 
 def _made(request: Request, options: Any) -> Any:
@@ -165,11 +196,11 @@ def _run(session: Any, feeds: dict[str, Any]) -> list[Any]:
     return results
 
 
-def _keep(results: list[Any], request: Request | None) -> None:
+def _keep(results: list[Any], request: Request, number: int = 0) -> None:
     import numpy as np
 
-    if request is not None and request.outputs:
-        with open(request.outputs, "wb") as file:
+    if request.outputs:
+        with open(f"{request.outputs}.{number}", "wb") as file:
             np.savez(file, **{f"output_{place}": result for place, result in enumerate(results)})
 
 

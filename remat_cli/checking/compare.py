@@ -1,4 +1,4 @@
-"""Are two results the same, bit for bit?
+"""Are two results the same, bit for bit, or as near as is asked?
 
 Invariant: NaNs in the same places count as equal, whatever their payload; 0.0 and -0.0 do not.
 """
@@ -15,33 +15,56 @@ import numpy as np
 class Difference:
     output: str
     says: str
+    worst: float = float("inf")  # by how much at most
 
 
-def differences(names: Sequence[str], before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> list[Difference]:
-    """What differs, output by output."""
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """Numbers may differ by `absolute`, and by `relative` of what they should be; by default the bits are the same."""
+
+    relative: float = 0.0
+    absolute: float = 0.0
+
+
+EXACT = Tolerance()
+
+
+def differences(
+    names: Sequence[str], before: Sequence[np.ndarray], after: Sequence[np.ndarray], near: Tolerance = EXACT
+) -> list[Difference]:
+    """What differs, the worst output first."""
     if len(before) != len(after):
         return [Difference("outputs", f"there are {len(after)}, and there should be {len(before)}")]
     triples = zip(names, before, after, strict=True)
-    return [Difference(name, says) for name, old, new in triples if (says := _differ(old, new))]
+    found = [Difference(name, *differ) for name, old, new in triples if (differ := _differ(old, new, near))]
+    return sorted(found, key=lambda one: -one.worst)
 
 
-def _differ(old: np.ndarray, new: np.ndarray) -> str | None:
+def _differ(old: np.ndarray, new: np.ndarray, near: Tolerance) -> tuple[str] | tuple[str, float] | None:
     if old.dtype != new.dtype or old.shape != new.shape:
-        return f"it is {new.dtype}{list(new.shape)}, and should be {old.dtype}{list(old.shape)}"
+        return (f"it is {new.dtype}{list(new.shape)}, and should be {old.dtype}{list(old.shape)}",)
     wrong = _unequal(old, new)
-    count = int(wrong.sum())
-    if not count:
+    if not wrong.any():
         return None
-    words = f"{count} of {old.size} elements differ"
     if old.dtype.kind in "OSUb":
-        return words
+        return (_counted(wrong),)
     wide = np.complex128 if old.dtype.kind == "c" else np.float64
     with np.errstate(invalid="ignore", over="ignore"):
         gaps = np.abs(old.astype(wide) - new.astype(wide))
-    gaps = np.where(wrong, np.where(np.isnan(gaps), np.inf, gaps), 0.0)
+        gaps = np.where(wrong, np.where(np.isnan(gaps), np.inf, gaps), 0.0)
+        if old.dtype.kind not in "iu" and near != EXACT:
+            wrong &= ~(gaps <= near.absolute + near.relative * np.abs(old.astype(wide)))
+    if not wrong.any():
+        return None
+    gaps = np.where(wrong, gaps, 0.0)
     worst = np.unravel_index(int(np.argmax(gaps)), old.shape)
     place = ", ".join(str(int(index)) for index in worst)
-    return f"{words}, by {gaps[worst]:.6g} at most: [{place}] is {new[worst]} and should be {old[worst]}"
+    says = f"{_counted(wrong)}, by {gaps[worst]:.6g} at most: [{place}] is {new[worst]} and should be {old[worst]}"
+    return says, float(gaps[worst])
+
+
+def _counted(wrong: np.ndarray) -> str:
+    return f"{int(wrong.sum())} of {wrong.size} elements differ"
 
 
 def _unequal(old: np.ndarray, new: np.ndarray) -> np.ndarray:

@@ -35,7 +35,9 @@ class Bench:
         timeout: float,
         threads: int = 0,
         report: Callable[[int, int, str], None] = nobody,
+        level: str = "all",
     ) -> None:
+        self.level = level  # of the optimizations of default sessions
         self.provider = provider
         self.timeout = timeout
         self.threads = threads
@@ -102,15 +104,34 @@ class Bench:
             reply=f"{stem}.reply.json",
             provider=self.provider,
             threads=self.threads,
+            level=self.level,
             **asked,
         )
         written = stem.with_suffix(".request.json")
         written.write_text(json.dumps(asdict(request)))
         return _carry_out(written, Path(request.reply), self.timeout)
 
-    def results(self, outputs: str) -> list[np.ndarray]:
-        with np.load(self.folder / outputs, allow_pickle=True) as stored:
-            return [stored[f"output_{place}"] for place in range(len(stored.files))]
+    def race(
+        self, model: Path, other: Path, session: str, placement: Mapping[str, Any] | None, seconds: float
+    ) -> Reply:
+        """Runs of two models in turn; the first with the plan's allocator."""
+        return self._carry_out(
+            self._next(),
+            model=str(model.resolve()),
+            against=str(other.resolve()),
+            session=session,
+            seconds=seconds,
+            weigh=True,
+            placement=placement,
+        )
+
+    def results(self, outputs: str, runs: int = 1) -> list[np.ndarray]:
+        """Those of each run, one after the other."""
+        found = []
+        for number in range(runs):
+            with np.load(self.folder / f"{outputs}.{number}", allow_pickle=True) as stored:
+                found += [stored[f"output_{place}"] for place in range(len(stored.files))]
+        return found
 
 
 def _carry_out(request: Path, reply: Path, timeout: float) -> Reply:

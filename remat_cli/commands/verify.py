@@ -16,7 +16,9 @@ from remat_cli.commands import options
 if TYPE_CHECKING:
     from remat_cli.actions.verifying import Verified
     from remat_cli.checking import Capped, Mode, Process, Report
+    from remat_cli.planning.planned import Planned
 
+TIMING = 6.0  # seconds
 NEAR = 0.05  # of what was said that a process holds: closer than that is as it was said
 SMALL = 10_000_000  # bytes, and so is that
 
@@ -31,10 +33,20 @@ SMALL = 10_000_000  # bytes, and so is that
 )
 @click.option("--provider", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--timeout", type=options.TIME, default="10m", show_default=True, help="For each run of a model.")
+@click.option("--rtol", type=click.FloatRange(0), default=0.0, help="How far results may be off, as a share of each.")
+@click.option("--atol", type=click.FloatRange(0), default=0.0, help="And by how much besides; by default: same bits.")
+@click.option(
+    "--level",
+    type=click.Choice(["disabled", "basic", "extended", "all"]),
+    default="all",
+    show_default=True,
+    help="Of the default session's optimizations, as a program sets it.",
+)
+@click.option("--time", "timed", is_flag=True, help="Also time both models, their runs taking turns.")
 @click.option("-o", "--output", type=options.FILE, help="Also write what --json prints, as a report.")
 @options.as_json
 @options.quiet
-def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, quiet: bool, **trial: Any) -> None:
+def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Run the model of PLAN and its rewriting in onnxruntime: same bytes out, peak within budget?
 
     Each model runs in a process of its own, in the strict session and under default options, and once more with the
@@ -42,6 +54,7 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     session that the plan is for does not do as promised.
     """
     from remat_cli.actions import emitting, verifying
+    from remat_cli.checking.compare import Tolerance
     from remat_cli.formats.files import check_apart, write_whole
     from remat_cli.planning.loading import load_planned
     from remat_cli.saying.progress import Line
@@ -53,7 +66,14 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
         emitting.write(emitting.emit(planned), emitting.place_of(planned, model))
     check_apart(output, plan, planned.subject.path, rewritten)
     with Line(quiet) as line:
-        heard = verifying.Trial(**trial, report=lambda run, of, what: line.say(f"run {run} of {of}: {what} ..."))
+        near = Tolerance(given.pop("rtol"), given.pop("atol"))
+        seconds = TIMING if given.pop("timed") else 0.0
+        heard = verifying.Trial(
+            **given,
+            near=near,
+            seconds=seconds,
+            report=lambda run, of, what: line.say(f"run {run} of {of}: {what} ..."),
+        )
         found = verifying.tried(planned, rewritten, verifying.promise_of(rewritten, plan, planned), heard)
     said = _object(found, rewritten)
     if output:
@@ -61,7 +81,7 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     if as_json:
         click.echo(json.dumps(said))
     elif not quiet:
-        click.echo(_summary(found))
+        click.echo("\n".join((_summary(found), *_times(found, planned))))
     found.or_raised(rewritten.name)
 
 
@@ -103,6 +123,19 @@ def _summary(found: Verified) -> str:
         count = f"{found.threads} thread{'s' if found.threads > 1 else ''}"
         words.append(f"run with {count}, as the costs are for; with more, convolutions work in 64 KiB more for each")
     return "\n".join(words)
+
+
+def _times(found: Verified, plan: Planned) -> Iterator[str]:
+    """Both models' times beside those that the costs foretell."""
+    from remat_cli.saying.units import show_time
+
+    timed, foretold = found.report.timed, (plan.recorded.baseline_cost, plan.recorded.promises.time)
+    if timed is None:
+        return
+    for name, took, said in zip(("the original", "the rewritten model"), (timed.before, timed.after), foretold):
+        predicted = f", {show_time(said)} predicted ({said / took - 1:+.1%})" if said and plan.subject.measured else ""
+        yield f"{name} takes {show_time(took)}{predicted}"
+    yield f"so rewriting costs {timed.after / timed.before - 1:+.1%} of time, measured in turns"
 
 
 def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:

@@ -148,6 +148,28 @@ def test_a_tampered_model_is_found_out(unet: Path, remat: Command) -> None:
     assert "elements differ, by" in ran.err
 
 
+def test_how_closely_to_look(data: Path, tmp_path: Path, remat: Command) -> None:
+    """Tolerances, another level of the default session, and both times, on a model that was tampered with a little."""
+    shutil.copy(data / "torch_cnn.onnx", tmp_path / "m.onnx")
+    ran = remat("solve", tmp_path / "m.onnx", "--budget", "85%", "--method", "evict", "-q")
+    assert ran.code == 0, ran.err
+    plan, model = tmp_path / "m.plan.json", tmp_path / "m.remat.onnx"
+    assert remat("emit", plan, "-q").code == 0
+
+    def nudge(found: onnx.ModelProto) -> None:
+        for tensor in found.graph.initializer:
+            if tensor.data_type == onnx.TensorProto.FLOAT:
+                tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor) * 1.0001, tensor.name))
+
+    _rewrite(model, nudge)
+    ran = remat("verify", plan)
+    assert ran.code == 6
+    assert len(ran.err) < 1500
+    ran = remat("verify", plan, "--atol", "0.1", "--rtol", "0.1", "--level", "basic", "--time")
+    assert ran.code == 0, ran.err
+    assert "measured in turns" in ran.out
+
+
 def test_what_is_not_the_plans_is_refused(unet: Path, remat: Command) -> None:
     path = Path(remat("emit", unet, "--json").object["model"])
     _rewrite(path, lambda model: model.metadata_props.pop())

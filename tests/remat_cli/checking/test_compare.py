@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from remat_cli.checking.compare import differences
+from remat_cli.checking.compare import Tolerance, differences
 
 NAN = np.float32(np.nan)
 
@@ -35,3 +35,22 @@ def test_differences(before: np.ndarray, after: np.ndarray, says: str | None) ->
 
 def test_a_missing_output() -> None:
     assert differences(["y", "z"], [np.zeros(1)] * 2, [np.zeros(1)])
+
+
+@pytest.mark.parametrize(
+    ("after", "near", "same"),
+    [
+        ([1.01, 2], Tolerance(relative=0.02), True),
+        ([1.01, 2], Tolerance(relative=0.005), False),
+        ([1, 2.001], Tolerance(absolute=0.01), True),
+        ([1, NAN], Tolerance(absolute=10), False),
+        ([1, np.inf], Tolerance(relative=0.5), False),
+    ],
+)
+def test_near_is_as_near_as_is_asked(after: list[float], near: Tolerance, same: bool) -> None:
+    assert (differences(["y"], [np.float32([1, 2])], [np.float32(after)], near) == []) is same
+
+
+def test_the_worst_output_comes_first() -> None:
+    pairs = ["a", "b", "c"], [np.zeros(2, np.float32)] * 3, [np.float32([0, gap]) for gap in (1, 3, 2)]
+    assert [one.output for one in differences(*pairs)] == ["b", "c", "a"]
