@@ -1,6 +1,6 @@
 """Certificates of the bench's networks: what they prove beside what was printed, how large, how long to make and check.
 
-Usage: python examples/bench/certificates.py [--seconds 10] [--only NAME]... [-o examples/bench/certificates.json]
+Usage: python examples/bench/certificates.py [--seconds 10] [--only NAME]... [--method milp]... [-o FILE]
 
 Each network at the budgets of `exact.py`, with `auto` and with `milp`, by the command itself; `check` runs in a process
 of its own, and its seconds are CPU time, starting Python included.
@@ -43,11 +43,14 @@ def row(path: Path, budget: float, method: str, seconds: float, folder: Path) ->
     copy(path, folder)
     (folder / "c.cert.json").unlink(missing_ok=True)
     stem, limit = path.name.removesuffix(".problem.json"), f"{seconds}s"
-    asked = ("--budget", f"{budget:.2%}", "--method", method, "--time-limit", limit, "--certificate", "c.cert.json")
+    asked = ("--budget", f"{budget:.2%}", "--method", method, "--time-limit", limit, "--force")
+    asked = (*asked, "--certificate", "c.cert.json")
     (folder / f"{stem}.plan.json").unlink(missing_ok=True)
     begun = monotonic()
     _, said, _ = remat("solve", path.name, *asked, folder=folder)
     solved = monotonic() - begun
+    if not (folder / "c.cert.json").exists():  # time was up before anything was known
+        return {"instance": stem, "budget": budget, "method": method, "status": said.get("status"), "check": None}
     subject = f"{stem}.plan.json" if said["plan"] else path.name
     code, proved, spent = remat("check", "c.cert.json", subject, folder=folder)
     file = (folder / "c.cert.json").read_text()
@@ -76,6 +79,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seconds", type=float, default=10.0)
     options.add_argument("--only", action="append")
+    options.add_argument("--method", action="append")
     options.add_argument("-o", "--output", type=Path, default=Path(__file__).with_suffix(".json"))
     asked = options.parse_args()
     table: list[dict[str, Any]] = []
@@ -85,7 +89,7 @@ def main() -> None:
             if (asked.only and name not in asked.only) or not path.exists():
                 continue
             for budget in budgets:
-                for method in ("auto", "milp"):
+                for method in asked.method or ("auto", "milp"):
                     table.append(row(path, budget, method, asked.seconds, Path(folder)))
                     print(json.dumps(table[-1]), flush=True)
     machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
