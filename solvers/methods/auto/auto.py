@@ -34,14 +34,16 @@ _OWN = "the bound covers every schedule that first computes the ops in this sche
 _MOVES = (2_000, 200_000)  # of a go: at least, at most
 _PER_NODE = 400  # moves of a go for each node
 _GOES = 8  # before the first relaxation
+_VERY_LARGE = 2000  # nodes: walks told what a relaxation keeps find more than so many moves do, so that these are fewer
+_FEWER = 2  # goes before the first relaxation, and times as long as others at most
 _MORE = 3  # between two relaxations
 _IDLE = 16  # goes without success before giving up
 _PATIENCE = 2  # goes without success before they become twice as long
 _LONGEST = 16  # times as long, at most
 _LONG = 2_000_000  # moves: no longer than this either
-_WALKS, _WALKED = 9, 4000  # eviction walks at the beginning, and how many nodes they may cover together, but for one
+_WALKS, _WALKED = 9, 40_000  # eviction walks at the beginning, and how many nodes they may cover together, but for one
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
-_DENSE, _VERY_LARGE = 4, 4000  # reads of a node, nodes: eviction walks take long
+_DENSE = 4  # reads of a node from which on eviction walks take long
 _LARGE = 500  # nodes: fewer ways to evict are tried
 _ROUNDS = 3  # of a hunt before another order takes its place
 
@@ -108,6 +110,8 @@ class Auto:
         count = len(problem.nodes)
         self.given = tuple(range(count))
         self.moves = min(max(_PER_NODE * count, _MOVES[0]), _MOVES[1])
+        large = count > _VERY_LARGE
+        self.first_goes, self.more, self.longest = (_FEWER, 1, _FEWER) if large else (_GOES, _MORE, _LONGEST)
         self.hunts: list[Within] = []
         self.asked = False  # for hunts within the given order and the one that does best alone
         self.goes = self.idle = 0
@@ -142,7 +146,7 @@ class Auto:
             self.best.offer(order)
         self.anneal(np.array(self.given, np.int64), self.moves // 10)
         reads = sum(len(node.reads) for node in self.problem.nodes)
-        slow = reads > _DENSE * len(self.given) or len(self.given) > _VERY_LARGE
+        slow = reads > _DENSE * len(self.given)
         if not slow:
             self.walk(self.problem, tuple)
         if len(self.given) >= _REORDERED and not self.done():
@@ -156,7 +160,7 @@ class Auto:
         self.search_locally(1)
         if slow and self.best.fitting is None:
             self.walk(self.problem, tuple)
-        self.search_locally(_GOES - 1)
+        self.search_locally(self.first_goes - 1)
 
     def walk(self, problem: Problem, expand: Callable[[Sequence[int]], tuple[int, ...]]) -> None:
         """Evict along an order."""
@@ -193,7 +197,7 @@ class Auto:
         """As much as so many goes, of which the longer without success the fewer and the longer."""
         left = goes
         while left > 0 and not self.done():
-            longer = min(1 << self.idle // _PATIENCE, _LONGEST)
+            longer = min(1 << self.idle // _PATIENCE, self.longest)
             before = self.best.fitting
             self.anneal(self.next_start(), max(self.moves, min(longer * self.moves, _LONG)))
             self.idle = 0 if self.best.fitting is not before else self.idle + 1
@@ -215,7 +219,7 @@ class Auto:
         Neither hears of the other before both have ended, so that it does not matter which is the faster.
         """
         if self.below.done or self.below.work > sum(hunt.hunt.work for hunt in self.hunts):
-            self.search_locally(_MORE)
+            self.search_locally(self.more)
             return
         cost = self.best.cost
         self.below.known = None if self.best.fitting is None else self.best.fitting.steps()
@@ -223,7 +227,7 @@ class Auto:
         work, clock = self.below.work, self.limits.clock
         with ThreadPoolExecutor(1) as beside:
             going = beside.submit(self.below.go, replace(self.limits, clock=clock.timed()), enough)
-            self.search_locally(_MORE)
+            self.search_locally(self.more)
             going.result()
         clock.spend(iterations=self.below.work - work)
         self.floor = self.best.bound = max(self.floor, self.below.bound)
