@@ -5,7 +5,7 @@
 Each model is small, without Dropout's chance, in training and in evaluation mode, exported in four ways. `grad` is
 given no option. Its gradients are compared with those of PyTorch in float64, PyTorch's own in float32 beside them: an
 error is the largest difference of a parameter's gradient over its largest value, or over a thousandth of the largest of
-all.
+all. An export is `same` to 1e-4, or to three times PyTorch's own error where that is more.
 """
 
 from __future__ import annotations
@@ -138,13 +138,8 @@ def vision(kind: str) -> tuple[nn.Module, Tensor, int]:
         "vit_tv": lambda: tv.VisionTransformer(32, 8, 2, 2, 32, 64, num_classes=10),
         "regnet": lambda: tv.regnet_y_400mf(num_classes=10),
     }
-    return (
-        made[kind](),
-        torch.randn(
-            4, 3, 64 if kind in ("squeezenet", "regnet") else 32, 64 if kind in ("squeezenet", "regnet") else 32
-        ),
-        1,
-    )
+    size = {"squeezenet": 64, "regnet": 64, "mobilenet_v2": 96, "mobilenet_v3": 96, "mnasnet": 96, "shufflenet": 64}
+    return made[kind](), torch.randn(4, 3, size.get(kind, 32), size.get(kind, 32)), 1
 
 
 TORCHVISION = (
@@ -236,16 +231,18 @@ def main() -> None:
     with Path(sys.argv[1]).open("a") as file:
         for kind in sys.argv[2:] or NAMES:
             for mode in ("train", "eval"):
-                for line in series(kind, mode):
+                for line in _series(kind, mode):
                     print(json.dumps(line), file=file, flush=True)
-                    print(
-                        kind,
-                        mode,
-                        line["way"],
-                        line["verdict"],
-                        line.get("error", line.get("refused", ""))[:0] if False else line.get("error", ""),
-                        flush=True,
-                    )
+                    print(kind, mode, line["way"], line["verdict"], line.get("error", ""), flush=True)
+
+
+def _series(kind: str, mode: str) -> list[dict[str, Any]]:
+    """One model's lines; where PyTorch itself cannot run the small configuration, that."""
+    try:
+        return series(kind, mode)
+    except (RuntimeError, TypeError, ValueError, AttributeError, KeyError, IndexError, ImportError) as error:
+        said = f"{type(error).__name__}: {str(error)[:200]}"
+        return [{"model": kind, "mode": mode, "way": "-", "verdict": "not built", "not built": said}]
 
 
 def series(kind: str, mode: str) -> list[dict[str, Any]]:

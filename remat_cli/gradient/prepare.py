@@ -150,18 +150,28 @@ def _declare_inputs(
     if unknown:
         there = ", ".join(sorted(symbolic)) or "none"
         raise BadInput(f"--dim {min(unknown)}: the inputs have no dimension of that name; they have {there}")
+    if any(_is_dynamic(value) for value in graph.input if value.name not in stored):
+        fixed = {value.name for value in graph.input if not _is_dynamic(value)}  # a mask, say: --batch is not for it
+    else:
+        fixed = set()
     for value in graph.input:
         if value.name in stored or value.name not in read:
             continue
         if not value.type.HasField("tensor_type"):
             raise BadInput(f"input '{value.name}' is not a tensor")
-        shape = _bound(value, binding, dims, value.name in chosen)
+        shape = _bound(value, binding, dims, value.name in chosen or value.name in fixed)
         tensor = forward.tape.declare(value.name, value.type.tensor_type.elem_type, shape)
         (forward.parameters if value.name in chosen else forward.inputs)[value.name] = tensor
         known[value.name] = tensor
 
 
-def _bound(value: onnx.ValueInfoProto, binding: Binding, dims: dict[str, int], is_parameter: bool) -> list[int]:
+def _is_dynamic(value: onnx.ValueInfoProto) -> bool:
+    """Whether the size of the first dimension is open."""
+    sizes = value.type.tensor_type.shape.dim
+    return bool(sizes) and not sizes[0].HasField("dim_value")
+
+
+def _bound(value: onnx.ValueInfoProto, binding: Binding, dims: dict[str, int], has_no_batch: bool) -> list[int]:
     """An input's sizes, all of them known."""
     wanted = binding.shapes.get(value.name)
     given = value.type.tensor_type.shape.dim
@@ -174,7 +184,7 @@ def _bound(value: onnx.ValueInfoProto, binding: Binding, dims: dict[str, int], i
     shape = []
     for axis, dim in enumerate(given):
         size = wanted[axis] if wanted is not None else None
-        if size is None and axis == 0 and not is_parameter:
+        if size is None and axis == 0 and not has_no_batch:
             size = binding.batch
         shape.append(_size(value.name, axis, dim, size, dims))
     return shape

@@ -260,6 +260,11 @@ def test_symbolic_dimensions_are_bound_or_refused() -> None:
         training_graph(perceptron("batch"), Options())
     with pytest.raises(BadInput, match="fixed size 4 in dimension 0"):
         training_graph(perceptron(4), Options(binding=Binding(batch=2)))
+    masked = perceptron("batch")
+    masked.graph.input.append(helper.make_tensor_value_info("mask", TensorProto.FLOAT, [4]))
+    masked.graph.node.append(helper.make_node("Mul", ["y", "mask"], ["z"]))
+    both = training_graph(masked, Options(logits="z", binding=Binding(batch=2)))
+    assert [d.dim_value for d in both.graph.input[1].type.tensor_type.shape.dim] == [4]
 
 
 def test_bad_input_is_refused_in_one_line() -> None:
@@ -376,3 +381,17 @@ def test_what_rules_refuse_is_said_of_every_op() -> None:
     assert head == "2 ops of 2 kinds cannot be differentiated:"
     assert "'wide'" in lines[0]
     assert "'pool1'" in lines[1]
+
+
+def test_indices_shorter_than_what_they_choose_from_are_folded() -> None:
+    """As BERT's token types: a row of positions out of a longer one."""
+    table = np.arange(12, dtype=np.int64).reshape(2, 6) * 10
+    nodes = [
+        helper.make_node("GatherElements", ["table", "at"], ["picked"], axis=1),
+        helper.make_node("Cast", ["picked"], ["float"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["float", "w"], ["m"]),
+        helper.make_node("ReduceSum", ["m"], ["l"], keepdims=0),
+    ]
+    weights = {"table": table, "at": np.array([[5, 0, 1]]), "w": weight(1, 1, 3)}
+    training = training_graph(model(nodes, {}, "l", weights), Options(loss="l"))
+    np.testing.assert_array_equal(run(training, {"w": weights["w"]})["w_grad"], [[50, 0, 10]])
