@@ -116,6 +116,11 @@ verbose = click.option(
     "-v", "--verbose", count=True, help="Print each step of the search on stderr; -vv: SCIP's own log too."
 )
 seed = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+optimize = click.option(
+    "--optimize",
+    type=click.Choice(["disabled", "basic", "extended", "all"]),
+    help="First let onnxruntime optimize the model at this level, into MODEL.LEVEL.onnx, and go on with that.",
+)
 dims = click.option("--dim", "dims", type=DIM, multiple=True, help="Bind a symbolic dimension: --dim batch=32.")
 time_limit = click.option("--time-limit", type=TIME, default="60s", show_default=True, help="90s, 5m, 1h.")
 force = click.option("--force", is_flag=True, help="Search again, whatever was found before.")
@@ -162,3 +167,12 @@ optimizer = click.option(
 freeze_bn = click.option(
     "--freeze-bn", is_flag=True, help="Accept BatchNormalization in inference mode, its statistics fixed."
 )
+
+
+def optimized(model: Path, level: str | None) -> Path:
+    """The model, or the file of what onnxruntime makes of it, if that is asked for."""
+    if level is None:
+        return model
+    from remat_cli.actions.optimizing import fused_first
+
+    return fused_first(model, level)

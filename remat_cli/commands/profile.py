@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @click.option("--no-whole", is_flag=True, help="Do not run the whole graph: ops stand as they are alone.")
 @click.option("--threads", type=click.IntRange(1), help="Threads for each op; by default one for each core.")
 @click.option("--time-limit", type=options.TIME, default="45s", show_default=True, help="For all the measuring.")
+@options.optimize
 @options.dims
 @options.output
 @options.as_json
@@ -50,6 +51,7 @@ def command(model: Path, **given: Any) -> None:
     from remat_cli.actions import profiling
 
     asked = _asked(given)
+    model = options.optimized(model, given["optimize"])
     if given["dry_run"]:
         _tell_ahead(model, asked, given["as_json"])
         return

@@ -84,6 +84,7 @@ def own_options(command: Command) -> Command:
 @click.option("--csv", "as_csv", is_flag=True, help="With --method all: comma-separated values on stdout.")
 @click.option("--certificate", type=options.FILE, help="Write what proves the bounds, for `remat check`.")
 @own_options
+@options.optimize
 @options.dims
 @options.time_limit
 @options.work_limit
@@ -134,10 +135,15 @@ def _nothing_yet(given: Mapping[str, Any], clock: Clock) -> int:
 def _run(model: Path | None, given: Mapping[str, Any], clock: Clock, deadline: Deadline | None) -> None:
     from remat_cli.actions.interrupts import listening
     from remat_cli.actions.solving import budget_of
+    from remat_cli.errors import Usage
     from remat_cli.planning.loading import load_subject
     from remat_cli.planning.pipeline import find_solver
 
     question = _question(given)
+    if given["optimize"]:
+        if model is None:
+            raise Usage("--optimize needs a model: name it")
+        model = options.optimized(model, given["optimize"])
     subject = load_subject(model, given["costs"], dict(given["dims"]), question.session)
     find_solver(question.method, {})  # brings what it needs: from here on an interrupt is heard, and only asked about
     with listening() as interrupts:
