@@ -25,17 +25,25 @@ HOW = ("planned", "traced", "stock", "planned-kept", "stock-kept")
 
 def one(plan: str, model: str, how: str) -> None:
     """In a process of its own: load, then run."""
+    import onnxruntime
+
+    import remat_cli as remat
+    from profiles.strict import strict_options
     from remat_cli.checking.feeds import seeded
     from remat_cli.checking.weight import resident_now, resident_peak
     from remat_cli.ingest import ingest
     from remat_cli.runtime import session as sessions
 
     feeds = seeded(ingest(Path(model), {}), 0)
+    threads = remat.load_plan(plan).subject.threads
     if how.startswith("stock"):
-        running: Any = sessions.session(model)
+        options = strict_options()
+        options.intra_op_num_threads = threads
+        running: Any = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     else:
         places = json.loads(Path(plan).read_text())["placement"]
-        running = sessions.planned(model, None if how == "traced" else sessions.placement_in(places))
+        known = None if how == "traced" else sessions.placement_in(places)
+        running = sessions.planned(model, known, threads=threads)
     before = resident_now()
     times, results = [], None
     for _ in range(RUNS):

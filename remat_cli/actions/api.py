@@ -266,14 +266,15 @@ def session(plan: Plan, *, providers: Sequence[Any] = ("CPUExecutionProvider",))
     """An onnxruntime.InferenceSession on the rewritten model that keeps the plan's promise.
 
     On a CPU every value lies where the plan says, or where the first run shows that it can, if the plan's costs are
-    estimates. Other providers keep their own arenas.
+    estimates. It runs on as many threads as the costs are for, since kernels work in memory of each thread's own. Other
+    providers keep their own arenas.
     """
     planned = _plan(plan)
     content, folder = content_of(emitting.emit(planned).model), planned.subject.path.resolve().parent
-    places = planned.recorded.placement
+    places, threads = planned.recorded.placement, planned.subject.threads
     if places is None or list(providers) != ["CPUExecutionProvider"]:
-        return session_of(content, folder, providers)
-    return planned_of(content, folder, placement_in(places) if planned.subject.measured else None)
+        return session_of(content, folder, providers, threads)
+    return planned_of(content, folder, placement_in(places) if planned.subject.measured else None, threads=threads)
 
 
 def load_plan(path: File) -> Planned:

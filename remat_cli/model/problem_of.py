@@ -12,6 +12,7 @@ from math import prod
 
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
+from solvers.placement.region import rounded
 from solvers.problem import RESIDENT, Node, Problem
 
 
@@ -94,11 +95,11 @@ def _early(graph: Graph, op: Op, workspace: int) -> tuple[int, ...]:
     """What an op takes before its result has a place.
 
     `Where` selects from either side, each into memory of its own. `Einsum` transposes what it reads, multiplies, and
-    copies the product.
+    copies the product. What an op works in was measured in chunks of the arena, which each piece takes whole.
     """
     if op.op_type == "Einsum" and not op.domain:
         pieces = [graph.values[name].bytes for name in (*op.inputs, op.outputs[0])]
-        rest = workspace - sum(pieces)
+        rest = workspace - sum(map(rounded, pieces))
         return (*pieces[:-1], rest, pieces[-1]) if rest > 0 else (workspace,)
     if op.op_type != "Where" or op.domain:
         return ()

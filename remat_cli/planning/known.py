@@ -11,7 +11,7 @@ from dataclasses import replace
 from remat_cli.errors import BadInput
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
-from remat_cli.planning.fitting import Fitting, promised
+from remat_cli.planning.fitting import Fitting, placed
 from remat_cli.planning.keeping import kept
 from remat_cli.planning.pipeline import Answer
 from solvers.plan import IllegalOrder
@@ -26,18 +26,19 @@ def cheaper_known(asked: Fitting, found: Answer, plans: Iterable[PlanFile]) -> A
     """The answer found, or the cheapest of these plans that fits and costs less; those of other models are passed."""
     for plan in plans:
         other = _as_answer(asked, found, plan) if plan.model.sha256 == asked.subject.source.sha256 else None
-        if other is not None and (not found.found or _cost(other) < _cost(found)):
+        if other is not None:
             found = other
     return found
 
 
 def _as_answer(asked: Fitting, found: Answer, known: PlanFile) -> Answer | None:
+    """The known plan as an answer, if it fits and costs less than what was found."""
     try:
         order = numbered(known.program, asked.subject.nodes, asked.subject.values).order()
         plan, outcome = evaluate(asked.subject.problem, order)
     except (BadInput, IllegalOrder, IllegalPlan):
         return None
-    if outcome.peak > asked.budget:
+    if outcome.peak > asked.budget or (found.found and outcome.cost >= _cost(found)):
         return None
     least = found.schedule.result.bound_any_order if found.found else None
     close = least is not None and outcome.cost <= (1 + asked.limits.gap) * least
@@ -47,8 +48,8 @@ def _as_answer(asked: Fitting, found: Answer, known: PlanFile) -> Answer | None:
     other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=asked.subject)
     if asked.subject.graph is None:
         return other
-    other = promised(other, asked.session)
-    return kept(other, asked) if asked.fits(other) else None
+    fitting = placed(asked, other)
+    return None if fitting is None else kept(fitting, asked)
 
 
 def _cost(answer: Answer) -> int:

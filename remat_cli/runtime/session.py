@@ -37,14 +37,17 @@ def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider"
     return _strict(str(path), strict_options(), providers, budget)
 
 
-def session_of(content: bytes, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
-    """The same on a model in memory, whose external tensors lie in `folder`."""
-    return _strict(content, _beside(folder), providers, None)
+def session_of(
+    content: bytes, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",), threads: int = 0
+) -> Any:
+    """The same on a model in memory, whose external tensors lie in `folder`. `threads`: 0, as many as there are."""
+    return _strict(content, _beside(folder, threads), providers, None)
 
 
-def _beside(folder: Path) -> Any:
+def _beside(folder: Path, threads: int) -> Any:
     """Strict options for a model in memory, whose external tensors lie in `folder`."""
     options = strict_options()
+    options.intra_op_num_threads = threads
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     return options
 
@@ -106,9 +109,9 @@ def placement_in(places: Mapping[str, Any]) -> Placement:
     return Placement(places["block"], places["bound"], pairs)
 
 
-def planned_of(content: bytes, folder: Path, placement: Placement | None, device: str = "cpu") -> Any:
+def planned_of(content: bytes, folder: Path, placement: Placement | None, device: str = "cpu", threads: int = 0) -> Any:
     """The same on a model in memory, as for `session_of`."""
-    return _planned(content, placement, device, _beside(folder))
+    return _planned(content, placement, device, _beside(folder, threads))
 
 
 def _planned(model: str | bytes, placement: Placement | None, device: str, options: Any) -> Any:
