@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, combinations_with_replacement
 from math import prod
 
 from remat_cli.model import semantics
@@ -100,13 +101,19 @@ def _early(graph: Graph, op: Op, workspace: int) -> tuple[int, ...]:
     if op.op_type == "Einsum" and not op.domain:
         pieces = [graph.values[name].bytes for name in (*op.inputs, op.outputs[0])]
         rest = workspace - sum(map(rounded, pieces))
-        return (*pieces[:-1], rest, pieces[-1]) if rest > 0 else (workspace,)
+        return (*pieces[:-1], *_made_of(rest, pieces), pieces[-1]) if rest > 0 else (workspace,)
     if op.op_type != "Where" or op.domain:
         return ()
     shapes = [graph.values[name].shape for name in op.inputs]
     result = graph.values[op.outputs[0]]
     element = result.bytes // max(1, prod(result.shape))
     return tuple(element * prod(_broadcast(shapes[0], shape)) for shape in shapes[1:])
+
+
+def _made_of(rest: int, pieces: Sequence[int]) -> tuple[int, ...]:
+    """What is left of a workspace, as one or two of the same pieces once more if it is just as much as those."""
+    pairs = chain(combinations_with_replacement(pieces, 1), combinations_with_replacement(pieces, 2))
+    return next((pair for pair in pairs if sum(map(rounded, pair)) == rest), (rest,))
 
 
 def _broadcast(one: Sequence[int], two: Sequence[int]) -> tuple[int, ...]:

@@ -28,8 +28,9 @@ SETTLING = 0.7  # of what is left, for moving ops about
 LOWERING = 0.5  # of what is left at the end, for a block that is lower than it must be
 AGAIN = 0.5  # of what is left then, for each try for less
 WALKING = 0.3  # of it, for walks: the plan of last resort
-LEAST = 0.5  # seconds: with less left, nothing more is asked, and what was found has that much to be placed
-AFRESH = 2.0  # seconds, whatever time it is, to find places again that were found already
+LEAST = 0.5  # seconds: with less left, nothing more is asked
+GRACE = 2.0  # seconds that what was found has to be placed even then
+AFRESH = 20.0  # seconds, whatever time it is, to find places again that were found already
 MOVED = "ops were moved about, at no cost, so that all they need can be placed; bounds are of the order before that"
 LESS = "made for less than the budget: no plan for all of it was found that can be placed within it"
 WALKED = "from a walk that evicts: no better plan was found that can be placed within the budget"
@@ -207,7 +208,7 @@ def _settled(asked: Fitting, found: Answer) -> Answer | None:
     """The same computes in another order, if its model fits."""
     order = found.schedule.plan.order() if found.schedule.plan else ()
     problem = in_units(found.subject.problem, asked.allocator.unit)
-    clock = Clock(LEAST) if asked.late else asked.limits.clock.share(SETTLING)
+    clock = Clock(GRACE) if asked.late else asked.limits.clock.share(SETTLING)
     settled = asked.allocator.settle(problem, order, _room(asked, found), asked.limits.seed, clock)
     other = _taking(asked, found, settled)
     return other and _noted(other, MOVED)
