@@ -22,7 +22,7 @@ from tests.cli.running import Command
 
 def question(path: Path, share: float, method: str = "milp") -> Fitting:
     subject = load_subject(path, None, {})
-    limits = Limits(Clock(5))
+    limits = Limits(Clock(60))
     return Fitting(subject, int(share * subject.before().peak), method, find_solver(method, {}), limits, STRICT)
 
 
