@@ -25,6 +25,8 @@ from remat_cli.batch.tasks import LOG, Task
 POLL = 0.2  # seconds
 TRIES = 2  # of a task whose worker is killed
 BUG = 1  # the exit code of what nobody foresaw
+TOO_HEAVY = 3  # of what needs more memory than it may have
+PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,17 @@ class _Worker:
     task: Task | None = None
     begun: float | None = None
     heard: bytes = b""
+    used: bool = False  # by a task before this one
+
+    def held(self) -> int:
+        """Bytes of memory, with what it started."""
+        waiting, total = [self.process.pid], 0
+        while waiting:
+            pid = waiting.pop()
+            with suppress(OSError):  # it has ended
+                total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
+                waiting += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        return total
 
     def tell(self, task: Task) -> None:
         assert self.process.stdin is not None
@@ -104,6 +117,7 @@ class Pool:
             for key, _ in self.selector.select(POLL):
                 yield from self._listen(key.data)
             yield from self._late()
+            yield from self._heavy()
             yield None
 
     def close(self) -> None:
@@ -151,7 +165,7 @@ class Pool:
         if "begun" in said:
             worker.begun = monotonic()
             return
-        task, worker.task, worker.begun = worker.task, None, None
+        task, worker.task, worker.begun, worker.used = worker.task, None, None, True
         if said.get("last"):
             self._end(worker)
         if said.get("again"):
@@ -167,6 +181,19 @@ class Pool:
                 task = worker.task
                 self._end(worker)
                 yield Ended(task, None, why=f"it did not end within {task['timeout']:g} s", code=BUG)
+
+    def _heavy(self) -> Iterator[Ended]:
+        """Tasks that hold more than they may; one in a worker that others used before it is tried in a fresh one."""
+        for worker in list(self.workers):
+            task = worker.task
+            if task is None or task["memory"] is None or (held := worker.held()) <= task["memory"]:
+                continue
+            self._end(worker)
+            if worker.used:
+                self.waiting.append(task)
+            else:
+                why = f"it held {held} bytes of memory, more than its limit of {task['memory']}"
+                yield Ended(task, None, why=why, code=TOO_HEAVY)
 
     def _died(self, worker: _Worker) -> Iterator[Ended]:
         task = worker.task

@@ -18,10 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from remat_cli.batch.tasks import LOG, Task, recorded
+from remat_cli.batch.tasks import LOG, RECORD, Task, recorded
 from remat_cli.errors import RematError
 from remat_cli.fences import bind_to
 
+BEYOND = 2**28  # bytes
 OUT_OF_MEMORY = 3  # the exit code of that, as of the command's
 
 
@@ -45,7 +46,12 @@ def _answered(task: Task, used: bool) -> Iterator[Mapping[str, Any]]:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield {"begun": True}
             known = None if task.get("force") else recorded(task)
-            yield {"record": known, "cached": True} if known else {"record": _done(task, folder), "cached": False}
+            if known:
+                yield {"record": known, "cached": True}
+                return
+            record = _done(task, folder)
+            _check_memory(task["memory"], folder)
+            yield {"record": record, "cached": False}
     except RematError as error:
         yield {"failed": str(error), "code": error.code}
     except MemoryError:
@@ -59,6 +65,14 @@ def _done(task: Task, folder: Path) -> Mapping[str, Any]:
         from remat_cli.batch import work
 
         return work.done(task)
+
+
+def _check_memory(limit: int | None, folder: Path) -> None:
+    """What slipped by between two looks of who watches this process is not let pass either."""
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if limit is not None and held > limit:
+        (folder / RECORD).unlink(missing_ok=True)
+        raise MemoryError
 
 
 def _for_memory(limit: int | None) -> str:
@@ -84,10 +98,11 @@ def _print_to(file: TextIO) -> None:
 
 @contextmanager
 def _within(limit: int | None) -> Iterator[None]:
-    """No more memory than that, in this process and in each that it starts."""
+    """Not much more memory than that, in this process and in each that it starts: who watches them ends them at the
+    limit itself, since a process that is refused a little may wait for ever for a thread that could not begin."""
     before = resource.getrlimit(resource.RLIMIT_DATA)
     if limit is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, before[1]))
+        resource.setrlimit(resource.RLIMIT_DATA, (limit + limit // 4 + BEYOND, before[1]))
     try:
         yield
     finally:
