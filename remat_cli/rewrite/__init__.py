@@ -13,6 +13,7 @@ import onnx
 
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
+from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import DEFAULT, Session
 from remat_cli.rewrite.anchors import anchored, freed
 from remat_cli.rewrite.copies import Emitted, Names, Run, copies, infos
@@ -124,10 +125,10 @@ def _robust(graph: Graph, problem: Problem, plain: list[Emitted], names: Names, 
 
 
 def _around(steps: Sequence[Emitted], inner: frozenset[str]) -> set[str]:
-    """All that fused ops read and write: their fusion needs shapes that are known."""
+    """All that fused ops read and write, and training builds' own ops: those need shapes that are known."""
     fused = {name for step in steps for name, value in step.origin.items() if value in inner}
-    touched = [{*step.reads, *step.node.output} for step in steps]
-    return set().union(*(names for names in touched if names & fused))
+    touched = [({*step.reads, *step.node.output}, needs_training_build(step.node)) for step in steps]
+    return set().union(*(names for names, training in touched if training or names & fused))
 
 
 def original(graph: Graph, problem: Problem) -> Rewritten:

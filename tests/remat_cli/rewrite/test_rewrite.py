@@ -12,6 +12,9 @@ import onnx
 import onnxruntime as ort
 import pytest
 
+from remat_cli.ingest import ingest
+from remat_cli.model.problem_of import problem_of, rewritten
+from remat_cli.model.semantics import needs_training_build
 from remat_cli.rewrite import rewrite
 from remat_cli.rewrite.orders import default_order, edges
 from solvers.plan import lower
@@ -120,3 +123,15 @@ def test_copies_of_outputs_and_names() -> None:
     assert len(made) == len(set(made))
     assert [node.output[0] for node in model.graph.node if node.op_type == "Mul"] == ["y__remat_1", "y"]
     assert [value.name for value in model.graph.output] == ["y", "z"]
+
+
+def test_training_ops_see_the_shapes_that_they_infer_from(data: Path) -> None:
+    """Without them onnxruntime-training 1.19 crashes as it loads a MaxPoolGrad."""
+    graph = ingest(data / "ort_light_resnet50.onnx", {})
+    problem = rewritten(problem_of(graph, {op.name: (1, 0) for op in graph.ops}).problem)
+    found = rewrite(graph, problem, lower(problem, random_order(problem, 1, 0.05)))
+    told = {info.name for info in found.model.graph.value_info}
+    made = {name for step in found.model.graph.node for name in step.output if "__hidden_shape" in step.name}
+    assert made - told
+    trained = [step for step in found.model.graph.node if needs_training_build(step)]
+    assert not any(made.intersection(step.input) for step in trained)
