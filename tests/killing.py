@@ -31,7 +31,7 @@ from remat_cli.planning.loading import load_planned
 from remat_cli.results.store import Store
 
 ROOT = Path(__file__).parents[1]
-LIMIT = "30s"
+LIMIT = "120s"
 
 
 @dataclass(frozen=True, slots=True)
