@@ -84,7 +84,7 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
     cap = plan.budget if (session.capped if trial.cap is None else trial.cap) else None
     with (
         Bench(feeds, trial.provider, trial.timeout, threads, trial.report, trial.level) as bench,
-        _in_a_file(plan, graph) as original,
+        in_a_file(plan, graph) as original,
     ):
         asked = Asked(cap, trial.near, trial.seconds)
         report = verify(original, model, plan.recorded.placement, session, asked, bench)
@@ -103,7 +103,7 @@ def verified(plan: Planned, trial: Trial) -> Verified:
 
 
 @contextmanager
-def _in_a_file(plan: Planned, graph: Graph) -> Iterator[Graph]:
+def in_a_file(plan: Planned, graph: Graph) -> Iterator[Graph]:
     """The graph, its model in a file that other processes can read."""
     if plan.subject.content is None:
         yield graph

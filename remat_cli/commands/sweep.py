@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @click.option("--csv", "form", flag_value="csv", help="Comma-separated values on stdout.")
 @click.option("--md", "form", flag_value="md", help="A table in Markdown on stdout.")
 @click.option("--json", "form", flag_value="json", help="One JSON object on stdout, and nothing else there.")
+@click.option("--measure", is_flag=True, help="Run the rewritten models, in turn: steps a second, and what they hold.")
 @click.option("--plot", type=options.FILE, help="Draw the curves into a .svg, .png or .pdf file.")
 @click.option("-o", "--output", type=options.FOLDER, help="A folder for the plans, one a point; it is made if need be.")
 @options.dims
@@ -77,6 +78,8 @@ def command(model: Path | None, **given: Any) -> None:
         deadline = Deadline(Clock(given["time_limit"], interrupts), _nothing_yet)
         curve = _swept(model, asked, given, deadline)
         deadline.met()
+        if given["measure"]:
+            curve = _measured(curve, given)
         _tell(curve, given)
     _check_found(curve)
 
@@ -105,6 +108,15 @@ def _swept(model: Path | None, asked: Asked, given: Mapping[str, Any], deadline:
         going = Sweep(subject, asked, limits, memory, lambda at: line.say(bar(at.done, at.total, at.left, at.what)))
         deadline.last_words = lambda: _so_far(going.curve(), given)
         return going.run()
+
+
+def _measured(curve: Curve, given: Mapping[str, Any]) -> Curve:
+    """With its models run, for some seconds each."""
+    from remat_cli.actions.measuring import measured
+    from remat_cli.saying.progress import Line
+
+    with Line(given["quiet"]) as line:
+        return measured(curve, lambda done, total: line.say(f"running model {done + 1} of {total}"))
 
 
 def _so_far(curve: Curve, given: Mapping[str, Any]) -> int:

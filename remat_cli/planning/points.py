@@ -21,6 +21,18 @@ from solvers.registry import METHODS
 from solvers.simulate import Outcome
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a step took, in ns, and what its process held, in bytes, when it was run."""
+
+    ns: int
+    held: int | None
+
+    @property
+    def per_second(self) -> float:
+        return 1e9 / max(self.ns, 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """One method at one budget. Bytes and nanoseconds.
@@ -40,6 +52,7 @@ class Point:
     notes: tuple[str, ...] = ()
     made_by: str = ""
     cached: bool = False  # as it was found before
+    ran: Ran | None = None  # if it was measured
 
     @property
     def found(self) -> bool:
@@ -74,6 +87,7 @@ class Curve:
     whole: int
     points: tuple[Point, ...]
     least_peak: int | None = None  # the least that was found
+    ran: Ran | None = None  # the model as it is, if it was measured
 
     @property
     def knee(self) -> Point | None:

@@ -10,7 +10,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from remat_cli.planning.points import Curve, Point
+from remat_cli.planning.points import Curve, Point, Ran
 from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes
 
@@ -29,6 +29,7 @@ def as_object(curve: Curve, plans: Plans) -> dict[str, Any]:
         "points": [_point(point, plans.get((point.method, point.budget))) for point in curve.points],
         "knee": None if knee is None else {"budget": knee.budget, "method": knee.method, "overhead": knee.overhead},
         "least_peak": curve.least_peak,
+        "measured": _measured(curve.ran),
         "notes": list(curve.subject.notes),
     }
 
@@ -50,8 +51,15 @@ def _point(point: Point, plan: str | None) -> dict[str, Any]:
         "least_peak": point.least_peak,
         "made_by": point.made_by or None,
         "cached": point.cached,
+        "measured": _measured(point.ran),
         "notes": list(point.notes),
     }
+
+
+def _measured(ran: Ran | None) -> dict[str, Any] | None:
+    if ran is None:
+        return None
+    return {"steps_per_second": ran.per_second, "ns": ran.ns, "held": ran.held}
 
 
 COLUMNS = ("method", "budget", "of the model's", "peak", "overhead", "bound", "gap", "status", "seconds")
@@ -59,24 +67,34 @@ COLUMNS = ("method", "budget", "of the model's", "peak", "overhead", "bound", "g
 
 def as_table(curve: Curve) -> str:
     """The rows, and under them what is to be said of the whole."""
-    lines = [table([COLUMNS, *_rows(curve)], left=(0, 7)), *_said(curve)]
+    head = COLUMNS if curve.ran is None else (*COLUMNS, "steps/s", "held")
+    lines = [table([head, *_rows(curve)], left=(0, 7)), *_said(curve)]
     return "\n".join(lines)
 
 
 def as_markdown(curve: Curve) -> str:
-    rows = [COLUMNS, ["---", *["---:"] * 6, "---", "---:"], *_rows(curve)]
+    head, rule = [*COLUMNS], ["---", *["---:"] * 6, "---", "---:"]
+    if curve.ran is not None:
+        head, rule = [*head, "steps/s", "held"], [*rule, "---:", "---:"]
+    rows = [head, rule, *_rows(curve)]
     return "\n".join(["\n".join(f"| {' | '.join(row)} |" for row in rows), "", *_said(curve)])
 
 
 def as_csv(curve: Curve) -> str:
     """Bytes, nanoseconds and shares, unrounded."""
     text = io.StringIO()
-    rows = [_point(point, None) for point in curve.points]
-    names = [name for name in ("method", *rows[0]) if name not in ("plan", "notes", "made_by", "cached")]
+    rows = [{**_point(point, None), **_prefixed(point.ran)} for point in curve.points]
+    every = dict.fromkeys(name for row in rows for name in row)
+    names = [name for name in ("method", *every) if name not in ("plan", "notes", "made_by", "cached", "measured")]
     writer = csv.DictWriter(text, list(dict.fromkeys(names)), extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue().rstrip("\n")
+
+
+def _prefixed(ran: Ran | None) -> dict[str, Any]:
+    """Of a measured point, in columns of its own."""
+    return {f"measured_{name}": value for name, value in (_measured(ran) or {}).items()}
 
 
 def _rows(curve: Curve) -> list[Sequence[str]]:
@@ -87,7 +105,7 @@ def _row(curve: Curve, point: Point) -> Sequence[str]:
     """Over the budget, what the method needs stands in brackets."""
     needs = "-" if point.least_peak is None else f"({show_bytes(point.least_peak)})"
     bound = point.bound if point.bound is not None else point.bound_any_order
-    return (
+    row = (
         point.method,
         show_bytes(point.budget),
         f"{point.budget / curve.whole:.1%}",
@@ -98,10 +116,22 @@ def _row(curve: Curve, point: Point) -> Sequence[str]:
         point.status.value,
         f"{point.seconds:.1f}",
     )
+    return row if curve.ran is None else (*row, *_run_of(point.ran))
+
+
+def _run_of(ran: Ran | None) -> tuple[str, str]:
+    if ran is None:
+        return "-", "-"
+    return f"{ran.per_second:.4g}", "-" if ran.held is None else show_bytes(ran.held)
 
 
 def _said(curve: Curve) -> list[str]:
     words = []
+    if curve.ran:
+        held = "" if curve.ran.held is None else f", {show_bytes(curve.ran.held)} held"
+        words.append(
+            f"measured, as it is: {curve.ran.per_second:.4g} steps a second{held}; each the middle of all runs"
+        )
     if knee := curve.knee:
         words.append(
             f"the knee: {show_bytes(knee.budget)} ({knee.budget / curve.whole:.0%}), {knee.overhead:+.1%} by "

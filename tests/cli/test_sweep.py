@@ -150,3 +150,16 @@ def test_nothing_fits(remat: Command, data: Path) -> None:
     ran = remat("sweep", data / "checkmate" / "linear8.problem.json", "--budgets", "1,2")
     assert ran.code == 4
     assert "the least peak known is 3 bytes" in ran.err
+
+
+def test_what_is_measured_is_every_model(remat: Command, data: Path, tmp_path: Path) -> None:
+    asked = ("sweep", data / "torch_cnn.onnx", "--methods", "evict,chen-sqrt", "--budgets", "80%,100%", "--measure")
+    answer = remat(*asked, "--json", "--plot", "ran.svg").object
+    ran = [point["measured"] for point in answer["points"] if point["cost"] is not None]
+    assert len(ran) >= 2
+    for one in (answer["measured"], *ran):
+        assert one["ns"] > 0
+        assert one["steps_per_second"] == pytest.approx(1e9 / one["ns"])
+        assert one["held"] > answer["resident"]
+    assert all(point["measured"] is None for point in answer["points"] if point["cost"] is None)
+    assert remat("sweep", data / "checkmate" / "linear8.problem.json", "--budgets", 8, "--measure").code == 2

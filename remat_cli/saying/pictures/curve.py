@@ -13,26 +13,59 @@ MARKERS = "osD^v<>Pp*hX"
 
 
 def draw_curve(path: Path, curve: Curve) -> None:
+    """Of one that was measured, beside it what its models took and held when they were run (Rotor's figures)."""
     unit, scale = canvas.unit(curve.whole, canvas.BYTES)
-    methods = list(dict.fromkeys(point.method for point in curve.points))
-    with canvas.drawing(path, 8, 5) as figure:
-        axes = figure.subplots()
-        for place, method in enumerate(methods):
-            own = [point for point in curve.points if point.method == method and point.overhead is not None]
-            style = {"color": canvas.LINES[place % len(canvas.LINES)], "marker": MARKERS[place % len(MARKERS)]}
-            over = [_percent(point.cost, curve) for point in own]
-            label = method if own else f"{method}: no plan"
-            axes.plot([point.budget / scale for point in own], over, label=label, markersize=5, **style)
-        _bound(axes, curve, scale)
-        _whole(axes, curve, scale)
-        if knee := curve.knee:
-            _point_out(axes, curve, knee, scale)
-        axes.set_xlabel(f"budget ({unit})")
-        axes.set_ylabel("extra time (%)")
-        axes.set_ylim(bottom=min(-1.0, -0.03 * axes.get_ylim()[1]))
-        axes.grid(linewidth=0.6)
-        axes.legend(loc="upper right", bbox_to_anchor=(0.96, 1.0), fontsize=9)
-        canvas.title(axes, f"What less memory costs: {curve.subject.path.name}")
+    panels = 1 if curve.ran is None else 2
+    with canvas.drawing(path, 8 if panels == 1 else 13, 5) as figure:
+        every = figure.subplots(1, panels, squeeze=False)[0]
+        _planned(every[0], curve, scale)
+        every[0].set_xlabel(f"budget ({unit})")
+        if curve.ran is not None:
+            _throughput(every[1], curve, scale)
+            every[1].set_xlabel(f"memory held when it ran ({unit})")
+        figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
+
+
+def _planned(axes: Any, curve: Curve, scale: float) -> None:
+    for method, style in _styles(curve).items():
+        own = [point for point in curve.points if point.method == method and point.overhead is not None]
+        over = [_percent(point.cost, curve) for point in own]
+        axes.plot([point.budget / scale for point in own], over, label=method if own else f"{method}: no plan", **style)
+    _bound(axes, curve, scale)
+    _whole(axes, curve, scale)
+    if knee := curve.knee:
+        _point_out(axes, curve, knee, scale)
+    axes.set_ylabel("extra time (%)")
+    axes.set_ylim(bottom=min(-1.0, -0.03 * axes.get_ylim()[1]))
+    axes.grid(linewidth=0.6)
+    canvas.title(axes, f"What less memory costs: {curve.subject.path.name}")
+
+
+def _throughput(axes: Any, curve: Curve, scale: float) -> None:
+    for method, style in _styles(curve).items():
+        own = [p.ran for p in curve.points if p.method == method and p.ran is not None and p.ran.held is not None]
+        places, rates = [(ran.held or 0) / scale for ran in own], [ran.per_second for ran in own]
+        axes.plot(places, rates, linestyle="none", **style)
+    if curve.ran is not None and curve.ran.held is not None:
+        place = (curve.ran.held / scale, curve.ran.per_second)
+        axes.plot(*place, marker="*", markersize=11, color=canvas.QUIET, linestyle="none")
+        axes.annotate("as it is", place, (6, 4), textcoords="offset points", fontsize=8, color=canvas.QUIET)
+    axes.set_ylabel("steps a second")
+    axes.set_ylim(bottom=0)
+    axes.grid(linewidth=0.6)
+    canvas.title(axes, "Measured")
+
+
+def _styles(curve: Curve) -> dict[str, dict[str, Any]]:
+    methods = dict.fromkeys(point.method for point in curve.points)
+    return {
+        method: {
+            "color": canvas.LINES[place % len(canvas.LINES)],
+            "marker": MARKERS[place % len(MARKERS)],
+            "markersize": 5,
+        }
+        for place, method in enumerate(methods)
+    }
 
 
 def _percent(cost: int | None, curve: Curve) -> float:

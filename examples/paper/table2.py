@@ -1,13 +1,15 @@
 """Table 2 of the Checkmate paper (arXiv 1910.02653): FLOPs over the optimum's, geometric mean over budgets.
 
-Usage: python examples/bench/table2.py [NETWORK ...]
+Usage: python examples/paper/table2.py [--draw | NETWORK ...]
 
 Budgets lie evenly between the least peak that any method reaches and the peak without recomputation. What a network
-gave last is kept in table2.json, and the table over all of them in table2.txt.
+gave last is kept in table2.json, and the table over all of them in table2.txt, table2.csv and table2.png, which --draw
+writes again without solving anything.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import platform
 import sys
@@ -18,6 +20,7 @@ from typing import Any
 
 from layers import NETWORKS
 
+from remat_cli.saying.pictures import canvas
 from solvers.clock import Clock
 from solvers.methods.baselines.forward import forward_nodes
 from solvers.methods.baselines.links import links
@@ -53,7 +56,7 @@ def solver_of(method: str, problem: Problem) -> Solver:
 
 def measure(name: str) -> dict[str, Any]:
     """The ratios of every method at every budget; None where it finds no plan."""
-    problem = NETWORKS[name]()
+    problem = NETWORKS[name]().problem()
     full = baseline(problem)[1].peak
     least = min(peak_of(problem, method) for method in ("recompute-all", "evict", "ap-greedy"))
     budgets = [full - (full - least) * step // (BUDGETS + 1) for step in range(1, BUDGETS + 1)]
@@ -124,13 +127,51 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+SAID = dict(zip(("chen-sqrt", "chen-greedy", "griewank log n", "lp-rounding"), range(4), strict=True))
+
+
+def rows(results: dict[str, Any]) -> list[tuple[object, ...]]:
+    """Method by network: the mean ratio, for how many budgets there is a plan, and what the paper prints."""
+    found: list[tuple[object, ...]] = [("network", "method", "ratio", "budgets with a plan", "of", "published")]
+    for name, result in results.items():
+        for method, row in result["methods"].items():
+            known = [ratio for ratio in row["ratios"] if ratio is not None]
+            ratio = round(exp(sum(map(log, known)) / len(known)), 4) if known else ""
+            said = PUBLISHED[name][SAID[method]] if method in SAID and name in PUBLISHED else None
+            found.append((name, method, ratio, len(known), len(row["ratios"]), said or ""))
+    return found
+
+
+def draw(results: dict[str, Any], path: Path) -> None:
+    """The methods of the paper's table, and ours, beside what it prints."""
+    shown = [row for row in rows(results)[1:] if row[1] in SAID or row[1] in ("lp-walks", "evict")]
+    names, methods = list(dict.fromkeys(row[0] for row in shown)), list(dict.fromkeys(row[1] for row in shown))
+    with canvas.drawing(path, 11, 4.5) as figure:
+        axes = figure.subplots()
+        for place, method in enumerate(methods):
+            own = [row for row in shown if row[1] == method]
+            places = [names.index(row[0]) + 0.13 * (place - (len(methods) - 1) / 2) for row in own]
+            tops = [min(2.0, float(str(row[2]))) if row[2] != "" else 0.0 for row in own]
+            axes.bar(places, tops, 0.12, color=canvas.LINES[place], label=method)
+            said = [(x, min(2.0, float(str(row[5])))) for x, row in zip(places, own, strict=True) if row[5] != ""]
+            axes.scatter(*zip(*said, strict=True), marker="_", s=90, color=canvas.INK, zorder=3) if said else None
+        axes.set_xticks(range(len(names)), names)
+        axes.set_ylim(0.95, 2.0)
+        axes.set_ylabel("time over the optimum's (dashes: published)")
+        canvas.title(axes, "Time over the optimum's, geometric mean over budgets; cut off at 2")
+        figure.legend(loc="outside lower center", ncols=6, fontsize=9)
+
+
 def main() -> None:
     stored = HERE / "table2.json"
     results = json.loads(stored.read_text()) if stored.exists() else {}
-    for name in sys.argv[1:] or NETWORKS:
+    for name in (sys.argv[1:] or NETWORKS) if sys.argv[1:] != ["--draw"] else ():
         results[name] = measure(name)
         stored.write_text(json.dumps(results, indent=1) + "\n")
     (HERE / "table2.txt").write_text(table(results))
+    with (HERE / "table2.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows(results))
+    draw(results, HERE / "table2.png")
     print(table(results), end="")
 
 

@@ -1,7 +1,8 @@
 """Networks by layers, costs in FLOPs, sizes in bytes: the grain at which the Checkmate paper compares methods.
 
-One image of 224 x 224 (416 x 608 for U-Net), float32; a batch multiplies all costs and sizes alike. A gradient
-reads what it needs: that of a convolution its input, of a ReLU its output, of a pooling both. It costs twice the layer.
+One image of 224 x 224 (416 x 608 for U-Net, FCN8 and SegNet), float32; a batch multiplies all costs and sizes alike. A
+gradient reads what it needs: that of a convolution its input, of a ReLU its output, of a pooling both. It costs twice
+the layer.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Layer:
     flops: int
     needs_input: bool
     needs_output: bool
+    parameters: int = 0
 
     @property
     def elements(self) -> int:
@@ -49,11 +51,14 @@ class Network:
         given, height, width = self.shape(x)
         tall, wide = ceil(height / stride), ceil(width / stride)
         flops = 2 * kernel * kernel * given // groups * channels * tall * wide
-        return self._add((x,), (channels, tall, wide), flops, needs_output=relu)
+        weights = (kernel * kernel * given // groups + 1) * channels
+        return self._add((x,), (channels, tall, wide), flops, needs_output=relu, parameters=weights)
 
     def dense(self, x: int, channels: int, relu: bool = True) -> int:
         given, height, width = self.shape(x)
-        return self._add((x,), (channels, 1, 1), 2 * given * height * width * channels, needs_output=relu)
+        weights = (given * height * width + 1) * channels
+        flops = 2 * given * height * width * channels
+        return self._add((x,), (channels, 1, 1), flops, needs_output=relu, parameters=weights)
 
     def pool(self, x: int, kernel: int = 2, stride: int = 2) -> int:
         channels, height, width = self.shape(x)
@@ -61,7 +66,7 @@ class Network:
         return self._add((x,), (channels, tall, wide), kernel * kernel * channels * tall * wide, needs_output=True)
 
     def norm(self, x: int) -> int:
-        return self._add((x,), self.shape(x), 8 * self._elements(x))
+        return self._add((x,), self.shape(x), 8 * self._elements(x), parameters=2 * self.shape(x)[0])
 
     def relu(self, x: int) -> int:
         return self._add((x,), self.shape(x), self._elements(x), needs_input=False, needs_output=True)
@@ -75,7 +80,9 @@ class Network:
     def upsample(self, x: int, channels: int) -> int:
         """A transposed 2 x 2 convolution."""
         given, height, width = self.shape(x)
-        return self._add((x,), (channels, 2 * height, 2 * width), 8 * given * channels * height * width)
+        weights = (4 * given + 1) * channels
+        flops = 8 * given * channels * height * width
+        return self._add((x,), (channels, 2 * height, 2 * width), flops, parameters=weights)
 
     def concat(self, x: int, y: int) -> int:
         channels, height, width = self.shape(x)
@@ -95,17 +102,25 @@ class Network:
         flops: int,
         needs_input: bool = True,
         needs_output: bool = False,
+        parameters: int = 0,
     ) -> int:
-        self.layers.append(Layer(reads, *shape, flops, needs_input, needs_output))
+        self.layers.append(Layer(reads, *shape, flops, needs_input, needs_output, parameters))
         return len(self.layers) - 1
 
-    def problem(self) -> Problem:
-        """The training step: each layer, then their gradients in reverse, one value for each input of the layer."""
+    def problem(self, batch: int = 0) -> Problem:
+        """The training step: each layer, then their gradients in reverse, one value for each input of the layer.
+
+        With a batch, by the paper's accounting: sizes are the whole batch's, inputs and twice the parameters are always
+        there, and a gradient reads all that its layer read and wrote, needed or not.
+        """
         nodes = [Node(x.flops, tuple(r for r in x.reads if r >= 0), (i,)) for i, x in enumerate(self.layers)]
         sizes = [FLOAT * layer.elements for layer in self.layers]
         arriving: list[list[int]] = [[] for _ in self.layers]
         for index, layer in reversed(list(enumerate(self.layers))):
-            own = [*(layer.reads if layer.needs_input else ()), *([index] if layer.needs_output else [])]
+            own = [
+                *(layer.reads if layer.needs_input or batch else ()),
+                *([index] if layer.needs_output or batch else []),
+            ]
             reads = sorted({*arriving[index], *(value for value in own if value >= 0)})
             writes = []
             for read in layer.reads:
@@ -114,20 +129,23 @@ class Network:
                 if read >= 0:
                     arriving[read].append(writes[-1])
             nodes.append(Node(2 * layer.flops, tuple(reads), tuple(writes), backward=True))
-        return Problem(tuple(nodes), tuple(sizes), ())
+        if not batch:
+            return Problem(tuple(nodes), tuple(sizes), ())
+        fixed = FLOAT * (batch * self._elements(-1) + 2 * sum(layer.parameters for layer in self.layers))
+        return Problem(tuple(nodes), tuple(batch * size for size in sizes), (), fixed)
 
 
-def vgg(plan: Sequence[int]) -> Problem:
+def vgg(plan: Sequence[int]) -> Network:
     net, x = Network(), -1
     for channels, times in zip((64, 128, 256, 512, 512), plan, strict=True):
         for _ in range(times):
             x = net.conv(x, channels)
         x = net.pool(x)
     net.loss(net.dense(net.dense(net.dense(x, 4096), 4096), 1000, relu=False))
-    return net.problem()
+    return net
 
 
-def mobilenet() -> Problem:
+def mobilenet() -> Network:
     """MobileNet v1, convolution, normalization and ReLU each a layer."""
     net = Network()
 
@@ -149,10 +167,10 @@ def mobilenet() -> Problem:
         x = block(block(x, channels, 3, stride, groups=channels), wide, 1)
         channels = wide
     net.loss(net.dense(net.mean(x), 1000, relu=False))
-    return net.problem()
+    return net
 
 
-def resnet50() -> Problem:
+def resnet50() -> Network:
     net = Network()
 
     def conv(x: int, channels: int, kernel: int, stride: int = 1) -> int:
@@ -167,10 +185,10 @@ def resnet50() -> Problem:
             inner = conv(inner, 4 * width, 1)
             x = net.relu(net.plus(inner, x if block else conv(x, 4 * width, 1, stride)))
     net.loss(net.dense(net.mean(x), 1000, relu=False))
-    return net.problem()
+    return net
 
 
-def unet() -> Problem:
+def unet() -> Network:
     net = Network(height=416, width=608)
     x, skips = -1, []
     for channels in (64, 128, 256, 512):
@@ -182,10 +200,26 @@ def unet() -> Problem:
         x = net.concat(skips.pop(), net.upsample(x, channels))
         x = net.conv(net.conv(x, channels), channels)
     net.loss(net.conv(x, 2, 1, relu=False))
-    return net.problem()
+    return net
 
 
-def fcn8() -> Problem:
+def vgg_unet() -> Network:
+    """U-Net on VGG-16 as in Keras's segmentation models, whose scores have half the image's height and width."""
+    net, x, skips = Network(height=416, width=608), -1, []
+    for channels, times in zip((64, 128, 256, 512), (2, 2, 3, 3), strict=True):
+        for _ in range(times):
+            x = net.conv(x, channels)
+        x = net.pool(x)
+        skips.append(x)
+    x = net.norm(net.conv(skips.pop(), 512, relu=False))
+    for channels in (256, 128, 64):
+        x = net.concat(skips.pop(), net.upsample(x, 2 * channels))
+        x = net.norm(net.conv(x, channels, relu=False))
+    net.loss(net.conv(x, 2, relu=False))
+    return net
+
+
+def fcn8() -> Network:
     """FCN-8s on VGG-16: scores of three depths, each twice as large as the deeper one and added to it."""
     net, x, depths = Network(height=416, width=608), -1, []
     for channels, times in zip((64, 128, 256, 512, 512), (2, 2, 3, 3, 3), strict=True):
@@ -199,10 +233,10 @@ def fcn8() -> Problem:
     for _ in range(3):
         x = net.upsample(x, 21)
     net.loss(x)
-    return net.problem()
+    return net
 
 
-def segnet() -> Problem:
+def segnet() -> Network:
     """SegNet on VGG-16, the decoder the encoder's mirror image."""
     net, x = Network(height=416, width=608), -1
     for channels, times in zip((64, 128, 256, 512, 512), (2, 2, 3, 3, 3), strict=True):
@@ -214,10 +248,10 @@ def segnet() -> Problem:
         for _ in range(times):
             x = net.conv(x, channels)
     net.loss(net.conv(x, 21, 3, relu=False))
-    return net.problem()
+    return net
 
 
-NETWORKS: dict[str, Callable[[], Problem]] = {
+NETWORKS: dict[str, Callable[[], Network]] = {
     "MobileNet": mobilenet,
     "VGG-16": lambda: vgg((2, 2, 3, 3, 3)),
     "VGG-19": lambda: vgg((2, 2, 4, 4, 4)),

@@ -1,6 +1,6 @@
 """Bytes moved by a training step, by network: as it is, with the minimum cut, and with a full checkpoint.
 
-Usage: python examples/bench/traffic.py [NETWORK ...]   (writes traffic.json, and traffic.txt over all of it)
+Usage: python examples/paper/traffic.py [NETWORK ...]   (writes traffic.json, and traffic.txt over all of it)
 
 Networks are the zoo's, through `grad`, with costs estimated for a CPU, for sessions that fuse as they do by default;
 nothing is timed. Fused: as far as neighbours could share a kernel (Yu and He); seen: by the kernels that onnxruntime

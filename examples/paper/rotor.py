@@ -1,6 +1,6 @@
 """Rotor on ONNX models beside Revolve and equal segments, and what its sequences need by its own rules.
 
-Usage: python examples/bench/rotor.py [NETWORK ...]   (writes rotor.json, and rotor.txt over all of it)
+Usage: python examples/paper/rotor.py [NETWORK ...]   (writes rotor.json, and rotor.txt over all of it)
 
 Networks are the zoo's, through `grad`, op by op, with costs estimated for a V100, within 70% of the peak without
 recomputation (VGG: 92%). "rules": the peak of Rotor's sequence on the model's chain (`remat problem --chain`) by the
@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from figure5 import NETWORKS as BATCHES
 from figure5 import step_of
 
 from remat_cli.formats import chainfile, problemfile
@@ -46,8 +45,7 @@ SECONDS = 20.0
 
 
 def measure(name: str) -> dict[str, Any]:
-    BATCHES[name] = NETWORKS[name]
-    problem = step_of(name).problem
+    problem = step_of(name, **NETWORKS[name]).problem
     before, share = baseline(problem)[1], SHARES.get(name, 0.7)
     found: dict[str, Any] = {"ops": len(problem.nodes), "budget": share, **by_the_rules(problem)}
     for method in METHOD:
