@@ -48,7 +48,9 @@ def test_a_chain_has_the_optima_that_are_known(remat: Command, data: Path) -> No
     known = json.loads((data / "checkmate" / "linear8.expected.json").read_text())
     optima = {int(budget): cost for budget, cost in known["optimum by budget, over all orders with repeats"].items()}
     chain = data / "checkmate" / "linear8.problem.json"
-    answer = remat("sweep", chain, "--budgets", "2,3..10/8", "--methods", "auto,chen-sqrt", "--json").object
+    answer = remat(
+        "sweep", chain, "--budgets", "2,3..10/8", "--methods", "auto,chen-sqrt", "--time-limit", "5m", "--json"
+    ).object
     found = curves(answer)
     assert {point["budget"]: point["cost"] for point in found["auto"]} == {**optima, 2: None}
     assert {point["status"] for point in found["auto"][:-1]} == {"optimal"}
