@@ -25,7 +25,7 @@ from solvers.clock import Clock
 from solvers.problem import Limits
 
 HERE = Path(__file__).parent
-SECONDS = 200.0
+SECONDS = 150.0
 BUDGETS = "40%..100%/5"
 NETWORKS: dict[str, dict[str, Any]] = {
     "resnet101": {"batch": 8, "image": 1000},
