@@ -86,7 +86,16 @@ def test_tables_and_pictures_say_the_same(
     remat: Command, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REMAT_RESULTS", str(tmp_path / "results"))
-    asked = ("sweep", data / "torch_cnn.onnx", "--methods", "evict,chen-sqrt", "--budgets", "70%..100%/3")
+    asked = (
+        "sweep",
+        data / "torch_cnn.onnx",
+        "--methods",
+        "evict,chen-sqrt",
+        "--budgets",
+        "70%..100%/3",
+        "--time-limit",
+        "9m",
+    )
     answer = remat(*asked, "--json").object
     assert all(point["arena"] <= point["budget"] for point in answer["points"] if point["cost"] is not None)
     rows = list(csv.DictReader(io.StringIO(remat(*asked, "--csv", "--plot", "a.png").out)))
