@@ -52,7 +52,7 @@ def test_that_there_is_no_plan(data: Path, remat: Command) -> None:
 
 
 def test_a_model(data: Path, remat: Command) -> None:
-    solved(remat, data / "torch_unet_convt.onnx", "75%", "--time-limit", "5", "--method", "milp")
+    solved(remat, data / "torch_unet_convt.onnx", "75%", "--method", "milp")
     found = remat("check", "c.cert.json", "torch_unet_convt.plan.json", "--json").object
     assert found["bound"] <= found["cost"]
     assert remat("check", "c.cert.json", "torch_unet_convt.onnx").code == 0
