@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from types import TracebackType
 
 from remat_cli.interrupts import CODE
 from solvers.clock import Clock
@@ -28,7 +29,8 @@ def leave_now(code: int) -> None:
 
 
 class Deadline:
-    """`last_words` says what is known by then and gives the exit code; `met` once the command speaks for itself."""
+    """`last_words` says what is known by then and gives the exit code; `met` once the command speaks for itself, which
+    the end of the `with` sees to where the command failed."""
 
     def __init__(self, clock: Clock, last_words: Callable[[], int], leave: Callable[[int], object] = leave_now) -> None:
         self.clock = clock
@@ -37,6 +39,12 @@ class Deadline:
         self._speaking = threading.Lock()
         self._over = threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
+
+    def __enter__(self) -> Deadline:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.met()
 
     def met(self) -> None:
         """From here on the command ends by itself; waits for good if time is up and last words are being said."""

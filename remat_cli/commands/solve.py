@@ -114,9 +114,8 @@ def command(model: Path | None, **given: Any) -> None:
     if given["method"] == "all":  # each method has all the time
         _run(model, given, clock, None)
     else:
-        deadline = Deadline(clock, lambda: _nothing_yet(given, clock))
-        _run(model, given, clock, deadline)
-        deadline.met()
+        with Deadline(clock, lambda: _nothing_yet(given, clock)) as deadline:
+            _run(model, given, clock, deadline)
 
 
 def _nothing_yet(given: Mapping[str, Any], clock: Clock) -> int:
@@ -239,8 +238,8 @@ def _certify(subject: Subject, found: Answer, session: Session, path: Path, cloc
 
 
 def _uncertified(found: Answer, destination: Path, given: Mapping[str, Any]) -> int:
-    """The last words of a command whose time ended while it made a certificate."""
-    from remat_cli.errors import RematError
+    """The last words of a command whose time ended while it made a certificate: of what was asked for, a plan alone."""
+    from remat_cli.errors import NoPlan, RematError
 
     click.echo(f"remat: time was up before {given['certificate']} could be made; give more with --time-limit", err=True)
     try:
@@ -248,7 +247,7 @@ def _uncertified(found: Answer, destination: Path, given: Mapping[str, Any]) -> 
     except RematError as error:
         click.echo(f"remat: {error}", err=True)
         return error.code
-    return 0
+    return NoPlan.code
 
 
 def _memory(given: Mapping[str, Any]) -> Memory:

@@ -75,9 +75,8 @@ def command(model: Path | None, **given: Any) -> None:
     if given["plot"]:
         check_picture(given["plot"])
     with listening() as interrupts:
-        deadline = Deadline(Clock(given["time_limit"], interrupts), _nothing_yet)
-        curve = _swept(model, asked, given, deadline)
-        deadline.met()
+        with Deadline(Clock(given["time_limit"], interrupts), _nothing_yet) as deadline:
+            curve = _swept(model, asked, given, deadline)
         if given["measure"]:
             curve = _measured(curve, given)
         _tell(curve, given)

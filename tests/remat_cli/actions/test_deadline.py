@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 
 from remat_cli.actions.deadline import Deadline
 from solvers.clock import Clock
@@ -26,4 +27,12 @@ def test_a_command_that_ends_by_itself_is_let_to() -> None:
     deadline = Deadline(Clock(0.0), lambda: said.append("late") or 0, said.append)
     deadline.met()
     threading.Event().wait(1.0)
+    assert said == []
+
+
+def test_a_command_that_fails_is_not_ended_later() -> None:
+    said: list[object] = []
+    with suppress(ValueError), Deadline(Clock(0.3), lambda: said.append("late") or 0, said.append):
+        raise ValueError
+    threading.Event().wait(1.5)
     assert said == []
