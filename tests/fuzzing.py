@@ -6,6 +6,7 @@ Invariant: one seed gives one file on every machine.
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -59,7 +60,7 @@ def _twist(random: Random, thing: Any) -> None:
         if random.random() < 0.2:
             del thing[place]
         else:
-            thing[place] = random.choice(ODD)
+            thing[place] = deepcopy(random.choice(ODD))
         return
 
 

@@ -270,6 +270,8 @@ def _earlier(destination: Path, subject: Subject) -> tuple[PlanFile, ...]:
 
     found = []
     for path in sorted({destination, *destination.parent.glob("*.plan.json")})[:BESIDE]:
+        if not path.is_file():  # a pipe would be waited for
+            continue
         try:
             with path.open(encoding="utf-8") as file:
                 of_this = subject.source.sha256 in file.read(HEAD)
