@@ -63,6 +63,13 @@ def _log_softmax(signature: Signature, _: int) -> int:
     return 0 if axis % len(x.shape) == len(x.shape) - 1 else 2 * _padded(x.bytes)
 
 
+def _einsum(signature: Signature, _: int) -> int:
+    """Both operands are transposed, the second once more to be multiplied, and the product is copied: seen of the sums
+    that gradients of convolutions are. Where an equation needs less of that, this is too much."""
+    pieces = [_given(signature, place).bytes for place in range(len(signature.inputs))]
+    return sum(map(_padded, (*pieces, pieces[-1], signature.made[0].bytes)))
+
+
 def _given(signature: Signature, place: int) -> Tensor:
     tensor = signature.inputs[place]
     assert tensor is not None, f"{signature} lacks input {place}"
@@ -72,6 +79,7 @@ def _given(signature: Signature, place: int) -> Tensor:
 FORMULAS: dict[str, Callable[[Signature, int], int]] = {
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
+    "Einsum": _einsum,
     "LogSoftmax": _log_softmax,
     "Softmax": _log_softmax,
     "Where": _where,

@@ -16,6 +16,13 @@ ROWS = [
     signature("Conv", [floats(3, 4, 32, 32), floats(16, 4, 32, 32)], [floats(3, 16, 3, 3)], **PAD),
     signature("Conv", [floats(3, 64, 8, 8), floats(128, 64, 3, 3)], [floats(3, 128, 8, 8)], **PAD),
     signature("ConvTranspose", [floats(2, 32, 8, 8), floats(32, 16, 3, 3)], [floats(2, 16, 8, 8)], **PAD),
+    signature("Einsum", [floats(2, 32, 16), floats(2, 288, 16)], [floats(32, 288)], equation="nkp,ncp->kc"),
+    signature(
+        "Einsum",
+        [floats(2, 16, 8, 8), floats(2, 8, 8, 2, 8, 2)],
+        [floats(16, 8, 2, 2)],
+        equation="nkuv,ncuxvy->kcxy",
+    ),
     signature("Where", [truth(4, 32, 16, 16), floats(), floats(4, 32, 16, 16)], [floats(4, 32, 16, 16)]),
     signature("Where", [truth(1, 32, 1), floats(), floats(1, 32, 128)], [floats(1, 32, 128)]),
     signature("Where", [truth(64), whole(64), whole()], [whole(64)]),
