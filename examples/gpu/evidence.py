@@ -19,12 +19,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.gpu.parts import batches, beside, machine, memory, models, ops, page, sessions, times
+from examples.gpu.parts.models import Bench
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from examples.gpu.parts import batches, beside, machine, memory, models, ops, page, sessions, times  # noqa: E402
-from examples.gpu.parts.models import Bench  # noqa: E402
-
 LEAST = 10.0  # seconds: with less left nothing is begun
 MOST = {"batch": 300.0, "compiled": 200.0}  # seconds for a part; others:
 USUAL = 150.0

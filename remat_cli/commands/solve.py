@@ -21,7 +21,6 @@ from solvers.registry import DEFAULT, METHODS
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.solving import Question
-    from remat_cli.formats.planfile import PlanFile
     from remat_cli.model.sessions import Session
     from remat_cli.planning.pipeline import Answer
     from remat_cli.planning.subject import Subject
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from solvers.clock import Clock
     from solvers.problem import Limits, Progress
 
-BESIDE, HEAD = 64, 4096  # plans in a folder that are looked at, and how far for the model that they are of
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
 PROVING = 0.3  # of the time, if a certificate is wanted
 EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to its word and to write it
@@ -199,6 +197,7 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     from remat_cli.actions.solving import ask
     from remat_cli.errors import BadInput
     from remat_cli.formats.files import check_apart
+    from remat_cli.planning.known import plans_beside
     from remat_cli.saying.progress import progress_line
 
     destination = given["output"] or subject.beside(".plan.json")
@@ -206,7 +205,7 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     check_apart(given["certificate"], subject.path, destination, *given["known"])
     if not destination.parent.is_dir():
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
-    question = replace(question, earlier=_earlier(destination, subject))
+    question = replace(question, earlier=plans_beside(destination, subject.source.sha256))
     latest = _Latest(subject, question, destination, given, limits)
     deadline.last_words = latest.last_words
     begun = limits.clock.elapsed()
@@ -260,25 +259,6 @@ def _memory(given: Mapping[str, Any]) -> Memory:
             click.echo(f"remat: {words}", err=True)
 
     return Memory(store=Store(folder(), say), seconds=given["time_limit"], force=given["force"])
-
-
-def _earlier(destination: Path, subject: Subject) -> tuple[PlanFile, ...]:
-    """Plans of the same model in the folder where the new one is to go, itself among them if it stands there: the new
-    one is to be no dearer than those that fit its budget."""
-    from remat_cli.errors import BadInput
-    from remat_cli.formats import planfile
-
-    found = []
-    for path in sorted({destination, *destination.parent.glob("*.plan.json")})[:BESIDE]:
-        if not path.is_file():  # a pipe would be waited for
-            continue
-        try:
-            with path.open(encoding="utf-8") as file:
-                of_this = subject.source.sha256 in file.read(HEAD)
-            found += [planfile.read(path)] if of_this else []
-        except (BadInput, OSError, UnicodeDecodeError):
-            continue
-    return tuple(found)
 
 
 class _Latest:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from remat_cli.errors import BadInput
+from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
 from remat_cli.planning.fitting import Fitting, placed
@@ -19,7 +21,23 @@ from solvers.problem import Result, Status
 from solvers.schedule import Schedule, evaluate
 from solvers.simulate import IllegalPlan
 
+BESIDE, HEAD = 64, 4096  # plans in a folder that are looked at, and how far for the model that they are of
 EARLIER = "a plan that was known before, and that costs less than what was found now"
+
+
+def plans_beside(destination: Path, sha256: str) -> tuple[PlanFile, ...]:
+    """Plans of the same model in the folder where a new one is to go, itself among them if it stands there."""
+    found = []
+    for path in sorted({destination, *destination.parent.glob("*.plan.json")})[:BESIDE]:
+        if not path.is_file():  # a pipe would be waited for
+            continue
+        try:
+            with path.open(encoding="utf-8") as file:
+                of_this = sha256 in file.read(HEAD)
+            found += [planfile.read(path)] if of_this else []
+        except (BadInput, OSError, UnicodeDecodeError):
+            continue
+    return tuple(found)
 
 
 def cheaper_known(asked: Fitting, found: Answer, plans: Iterable[PlanFile]) -> Answer:
