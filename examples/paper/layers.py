@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
+from remat_cli.zoo.mobilenet import SEPARABLE
 from solvers.problem import Node, Problem
 
 FLOAT = 4
@@ -153,17 +154,7 @@ def mobilenet() -> Network:
         return net.relu(net.norm(net.conv(x, channels, kernel, stride, groups, relu=False)))
 
     x, channels = block(-1, 32, 3, 2), 32
-    for wide, stride in [
-        (64, 1),
-        (128, 2),
-        (128, 1),
-        (256, 2),
-        (256, 1),
-        (512, 2),
-        *[(512, 1)] * 5,
-        (1024, 2),
-        (1024, 1),
-    ]:
+    for wide, stride in SEPARABLE:
         x = block(block(x, channels, 3, stride, groups=channels), wide, 1)
         channels = wide
     net.loss(net.dense(net.mean(x), 1000, relu=False))
