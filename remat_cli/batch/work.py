@@ -21,7 +21,7 @@ from remat_cli.actions import api, emitting, profiling, solving, verifying
 from remat_cli.batch.tasks import RECORD, Record, Task, record_of
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import sha256, write_whole
-from remat_cli.ingest.load import tensors
+from remat_cli.model.stored import tensors
 from remat_cli.planning import record as plans
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.pipeline import Answer

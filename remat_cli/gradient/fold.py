@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.tape import Tape
-from remat_cli.model.limits import array_of
+from remat_cli.model.stored import array_of
 
 LARGEST = 1 << 20  # elements
 RANDOM = frozenset({"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"})

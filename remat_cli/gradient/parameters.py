@@ -14,7 +14,7 @@ from remat_cli.errors import BadInput
 from remat_cli.gradient.exported import ADVICE, checked, shown, signature_of
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.gradient.ties import found_alike, tie
-from remat_cli.model.limits import array_of
+from remat_cli.model.stored import array_of
 
 PARAMETERS = "remat.parameters"  # metadata: which of the model's inputs are weights, separated by spaces
 SETTINGS = {  # inputs that say how an op works; what only stands there is no parameter

@@ -22,7 +22,8 @@ from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
 from remat_cli.gradient.upgrade import LEAST, opset_of, upgrade
-from remat_cli.model.limits import FUNCTION_NODES, array_of, below_zero, written_out
+from remat_cli.model.limits import FUNCTION_NODES, below_zero, written_out
+from remat_cli.model.stored import array_of, leave_beside
 
 
 @dataclass(slots=True)
@@ -48,22 +49,22 @@ class Binding:
 
 
 def load(path: Path) -> onnx.ModelProto:
+    """The model; weights beside the file stay there, as no gradient depends on what they are."""
     if path.exists() and not path.is_file():
         raise BadInput(f"cannot read {path}: it is not a regular file")
     try:
-        model = onnx.load(path, format="protobuf")
+        model = onnx.load(path, format="protobuf", load_external_data=False)
     except OSError as error:
         raise BadInput(f"cannot read {error.filename or path}: {error.strerror or error}") from error
     except DecodeError as error:
         raise BadInput(f"{path} is not an ONNX model, or it is truncated; export it again") from error
-    except onnx.checker.ValidationError as error:
-        raise BadInput(f"cannot read the weights of {path}: {str(error).splitlines()[0]}") from error
     if not model.graph.node:
         raise BadInput(f"{path} holds no graph")
     if below_zero(model.graph):
         raise BadInput(f"{path} is damaged: it declares a dimension below zero")
     if written_out(model) > FUNCTION_NODES:
         raise BadInput(f"{path}: with its functions written out it has more than {FUNCTION_NODES} nodes, or no end")
+    leave_beside(model, path)
     return model
 
 

@@ -26,8 +26,8 @@ from remat_cli.gradient.remarks import remarks
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.gradient.tensor import Tensor
-from remat_cli.model.limits import array_of
 from remat_cli.model.step_parts import STEP_PARTS, Parts
+from remat_cli.model.stored import array_of
 
 BUILT_IN = ("cross-entropy", "mse")
 

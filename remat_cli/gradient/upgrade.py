@@ -9,6 +9,7 @@ import onnx
 from onnx import helper, version_converter
 
 from remat_cli.errors import BadInput
+from remat_cli.model.stored import bring_in
 
 LEAST = 18  # reductions take their axes as an input, ScatterElements adds
 OWN = 13  # from here on, `modernize` is enough
@@ -28,6 +29,8 @@ def upgrade(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model at an opset of at least `OWN`."""
     if opset_of(model) >= OWN:
         return model
+    for tensor in model.graph.initializer:
+        bring_in(tensor)  # what was an input becomes an attribute, or the other way round
     try:
         return version_converter.convert_version(model, OWN)
     except (RuntimeError, version_converter.ConvertError) as error:

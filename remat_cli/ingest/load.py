@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -16,10 +16,10 @@ from google.protobuf.message import DecodeError
 from remat_cli.errors import BadInput
 from remat_cli.model.limits import MODEL_BYTES, below_zero
 from remat_cli.model.reading import read_whole
+from remat_cli.model.stored import GRAPHS, check_beside, is_beside, tensors
 
 OLDEST_OPSET = 13
 TYPES = set(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
-GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
 def load(path: Path) -> tuple[onnx.ModelProto, str]:
@@ -45,8 +45,8 @@ def parsed(content: bytes, path: Path) -> onnx.ModelProto:
     for tensor in tensors(model):
         if tensor.data_type not in TYPES or min(tensor.dims, default=0) < 0:
             raise BadInput(f"{path} is damaged: tensor {tensor.name!r} has a type or shape that there is not")
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            _check_external(tensor, path)
+        if is_beside(tensor):
+            check_beside(tensor, path)
     return model
 
 
@@ -92,58 +92,3 @@ def _texts_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[object]:
             yield attribute.name
             for graph in (attribute.g, *attribute.graphs) if attribute.type in GRAPHS else ():
                 yield from _texts_of_graph(graph)
-
-
-def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Every tensor stored in the model: in initializers, attributes, subgraphs and functions."""
-    yield from _of_graph(model.graph)
-    for function in model.functions:
-        yield from _of_nodes(function.node)
-
-
-def _of_graph(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
-    yield from _of_nodes(graph.node)
-
-
-def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
-    for node in nodes:
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.TENSOR:
-                yield attribute.t
-            yield from attribute.tensors
-            for graph in (attribute.g, *attribute.graphs) if attribute.type in GRAPHS else ():
-                yield from _of_graph(graph)
-
-
-def _check_external(tensor: onnx.TensorProto, path: Path) -> None:
-    """An external tensor must lie within the model's folder, whole."""
-    where = f"{path}: external tensor {tensor.name!r}"
-    entries = {entry.key: entry.value for entry in tensor.external_data}
-    location = entries.get("location", "")
-    posix, windows = PurePosixPath(location), PureWindowsPath(location)
-    if "\0" in location:
-        raise BadInput(f"{where} is stored at {location!r}, and no file can be called that")
-    leaves = posix.is_absolute() or windows.is_absolute() or windows.drive or ".." in (*posix.parts, *windows.parts)
-    folder = path.resolve().parent
-    file = folder / location
-    if not location or leaves or not _resolved(file).is_relative_to(folder):
-        raise BadInput(f"{where} is stored at {location!r}, outside the model's folder; save the model with its data")
-    try:
-        size = file.stat().st_size
-        end = int(entries.get("offset", 0)) + int(entries.get("length", 0))
-    except OSError as error:
-        raise BadInput(f"{where} is stored at {location!r}, which cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise BadInput(f"{where} has an offset or length that is not a number") from error
-    if not file.is_file() or end > size or min(int(entries.get("offset", 0)), int(entries.get("length", 0))) < 0:
-        raise BadInput(f"{where} should end at byte {end} of {location!r}, which has {size}; the file is truncated")
-
-
-def _resolved(file: Path) -> Path:
-    try:
-        return file.resolve()
-    except (OSError, RuntimeError):  # links in a circle
-        return file

@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
 import onnx
-from onnx import numpy_helper
-
-from remat_cli.errors import BadInput
 
 MODEL_BYTES = 2**31 - 1  # of an ONNX file without its external data: the limit of its encoding
 TEXT_BYTES = 2**28  # of a plan or a problem file
@@ -19,14 +15,6 @@ DEPTH = 50  # of objects and lists within each other
 FUNCTION_NODES = 1_000_000  # of a model whose functions are written out
 TENSOR_BYTES = 2**50  # of one value
 # A cost file: profiles/costs.py. Numbers of a problem: solvers/problem.py.
-
-
-def array_of(tensor: onnx.TensorProto) -> np.ndarray:
-    """The tensor's content. Raises BadInput for one that is not as large, or of the type, that it says."""
-    try:
-        return np.asarray(numpy_helper.to_array(tensor))
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"tensor {tensor.name!r} is damaged: {error}") from error
 
 
 def below_zero(graph: onnx.GraphProto) -> bool:

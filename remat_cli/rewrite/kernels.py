@@ -14,7 +14,7 @@ from itertools import accumulate
 
 import onnx
 
-from remat_cli.model.limits import array_of
+from remat_cli.model.stored import array_of
 
 Shapes = Mapping[str, tuple[int, ...]]
 

@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.model.limits import array_of
 from remat_cli.model.step_parts import Parts, parts_of
+from remat_cli.model.stored import array_of
 
 State: TypeAlias = dict[str, np.ndarray]
 

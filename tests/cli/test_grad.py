@@ -82,3 +82,19 @@ def test_what_has_no_kernel_on_cuda_is_named_where_that_is_asked(remat: Command)
     assert "CUDA" not in remat("grad", "m.onnx", "--json").out
     notes = remat("grad", "m.onnx", "--device", "cuda", "--json").object["notes"]
     assert notes == ["no kernel on CUDA, so run on the CPU: MaxUnpool, 5 nodes"]
+
+
+@pytest.mark.parametrize("opset", [11, 18])
+def test_weights_beside_the_model_stay_there(command: Command, opset: int) -> None:
+    model = perceptron("batch")
+    model.opset_import[0].version = opset
+    onnx.save(model, "net.onnx")
+    onnx.save(model, "beside.onnx", save_as_external_data=True, location="net.data", size_threshold=0)
+    for name in ("net", "beside"):
+        assert command("grad", f"{name}.onnx", "--batch", 4).code == 0
+    assert Path("net.train.onnx").read_bytes() == Path("beside.train.onnx").read_bytes()
+    data = Path("net.data").read_bytes()
+    Path("net.data").write_bytes(data[:-1])
+    refused = command("grad", "beside.onnx", "--batch", 4)
+    assert refused.code == 3
+    assert "truncated" in refused.err

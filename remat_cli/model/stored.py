@@ -1,0 +1,129 @@
+"""The tensors that a model stores, in its file or beside it.
+
+Invariant: `array_of` reads one tensor's bytes and keeps none. What lies beside a model lies within its folder, whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from remat_cli.errors import BadInput
+
+GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+
+
+def array_of(tensor: onnx.TensorProto) -> np.ndarray:
+    """The tensor's content. Raises BadInput for one that is not as large, or of the type, that it says."""
+    try:
+        return _mapped(tensor) if is_beside(tensor) else np.asarray(numpy_helper.to_array(tensor))
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"tensor {tensor.name!r} is damaged: {error}") from error
+
+
+def is_beside(tensor: onnx.TensorProto) -> bool:
+    return bool(tensor.data_location == onnx.TensorProto.EXTERNAL)
+
+
+def leave_beside(model: onnx.ModelProto, path: Path) -> None:
+    """Make `array_of` find what the file's initializers hold, which is not read; other tensors are brought in."""
+    folder = path.resolve().parent
+    for index, tensor in enumerate(tensors(model)):  # the initializers come first
+        if is_beside(tensor):
+            check_beside(tensor, path)
+            for entry in tensor.external_data:
+                entry.value = str(folder / entry.value) if entry.key == "location" else entry.value
+            if index >= len(model.graph.initializer):
+                bring_in(tensor)
+
+
+def bring_in(tensor: onnx.TensorProto) -> None:
+    """Make it hold its own bytes, wherever they are."""
+    if is_beside(tensor):
+        content = _bytes_beside(tensor).tobytes()
+        del tensor.external_data[:]
+        tensor.data_location = onnx.TensorProto.DEFAULT
+        tensor.raw_data = content
+
+
+def _mapped(tensor: onnx.TensorProto) -> np.ndarray:
+    """Its numbers, read from the file as they are looked at."""
+    content = _bytes_beside(tensor)
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    if prod(tensor.dims) * dtype.itemsize == content.size:
+        return content.view(dtype).reshape(tensor.dims)
+    held = onnx.TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=content.tobytes())
+    return np.asarray(numpy_helper.to_array(held))  # less than a byte each, or damaged
+
+
+def _bytes_beside(tensor: onnx.TensorProto) -> np.ndarray:
+    """Of a tensor that `leave_beside` has seen."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    file, offset = Path(entries.get("location", "")), int(entries.get("offset", 0))
+    if not file.is_absolute():
+        raise BadInput(f"the content of tensor {tensor.name!r} is not in the model; load it with its external data")
+    try:
+        length = int(entries.get("length", 0)) or file.stat().st_size - offset
+        return np.memmap(file, np.uint8, "r", offset, (length,)) if length else np.empty(0, np.uint8)
+    except OSError as error:
+        raise BadInput(f"the content of tensor {tensor.name!r} cannot be read: {error.strerror}") from error
+
+
+def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Every tensor stored in the model: in initializers, attributes, subgraphs and functions."""
+    yield from _of_graph(model.graph)
+    for function in model.functions:
+        yield from _of_nodes(function.node)
+
+
+def _of_graph(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield from (sparse.values, sparse.indices)
+    yield from _of_nodes(graph.node)
+
+
+def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.TENSOR:
+                yield attribute.t
+            yield from attribute.tensors
+            for graph in (attribute.g, *attribute.graphs) if attribute.type in GRAPHS else ():
+                yield from _of_graph(graph)
+
+
+def check_beside(tensor: onnx.TensorProto, path: Path) -> None:
+    """An external tensor must lie within the model's folder, whole."""
+    where = f"{path}: external tensor {tensor.name!r}"
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    posix, windows = PurePosixPath(location), PureWindowsPath(location)
+    if "\0" in location:
+        raise BadInput(f"{where} is stored at {location!r}, and no file can be called that")
+    leaves = posix.is_absolute() or windows.is_absolute() or windows.drive or ".." in (*posix.parts, *windows.parts)
+    folder = path.resolve().parent
+    file = folder / location
+    if not location or leaves or not _resolved(file).is_relative_to(folder):
+        raise BadInput(f"{where} is stored at {location!r}, outside the model's folder; save the model with its data")
+    try:
+        size = file.stat().st_size
+        end = int(entries.get("offset", 0)) + int(entries.get("length", 0))
+    except OSError as error:
+        raise BadInput(f"{where} is stored at {location!r}, which cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise BadInput(f"{where} has an offset or length that is not a number") from error
+    if not file.is_file() or end > size or min(int(entries.get("offset", 0)), int(entries.get("length", 0))) < 0:
+        raise BadInput(f"{where} should end at byte {end} of {location!r}, which has {size}; the file is truncated")
+
+
+def _resolved(file: Path) -> Path:
+    try:
+        return file.resolve()
+    except (OSError, RuntimeError):  # links in a circle
+        return file
