@@ -9,6 +9,7 @@ TYPE_CHECKING = False  # as typing's, which takes its time
 if TYPE_CHECKING:
     from typing import Any
 
+    from remat_cli.actions.api import check as check
     from remat_cli.actions.api import emit as emit
     from remat_cli.actions.api import grad as grad
     from remat_cli.actions.api import load_plan as load_plan
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.api import solve as solve
     from remat_cli.actions.api import sweep as sweep
     from remat_cli.actions.api import verify as verify
+    from remat_cli.actions.certifying import Proved as Proved
     from remat_cli.actions.stepping import initial_state as initial_state
     from remat_cli.actions.stepping import step as step
     from remat_cli.errors import BadInput as BadInput
@@ -40,11 +42,12 @@ else:  # a type checker sees the names above, and no others
         return getattr(import_module(PLACES[name]), name)
 
 
-FUNCTIONS = ("grad", "profile", "solve", "sweep", "max_batch", "emit", "verify", "session", "load_plan")
+FUNCTIONS = ("grad", "profile", "solve", "check", "sweep", "max_batch", "emit", "verify", "session", "load_plan")
 PLACES = {
     **dict.fromkeys(FUNCTIONS, "remat_cli.actions.api"),
     **dict.fromkeys(("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Mismatch"), "remat_cli.errors"),
     **dict.fromkeys(("initial_state", "step"), "remat_cli.actions.stepping"),
+    "Proved": "remat_cli.actions.certifying",
     "Step": "remat_cli.training.step",
     "Planned": "remat_cli.planning.planned",
     "Curve": "remat_cli.planning.points",

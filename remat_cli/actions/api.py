@@ -1,12 +1,14 @@
 """The Python API: what a program says, turned into what the actions take. `remat_cli` itself brings it, lazily.
 
-Invariant: the same questions, errors and answers as the command's; nothing is printed, and only `save` writes.
+Invariant: the same questions, errors and answers as the command's; nothing is printed, and nothing written but what is
+given a name.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,20 +16,23 @@ import onnx
 
 from profiles.costs import Costs
 from profiles.survey import Timing
-from remat_cli.actions import emitting, profiling, solving, sweeping, verifying
+from remat_cli.actions import certifying, emitting, profiling, solving, sweeping, verifying
 from remat_cli.actions import largest as sizing
+from remat_cli.actions.certifying import Proved
 from remat_cli.actions.differentiating import differentiate
 from remat_cli.actions.largest import BASELINES
 from remat_cli.actions.scaling import Step, scaled
 from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
 from remat_cli.checking.compare import Tolerance
 from remat_cli.errors import Usage
+from remat_cli.formats import certificatefile
 from remat_cli.gradient.optimizers import Hyper
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options
+from remat_cli.model.sessions import STRICT
 from remat_cli.planning import record
-from remat_cli.planning.loading import content_of, given_subject, load_planned
+from remat_cli.planning.loading import content_of, given_subject, is_model, load_planned
 from remat_cli.planning.planned import Planned
 from remat_cli.planning.points import Curve
 from remat_cli.planning.sizes import Largest
@@ -128,13 +133,15 @@ def solve(
     gap: float = 0.001,
     seed: int = 0,
     cache: bool = True,
+    certificate: File | None = None,
     report: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Planned:
     """A plan within `budget`: bytes, "16GB" or "70%". `options`: the method's own; `report` hears of better plans.
 
     `time_limit`: in seconds, by default 60; `work_limit`: in moves of the search, the same on every machine, by default
-    instead of a time. `cache`: what was found before is not looked for again, and what is found is kept.
+    instead of a time. `cache`: what was found before is not looked for again, and what is found is kept. `certificate`:
+    where to write what proves the bounds, for `check`; it takes a part of the time.
 
     Raises Infeasible where it is proved that there is none, NoPlan where none was found.
     """
@@ -154,8 +161,24 @@ def solve(
     subject = given_subject(_model(model), given, dict(dims or {}), question.session)
     limits = Limits(clock, gap, seed, report or _nobody)
     memory = Memory(store=Store(folder()), seconds=clock.seconds) if cache else None
-    found = solving.found_or_raised(solving.ask(subject, question, limits, memory))
+    searching = limits if certificate is None else limits.share(1 - certifying.PROVING)
+    found = replace(solving.ask(subject, question, searching, memory), limits=limits)
+    if certificate is not None:
+        certificatefile.write(certifying.certified(subject, found, question.session, clock)[0], Path(certificate))
+    solving.found_or_raised(found)
     return Planned(record.plan_file(found), found.subject)
+
+
+def check(certificate: File, plan: Plan | Model, *, costs: File | Costs | None = None) -> Proved:
+    """What a certificate proves, in whole numbers and without any solver. Raises Mismatch for what does not follow.
+
+    `plan`: the plan that it came with, or the model, where it says that there is no plan; `costs` go with a model.
+    """
+    given = certificatefile.read(Path(certificate))
+    if isinstance(plan, onnx.ModelProto) or (isinstance(plan, str | os.PathLike) and is_model(Path(plan))):
+        held = costs if isinstance(costs, Costs | None) else Path(costs)
+        return certifying.checked(given, given_subject(_model(plan), held, {}, STRICT), STRICT)
+    return certifying.checked_plan(given, _plan(plan))
 
 
 def sweep(

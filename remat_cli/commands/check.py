@@ -15,8 +15,6 @@ from remat_cli.commands import options
 if TYPE_CHECKING:
     from remat_cli.actions.certifying import Proved
 
-PROBLEMS = (".onnx", ".problem.json", ".chain.json")
-
 
 @click.command()
 @click.argument("certificate", type=options.FILE)
@@ -43,10 +41,10 @@ def command(
     from remat_cli.errors import Usage
     from remat_cli.formats import certificatefile
     from remat_cli.model.sessions import STRICT
-    from remat_cli.planning.loading import load_planned, load_subject
+    from remat_cli.planning.loading import is_model, load_planned, load_subject
 
     given = certificatefile.read(certificate)
-    if plan.name.endswith(PROBLEMS):
+    if is_model(plan):
         proved = checked(given, load_subject(plan, costs, dict(dims)), STRICT)
     elif costs or dims:
         raise Usage(f"{plan} is a plan, which says what its costs and dimensions are; leave out --costs and --dim")

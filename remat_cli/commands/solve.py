@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from solvers.problem import Limits, Progress
 
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
-PROVING = 0.3  # of the time, if a certificate is wanted
 EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to its word and to write it
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -194,6 +193,7 @@ def _limits(given: Mapping[str, Any], clock: Clock) -> Limits:
 
 
 def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limits: Limits, deadline: Deadline) -> None:
+    from remat_cli.actions.certifying import PROVING
     from remat_cli.actions.solving import ask
     from remat_cli.errors import BadInput
     from remat_cli.formats.files import check_apart

@@ -55,6 +55,11 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Se
     return subject_of(graph, found, describe(costs) if costs else None, session)
 
 
+def is_model(path: Path) -> bool:
+    """Whether the file is what a subject is made of, and not a plan, by its name."""
+    return path.name.endswith((".onnx", ".problem.json", ".chain.json"))
+
+
 def given_subject(
     model: Path | onnx.ModelProto, costs: Path | Costs | None, dims: Mapping[str, int], session: Session = STRICT
 ) -> Subject:
