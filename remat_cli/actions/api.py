@@ -230,6 +230,7 @@ def max_batch(
     freeze_bn: bool = False,
     costs: File | Costs | None = None,
     estimate: str | None = None,
+    measure: bool | None = None,
     session: str = "strict",
     allocator: str | None = None,
     time_limit: float = 600.0,
@@ -240,7 +241,8 @@ def max_batch(
     """The largest batch, or other `dim`, whose step fits the budget: its `size`, its `plan`, and what of the `next`.
 
     `model`: a forward model or a training graph, with that dimension symbolic. `max_overhead`: a share; by default one
-    more forward pass. `report` hears what is being tried.
+    more forward pass. `measure`: whether ops are measured at the size that comes out; by default unless costs or an
+    estimate are given. `report` hears what is being tried.
     """
     bytes_ = _budget(budget)
     assert bytes_ is not None
@@ -251,9 +253,11 @@ def max_batch(
     )
     options = Options(loss=loss, logits=logits, optimizer=optimizer, freeze_bn=freeze_bn)
     given = costs if isinstance(costs, Costs | None) else Path(costs)
-    how = Step(dim=dim, dims=dict(dims or {}), costs=given, estimate=estimate, options=options, session=kind)
+    sizes = dict(dims or {})
+    how = Step(dim=dim, dims=sizes, costs=given, estimate=estimate, here=measure, options=options, session=kind)
     memory = Memory(store=Store(folder()), seconds=time_limit) if cache else None
-    return sizing.largest(scaled(_model(model), how).at, asked, Limits(clock, seed=seed), memory, report or _nobody)
+    steps, limits = scaled(_model(model), how), Limits(clock, seed=seed)
+    return sizing.largest(steps.at, asked, limits, memory, report or _nobody, steps.measured)
 
 
 def emit(plan: Plan, *, functions: bool = False) -> onnx.ModelProto:

@@ -1,7 +1,8 @@
 """What `max-batch` does, on values: the largest size of a training step that fits a budget and a time.
 
 A size that fits has a plan; one that does not has a proof, that nothing fits the budget or that whatever does takes too
-long. Between the two lies what is not known, which is halved until it is gone or time is up.
+long. Between the two lies what is not known, which is halved until it is gone or time is up. Where the machine at hand
+is the one that counts, ops are then measured at the size that came out, and it is looked for again from there.
 
 Invariant: that a size fits is the word of a plan for that very size, never of a line through others; that it does not
 is a proof, and "unknown" where there is neither.
@@ -9,15 +10,17 @@ is a proof, and "unknown" where there is neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from remat_cli.actions.scaling import At
 from remat_cli.actions.solving import Question, ask
 from remat_cli.errors import Infeasible, NoPlan, NoSchedule, RematError, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.sessions import STRICT, Session
+from remat_cli.planning.bisection import last, last_within
 from remat_cli.planning.pipeline import REORDERED, Answer, Enough
 from remat_cli.planning.planned import Planned
 from remat_cli.planning.points import takes_plans
@@ -30,11 +33,16 @@ from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Status
 from solvers.registry import DEFAULT, METHODS
 
-MOST = 2**30  # no size is larger
 QUICK = 15.0  # seconds, at most, for a method that does not search
 EARLY = 0.25  # of the time, for the methods that do not search, and for a first plan
 LEAVE = 0.4  # of the time left for one search is the most, if many are to come
+ON_PAPER = 0.6  # of the time, if the ops are measured after that
+NOT_MEASURED = "no plan was found in time for what the ops were measured to take at this size; it is from estimates"
+MEASURING = 0.5  # of what is left, for measuring
 BASELINES = ("checkpoint-all", "ap-sqrt", "ap-greedy", "linearized-greedy")
+
+
+Measured = Callable[[Sequence[int], float], At]  # the step with ops measured at these sizes, in so many seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +76,19 @@ def largest(
     limits: Limits,
     memory: Memory | None = None,
     report: Callable[[str], None] = lambda _: None,
+    measured: Measured | None = None,
 ) -> Largest:
-    """The largest size found; Infeasible or NoPlan where not even the least fits."""
+    """The largest size found; Infeasible or NoPlan where not even the least fits. `measured`: for this very machine."""
     asked.check()
-    hunt = _Hunt(at, asked, limits, memory, report)
-    early = limits.share(EARLY)
-    reached = {name: hunt.reach(name, early) for name in asked.baselines}
-    hunt.search(max((size for size in reached.values() if size), default=0))
+    hunt = _Hunt(at, asked, limits.share(ON_PAPER) if measured else limits, memory, report)
+    reached = hunt.baselines()
+    hunt.search(max((size for size in reached.values() if size), default=hunt.as_it_stands))
     if hunt.best is None or hunt.best.plan is None:
         raise hunt.nothing()
+    if measured is not None:
+        hunt = _confirmed(hunt, measured, limits)
+    assert hunt.best is not None
+    assert hunt.best.plan is not None
     return Largest(
         hunt.best.size * asked.step,
         hunt.best.plan,
@@ -87,14 +99,34 @@ def largest(
     )
 
 
+def _confirmed(found: _Hunt, measured: Measured, limits: Limits) -> _Hunt:
+    """Go on from where the hunt ended, with ops measured there, until it ends where they were; else it stands."""
+    hunt, sizes = found, set[int]()
+    while (best := hunt.best) is not None and best.size not in sizes:
+        if limits.clock.over():
+            return found.noted(NOT_MEASURED)
+        sizes |= {best.size, max(1, best.size // 2) if best.size > 1 else 2}
+        at = measured(sorted(size * hunt.asked.step for size in sizes), limits.clock.left() * MEASURING)
+        hunt = _Hunt(at, hunt.asked, limits, hunt.memory, hunt.report, best.plan)
+        hunt.around(best.size)
+    return found.noted(NOT_MEASURED) if hunt.best is None else hunt
+
+
 class _Hunt:
-    """Sizes here are counted in steps."""
+    """Sizes here are counted in steps. `hint`: a plan of some size, made before this hunt."""
 
     def __init__(
-        self, at: At, asked: Asked, limits: Limits, memory: Memory | None, report: Callable[[str], None]
+        self,
+        at: At,
+        asked: Asked,
+        limits: Limits,
+        memory: Memory | None,
+        report: Callable[[str], None],
+        hint: Planned | None = None,
     ) -> None:
         self.make, self.asked, self.limits, self.memory, self.report = at, asked, limits, memory, report
         self.budget = asked.budget.bytes(0)
+        self.hint = hint
         self.best: Tried | None = None
         self.impossible: Tried | None = None
         self.tried: dict[int, Tried] = {}
@@ -102,30 +134,57 @@ class _Hunt:
     def at(self, size: int) -> Subject:
         return self.make(size * self.asked.step)
 
-    def reach(self, method: str, limits: Limits) -> int | None:
-        """How far a method comes that does not search; None if time ends first."""
-        guess = self._about(lambda subject: subject.before().peak)
+    @cached_property
+    def as_it_stands(self) -> int:
+        """The last size that fits without recomputation."""
 
+        def taken(size: int) -> int | None:
+            try:
+                return self.at(size).before().peak
+            except RematError:
+                if size == 1:
+                    raise
+                return None
+
+        return last_within(taken, self.budget)
+
+    def baselines(self) -> dict[str, int | None]:
+        """How far the methods come that do not search; None where time ends first."""
+        early = self.limits.share(EARLY)
+        return {name: self._reach(name, early) for name in self.asked.baselines}
+
+    def _reach(self, method: str, limits: Limits) -> int | None:
         def fits(size: int) -> bool:
             return self._judge(size, method, limits.within(QUICK)).verdict == "fits"
 
-        found = _last(fits, guess)
+        found = last(fits, max(1, self.as_it_stands))
         return None if limits.clock.over() else found
 
     def search(self, known: int) -> None:
         """Halve what lies between the largest size that fits and the least that is proved not to."""
-        high = self._hopeless_from()
-        low = max(known, 1)
-        if high <= 1 or self._search(low, self.limits.share(EARLY)).verdict != "fits":
+        low, high = max(known, 1), self._hopeless_from()
+        if high <= 1 or not self._holds(low, self.limits.share(EARLY)):
             low = 0
         while high - low > 1 and not self.limits.clock.over():
             middle = min((low + high) // 2, 2 * max(low, 1))
             many = (high - low).bit_length()
-            found = self._search(middle, self.limits.share(max(1 / (many + 1), LEAVE / many)))
-            low, high = (middle, high) if found.verdict == "fits" else (low, middle)
+            fits = self._holds(middle, self.limits.share(max(1 / (many + 1), LEAVE / many)))
+            low, high = (middle, high) if fits else (low, middle)
         while self.best and self.after().verdict == "unknown" and not self.limits.clock.over():
-            if self._search(self.best.size + 1, self.limits).verdict != "fits":
+            if not self._holds(self.best.size + 1, self.limits):
                 break
+
+    def around(self, size: int) -> None:
+        """Outwards from a size that is about the last that fits; nothing is asked once time is up."""
+        last(lambda near: not self.limits.clock.over() and self._holds(near, self.limits.share(LEAVE)), size)
+
+    def noted(self, note: str) -> _Hunt:
+        """The same hunt, whose plan has one more note."""
+        assert self.best is not None
+        if plan := self.best.plan:
+            recorded = replace(plan.recorded, notes=(*plan.notes, note))
+            self.best = replace(self.best, plan=replace(plan, recorded=recorded))
+        return self
 
     def after(self) -> Tried:
         """What is known of the size after the best."""
@@ -143,14 +202,15 @@ class _Hunt:
             return Infeasible(f"proved: not even the least size, {self.asked.step}, fits {self.budget} bytes; {why}")
         return NoPlan(f"no plan was found for the least size, {self.asked.step}, within {self.budget} bytes; {why}")
 
-    def _search(self, size: int, limits: Limits) -> Tried:
+    def _holds(self, size: int, limits: Limits) -> bool:
+        """Whether a plan is found for the size, which is kept in mind, as a proof is that there is none."""
         found = self._judge(size, self.asked.method, limits)
         self.tried[size] = found
         if found.verdict == "fits" and (self.best is None or size > self.best.size):
             self.best = found
         if found.verdict == "infeasible" and (self.impossible is None or size < self.impossible.size):
             self.impossible = found
-        return found
+        return found.verdict == "fits"
 
     def _judge(self, size: int, method: str, limits: Limits) -> Tried:
         self.report(f"{method} at {size * self.asked.step}")
@@ -178,7 +238,7 @@ class _Hunt:
 
     def _known(self, subject: Subject) -> tuple[PlanFile, ...]:
         """The best plan so far, where a step of another size has the same ops."""
-        plan = self.best and self.best.plan
+        plan = self.best.plan if self.best else self.hint
         return (plan.recorded,) if plan and plan.subject.nodes == subject.nodes else ()
 
     def _memory(self, limits: Limits) -> Memory | None:
@@ -198,27 +258,19 @@ class _Hunt:
 
     def _hopeless_from(self) -> int:
         """The least size at which every schedule needs more than the budget."""
-        guess = self._about(lambda subject: peak_bound(subject.problem).peak)
-        least = 1 + _last(lambda size: not self._hopeless(size), guess)
-        return least
+        return 1 + last_within(self._least, self.budget)
 
-    def _hopeless(self, size: int) -> bool:
+    def _least(self, size: int) -> int | None:
+        """What every schedule of the size needs at least, which may be a proof; None: there is no such size."""
         try:
             least = peak_bound(self.at(size).problem).peak
         except RematError:
             if size == 1:
                 raise
-            return True
-        if least <= self.budget:
-            return False
-        if self.impossible is None or size < self.impossible.size:
+            return None
+        if least > self.budget and (self.impossible is None or size < self.impossible.size):
             self.impossible = Tried(size, "infeasible", why=f"every schedule needs at least {least} bytes")
-        return True
-
-    def _about(self, bytes_of: Callable[[Subject], int]) -> int:
-        """Where a line through the two least sizes meets the budget."""
-        one, two = bytes_of(self.at(1)), bytes_of(self.at(2))
-        return max(1, min(MOST, 1 + (self.budget - one) // max(1, two - one)))
+        return least
 
 
 def _class_of(found: Answer) -> str:
@@ -227,23 +279,3 @@ def _class_of(found: Answer) -> str:
         return ""
     other = REORDERED in found.schedule.result.notes
     return f" if it first computes the ops in {'that order' if other else 'the order given'}"
-
-
-def _last(holds: Callable[[int], bool], guess: int) -> int:
-    """The last size, from 1 on, for which this holds, if it holds up to there; 0: for none. `guess`: about where."""
-    step, low, high = 1, 0, MOST
-    at = guess
-    while True:  # outwards from the guess, until it lies between two sizes
-        if holds(at):
-            low, at = at, at + step
-            if at >= MOST:
-                return low
-        else:
-            high, at = at, max(1, at - step)
-        step *= 2
-        if (low and high < MOST) or high == 1:
-            break
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low

@@ -5,9 +5,10 @@ A forward model is differentiated anew for each size. Invariant: a size that was
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import onnx
 
@@ -22,7 +23,9 @@ from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.loading import content_of, given_subject
 from remat_cli.planning.subject import Subject
+from solvers.clock import FOREVER
 
+MEASURING = 45.0  # seconds, at most, for a size
 BACKWARD = 1 / 3  # of the ops of a training step, at least
 
 At = Callable[[int], Subject]  # the step at a size; BadInput or Usage where there is none
@@ -33,8 +36,9 @@ class Step:
     """`dim`: the dimension that changes; by default the batch. `dims`: the others. `estimate`: a device from paper.
 
     `measure`: sizes at which ops are measured, and a line drawn through what they take; else a cost file's lines are
-    used, if it has any. `forward`: whether the model has no backward pass yet; by default that is seen. `options`: how
-    it then gets one.
+    used, if it has any. `here`: whether it is this machine's costs that count, so that ops may be measured at the size
+    that comes out; by default where nothing else says what they cost. `forward`: whether the model has no backward
+    pass yet; by default that is seen. `options`: how it then gets one.
     """
 
     dim: str | None = None
@@ -42,6 +46,7 @@ class Step:
     costs: Path | Costs | None = None
     estimate: str | None = None
     measure: tuple[int, ...] = ()
+    here: bool | None = None
     forward: bool | None = None
     options: Options = field(default_factory=Options)
     session: Session = STRICT
@@ -49,15 +54,25 @@ class Step:
     def check(self) -> None:
         if sum((self.costs is not None, self.estimate is not None, bool(self.measure))) > 1:
             raise Usage("--costs, --estimate and --profile each say what the ops cost; leave all but one out")
+        if self.here and (self.costs is not None or self.estimate is not None):
+            raise Usage("--measure takes what ops cost on this machine; leave out --costs and --estimate")
+
+    @property
+    def measurable(self) -> bool:
+        return self.here is not False and self.costs is None and self.estimate is None
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """`dim`: what the size is the size of; `forward`: whether it is differentiated for each size."""
+    """`dim`: what the size is the size of; `forward`: whether it is differentiated for each size.
+
+    `measured`: the same step, with ops measured at these sizes, for so many seconds; None where they are not to be.
+    """
 
     dim: str
     forward: bool
     at: At
+    measured: Callable[[Sequence[int], float], At] | None
 
 
 def scaled(model: Path | onnx.ModelProto, step: Step, report: Report = lambda _: None) -> Scaled:
@@ -70,8 +85,13 @@ def scaled(model: Path | onnx.ModelProto, step: Step, report: Report = lambda _:
             "a cost file is for a training graph; of a forward model ops are measured (--profile 1,8) or estimated"
         )
     own = Sizes(model, replace(step, dim=dim), dim, forward)
-    own.measure(report)
-    return Scaled(dim, forward, own.at)
+    if step.measure:
+        own = own.measured(step.measure, report)
+
+    def measured(sizes: Sequence[int], seconds: float) -> At:
+        return own.measured(sizes, report, seconds).at
+
+    return Scaled(dim, forward, own.at, measured if step.measurable else None)
 
 
 def _is_forward(model: Path | onnx.ModelProto, dims: Mapping[str, int]) -> bool:
@@ -81,23 +101,31 @@ def _is_forward(model: Path | onnx.ModelProto, dims: Mapping[str, int]) -> bool:
 
 
 class Sizes:
-    """The step at each size that was asked for so far."""
+    """The step at each size that was asked for so far. `profiled`: what its ops took at the sizes measured."""
 
-    def __init__(self, model: Path | onnx.ModelProto, step: Step, dim: str, forward: bool) -> None:
-        self.model, self.step, self.dim, self.forward = model, step, dim, forward
+    def __init__(
+        self,
+        model: Path | onnx.ModelProto,
+        step: Step,
+        dim: str,
+        forward: bool,
+        profiled: Mapping[int, Costs] = MappingProxyType({}),
+    ) -> None:
+        self.model, self.step, self.dim, self.forward, self.profiled = model, step, dim, forward, profiled
         self.made: dict[int, Subject] = {}
-        self.fits: Costs | None = None
+        self.fits = over_batches(profiled, dim) if profiled else None
 
-    def measure(self, report: Report) -> None:
-        if not self.step.measure:
-            return
-        found = {}
-        for size in self.step.measure:
+    def measured(self, sizes: Sequence[int], report: Report, seconds: float = FOREVER) -> Sizes:
+        """The same step with its ops measured at these sizes too."""
+        found = dict(self.profiled)
+        wanted = [size for size in sizes if size not in found]
+        for size in wanted:
             model, dims = self._training(size)
-            found[size] = profile(model, Asked(dims=dims), report).costs
+            asked = Asked(dims=dims, seconds=min(MEASURING, seconds / len(wanted)))
+            found[size] = profile(model, asked, report).costs
         if len({frozenset(costs.ops) for costs in found.values()}) > 1:
             raise BadInput(f"the step has other ops at {self.dim} {min(found)} than at larger ones; measure at others")
-        self.fits = over_batches(found, self.dim)
+        return Sizes(self.model, self.step, self.dim, self.forward, found)
 
     def at(self, size: int) -> Subject:
         if size not in self.made:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.largest import Asked
     from remat_cli.actions.scaling import Scaled, Step
     from remat_cli.planning.sizes import Largest
+    from remat_cli.saying.progress import Line
     from solvers.clock import Clock
 
 
@@ -55,7 +56,12 @@ if TYPE_CHECKING:
 @options.freeze_bn
 @options.costs
 @click.option("--estimate", metavar="DEVICE", help="Costs from paper: a device (v100, h100, ...), or flops.")
-@click.option("--profile", "measure", type=options.SIZES, help="Measure ops at these sizes, and fit: --profile 2,8.")
+@click.option("--profile", "profiled", type=options.SIZES, help="Measure ops at these sizes, and fit: --profile 2,8.")
+@click.option(
+    "--measure/--no-measure",
+    default=None,
+    help="Measure ops at the size that comes out, and solve again.  [default: unless --costs or --estimate]",
+)
 @options.session
 @options.allocator
 @click.option("--time-limit", type=options.TIME, default="10m", show_default=True, help="For all of it: 90s, 5m, 1h.")
@@ -69,7 +75,8 @@ def command(model: Path, **given: Any) -> None:
 
     MODEL is a forward model with a symbolic batch, which is differentiated for each size that is tried, or a training
     graph with one. Ops are measured at a few sizes (--profile), cost what MODEL.costs.yaml says at each size (`remat
-    profile --batch 1,8,32` of a training graph), or are estimated.
+    profile --batch 1,8,32` of a training graph), or are estimated; at the size that comes out they are then measured on
+    this machine, if it is costs of its own that count, and the plan is made for these.
 
     \b
     remat max-batch unet.onnx --budget 16GB
@@ -82,12 +89,10 @@ def command(model: Path, **given: Any) -> None:
 
     asked, step = _asked(given), _step(given)
     asked.check()
-    with listening() as interrupts:
-        with Line(given["quiet"]) as line:
-            steps = scaled(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
-        clock = Clock(given["time_limit"], interrupts)
-        found = _found(steps, asked, given, clock)
-        _tell(model, steps, found, given)
+    with listening() as interrupts, Line(given["quiet"]) as line:
+        steps = scaled(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
+        found = _found(steps, asked, given, Clock(given["time_limit"], interrupts), line)
+    _tell(model, steps, found, given)
 
 
 def _asked(given: Mapping[str, Any]) -> Asked:
@@ -120,7 +125,8 @@ def _step(given: Mapping[str, Any]) -> Step:
         dims={name: size for name, size in given["sized"] if size is not None},
         costs=given["costs"],
         estimate=given["estimate"],
-        measure=given["measure"] or (),
+        measure=given["profiled"] or (),
+        here=given["measure"],
         forward=given["forward"],
         options=Options(
             loss=given["loss"],
@@ -134,22 +140,20 @@ def _step(given: Mapping[str, Any]) -> Step:
     )
 
 
-def _found(steps: Scaled, asked: Asked, given: Mapping[str, Any], clock: Clock) -> Largest:
+def _found(steps: Scaled, asked: Asked, given: Mapping[str, Any], clock: Clock, line: Line) -> Largest:
     from remat_cli.actions.largest import largest
     from remat_cli.results.memory import Memory
     from remat_cli.results.store import Store, folder
-    from remat_cli.saying.progress import Line
     from remat_cli.saying.units import show_time
     from solvers.problem import Limits
 
     store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
     memory = Memory(store=store, seconds=given["time_limit"], force=given["force"])
-    with Line(given["quiet"]) as line:
 
-        def say(what: str) -> None:
-            line.say(f"{show_time(clock.left() * 1e9)} left  {steps.dim}: {what}")
+    def say(what: str) -> None:
+        line.say(f"{show_time(clock.left() * 1e9)} left  {steps.dim}: {what}")
 
-        return largest(steps.at, asked, Limits(clock, seed=given["seed"]), memory, say)
+    return largest(steps.at, asked, Limits(clock, seed=given["seed"]), memory, say, steps.measured)
 
 
 def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) -> None:

@@ -45,6 +45,7 @@ def size_options(command: click.decorators.FC) -> click.decorators.FC:
 @click.argument("name", required=False, shell_complete=_networks)
 @click.option("--list", "listing", is_flag=True, help="List the networks (the same as giving no name).")
 @size_options
+@click.option("--free-batch", is_flag=True, help="A batch of any size, which max-batch makes largest.")
 @click.option("--upsample", type=click.Choice(["transposed", "nearest", "linear"]), help="How U-Net goes up again.")
 @click.option("--dropout", type=click.FloatRange(0, 1, max_open=True), default=0.0, help="Ratio; none by default.")
 @click.option(
@@ -63,6 +64,7 @@ def size_options(command: click.decorators.FC) -> click.decorators.FC:
 def command(
     name: str | None,
     listing: bool,
+    free_batch: bool,
     upsample: str | None,
     dropout: float,
     weights: str,
@@ -74,15 +76,17 @@ def command(
     quiet: bool,
     **sizes: int | tuple[int, int] | None,
 ) -> None:
-    """Build the network NAME as a forward ONNX model with static shapes, for `remat grad` to differentiate.
+    """Build the network NAME as a forward ONNX model, for `remat grad` to differentiate.
 
     Its data input is called input and its output logits. The sizes a network has depend on the network: a wrong one
-    is refused with the list. Segmentation networks give their logits with the class as the last axis.
+    is refused with the list. All shapes are static, but for a free batch. Segmentation networks give their logits with
+    the class as the last axis.
 
     \b
     remat zoo resnet50 --batch 32 -o resnet50.onnx
     remat zoo gpt2 --layers 4 --seq 256
     remat zoo unet --upsample linear --image 128
+    remat zoo vit-b16 --free-batch
     """
     from remat_cli.zoo.names import ZOO
 
@@ -93,7 +97,15 @@ def command(
     from remat_cli.zoo.graph import PARAMETERS
 
     settings = {key: value for key, value in {**sizes, "upsample": upsample}.items() if value is not None}
-    net, logits = describe(name, opset=opset, seed=seed, dropout=dropout, training=not evaluate, **settings)
+    net, logits = describe(
+        name,
+        opset=opset,
+        seed=seed,
+        dropout=dropout,
+        training=not evaluate,
+        free_batch=free_batch,
+        **settings,
+    )
     model = net.finish(name, logits, weights)
     path = output or Path(f"{name}.onnx")
     write_whole(path, model.SerializeToString(deterministic=True))
@@ -103,8 +115,8 @@ def command(
         "nodes": len(model.graph.node),
         "parameters": net.count_parameters(),
         "weights": "inputs" if any(entry.key == PARAMETERS for entry in model.metadata_props) else "random",
-        "input": list(net.shapes["input"]),
-        "logits": list(net.shapes["logits"]),
+        "input": net.shown("input"),
+        "logits": net.shown("logits"),
     }
     if as_json:
         click.echo(json.dumps(report))

@@ -1,7 +1,8 @@
 """Writing an ONNX graph by hand: named nodes, named weights, shapes known all along.
 
-Invariant: every node's first output bears the node's own name, every shape is static, and weights stay descriptions
-(shape and distribution) until the model is finished, so that no bytes exist for weights that become inputs.
+Invariant: every node's first output bears the node's own name, every shape is known, and weights stay descriptions
+(shape and distribution) until the model is finished, so that no bytes exist for weights that become inputs. With a free
+batch no node has its size in it: only the data and the logits name it, as their first dimension.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ Shape = tuple[int, ...]
 LARGEST_RANDOM = 1 << 28  # bytes of weights that `auto` still writes into the file
 LARGEST_FILE = (1 << 31) - (1 << 26)  # protobuf's limit, less room for everything but the weights
 PARAMETERS = "remat.parameters"  # metadata: which of the model's inputs are weights
+BATCH = "batch"  # what a free batch is called
 CLASS_AXIS = "remat.class_axis"  # metadata: where the logits have their classes, if not on axis 1
 
 
@@ -47,6 +49,7 @@ class Builder:
     training: bool = True
     dropout_ratio: float = 0.0
     seed: int = 0
+    free_batch: bool = False
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     shapes: dict[str, Shape] = field(default_factory=dict)
     weights: dict[str, Weight] = field(default_factory=dict)
@@ -99,9 +102,9 @@ class Builder:
         graph = helper.make_graph(
             self.nodes,
             name,
-            [self._info(value, dtype) for value, dtype in self.inputs.items()]
-            + [self._info(value, TensorProto.FLOAT) for value in self.weights],
-            [self._info(value, TensorProto.FLOAT) for value in outputs],
+            [self._info(value, self.shown(value), dtype) for value, dtype in self.inputs.items()]
+            + [self._info(value, weight.shape) for value, weight in self.weights.items()],
+            [self._info(value, self.shown(value) if value == "logits" else self.shapes[value]) for value in outputs],
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], producer_name="remat")
         model.ir_version = min(model.ir_version, 10)
@@ -140,5 +143,10 @@ class Builder:
             node.input[:] = [new if name == old else name for name in node.input]
             node.output[:] = [new if name == old else name for name in node.output]
 
-    def _info(self, name: str, dtype: int) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(name, dtype, self.shapes[name])
+    def shown(self, name: str) -> list[int | str]:
+        """The shape of data, or of the logits, as the model declares it."""
+        shape: list[int | str] = list(self.shapes[name])
+        return [BATCH, *shape[1:]] if self.free_batch else shape
+
+    def _info(self, name: str, shape: Sequence[int | str], dtype: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, dtype, shape)

@@ -166,7 +166,17 @@ class Net(Builder):
         return self.op("Flatten", [x], name, (batch, math.prod(rest)), axis=1)
 
     def reshape(self, x: str, name: str, shape: Shape) -> str:
-        return self.op("Reshape", [x, self.constant(f"{name}.shape", np.array(shape, np.int64))], name, shape)
+        """The batch stays as it is."""
+        written = (0, *shape[1:]) if self.free_batch else shape  # 0: as before
+        return self.op("Reshape", [x, self.constant(f"{name}.shape", np.array(written, np.int64))], name, shape)
+
+    def for_each(self, x: str, name: str, shape: Shape) -> str:
+        """Such a shape for each example of `x`, as a value."""
+        if not self.free_batch:
+            return self.constant(name, np.array((self.shapes[x][0], *shape), np.int64))
+        batch = self.op("Shape", [x], f"{name}.batch", (1,), start=0, end=1)
+        rest = self.constant(f"{name}.rest", np.array(shape, np.int64))
+        return self.op("Concat", [batch, rest], name, (1 + len(shape),), axis=0)
 
     def transpose(self, x: str, name: str, order: list[int]) -> str:
         return self.op("Transpose", [x], name, tuple(self.shapes[x][axis] for axis in order), perm=order)

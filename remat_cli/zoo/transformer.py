@@ -96,7 +96,7 @@ def vit(
     length = (height // patch) * (width // patch)
     x = net.conv(net.input("input", (batch, channels, *both(image))), "conv_proj", hidden, patch, patch, 0, bias=True)
     x = net.transpose(net.reshape(x, "patches", (batch, hidden, length)), "tokens", [0, 2, 1])
-    shape = net.constant("class_token.shape", np.array([batch, 1, hidden], np.int64))
+    shape = net.for_each(x, "class_token.shape", (1, hidden))
     token = net.op("Expand", [net.weight("class_token", (1, 1, hidden)), shape], "class_tokens", (batch, 1, hidden))
     places = net.weight("encoder.pos_embedding", (1, length + 1, hidden), std=0.02)
     x = net.dropout(net.add(net.concat([token, x], "concat"), places, "encoder.add"), "encoder.dropout")

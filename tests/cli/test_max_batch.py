@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from remat_cli.actions.largest import _last
+from remat_cli.actions.largest import Asked, largest
+from remat_cli.actions.scaling import At, Step, scaled
+from remat_cli.planning.subject import Subject
+from remat_cli.saying.units import parse_budget
+from solvers.clock import Clock
+from solvers.problem import Limits
 from tests.cli.running import Command
 
 WIDTHS = (64, 64, 64, 64, 10)
@@ -61,7 +66,17 @@ def step(path: Path) -> Path:
 
 def test_the_largest_batch_runs_and_the_next_does_not_fit(remat: Command, tmp_path: Path) -> None:
     model, budget = perceptron(tmp_path / "m.onnx"), 500_000
-    asked = ("max-batch", model, "--budget", budget, "--max-overhead", "0%", "--baselines", "checkpoint-all")
+    asked = (
+        "max-batch",
+        model,
+        "--budget",
+        budget,
+        "--max-overhead",
+        "0%",
+        "--baselines",
+        "checkpoint-all",
+        "--no-measure",
+    )
     found = remat(*asked, "--time-limit", "60s", "--json").object
     size = found["batch"]
     assert (found["status"], found["next"]["batch"], found["next"]["status"]) == ("proved", size + 1, "infeasible")
@@ -93,6 +108,7 @@ def test_a_training_graph_as_far_as_nothing_fits(remat: Command, tmp_path: Path)
         "",
         "--time-limit",
         "20s",
+        "--no-measure",
     )
     found = remat(*asked, "--json").object
     plan, size = Path(found["plan"]), found["batch"]
@@ -114,6 +130,7 @@ def test_a_training_graph_as_far_as_nothing_fits(remat: Command, tmp_path: Path)
         (("--budget", "1MB", "--dim", "n=max", "--dim", "m=max"), 2, "one dimension"),
         (("--budget", "1MB", "--dim", "m=max"), 2, "no free dimension 'm'"),
         (("--budget", "1MB", "--estimate", "cpu", "--profile", "2,4"), 2, "leave all but one out"),
+        (("--budget", "1MB", "--estimate", "cpu", "--measure"), 2, "leave out --costs and --estimate"),
         (("--budget", "1MB", "--method", "best"), 2, "no method 'best'"),
         (("--budget", "20KB"), 4, "not even the least size, 1"),
     ],
@@ -125,13 +142,40 @@ def test_what_cannot_be(remat: Command, tmp_path: Path, given: tuple[str, ...], 
     assert not list(tmp_path.glob("*.plan.json"))
 
 
-@given(st.integers(0, 300), st.integers(1, 300))
-def test_the_last_size_for_which_something_holds(last: int, guess: int) -> None:
-    tried: list[int] = []
+def test_what_is_measured_at_the_size_that_comes_out_is_what_the_plan_is_made_for(tmp_path: Path) -> None:
+    asked, limits = Asked(budget=parse_budget("500KB"), share=0.0, baselines=()), Limits(Clock(60.0))
+    steps = scaled(perceptron(tmp_path / "m.onnx"), Step())
+    on_paper = largest(steps.at, asked, limits)
+    heard: list[list[int]] = []
 
-    def holds(size: int) -> bool:
-        tried.append(size)
-        return size <= last
+    def measured(sizes: Sequence[int], _: float) -> At:
+        """Every op works in 40 KB more than was thought, whatever the size."""
+        heard.append(list(sizes))
 
-    assert _last(holds, guess) == last
-    assert len(tried) <= 4 + 2 * max(1, abs(last - guess)).bit_length()
+        def at(size: int) -> Subject:
+            thought = steps.at(size)
+            nodes = tuple(replace(node, workspace=node.workspace + 40_000) for node in thought.problem.nodes)
+            return thought.solving(replace(thought.problem, nodes=nodes))
+
+        return at
+
+    found = largest(steps.at, asked, limits, measured=measured)
+    assert on_paper.size in heard[0]
+    assert found.size in heard[-1]
+    assert found.size < on_paper.size
+    assert found.plan.subject.problem == measured([], 0)(found.size).problem
+    assert found.proved
+    later = largest(steps.at, asked, limits, measured=lambda *_: steps.at)
+    assert (later.size, later.plan.notes) == (on_paper.size, on_paper.plan.notes)
+
+
+def test_ops_are_measured_where_it_is_this_machine_that_counts(tmp_path: Path) -> None:
+    model = perceptron(tmp_path / "m.onnx")
+    assert scaled(model, Step(estimate="v100")).measured is None
+    assert scaled(model, Step(here=False)).measured is None
+    measured = scaled(model, Step()).measured
+    assert measured is not None
+    subject = measured([2, 4], 1.0)(3)
+    assert subject.measured
+    assert subject.given_costs is not None
+    assert subject.given_costs.ops["product0"].how == "measured"

@@ -13,8 +13,14 @@ from click.testing import CliRunner, Result
 
 from remat_cli.commands.zoo import command
 from remat_cli.errors import Usage
+from remat_cli.gradient.prepare import Binding
+from remat_cli.gradient.training import Options, training_graph
+from remat_cli.ingest import ingest_content
+from remat_cli.model.graph import Graph
+from remat_cli.zoo.build import build
 from remat_cli.zoo.names import ZOO
 
+SMALL = {"image": 64, "layers": 1, "seq": 16, "hidden": 32, "heads": 2, "width": 4, "vocabulary": 100}
 EXAMPLE = Path(__file__).parents[2] / "examples" / "zoo"
 
 
@@ -75,3 +81,28 @@ def test_a_reader_who_has_had_enough_is_no_error() -> None:
     command = f"{sys.executable} -m remat_cli zoo --list | true; echo ${{PIPESTATUS[0]}}"
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert ran.stdout == "0\n"
+
+
+@pytest.mark.parametrize("name", ["unet", "vit-b16", "gpt2", "albert-base", "resnest50"])
+def test_a_free_batch_takes_any_size(name: str) -> None:
+    """Bound to a size, its training step is that of the network of that size, value by value."""
+    small = {key: size for key, size in SMALL.items() if key in ZOO[name].options()}
+    free = build(name, weights="inputs", free_batch=True, **small)
+    for shown in (free.graph.input[0], free.graph.output[0]):
+        assert shown.type.tensor_type.shape.dim[0].dim_param == "batch"
+    ours = step_of(free, Options(binding=Binding(dims={"batch": 3})))
+    theirs = step_of(build(name, weights="inputs", batch=3, **small), Options())
+    assert [op.node.op_type for op in ours.ops] == [op.node.op_type for op in theirs.ops]
+    assert sorted(value.bytes for value in ours.values.values()) == sorted(
+        value.bytes for value in theirs.values.values()
+    )
+
+
+def step_of(forward: onnx.ModelProto, options: Options) -> Graph:
+    return ingest_content(training_graph(forward, options).SerializeToString(), {})
+
+
+def test_a_batch_is_of_one_size_or_free() -> None:
+    result = zoo("mlp", "--batch", "4", "--free-batch")
+    assert isinstance(result.exception, Usage)
+    assert "--batch or --free-batch" in str(result.exception)

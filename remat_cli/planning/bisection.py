@@ -1,0 +1,57 @@
+"""The last size for which something holds that holds for all smaller ones, found with few questions: each is dear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+MOST = 2**30  # no size is larger
+HALVE = 3  # every so many questions the middle is asked of, however straight the line looked
+
+
+def last(holds: Callable[[int], bool], guess: int) -> int:
+    """The last size, from 1 on, for which this holds; 0: for none. `guess`: about where."""
+    step, low, high = 1, 0, MOST
+    at = guess
+    while True:  # outwards from the guess, until it lies between two sizes
+        if holds(at):
+            low, at = at, at + step
+            if at >= MOST:
+                return low
+        else:
+            high, at = at, max(1, at - step)
+        step *= 2
+        if (low and high < MOST) or high == 1:
+            break
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def last_within(taken: Callable[[int], int | None], room: int) -> int:
+    """The last size, from 1 on, that takes no more than the room; 0: not even that. None: more than can be told.
+
+    What is taken grows about as a line does, or as several, one after the other: the next size to ask of is where the
+    line through those around it meets the room.
+    """
+    known: dict[int, int] = {}
+    low, high, at, turn = 0, MOST, 1, 0
+    while True:
+        value = taken(at)
+        if value is not None:
+            known[at] = value
+        low, high = (at, high) if value is not None and value <= room else (low, at)
+        if high - low <= 1:
+            return low
+        turn += high < MOST
+        wanted = _meeting(known, low, high, room) if turn % HALVE else (low + high) // 2
+        at = min(max(wanted, low + 1), high - 1)
+
+
+def _meeting(known: dict[int, int], low: int, high: int, room: int) -> int:
+    """Where the line through `low` and its neighbour above, or else below, meets the room."""
+    other = high if high in known else max((size for size in known if size < low), default=None)
+    if other is None:
+        return 2 * low
+    rise = (known[other] - known[low]) // (other - low)
+    return low + (room - known[low]) // rise if rise > 0 else 2 * low
