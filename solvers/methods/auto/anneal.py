@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.methods.auto.layout import AFTER, AT, CROWDED, LOGGED, SLOTS, STEPS, TOTAL
+from solvers.methods.auto.layout import CROWDED, LOGGED, SLOTS, STEPS, TOTAL
 from solvers.methods.auto.moves import drop_any, move_any, move_group, move_with, repeat, undo
-from solvers.methods.auto.state import fill
+from solvers.methods.auto.record import COST, EXCESS, Record, note_best, note_change, write_down
+from solvers.methods.auto.state import fill, order_of
 from solvers.methods.auto.tree import excess
+from solvers.methods.exact.tables import NODES
 from solvers.orders.arrays import Ints
 from solvers.orders.compiled import entry, inner
 
@@ -25,8 +27,7 @@ _COLD = 0.01  # of the heat at the beginning
 def anneal(
     t: Ints,
     s: Ints,
-    best_order: Ints,
-    best: Ints,
+    record: Record,
     moves: int,
     hot: float,
     seed: int,
@@ -35,19 +36,20 @@ def anneal(
     once: bool,
     halt: Ints,
 ) -> None:
-    """So many moves, cooling from `hot`; `best`: bytes over budget, cost and length of the best order met.
+    """So many moves, cooling from `hot`.
 
     `price`: of a byte over budget, to begin with. `once`: only the order changes. `halt` becomes 1 when time is up.
     """
     np.random.seed(seed)
-    spread = np.empty(len(best_order), np.int64)
+    facts = record.facts
     over, fitting = excess(s), 0
     for number in range(moves):
         if halt[0]:
             break
         if s[CROWDED] or s[STEPS] > s[SLOTS] // 3:
             s[CROWDED] = 0
-            fill(t, s, spread[: _steps_of(s, spread)])
+            write_down(s, record)
+            fill(t, s, np.append(order_of(s), t[NODES] - 1))
         if number % _WATCH == _WATCH - 1:
             if fitting < _WATCH // 5:
                 price = min(price * _STEP, dearest)
@@ -63,12 +65,14 @@ def anneal(
             rise = s[TOTAL] - cost + price * (now - over)
             if rise <= 0 or np.random.random() < np.exp(-rise / heat):
                 over = now
-                if over < best[0] or (over == best[0] and s[TOTAL] < best[1]):
-                    best[0], best[1] = over, s[TOTAL]
-                    best[2] = _steps_of(s, best_order)
+                if over < facts[EXCESS] or (over == facts[EXCESS] and s[TOTAL] < facts[COST]):
+                    note_best(s, record, over)
+                else:
+                    note_change(s, record)
             else:
                 undo(t, s, 0)
         fitting += over == 0
+    write_down(s, record)
 
 
 @inner
@@ -106,13 +110,3 @@ def _drop_some(t: Ints, s: Ints, price: float, tries: int) -> None:
             undo(t, s, kept)
         else:
             over = now
-
-
-@inner
-def _steps_of(s: Ints, order: Ints) -> int:
-    """The order, with its last node; returns its length."""
-    slot = s[s[AFTER]]
-    for step in range(s[STEPS]):
-        order[step] = s[s[AT] + slot]
-        slot = s[s[AFTER] + slot]
-    return s[STEPS]

@@ -19,11 +19,13 @@ from solvers.methods.exact.tables import (
 from solvers.orders.arrays import Ints
 
 SLOTS, STEPS, TOTAL, BUDGET, ROOF, REPEATED, CROWDED, LOGGED = range(8)
-RUNS, COUNT, END, AT, BEFORE, AFTER, TREE, LAZY, AGAIN, PLACE, SHARED, STACK, LOG = range(8, 21)
+RUNS, COUNT, END, AT, BEFORE, AFTER, HELD, TREE, ASKED, AGAIN, PLACE, SHARED, STACK, LOG = range(8, 22)
+MAXIMUM, ADDED, KNOWN, ABOVE, OVER, SLOPE, UP, DOWN, FIELDS = range(9)  # of a node of the tree, and how many
 
 EMPTY = 1 << 60
 LONGEST = 96  # changes in one move, at most
 GAP = 8  # slots for each compute, at least
+WIDE = 16  # slots in a block of the tree
 
 
 def blank(tables: Ints, steps: int, budget: int) -> Ints:
@@ -37,8 +39,9 @@ def blank(tables: Ints, steps: int, budget: int) -> Ints:
         slots,
         slots,
         slots,
-        2 * slots,
-        2 * slots,
+        slots,
+        FIELDS * 2 * slots // WIDE,
+        2 * slots // WIDE,
         nodes,
         nodes,
         values,

@@ -9,7 +9,8 @@ import numpy as np
 
 from solvers.clock import Clock
 from solvers.methods.auto.anneal import anneal
-from solvers.methods.auto.layout import BUDGET, EMPTY, ROOF, SLOTS, TREE, blank
+from solvers.methods.auto.layout import BUDGET, EMPTY, HELD, ROOF, SLOTS, blank
+from solvers.methods.auto.record import LENGTH, empty_record
 from solvers.methods.auto.state import fill
 from solvers.methods.exact.tables import SIZE, VALUES, pack
 from solvers.orders.arrays import Ints, arrays_of
@@ -47,15 +48,19 @@ class LocalSearch:
         if len(order) + 1 > state[SLOTS] // 4:
             state = self.state = blank(self.tables, 2 * len(order), self.room)
         ended = np.append(order, self.nodes - 1)
+        state[BUDGET], state[ROOF] = self.room, self.roof
         fill(self.tables, state, ended)
-        hidden = int(state[state[TREE] + 1]) - (measure(self.arrays, ended)[1] - self.resident)
-        overdrawn = hidden if number // 2 % 2 else 0  # what the tree counts too much
-        state[BUDGET], state[ROOF] = self.room + overdrawn, self.roof + overdrawn
-        best_order, best = np.zeros(state[SLOTS], np.int64), np.array([1 << 62, 0, 0])
+        if number // 2 % 2:  # nothing is taken for what the state counts too much
+            counted = int(state[state[HELD] : state[HELD] + state[SLOTS]].max())
+            hidden = counted - (measure(self.arrays, ended)[1] - self.resident)
+            state[[BUDGET, ROOF]] += hidden
+            fill(self.tables, state, ended)
+        record = empty_record(int(state[SLOTS]))
         hot = _HEATS[number % len(_HEATS)] * self.total
         price = _PRICES[number // len(_HEATS) % len(_PRICES)] * self.price
         seed = (self.seed * 10_000 + number) * _SEEDS
         with halting(clock) as halt:
             prices, cool = (price, _DEAREST * price), (hot, seed % (1 << 32))
-            anneal(self.tables, state, best_order, best, moves, *cool, *prices, once, halt)
-        return best_order[: best[2] - 1] if best[2] else order
+            anneal(self.tables, state, record, moves, *cool, *prices, once, halt)
+        length = record.facts[LENGTH]
+        return record.steps[: length - 1] if length else order

@@ -17,6 +17,7 @@ from solvers.methods.auto.layout import (
     COUNT,
     EMPTY,
     END,
+    HELD,
     PLACE,
     REPEATED,
     RUNS,
@@ -24,7 +25,6 @@ from solvers.methods.auto.layout import (
     SLOTS,
     STEPS,
     TOTAL,
-    TREE,
 )
 from solvers.methods.auto.tree import add, bump, clear, grow
 from solvers.methods.exact.tables import (
@@ -309,7 +309,7 @@ def fill(t: Ints, s: Ints, order: Ints) -> None:
     s[s[BEFORE] + slots - 1] = 0
     before = 0
     steps = len(order)
-    leaves = s[TREE] + slots
+    leaves = s[HELD]
     for step in range(steps):
         node = order[step]
         count = s[s[COUNT] + node]

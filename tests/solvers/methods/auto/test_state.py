@@ -8,25 +8,37 @@ import numpy as np
 import pytest
 
 from solvers.methods.auto.anneal import anneal
-from solvers.methods.auto.layout import LAZY, SLOTS, TOTAL, TREE, blank
+from solvers.methods.auto.layout import ADDED, BUDGET, FIELDS, HELD, ROOF, SLOTS, TOTAL, TREE, WIDE, blank
+from solvers.methods.auto.record import COST, EXCESS, LENGTH, empty_record
 from solvers.methods.auto.state import fill, order_of
+from solvers.methods.auto.tree import excess
 from solvers.methods.exact.tables import pack
 from solvers.orders.arrays import Ints, arrays_of
+from solvers.orders.compiled import entry
 from solvers.orders.measure import memory_of
 from tests.solvers.random_problems import random_problem
 
 
 def memory(state: Ints) -> list[int]:
-    """What the tree holds at each slot that is taken."""
+    """What is held at each slot that is taken."""
     found = []
     for slot in range(state[SLOTS]):
-        node = int(state[SLOTS]) + slot
-        held = int(state[state[TREE] + node])
-        while node := node >> 1:
-            held += int(state[state[LAZY] + node])
+        held, node = int(state[state[HELD] + slot]), int(state[SLOTS] + slot) // WIDE
+        while node:
+            held += int(state[state[TREE] + FIELDS * node + ADDED])
+            node >>= 1
         if held >= 0:
             found.append(held)
     return found
+
+
+@entry
+def _excess(state: Ints) -> int:
+    return excess(state)
+
+
+def over(held: list[int], budget: int, roof: int) -> int:
+    return sum(max(0, much - budget) + 100 * max(0, much - roof) for much in held)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -36,17 +48,24 @@ def test_what_is_kept_is_what_is_there(seed: int) -> None:
     last = len(problem.nodes)
     budget = int(0.8 * memory_of(plain, np.arange(last)).max())
     state, fresh = (blank(tables, 2 * last, budget - problem.resident) for _ in range(2))
+    for one in (state, fresh):
+        one[ROOF] = one[BUDGET] * 11 // 10
     fill(tables, state, np.arange(last + 1))
-    best_order, best = np.zeros(state[SLOTS], np.int64), np.array([1 << 62, 0, 0])
+    record = empty_record(int(state[SLOTS]))
     for part in range(6):
         heat = 0.3 * sum(node.cost for node in problem.nodes)
-        anneal(tables, state, best_order, best, 150, heat, 7 * seed + part, 0.5, 5.0, part == 3, np.zeros(1, np.int64))
+        anneal(tables, state, record, 150, heat, 7 * seed + part, 0.5, 5.0, part == 3, np.zeros(1, np.int64))
         order = order_of(state)
         fill(tables, fresh, np.append(order, last))
         assert memory(state) == memory(fresh)
+        assert _excess(state) == _excess(fresh) == over(memory(state), state[BUDGET], state[ROOF])
         assert state[TOTAL] == fresh[TOTAL] == plain.cost[order].sum()
         truth = memory_of(plain, order)
         assert len(truth) == len(order), "an order that cannot run"
         assert (truth - problem.resident <= memory(state)[:-1]).all()
         if seed % 4 == 0:  # nothing is shared, so nothing is counted too high
             assert (truth == memory(state)[:-1]).all()
+    if record.facts[LENGTH]:  # what was written down is what was met
+        fill(tables, fresh, record.steps[: record.facts[LENGTH]])
+        assert fresh[TOTAL] == record.facts[COST]
+        assert _excess(fresh) == record.facts[EXCESS]
