@@ -23,7 +23,7 @@ from solvers.methods.exact.milp import Hunt
 from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.small import MOST, Small
 from solvers.orders.arrays import Ints
-from solvers.orders.best import Best
+from solvers.orders.best import Best, Weighed
 from solvers.orders.bounds import cost_bound, peak_bound
 from solvers.orders.evict import RULES, Evictor
 from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
@@ -42,6 +42,8 @@ _PATIENCE = 2  # goes without success before they become twice as long
 _LONGEST = 16  # times as long, at most
 _LONG = 2_000_000  # moves: no longer than this either
 _WALKS, _WALKED = 9, 40_000  # eviction walks at the beginning, and how many nodes they may cover together, but for one
+_TRIED = 8  # of the orders that walks found, those from which a go is begun
+_KEPT = 3  # of what these come to, where goes begin later, with the best
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
 _DENSE = 4  # reads of a node from which on eviction walks take long
 _LARGE = 500  # nodes: fewer ways to evict are tried
@@ -104,13 +106,14 @@ class Auto:
         self.floor: float = self.total  # the bound that `below` had after its last round
         self.no_plan = False
         self.walked: list[tuple[int, ...]] = []
+        self.fitting_walks: list[Weighed] = []
         self.starts: list[tuple[int, ...]] = []  # orders far from each other, from which goes begin in turn
         self.reordered: tuple[int, ...] | None = None
         self.local = LocalSearch(problem, budget, limits.seed)
         count = len(problem.nodes)
         self.given = tuple(range(count))
         self.moves = min(max(_PER_NODE * count, _MOVES[0]), _MOVES[1])
-        large = count > _VERY_LARGE
+        self.large = large = count > _VERY_LARGE
         self.first_goes, self.more, self.longest = (_FEWER, 1, _FEWER) if large else (_GOES, _MORE, _LONGEST)
         self.hunts: list[Within] = []
         self.asked = False  # for hunts within the given order and the one that does best alone
@@ -157,6 +160,7 @@ class Auto:
                 self.walk(way.problem, way.expand)
             self.starts.append(self.reordered)
         self.starts += [self.given, *map(tuple, lazy)]
+        self.try_walked()
         self.search_locally(1)
         if slow and self.best.fitting is None:
             self.walk(self.problem, tuple)
@@ -169,8 +173,27 @@ class Auto:
             if self.done():
                 return
             order = expand(evictor.run(self.budget, rule, self.limits.seed).tolist())
-            if self.best.offer(order) is not None:
+            found = self.best.offer(order)
+            if found is not None:
                 self.walked.append(order)
+                if self.best.fits(found):
+                    self.fitting_walks.append(found)
+
+    def try_walked(self) -> None:
+        """A go from each of the best that walks found: what a go comes to says little of what it began with, and on
+        large graphs no other start comes as far."""
+        found = {walk.cost: walk for walk in sorted(self.fitting_walks, key=lambda walk: walk.cost)}
+        orders = []
+        for walk in list(found.values())[:_TRIED]:
+            if self.done():
+                return
+            order = self.local.go(walk.order, 0, self.moves // 2, self.limits.clock)
+            self.limits.clock.spend(self.moves // 2)
+            known = self.best.offer(order)
+            if known is not None and self.best.fits(known):
+                orders.append(known)
+        further = [known.steps() for known in sorted(orders, key=lambda known: known.cost)[1:_KEPT]]
+        self.starts = further + ([] if self.large and further else self.starts)
 
     def seek_least_peak(self) -> None:
         """Nothing fits yet: look for what does, for a proof that nothing can, and for the least peak."""
