@@ -4,8 +4,9 @@
 
 Each model is small, without Dropout's chance, in training and in evaluation mode, exported in four ways. `grad` is
 given no option. Its gradients are compared with those of PyTorch in float64, PyTorch's own in float32 beside them: an
-error is the largest difference of a parameter's gradient over its largest value, or over a thousandth of the largest of
-all. An export is `same` to 1e-4, or to three times PyTorch's own error where that is more.
+error is the largest difference of a parameter's gradient over its largest value, or over a thousandth of the largest
+of all. An export is `same` to 1e-4. Where rounding decides, as at a ReLU's kink behind a BatchNorm of few numbers, both
+float32 results may be further off: then the very graph is computed in float64 too, and is `same in float64` to 1e-5.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import torch
+from in_float64 import in_float64
 from torch import Tensor, nn
 from torch.nn import functional
 
 import remat_cli as remat
 
 NEAR = 1e-4
+IN_FLOAT64 = 1e-5
 WAYS: dict[str, dict[str, Any]] = {
     "dynamo, optimize=False": {"dynamo": True, "optimize": False, "verbose": False},
     "dynamo": {"dynamo": True, "verbose": False},
@@ -50,7 +53,10 @@ class Logits(nn.Module):
         self.model, self.given = model, given
 
     def forward(self, x: Tensor) -> Tensor:
-        extra = {} if "pixel" in self.given else {"use_cache": False} if self._caches() else {}
+        extra: dict[str, Any] = {}
+        if "pixel" not in self.given:
+            # without a mask transformers looks for packed sequences by an op that tracing cannot export
+            extra |= {"attention_mask": torch.ones_like(x)} | ({"use_cache": False} if self._caches() else {})
         if "decoder_input_ids" in self.given:
             extra["decoder_input_ids"] = x
         return self.model(**{self.given.split()[0]: x}, **extra).logits
@@ -123,7 +129,7 @@ def vision(kind: str) -> tuple[nn.Module, Tensor, int]:
     made: dict[str, Any] = {
         "resnet18": lambda: tv.ResNet(BasicBlock, [1, 1, 1, 1], num_classes=10),
         "resnext": lambda: tv.ResNet(Bottleneck, [1, 1, 1, 1], 10, groups=4, width_per_group=8),
-        "vgg": lambda: tv.VGG(tv.vgg.make_layers([8, "M", 16, "M"], True), 10),
+        "vgg": lambda: small_vgg(tv.VGG(tv.vgg.make_layers([8, "M", 16, "M"], True), 10)),
         "densenet": lambda: tv.DenseNet(8, (2, 2), 16, num_classes=10),
         "mobilenet_v2": lambda: tv.MobileNetV2(10, 0.25),
         "mobilenet_v3": lambda: tv.mobilenet_v3_small(num_classes=10, width_mult=0.25),
@@ -140,6 +146,12 @@ def vision(kind: str) -> tuple[nn.Module, Tensor, int]:
     }
     size = {"squeezenet": 64, "regnet": 64, "mobilenet_v2": 96, "mobilenet_v3": 96, "mnasnet": 96, "shufflenet": 64}
     return made[kind](), torch.randn(4, 3, size.get(kind, 32), size.get(kind, 32)), 1
+
+
+def small_vgg(net: Any) -> nn.Module:
+    """Its head's width is fixed."""
+    net.classifier = nn.Sequential(nn.Linear(16 * 49, 32), nn.ReLU(True), nn.Dropout(), nn.Linear(32, 10))
+    return net
 
 
 TORCHVISION = (
@@ -191,6 +203,15 @@ def tried(module: nn.Module, x: Tensor, axis: int, path: Path, witness: dict[str
     }
     names = [output.name for output in session.get_outputs()]
     outputs = dict(zip(names, session.run(names, {**state, **inputs}), strict=True))
+    answer = compared(outputs, module, witness)
+    if answer.get("error", 0) > NEAR:
+        exactly = compared(in_float64(training, {**state, **inputs}), module, witness)
+        answer |= {"in float64": exactly["error"]}
+    return answer
+
+
+def compared(outputs: dict[str, np.ndarray], module: nn.Module, witness: dict[str, Any]) -> dict[str, Any]:
+    """A step's gradients beside autograd's."""
     found = {name.removesuffix("_grad"): value for name, value in outputs.items() if name.endswith("_grad")}
     aliases: dict[int, list[str]] = {}
     for name, value in module.named_parameters(remove_duplicate=False):
@@ -214,7 +235,7 @@ def remat_values(path: Path) -> dict[str, np.ndarray]:
     return values_of(load(path))
 
 
-def verdict(answer: dict[str, Any], own: float) -> str:
+def verdict(answer: dict[str, Any]) -> str:
     if "refused" in answer:
         helps = any(
             option in answer["refused"] for option in ("optimize=False", "--freeze-bn", "--tie", "--params-from")
@@ -222,7 +243,9 @@ def verdict(answer: dict[str, Any], own: float) -> str:
         return "refused, with the option" if helps else "refused"
     if "error" not in answer:
         return "not exported" if answer.get("not exported") else "other parameters"
-    return "same" if answer["error"] <= max(NEAR, 3 * own) else "differs"
+    if answer["error"] <= NEAR:
+        return "same"
+    return "same in float64" if answer["in float64"] <= IN_FLOAT64 else "differs"
 
 
 def main() -> None:
@@ -269,7 +292,7 @@ def series(kind: str, mode: str) -> list[dict[str, Any]]:
             except torch.onnx.errors.OnnxExporterError as error:
                 answer = {"not exported": f"{type(error).__name__}: {str(error)[:200]}"}
         found.append(
-            {"model": kind, "mode": mode, "way": way, "verdict": verdict(answer, own), "pytorch float32": own}
+            {"model": kind, "mode": mode, "way": way, "verdict": verdict(answer), "pytorch float32": own}
             | {**answer, "seconds": round(time.process_time() - began, 1)}
         )
     return found

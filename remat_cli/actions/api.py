@@ -65,11 +65,13 @@ def grad(
     optimizer: str = "none",
     learning_rate: float = 0.01,
     freeze_bn: bool = False,
+    precision: str = "float32",
 ) -> onnx.ModelProto:
     """The training graph of a forward model, as `remat grad` makes it.
 
     `params`: the module's names of what is trained, as in `dict(module.named_parameters())`; `ties`: pairs of names
-    that are one parameter; `as_exported`: whatever an exporter did, train what stands in the file.
+    that are one parameter; `as_exported`: whatever an exporter did, train what stands in the file; `precision`: products
+    in `float16` or `bfloat16`, the rest in float32.
     """
     options = Options(
         loss=loss,
@@ -80,6 +82,7 @@ def grad(
         optimizer=optimizer,
         hyper=Hyper(rate=learning_rate),
         freeze_bn=freeze_bn,
+        precision=precision,
     )
     return differentiate(_model(model), options)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import Usage
+from remat_cli.gradient.autocast import PRECISIONS
 from remat_cli.gradient.optimizers import OPTIMIZERS
 from remat_cli.gradient.prepare import load
 from remat_cli.gradient.training import Options, training_graph
@@ -29,6 +30,8 @@ def differentiate(model: Path | onnx.ModelProto, options: Options) -> onnx.Model
     """The training graph; a model in memory is left as it is."""
     if options.optimizer not in ("none", *OPTIMIZERS):
         raise Usage(f"there is no optimizer '{options.optimizer}'; there are none, {', '.join(OPTIMIZERS)}")
+    if options.precision not in PRECISIONS:
+        raise Usage(f"there is no precision '{options.precision}'; there are {', '.join(PRECISIONS)}")
     if isinstance(model, Path):
         return training_graph(load(model), options)
     copy = onnx.ModelProto()

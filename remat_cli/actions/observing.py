@@ -129,7 +129,7 @@ def _strays(runs: Sequence[_Run], expected: Mapping[str, int], off: int, near: f
     """Where the runtime does otherwise than foretold, the likeliest cause first."""
     ran = [run.op.name for run in runs if run.op]
     if gone := [name for name in expected if name not in set(ran)]:
-        yield f"onnxruntime has no kernel {gone[0]!r}, but others in its place"
+        yield f"onnxruntime has no kernel {gone[0]!r}, but others in its place; --optimize disabled has those profiled"
     for run in runs:
         if run.op is None:
             yield f"onnxruntime runs a {run.kernel.op_type} of its own, {run.kernel.name!r}"

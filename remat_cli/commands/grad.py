@@ -36,6 +36,13 @@ if TYPE_CHECKING:
 @options.optimizer
 @click.option("--learning-rate", type=float, default=0.01, show_default=True, help="Its default; it stays an input.")
 @options.freeze_bn
+@click.option(
+    "--precision",
+    type=click.Choice(["float32", "float16", "bfloat16"]),
+    default="float32",
+    show_default=True,
+    help="Products in this type, parameters, sums and the loss in float32; float16 with a scaled loss.",
+)
 @click.option("--table", is_flag=True, help="List every parameter; by default the largest.")
 @click.option(
     "--device",
@@ -62,6 +69,7 @@ def command(
     optimizer: str,
     learning_rate: float,
     freeze_bn: bool,
+    precision: str,
     device: str,
     table: bool,
     output: Path | None,
@@ -100,6 +108,7 @@ def command(
         optimizer=optimizer,
         hyper=Hyper(rate=learning_rate),
         freeze_bn=freeze_bn,
+        precision=precision,
     )
     model = load(forward)
     nodes = len(model.graph.node)
@@ -108,6 +117,8 @@ def command(
     trained, notes = parameters_of(training), notes_of(training)
     if device == "cuda":
         notes = [*notes, *(f"no kernel on CUDA, so run on the CPU: {what}" for what in without_kernel(training))]
+    elif precision == "bfloat16":
+        notes = [*notes, "onnxruntime's CPU has no kernels for bfloat16: run it on CUDA, or take --precision float16"]
     report = {
         "model": str(path),
         "forward_nodes": nodes,

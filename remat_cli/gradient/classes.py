@@ -15,14 +15,17 @@ import onnx
 from remat_cli.gradient.tensor import Tensor
 
 CLASS_AXIS = "remat.class_axis"  # metadata: of a forward model's logits; of a training graph, the axis that was taken
-PASSING = {"Add", "Cast", "Div", "Dropout", "Identity", "Mul", "Sub"}  # between the product and the logits
+PASSING = {  # between the product and the logits, which leaves features where they are
+    *("Add", "Cast", "Clip", "Div", "Dropout", "Expand", "Identity", "LogSoftmax", "Max", "Min", "Mul", "Reshape"),
+    *("Sigmoid", "Slice", "Softmax", "Squeeze", "Sub", "Tanh", "Unsqueeze", "Where"),
+}
 
 
 def class_axis(logits: Tensor, nodes: Sequence[onnx.NodeProto]) -> int:
     """The axis by rank: 1, but for the last axis of what a product makes of sequences."""
     if logits.rank != 3:
         return min(1, logits.rank - 1)
-    return 2 if _is_product(logits.name, nodes) else 1
+    return 2 if _is_product(logits, nodes) else 1
 
 
 def told(model: onnx.ModelProto) -> int | None:
@@ -31,9 +34,9 @@ def told(model: onnx.ModelProto) -> int | None:
     return int(given) if given.removeprefix("-").isdigit() else None
 
 
-def _is_product(name: str, nodes: Sequence[onnx.NodeProto]) -> bool:
+def _is_product(logits: Tensor, nodes: Sequence[onnx.NodeProto]) -> bool:
     makers = {output: node for node in nodes for output in node.output}
-    waiting, seen = [name], set()
+    waiting, seen = [logits.name], set()
     while waiting:
         node = makers.get(waiting.pop())
         if node is None or node.output[0] in seen:
@@ -42,5 +45,5 @@ def _is_product(name: str, nodes: Sequence[onnx.NodeProto]) -> bool:
             return True
         seen.add(node.output[0])
         if node.op_type in PASSING:
-            waiting += node.input
+            waiting += [name for name in node.input if name and logits.tape.shape(name)[-1:] == logits.shape[-1:]]
     return False

@@ -19,15 +19,20 @@ Finished = Callable[[Tensor, Tensor], None]  # a wanted value and its gradient
 
 
 def differentiate(
-    tape: Tape, loss: Tensor, wanted: Sequence[Tensor], rules: Mapping[str, Rule], finished: Finished | None = None
+    tape: Tape,
+    loss: Tensor,
+    wanted: Sequence[Tensor],
+    rules: Mapping[str, Rule],
+    finished: Finished | None = None,
+    scale: Tensor | None = None,
 ) -> dict[str, Tensor]:
-    """The gradient of `loss` for each of the wanted values that it depends on, by name.
+    """The gradient of `loss`, times `scale`, for each of the wanted values that it depends on, by name.
 
     `finished` is told of each as soon as it is complete, so that what it emits stands where the gradient can be freed.
     """
     names = {tensor.name for tensor in wanted}
     reached = _depends_on(tape.steps, names)
-    gradients = {loss.name: loss.like(1.0)}
+    gradients = {loss.name: loss.like(1.0) if scale is None else scale}
     steps = list(tape.steps)
     due = _first_readers(steps, wanted)
     refusals: list[Refusal] = []

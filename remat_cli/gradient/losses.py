@@ -121,7 +121,7 @@ def _mean_square_back(op: Taped, dy: Tensor) -> Tensor:
     return difference * (dy * (2 / op.x.size))
 
 
-def _in_float32(output: Tensor) -> Tensor:
+def in_float32(output: Tensor) -> Tensor:
     """A half-precision output as float32: a loss needs the range, and runtimes have no kernels for it in half."""
     if output.dtype not in HALVES:
         return output
@@ -135,7 +135,7 @@ def labelled(output: Tensor, loss: str, axis: int = -1) -> tuple[Tensor, Tensor]
         raise BadInput(
             f"'{output.name}' is not a float tensor, so no loss can be taken of it; name another with --logits"
         )
-    output = _in_float32(output)
+    output = in_float32(output)
     if loss == "mse":
         target = output.tape.declare("target", output.dtype, output.shape)
         return target, mean_square(output, target)

@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 from onnx import inliner
 
 from remat_cli.errors import BadInput
+from remat_cli.gradient.autocast import BFLOAT16_OPSET, FLOAT, Autocast
 from remat_cli.gradient.exported import train_batch_norms
 from remat_cli.gradient.parameters import Choice, chosen, settled
 from remat_cli.gradient.refusals import refuse, unknown
@@ -68,8 +69,18 @@ def load(path: Path) -> onnx.ModelProto:
     return model
 
 
-def prepare(model: onnx.ModelProto, output: str | None, choice: Choice, binding: Binding, freeze_bn: bool) -> Forward:
-    """The part of the model that leads to `output` (by default its first) on a tape."""
+def prepare(
+    model: onnx.ModelProto,
+    output: str | None,
+    choice: Choice,
+    binding: Binding,
+    freeze_bn: bool,
+    narrow: int = FLOAT,
+) -> Forward:
+    """The part of the model that leads to `output` (by default its first) on a tape.
+
+    `narrow`: the type of products; if it is not float32, parameters and all that is known are float32.
+    """
     target = output or model.graph.output[0].name
     notes = settled(model, _leading_to(model.graph, target), choice)
     train_batch_norms(model.graph)
@@ -77,20 +88,26 @@ def prepare(model: onnx.ModelProto, output: str | None, choice: Choice, binding:
     graph = model.graph
     nodes = _leading_to(graph, target)
     refuse(unknown(nodes, opset_of(model), {(function.domain, function.name) for function in model.functions}))
-    tape = Tape(max(LEAST, opset_of(model)))
+    tape = Tape(max(LEAST, opset_of(model), BFLOAT16_OPSET if narrow == onnx.TensorProto.BFLOAT16 else 0))
     trained = chosen(model, nodes, choice)
-    known = {i.name: tape.store(i.name, array_of(i)) for i in graph.initializer if i.name not in trained}
+    autocast = Autocast(tape, narrow) if narrow != FLOAT else None
+    known = {}
+    for stored in graph.initializer:
+        if stored.name not in trained:
+            array = array_of(stored)
+            known[stored.name] = tape.store(stored.name, autocast.widened(array) if autocast else array)
     forward = Forward(tape, tape.integers(0), notes=notes)
     read = {name for node in nodes for name in node.input} | {target}
-    _declare_inputs(graph, binding, read, known, trained, forward)
+    _declare_inputs(graph, binding, read, known, trained, forward, autocast)
     for initializer in graph.initializer:
         if initializer.name in trained:
-            forward.parameters[initializer.name] = tape.declare(
-                initializer.name, initializer.data_type, initializer.dims
-            )
+            kind = autocast.kept(initializer.data_type) if autocast else initializer.data_type
+            forward.parameters[initializer.name] = tape.declare(initializer.name, kind, initializer.dims)
     known |= forward.parameters
-    tracer = Tracer(tape, known, {tensor.name for tensor in forward.parameters.values()}, freeze_bn)
+    tracer = Tracer(tape, known, {tensor.name for tensor in forward.parameters.values()}, freeze_bn, autocast)
     tracer.sample_variance = model.producer_name == "pytorch"
+    if autocast:
+        autocast.weak.update(forward.parameters)
     for node in nodes:
         if set(node.output) & trained:
             _take_over(tracer, node, forward)
@@ -128,9 +145,12 @@ def _take_over(tracer: Tracer, node: onnx.NodeProto, forward: Forward) -> None:
     """A parameter that the model made itself, from a fill or a constant: from now on an input."""
     name = node.output[0]
     kind = tracer.tape.infer(node)[name].tensor_type
-    made = tracer.tape.declare(name, kind.elem_type, [dim.dim_value for dim in kind.shape.dim])
+    wanted = tracer.autocast.kept(kind.elem_type) if tracer.autocast else kind.elem_type
+    made = tracer.tape.declare(name, wanted, [dim.dim_value for dim in kind.shape.dim])
     tracer.known[name] = forward.parameters[name] = made
     tracer.active.add(name)
+    if tracer.autocast:
+        tracer.autocast.weak.add(name)
 
 
 def _declare_inputs(
@@ -140,6 +160,7 @@ def _declare_inputs(
     known: dict[str, Tensor],
     chosen: set[str],
     forward: Forward,
+    autocast: Autocast | None,
 ) -> None:
     stored = {initializer.name for initializer in graph.initializer}
     dims = dict(binding.dims)
@@ -161,7 +182,10 @@ def _declare_inputs(
         if not value.type.HasField("tensor_type"):
             raise BadInput(f"input '{value.name}' is not a tensor")
         shape = _bound(value, binding, dims, value.name in chosen or value.name in fixed)
-        tensor = forward.tape.declare(value.name, value.type.tensor_type.elem_type, shape)
+        kind = value.type.tensor_type.elem_type
+        if autocast and value.name in chosen:
+            kind = autocast.kept(kind)
+        tensor = forward.tape.declare(value.name, kind, shape)
         (forward.parameters if value.name in chosen else forward.inputs)[value.name] = tensor
         known[value.name] = tensor
 

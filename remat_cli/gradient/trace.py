@@ -6,7 +6,6 @@ their input on, or do not lead to the loss leave no trace.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import onnx
@@ -14,6 +13,7 @@ from onnx import defs, helper, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient import sequences
+from remat_cli.gradient.autocast import Autocast
 from remat_cli.gradient.fold import SUBGRAPHS, fold
 from remat_cli.gradient.lowering import LOWERED
 from remat_cli.gradient.refusals import Refusal, refuse
@@ -27,11 +27,19 @@ from remat_cli.gradient.upgrade import modernize
 class Tracer:
     """What each name of the model stands for on the tape, and which values depend on a parameter."""
 
-    def __init__(self, tape: Tape, known: dict[str, Tensor], active: set[str], freeze_bn: bool) -> None:
+    def __init__(
+        self,
+        tape: Tape,
+        known: dict[str, Tensor],
+        active: set[str],
+        freeze_bn: bool,
+        autocast: Autocast | None = None,
+    ) -> None:
         self.tape = tape
         self.known = known
         self.active = active
         self.freeze_bn = freeze_bn
+        self.autocast = autocast
         self.sequences: dict[str, list[str]] = {}  # the model's names of a sequence's tensors
         self.sample_variance = False  # whether running variances are of samples, as PyTorch's are, or of populations
         self.statistics: dict[str, Tensor] = {}  # running statistic -> its updated value
@@ -51,7 +59,8 @@ class Tracer:
         here = self._renamed(node)
         if (arrays := fold(self.tape, here)) is not None:
             for name, array in zip(_written(node), arrays):
-                self.known[name] = self.tape.store(self.tape.fresh(name), array)
+                kept = self.autocast.widened(array) if self.autocast else array
+                self.known[name] = self.tape.store(self.tape.fresh(name), kept)
             return
         if any(a.type in SUBGRAPHS for a in node.attribute):
             refuse([Refusal(node.op_type, node.name)])
@@ -80,6 +89,7 @@ class Tracer:
         return here
 
     def _place(self, node: onnx.NodeProto, here: onnx.NodeProto) -> None:
+        back = self._cast(here)
         step = self._step(here)
         if not defs.has(here.op_type, self.tape.opset, here.domain):
             refuse([Refusal(step.kind, step.name)])
@@ -87,16 +97,27 @@ class Tracer:
         with self.tape.scope(here.name):
             lowered = LOWERED[step.kind](self, step, active) if step.kind in LOWERED else None
         if lowered is not None:
-            found: Sequence[Tensor | None] = lowered
+            found = list(lowered)
         elif active and step.kind not in RULES and (body := _function(self.tape, here)) is not None:
             found = self._inline(here, body)
         else:
             found = self._append(node, here, step)
+        if self.autocast:
+            self.autocast.give_back(here, found, back)
         for name, tensor in zip(node.output, found):
             if name and tensor is not None:
                 self.known[name] = tensor
                 if active:
                     self.active.add(tensor.name)
+
+    def _cast(self, here: onnx.NodeProto) -> int | None:
+        """What the node reads in the type that it computes in; the type that its first output goes back to, if any."""
+        if self.autocast is None:
+            return None
+        before = list(here.input)
+        back = self.autocast.fit(here)
+        self.active.update(name for name, old in zip(here.input, before) if old in self.active)
+        return back
 
     def _step(self, here: onnx.NodeProto) -> Taped:
         attributes = {a.name: helper.get_attribute_value(a) for a in here.attribute}
@@ -114,7 +135,7 @@ class Tracer:
 
     def _inline(self, here: onnx.NodeProto, body: onnx.FunctionProto) -> list[Tensor | None]:
         """An op that ONNX defines by simpler ones, as those."""
-        inner = Tracer(self.tape, {}, self.active, self.freeze_bn)
+        inner = Tracer(self.tape, {}, self.active, self.freeze_bn, self.autocast)
         for name, given in zip(body.input, here.input):
             if given:
                 inner.known[name] = Tensor(self.tape, given)

@@ -16,14 +16,16 @@ import onnx
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.assemble import assemble
+from remat_cli.gradient.autocast import PRECISIONS
 from remat_cli.gradient.classes import CLASS_AXIS, class_axis, told
 from remat_cli.gradient.differentiate import Finished, differentiate
-from remat_cli.gradient.losses import labelled
+from remat_cli.gradient.losses import in_float32, labelled
 from remat_cli.gradient.optimizers import OPTIMIZERS, RATE, STEP, Hyper, Update
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding, Forward, prepare
 from remat_cli.gradient.remarks import remarks
 from remat_cli.gradient.rules import RULES
+from remat_cli.gradient.scaling import FINITE, FIRST, LOSS_SCALE, Scaling
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.model.step_parts import STEP_PARTS, Parts
@@ -42,18 +44,28 @@ class Options:
     optimizer: str = "none"
     hyper: Hyper = field(default_factory=Hyper)
     freeze_bn: bool = False
+    precision: str = "float32"  # that products are computed in
 
 
 def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     """One step of training the model: forward, loss, backward and update."""
     built_in = options.loss in BUILT_IN
     choice = options.choice
-    forward = prepare(model, options.logits if built_in else options.loss, choice, options.binding, options.freeze_bn)
+    target, narrow = options.logits if built_in else options.loss, PRECISIONS[options.precision]
+    forward = prepare(model, target, choice, options.binding, options.freeze_bn, narrow)
     _reserve(forward)
     axis = _axis(forward, model, options)
     loss = _loss(forward, options, axis)
-    update, finished = _updates(forward, options)
-    gradients = differentiate(forward.tape, loss, list(forward.parameters.values()), RULES, finished)
+    scaling = Scaling(forward.tape) if narrow == onnx.TensorProto.FLOAT16 else None
+    gradients: dict[str, Tensor] = {}
+    update, updated = _updates(forward, options)
+
+    def finished(parameter: Tensor, gradient: Tensor) -> None:
+        gradients[parameter.name] = scaling.taken_off(gradient) if scaling else gradient
+        updated(parameter, gradients[parameter.name])
+
+    wanted = list(forward.parameters.values())
+    differentiate(forward.tape, loss, wanted, RULES, finished, scaling.scale if scaling else None)
     _check_reached(forward, model, gradients, choice.wrt)
     outputs = {"loss": loss}
     if options.optimizer == "none":
@@ -62,9 +74,13 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
         f"{name}_new": update.outputs[name] for name in [*forward.parameters, *update.inputs] if name in update.outputs
     }
     outputs |= {f"{name}_new": tensor for name, tensor in forward.updated.items()}
+    if scaling:
+        outputs[FINITE] = scaling.finite()
     defaults = {name: forward.tape.constants[name] for name in forward.updated} | _scalars(model, forward)
     if options.optimizer != "none":
         defaults[RATE] = np.array(options.hyper.rate, np.float32)
+    if scaling:
+        defaults[LOSS_SCALE] = np.array(FIRST, np.float32)
     names = [*forward.inputs, *forward.parameters, *update.inputs]
     training = assemble(forward.tape, names, outputs, defaults)
     told_of = {STEP_PARTS: json.dumps(asdict(_parts(forward, model, update, choice)))}
@@ -91,7 +107,7 @@ def _axis(forward: Forward, model: onnx.ModelProto, options: Options) -> int:
 
 
 def _reserve(forward: Forward) -> None:
-    for name in ["loss", "labels", "target", RATE, STEP]:
+    for name in ["loss", "labels", "target", RATE, STEP, LOSS_SCALE, FINITE]:
         forward.tape.reserve(name)
 
 
@@ -100,7 +116,7 @@ def _loss(forward: Forward, options: Options, axis: int) -> Tensor:
     if options.loss not in BUILT_IN:
         if output.size != 1 or output.dtype not in FLOATS:
             raise BadInput(f"'{options.loss}' cannot be the loss: its shape is {list(output.shape)}, not a scalar's")
-        return output
+        return in_float32(output)
     with forward.tape.scope("loss"):
         given, loss = labelled(output, options.loss, axis)
     forward.inputs[given.name] = given
@@ -128,11 +144,11 @@ def _scalars(model: onnx.ModelProto, forward: Forward) -> dict[str, np.ndarray]:
     return {name: array_of(stored[name]) for name in forward.parameters if name in stored}
 
 
-def _updates(forward: Forward, options: Options) -> tuple[Update, Finished | None]:
+def _updates(forward: Forward, options: Options) -> tuple[Update, Finished]:
     """What the optimizer will have read and written, and what to do with each gradient when it is there."""
     update = Update()
     if options.optimizer == "none":
-        return update, None
+        return update, lambda parameter, gradient: None
     tape = forward.tape
     rate = tape.declare(RATE, onnx.TensorProto.FLOAT, [])
     if options.optimizer.startswith("adam"):

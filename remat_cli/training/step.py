@@ -19,10 +19,12 @@ import onnx
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.files import write_whole
 from remat_cli.gradient.optimizers import RATE
+from remat_cli.gradient.scaling import FINITE, LOSS_SCALE
+from remat_cli.training.scale import LossScale
 from remat_cli.training.state import State, described, fitting, told_parts
 
 TRACKED = "num_batches_tracked"  # PyTorch's count of a BatchNorm's batches, which nothing reads
-VALUE, SUM, COUNTS = "value of ", "sum of ", "counts"  # in a checkpoint
+VALUE, SUM, COUNTS, SCALE = "value of ", "sum of ", "counts", "loss scale"  # in a checkpoint
 
 
 class Step:
@@ -38,6 +40,7 @@ class Step:
         self._state = state
         self._sums: State = {}
         self._rate: float | None = None
+        self.loss_scale = LossScale() if LOSS_SCALE in self._kinds else None  # of a step with float16
         self.calls = 0  # batches seen
         self.updates = 0  # of the parameters
         self._handed = 0  # batches that the module last loaded into knows of
@@ -57,16 +60,22 @@ class Step:
         self._rate = float(rate)
 
     def __call__(self, batch: Mapping[str, Any] | Sequence[Any]) -> float:
-        """The loss of the batch; afterwards the parameters are updated, or its gradients counted in."""
+        """The loss of the batch; afterwards the parameters are updated, or its gradients counted in.
+
+        Gradients in float16 that are not finite are left out, and what they would be counted in to with them.
+        """
         feeds = self._feeds(batch)
         feeds |= {name: value for name, value in self._state.items() if name in self._kinds}
         found = dict(zip(self._outputs, self._session.run(self._outputs, feeds), strict=True))
+        if self.loss_scale is not None:
+            self.loss_scale.heard(bool(found[FINITE]))
         self.calls += 1
-        if self._update is None:
+        self._take(found, self._parts.statistics)
+        if self._update is not None:
+            self._count_in(found)
+        elif found.get(FINITE, True):
             self._take(found)
             self.updates += 1
-        else:
-            self._count_in(found)
         return float(found["loss"])
 
     def _feeds(self, batch: Mapping[str, Any] | Sequence[Any]) -> State:
@@ -77,16 +86,17 @@ class Step:
         feeds = {name: fitting(name, given[name], self._kinds[name]) for name in self.data}
         if self._rate is not None and self._update is None and RATE in self._kinds:
             feeds[RATE] = np.array(self._rate, np.float32)
+        if self.loss_scale is not None:
+            feeds[LOSS_SCALE] = np.array(self.loss_scale.value, np.float32)
         return feeds
 
-    def _take(self, found: Mapping[str, Any]) -> None:
-        """What the step made of its state is the state."""
-        for name in self._state:
+    def _take(self, found: Mapping[str, Any], names: Sequence[str] | None = None) -> None:
+        """What the step made of its state, or of these alone, is the state."""
+        for name in self._state if names is None else names:
             if f"{name}_new" in found:
                 self._state[name] = found[f"{name}_new"]
 
     def _count_in(self, found: Mapping[str, Any]) -> None:
-        self._take(found)  # running statistics go with every batch
         for name in self._parts.parameters:
             gradient = np.asarray(found[f"{name}_grad"])
             if name in self._sums:
@@ -97,6 +107,9 @@ class Step:
             self._apply()
 
     def _apply(self) -> None:
+        if self.loss_scale is not None and not all(np.isfinite(total).all() for total in self._sums.values()):
+            self._sums.clear()
+            return
         names = [output.name for output in self._update.get_outputs()]
         taken = {entry.name for entry in self._update.get_inputs()}
         feeds = {name: value for name, value in self._state.items() if name in taken}
@@ -134,6 +147,8 @@ class Step:
         held = {VALUE + name: value for name, value in self._state.items()}
         held |= {SUM + name: value for name, value in self._sums.items()}
         held[COUNTS] = np.array([self.calls, self.updates, self._handed], np.int64)
+        if self.loss_scale is not None:
+            held[SCALE] = self.loss_scale.written()
         write_whole(Path(path), _zipped(held))
 
     def load(self, path: str | os.PathLike[str]) -> None:
@@ -149,6 +164,8 @@ class Step:
             raise BadInput(f"the checkpoint {path} is not of this step: they hold other names")
         self._state = {name: fitting(name, value, self._kind_of(name)) for name, value in state.items()}
         self._sums = sums
+        if self.loss_scale is not None and SCALE in held:
+            self.loss_scale = LossScale.read(held[SCALE])
         self.calls, self.updates, self._handed = (int(count) for count in held[COUNTS])
 
     def _kind_of(self, name: str) -> onnx.TypeProto.Tensor:

@@ -37,6 +37,30 @@ def pictures(kind: str, rank: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
 
 
+def capped() -> onnx.ModelProto:
+    """Positions flattened for the product, and its logits held within bounds, as some language models do."""
+    nodes = [
+        helper.make_node("Reshape", ["x", "flat"], ["rows"]),
+        helper.make_node("Gemm", ["rows", "w", "b"], ["m"]),
+        helper.make_node("Reshape", ["m", "whole"], ["scores"]),
+        helper.make_node("Tanh", ["scores"], ["within"]),
+        helper.make_node("Mul", ["within", "cap"], ["logits"]),
+    ]
+    shapes = {"w": [5, 7], "b": [7], "cap": []}
+    stored = [onnx.numpy_helper.from_array(np.ones(shape, np.float32), name) for name, shape in shapes.items()]
+    stored.append(onnx.numpy_helper.from_array(np.array([6, 5]), "flat"))
+    stored.append(onnx.numpy_helper.from_array(np.array([2, 3, 7]), "whole"))
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 5])]
+    outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [2, 3, 7])]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, stored)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+def test_a_product_is_seen_through_what_leaves_features_in_place() -> None:
+    training = training_graph(capped(), Options())
+    assert (told(training), labels_of(training)) == (2, [2, 3])
+
+
 @pytest.mark.parametrize(
     "kind, rank, axis",
     [("MatMul", 2, 1), ("Conv", 3, 1), ("MatMul", 3, 2), ("Conv", 4, 1), ("MatMul", 4, 1), ("Conv", 5, 1)],

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import remat_cli as remat
+from remat_cli.training.scale import LossScale
 
 FILES = Path(__file__).parents[2] / "data" / "torch"
 FORWARD = FILES / "language_train_whole.onnx"
@@ -183,3 +184,45 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
     assert all((value == before[name]).all() for name, value in step.state_dict().items())
     with pytest.raises(remat.BadInput, match="no value for 'wpe\\.weight'"):
         remat.step(updating, {})
+
+
+def _changed_by(step: Any, batch: Batch) -> list[str]:
+    before = {name: value.copy() for name, value in step._state.items()}
+    step(batch)
+    return [name for name, value in step._state.items() if (value != before[name]).any()]
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", None])
+def test_a_float16_step_whose_gradients_overflow_is_left_out(tmp_path: Path, optimizer: str | None) -> None:
+    model = remat.grad(FORWARD, optimizer=optimizer or "none", precision="float16")
+    options = {} if optimizer else {"optimizer": "adamw"}
+    step, exact = (
+        remat.step(m, FORWARD, **options) for m in (model, remat.grad(FORWARD, optimizer=optimizer or "none"))
+    )
+    batches = list(_batches(4))
+    assert step.loss_scale is not None
+    assert exact.loss_scale is None
+    step.loss_scale.value = 1e38
+    assert _changed_by(step, batches[0]) == []
+    assert (step.calls, step.updates, step.loss_scale.skipped, step.loss_scale.value) == (1, 0, 1, 5e37)
+    step.loss_scale.value = 1024.0
+    for batch in batches:
+        assert step(batch) == pytest.approx(exact(batch), rel=1e-2)
+    assert (step.calls, step.updates, step.loss_scale.taken) == (5, 4, 4)
+    step.save(tmp_path / "five.npz")
+    other = remat.step(model, FORWARD, **options)
+    other.load(tmp_path / "five.npz")
+    assert other.loss_scale == step.loss_scale
+    assert other(batches[0]) == step(batches[0])
+
+
+def test_a_loss_scale_grows_while_all_is_well_and_ends_where_nothing_helps() -> None:
+    scale = LossScale()
+    for _ in range(2000):
+        scale.heard(True)
+    assert scale == LossScale(131072.0, 2000, 0)
+    for _ in range(27):
+        scale.heard(False)
+    with pytest.raises(remat.RematError, match="look at the batch and the learning rate"):
+        scale.heard(False)
+    assert scale == LossScale(2.0**-10, 0, 27)

@@ -1,0 +1,33 @@
+"""Loss scaling: gradients are computed of the loss times a number, so that float16 does not lose the small ones.
+
+Invariant: what leaves the step is not scaled; `finite` says whether all gradients of the step are numbers.
+"""
+
+from __future__ import annotations
+
+import onnx
+
+from remat_cli.gradient.tape import Tape
+from remat_cli.gradient.tensor import Tensor
+
+LOSS_SCALE = "loss_scale"  # an input of the step, with a default
+FINITE = "finite"  # an output
+FIRST = 65536.0
+
+
+class Scaling:
+    def __init__(self, tape: Tape) -> None:
+        self.scale = tape.declare(LOSS_SCALE, onnx.TensorProto.FLOAT, [])
+        self._squares: Tensor | None = None
+
+    def taken_off(self, gradient: Tensor) -> Tensor:
+        """The gradient of the loss itself; it is counted in to `finite`."""
+        whole = gradient.cast(onnx.TensorProto.FLOAT) * (1 / self.scale)
+        square = whole.reduce("ReduceSumSquare", range(whole.rank), keep=False) if whole.rank else whole * whole
+        self._squares = square if self._squares is None else self._squares + square
+        return whole
+
+    def finite(self) -> Tensor:
+        """No difference of infinities or of what is no number is zero."""
+        assert self._squares is not None
+        return (self._squares - self._squares).equals(0.0)
