@@ -70,8 +70,8 @@ def grad(
     """The training graph of a forward model, as `remat grad` makes it.
 
     `params`: the module's names of what is trained, as in `dict(module.named_parameters())`; `ties`: pairs of names
-    that are one parameter; `as_exported`: whatever an exporter did, train what stands in the file; `precision`: products
-    in `float16` or `bfloat16`, the rest in float32.
+    that are one parameter; `as_exported`: whatever an exporter did, train what stands in the file; `precision`:
+    products in `float16` or `bfloat16`, the rest in float32.
     """
     options = Options(
         loss=loss,

@@ -18,7 +18,6 @@ from remat_cli.errors import BadInput
 from remat_cli.gradient.autocast import BFLOAT16_OPSET, FLOAT, Autocast
 from remat_cli.gradient.exported import train_batch_norms
 from remat_cli.gradient.parameters import Choice, chosen, settled
-from remat_cli.gradient.refusals import refuse, unknown
 from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
@@ -87,7 +86,6 @@ def prepare(
     model = inliner.inline_local_functions(upgrade(model)) if model.functions else upgrade(model)
     graph = model.graph
     nodes = _leading_to(graph, target)
-    refuse(unknown(nodes, opset_of(model), {(function.domain, function.name) for function in model.functions}))
     tape = Tape(max(LEAST, opset_of(model), BFLOAT16_OPSET if narrow == onnx.TensorProto.BFLOAT16 else 0))
     trained = chosen(model, nodes, choice)
     autocast = Autocast(tape, narrow) if narrow != FLOAT else None
@@ -113,6 +111,7 @@ def prepare(
             _take_over(tracer, node, forward)
         else:
             tracer.trace(node, opset_of(model))
+    tracer.finish()
     forward.output = tracer.known[target]
     forward.updated = tracer.statistics
     forward.reads = Counter(name for node in tape.nodes for name in set(node.input))

@@ -5,7 +5,7 @@ Invariant: nothing is refused here that a rule could do; the first line says how
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx
@@ -16,10 +16,12 @@ from remat_cli.errors import BadInput
 FUSED = "fused by a runtime's optimizer: give the model as it was exported"
 QUANTIZED = "quantized: train the float model, and quantize it afterwards"
 LOOPS = "control flow has no gradient: unroll it in the module, with lengths that are known when it is exported"
+BRANCHES = "control flow has no gradient: choose the branch before the export, or take both by torch.where"
 PICKS = "has no gradient: detach what it gives in the module, or take the loss of a value before it (--logits)"
 OTHER = "write it by simpler ops in the module, or leave what lies behind it out of --wrt"
 ADVICE: Mapping[str, str] = {
-    **dict.fromkeys(("Loop", "Scan", "If", "SequenceMap"), LOOPS),
+    **dict.fromkeys(("Loop", "Scan", "SequenceMap"), LOOPS),
+    "If": BRANCHES,
     **dict.fromkeys(("TopK", "NonMaxSuppression", "Unique", "Multinomial", "Bernoulli", "StringNormalizer"), PICKS),
 }
 QUANTIZING = ("QLinear", "QuantizeLinear", "DequantizeLinear", "DynamicQuantize", "ConvInteger", "MatMulInteger")
@@ -35,14 +37,24 @@ class Refusal:
     why: str = ""
 
 
-def unknown(nodes: Iterable[onnx.NodeProto], opset: int, functions: set[tuple[str, str]]) -> list[Refusal]:
-    """Nodes of ops that ONNX does not define, so that not even their outputs' shapes are known."""
-    found = []
-    for node in nodes:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        if (node.domain, node.op_type) not in functions and not defs.has(node.op_type, opset, domain):
-            found.append(Refusal(f"{domain}.{node.op_type}" if domain else node.op_type, node.name))
-    return found
+def kind_of(node: onnx.NodeProto) -> str:
+    """The op, with its domain where it is not ONNX's own."""
+    return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
+
+
+def is_defined(node: onnx.NodeProto, opset: int) -> bool:
+    """Whether ONNX defines the op; else not even its outputs' shapes are known."""
+    return defs.has(node.op_type, opset, "" if node.domain == "ai.onnx" else node.domain)
+
+
+def hides_a_gradient(node: onnx.NodeProto, opset: int) -> bool:
+    """Whether an op without a rule makes floats of floats, so that it would need one."""
+    if node.op_type in ADVICE or not is_defined(node, opset):
+        return True
+    schema = defs.get_schema(node.op_type, opset, "" if node.domain == "ai.onnx" else node.domain)
+    if not schema.inputs or not schema.outputs or schema.has_function or schema.has_context_dependent_function:
+        return False
+    return schema.inputs[0].type_str == schema.outputs[0].type_str and "tensor(float)" in schema.inputs[0].types
 
 
 def refuse(refusals: Sequence[Refusal]) -> None:

@@ -16,7 +16,7 @@ from remat_cli.gradient import sequences
 from remat_cli.gradient.autocast import Autocast
 from remat_cli.gradient.fold import SUBGRAPHS, fold
 from remat_cli.gradient.lowering import LOWERED
-from remat_cli.gradient.refusals import Refusal, refuse
+from remat_cli.gradient.refusals import Refusal, hides_a_gradient, is_defined, kind_of, refuse
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.sound import check_node
 from remat_cli.gradient.tape import Tape, Taped
@@ -43,9 +43,18 @@ class Tracer:
         self.sequences: dict[str, list[str]] = {}  # the model's names of a sequence's tensors
         self.sample_variance = False  # whether running variances are of samples, as PyTorch's are, or of populations
         self.statistics: dict[str, Tensor] = {}  # running statistic -> its updated value
+        self.lost: set[str] = set()  # the model's names of what nothing is known of, behind what was refused
+        self.refusals: list[Refusal] = []
 
     def trace(self, node: onnx.NodeProto, opset: int) -> None:
         """One node of the model."""
+        if not is_defined(node, opset):
+            self._lose(node, True)
+            return
+        if self.lost.intersection(node.input):
+            done = kind_of(node) in RULES or kind_of(node) in LOWERED or node.op_type in sequences.KINDS
+            self._lose(node, not done and hides_a_gradient(node, opset))
+            return
         check_node(node, {"": opset, "ai.onnx": opset})
         before, node = modernize(node, opset)
         for constant in before:
@@ -63,8 +72,21 @@ class Tracer:
                 self.known[name] = self.tape.store(self.tape.fresh(name), kept)
             return
         if any(a.type in SUBGRAPHS for a in node.attribute):
-            refuse([Refusal(node.op_type, node.name)])
+            self._lose(node, True)
+            return
         self._place(node, here)
+
+    def _lose(self, node: onnx.NodeProto, refused: bool) -> None:
+        """What the node makes is not known, nor what comes of it; all that is refused is said at once."""
+        self.lost.update(name for name in node.output if name)
+        if refused:
+            self.refusals.append(Refusal(kind_of(node), node.name))
+
+    def finish(self) -> None:
+        """Refuse the model if anything of it could not be traced, and say with it what has no rule."""
+        if self.refusals:
+            active = [step for step in self.tape.steps if any(x and x.name in self.active for x in step.inputs)]
+            refuse([*self.refusals, *(Refusal(step.kind, step.name) for step in active if step.kind not in RULES)])
 
     def _choose(self, node: onnx.NodeProto, opset: int) -> None:
         """An If whose condition is known: its branch, in place."""
@@ -74,7 +96,11 @@ class Tracer:
             self.known[stored.name] = self.tape.store(self.tape.fresh(stored.name), numpy_helper.to_array(stored))
         for part in branch.node:
             self.trace(part, opset)
-        self.known |= {name: self.known[made.name] for name, made in zip(node.output, branch.output)}
+        for name, made in zip(node.output, branch.output):
+            if made.name in self.lost:
+                self.lost.add(name)
+            else:
+                self.known[name] = self.known[made.name]
 
     def _renamed(self, node: onnx.NodeProto) -> onnx.NodeProto:
         """The node on the tape's names, its outputs under names still free."""
@@ -92,7 +118,8 @@ class Tracer:
         back = self._cast(here)
         step = self._step(here)
         if not defs.has(here.op_type, self.tape.opset, here.domain):
-            refuse([Refusal(step.kind, step.name)])
+            self._lose(node, True)
+            return
         active = any(name in self.active for name in here.input)
         with self.tape.scope(here.name):
             lowered = LOWERED[step.kind](self, step, active) if step.kind in LOWERED else None

@@ -361,9 +361,43 @@ def test_all_that_cannot_be_differentiated_is_said_at_once() -> None:
     with pytest.raises(BadInput) as refused:
         training_graph(forward, Options(loss="l"))
     head, *lines = str(refused.value).splitlines()
-    assert head == "4 ops of 2 kinds cannot be differentiated:"
+    assert head == "5 ops of 3 kinds cannot be differentiated:"
     assert "mine.TopK (node 'best' and 2 more): has no gradient: detach" in lines[0]
     assert "com.microsoft.MatMul (node 'mul'): fused by a runtime's optimizer" in lines[1]
+    assert "Hardmax (node 'hard'): write it by simpler ops" in lines[2]
+
+
+def test_control_flow_stands_in_the_table_with_what_lies_behind_it() -> None:
+    flag, three = helper.make_tensor_value_info("c", TensorProto.BOOL, []), [TensorProto.FLOAT, [3]]
+    inside = [helper.make_node("Identity", ["c"], ["d"]), helper.make_node("Mul", ["a", "w"], ["b"])]
+    ends = [helper.make_tensor_value_info("d", TensorProto.BOOL, []), helper.make_tensor_value_info("b", *three)]
+    starts = [helper.make_tensor_value_info("i", TensorProto.INT64, []), flag]
+    starts.append(helper.make_tensor_value_info("a", *three))
+    body = helper.make_graph(inside, "body", starts, ends)
+    branch = helper.make_graph(
+        [helper.make_node("Neg", ["y"], ["o"])], "b", [], [helper.make_tensor_value_info("o", *three)]
+    )
+    nodes = [
+        helper.make_node("Hardmax", ["w"], ["h"], name="before"),
+        helper.make_node("Loop", ["n", "", "h"], ["y"], name="turns", body=body),
+        helper.make_node("Tanh", ["y"], ["t"], name="bent"),
+        helper.make_node("If", ["flag"], ["v"], name="choose", then_branch=branch, else_branch=branch),
+        helper.make_node("Add", ["v", "t"], ["s"], name="sum"),
+        helper.make_node("Hardmax", ["s"], ["k"], name="behind"),
+        helper.make_node("ReduceSum", ["k"], ["l"], keepdims=0),
+    ]
+    forward = model(nodes, {}, "l", {"w": weight(1, 3)})
+    forward.graph.input.append(helper.make_tensor_value_info("n", TensorProto.INT64, []))
+    forward.graph.input.append(helper.make_tensor_value_info("flag", TensorProto.BOOL, []))
+    with pytest.raises(BadInput) as refused:
+        training_graph(forward, Options(loss="l"))
+    head, *lines = str(refused.value).splitlines()
+    assert head == "4 ops of 3 kinds cannot be differentiated:"
+    assert "Loop (node 'turns'): control flow" in lines[0]
+    assert "unroll it" in lines[0]
+    assert "If (node 'choose'): control flow" in lines[1]
+    assert "torch.where" in lines[1]
+    assert "Hardmax (node 'behind' and 1 more): write it by simpler ops" in lines[2]
 
 
 def test_what_rules_refuse_is_said_of_every_op() -> None:
