@@ -3,11 +3,15 @@
 A limit may be in work instead of seconds, which is the same on every machine: moves of local search, iterations and
 nodes of SCIP's trees, in moves. It is counted where a search has come to the end of a step, by nobody else meanwhile.
 
+Loops are compiled when they are first run after installing, and then kept: that is nobody's search, and clocks stand
+still meanwhile.
+
 Invariant: a clock made from another hears the same stop and never ends later than it does.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import monotonic
@@ -15,6 +19,36 @@ from time import monotonic
 FOREVER = 1e9  # seconds
 USUAL = 60.0  # seconds, where nothing is said
 ITERATION, NODE = 100, 1000  # moves that take about as long
+
+
+class Standstill:
+    """Time that counts for no clock of this process, from each `begin` to its `end`; they may lie within each other."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth, self._since, self._passed = 0, 0.0, 0.0
+
+    def begin(self) -> None:
+        with self._lock:
+            self._since = self._since if self._depth else monotonic()
+            self._depth += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._depth -= 1
+            self._passed += 0.0 if self._depth else monotonic() - self._since
+
+    def seconds(self) -> float:
+        """All of it until now."""
+        with self._lock:
+            return self._passed + (monotonic() - self._since if self._depth else 0.0)
+
+
+STANDSTILL = Standstill()
+
+
+def _now() -> float:
+    return monotonic() - STANDSTILL.seconds()
 
 
 def _never() -> bool:
@@ -34,18 +68,22 @@ class Clock:
 
     seconds: float = USUAL
     stopped: Callable[[], bool] = _never
-    begun: float = field(default_factory=lambda: monotonic())
+    begun: float = field(default_factory=_now)
     work: Work | None = None  # counted, if it is limited
     most: int = 0  # of it
 
     def elapsed(self) -> float:
-        return monotonic() - self.begun
+        return _now() - self.begun
 
     def left(self) -> float:
         return max(0.0, self.seconds - self.elapsed())
 
     def over(self) -> bool:
-        return self.elapsed() >= self.seconds or self.stopped() or self.worn()
+        return self.spent() or self.stopped()
+
+    def spent(self) -> bool:
+        """Whether it ran out by itself, of time or of work."""
+        return self.elapsed() >= self.seconds or self.worn()
 
     @property
     def limit(self) -> int | None:
@@ -67,7 +105,7 @@ class Clock:
 
     def again(self) -> Clock:
         """From now on for all that it had in the beginning."""
-        return replace(self, begun=monotonic(), work=None if self.work is None else Work())
+        return replace(self, begun=_now(), work=None if self.work is None else Work())
 
     def timed(self) -> Clock:
         """The same without a limit of work: for what goes on beside the work that is counted."""

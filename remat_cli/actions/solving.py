@@ -14,21 +14,22 @@ from remat_cli.errors import Infeasible, NoPlan, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
 from remat_cli.model.sessions import STRICT, Session, kind_of
-from remat_cli.planning.fitting import Fitting, placed
+from remat_cli.planning.asking import Fitting, nobody_keeps
 from remat_cli.planning.fusing import as_fused
+from remat_cli.planning.insurance import on_the_way
 from remat_cli.planning.keeping import fitted_and_kept
 from remat_cli.planning.known import cheaper_known
 from remat_cli.planning.pipeline import Answer, Enough, answer, find_solver
+from remat_cli.planning.placing import placed
 from remat_cli.planning.points import takes_plans
 from remat_cli.planning.subject import Subject
 from remat_cli.planning.untouched import counted, fitting_already, held_as_it_is
 from remat_cli.results.memory import Memory
 from remat_cli.saying import report
 from remat_cli.saying.units import Budget
-from solvers.problem import Limits, Progress, Result, Solver, Status
+from solvers.problem import Limits, Progress, Solver, Status
 from solvers.reductions.views import reduced
 from solvers.registry import DEFAULT, METHODS
-from solvers.schedule import Schedule, evaluate
 
 ONLY_PEAK = "--minimize peak has a method of its own; leave out --method, --from, --lp and methods' options"
 
@@ -77,8 +78,15 @@ def kind_named(name: str, allocator: str | None) -> Session:
     return kind
 
 
-def ask(subject: Subject, question: Question, limits: Limits, memory: Memory | None = None) -> Answer:
-    """The answer, whatever it is; `limits.report` hears of better plans as they are found.
+def ask(
+    subject: Subject,
+    question: Question,
+    limits: Limits,
+    memory: Memory | None = None,
+    keep: Callable[[Answer], None] = nobody_keeps,
+) -> Answer:
+    """The answer, whatever it is; `limits.report` hears of better orders as they are found, `keep` of plans that fit as
+    they really run.
 
     With a `memory`, what was found there is not looked for again, and what is found is kept in it.
     """
@@ -91,7 +99,7 @@ def ask(subject: Subject, question: Question, limits: Limits, memory: Memory | N
         return found
     solver = _solver(subject, question)
     reorder = _reorder(question)
-    asked = Fitting(subject, budget, question.method, solver, limits, question.session, reorder, question.enough)
+    asked = Fitting(subject, budget, question.method, solver, limits, question.session, reorder, question.enough, keep)
 
     def search() -> Answer:
         found = fitted_and_kept(asked)
@@ -173,24 +181,11 @@ def _solver(subject: Subject, question: Question) -> Solver:
 
 
 def so_far(subject: Subject, question: Question, progress: Progress, limits: Limits) -> Answer | None:
-    """The answer that a search would give if it ended now, if it has a new one."""
-    if progress.order is None:
-        return None
+    """The answer that a search would give if it ended now, if that fits as it really runs."""
     budget = budget_of(subject, question)
-    plan, outcome = evaluate(subject.problem, progress.order)
-    if outcome.peak > budget:
-        return None
-    result = Result(Status.FEASIBLE, progress.order, progress.bound, ("the search was still going on",))
-    found = Schedule(result, plan, outcome)
-    return Answer(subject, question.method, budget, subject.before(), found, progress.seconds, limits, question.session)
-
-
-def as_it_runs(found: Answer) -> Answer | None:
-    """The answer with all that its model needs, if that is within the budget."""
-    if found.subject.graph is None or found.session is None:
-        return found
-    solver = find_solver(found.method, {})
-    return placed(Fitting(found.subject, found.budget, found.method, solver, found.limits, found.session), found)
+    asked = Fitting(subject, budget, question.method, find_solver(question.method, {}), limits, question.session)
+    found = on_the_way(asked, progress)
+    return found if found is None or subject.graph is None else placed(asked, found)
 
 
 def found_or_raised(found: Answer) -> Answer:

@@ -215,15 +215,30 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     if given["certificate"]:
         searching = searching.share(1 - PROVING)
     with progress_line(plain.cost, given["quiet"], given["verbose"]) as show:
-        hearing = replace(searching, report=lambda progress: latest.hear(progress, show))
-        found = ask(subject, question, hearing, _memory(given))
+
+        def report(progress: Progress) -> None:
+            show(progress)
+            latest.hear(progress)
+
+        found = ask(subject, question, replace(searching, report=report), _memory(given), latest.keep)
     found = replace(found, limits=limits)
-    notes = []
+    notes = _compiled()
     if given["certificate"]:
         deadline.last_words = lambda: _uncertified(found, destination, given)
-        notes = _certify(subject, found, question.session, given["certificate"], limits.clock)
+        notes += _certify(subject, found, question.session, given["certificate"], limits.clock)
     deadline.met()
     _tell(found, destination, given, notes)
+
+
+def _compiled() -> list[str]:
+    """What to say of time that the limit does not count."""
+    from solvers.clock import STANDSTILL
+
+    seconds = STANDSTILL.seconds()
+    words = (
+        f"{seconds:.0f} s went into compiling the solvers' loops, once after installing, and are not counted as time"
+    )
+    return [words] if seconds >= 1 else []
 
 
 def _certify(subject: Subject, found: Answer, session: Session, path: Path, clock: Clock) -> list[str]:
@@ -262,42 +277,46 @@ def _memory(given: Mapping[str, Any]) -> Memory:
 
 
 class _Latest:
-    """Hears of progress, writes each better plan as it comes, at most once a second, and knows the last one."""
+    """Hears of progress, writes each better plan that fits as it runs, at most once a second, and knows the last."""
 
     def __init__(
         self, subject: Subject, question: Question, destination: Path, given: Mapping[str, Any], limits: Limits
     ) -> None:
         self.subject, self.question, self.destination, self.given = subject, question, destination, given
         self.limits = limits
-        self.written = 0.0
+        self.written = -WRITE_EVERY
+        self.kept: Answer | None = None
         self.progress: Progress | None = None
 
-    def hear(self, progress: Progress, show: Callable[[Progress], None]) -> None:
+    def hear(self, progress: Progress) -> None:
+        self.progress = progress if progress.order is not None else self.progress
+
+    def keep(self, found: Answer) -> None:
         from remat_cli.planning import record
 
-        show(progress)
-        if progress.order is None:
-            return
-        self.progress = progress
-        if self.limits.clock.elapsed() - self.written > WRITE_EVERY and (better := self._answer(progress)):
-            record.write(self.destination, better)
-            self.written = self.limits.clock.elapsed()
+        self.kept = replace(found, limits=self.limits)
+        now = self.limits.clock.elapsed()
+        if now - self.written > WRITE_EVERY:
+            record.write(self.destination, self.kept)
+            self.written = now
 
     def last_words(self) -> int:
         """What to say when the time is up in the middle of something; the exit code."""
-        from remat_cli.actions.solving import as_it_runs
-
-        found = None if self.progress is None else self._answer(self.progress)
-        found = None if found is None else as_it_runs(found)
+        found = self._best()
         if found is None:
             return _nothing_yet(self.given, self.limits.clock)
         _tell(found, self.destination, self.given)
         return 0
 
-    def _answer(self, progress: Progress) -> Answer | None:
+    def _best(self) -> Answer | None:
+        """What was found last, or else what was kept before."""
         from remat_cli.actions.solving import so_far
+        from solvers.problem import Progress
 
-        return so_far(self.subject, self.question, progress, self.limits)
+        progress = self.progress or Progress(0.0)
+        found = so_far(self.subject, self.question, progress, self.limits)
+        known = [one for one in (found, self.kept) if one is not None]
+        return min(known, key=lambda one: one.overhead or 0.0, default=None)
 
 
 def _tell(found: Answer, destination: Path, given: Mapping[str, Any], notes: Sequence[str] = ()) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from remat_cli.planning.fitting import Fitting, fitted
+from remat_cli.planning.asking import Fitting
+from remat_cli.planning.fitting import fitted
 from remat_cli.planning.holding import held
 from remat_cli.planning.pipeline import Answer
 from remat_cli.planning.subject import Subject
@@ -28,8 +29,13 @@ def fitted_and_kept(asked: Fitting) -> Answer:
     if asked.subject.kernels is None:
         return fitted(asked)
     limits, subject, once = asked.limits, asked.subject, set[str]()
+
+    def keep(found: Answer) -> None:
+        if (other := kept(found, asked)) is not None:
+            asked.keep(replace(other, subject=subject))
+
     while True:
-        now = replace(asked, subject=running_once(subject, once), limits=limits.share(SHARE))
+        now = replace(asked, subject=running_once(subject, once), limits=limits.share(SHARE), keep=keep)
         found = fitted(now)
         if not found.found or found.schedule.plan is None:
             return _told(found, subject, once)

@@ -13,9 +13,10 @@ from remat_cli.errors import BadInput
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
-from remat_cli.planning.fitting import Fitting, placed
+from remat_cli.planning.asking import Fitting
 from remat_cli.planning.keeping import kept
 from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.placing import placed
 from solvers.plan import IllegalOrder
 from solvers.problem import Result, Status
 from solvers.schedule import Schedule, evaluate

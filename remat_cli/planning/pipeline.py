@@ -52,6 +52,7 @@ class Answer:
     placement: Placement | None = None  # of what it allocates, where that is planned
     made_by: str | None = None  # whose schedule it is, if not the method's
     untouched: bool = False  # the model fits as it is
+    cut: bool = False  # there was no time, or work, to look further
     cached: bool = False  # it was found before, and not looked for again
 
     @property
@@ -130,7 +131,8 @@ def answer(
             found = replace(found, result=replace(found.result, notes=(*found.result.notes, REORDERED)))
         else:
             found = schedule(subject.problem, budget, solver, limits)
-        return Answer(subject, method, budget, plain, found, limits.clock.elapsed(), limits)
+        seconds, cut = limits.clock.elapsed(), limits.clock.spent()
+        return Answer(subject, method, budget, plain, found, seconds, limits, cut=cut)
 
     if reorder is not None or METHODS[method].own_order:
         return ask(limits, bool(reorder) and not METHODS[method].own_order)

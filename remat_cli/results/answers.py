@@ -37,6 +37,7 @@ def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
         "promise": asdict(found.promise) if found.promise else None,
         "placement": asdict(found.placement) if found.placement else None,
         "made_by": found.made_by,
+        "cut": found.cut,
         "apart": found.subject.problem.inner != asked.problem.inner,
     }
 
@@ -76,6 +77,7 @@ def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, lim
             None if entry["promise"] is None else Promise(**entry["promise"]),
             None if entry["placement"] is None else _placement(entry["placement"]),
             entry["made_by"],
+            cut=entry["cut"],
             cached=True,
         )
         simulated = [outcome.peak, outcome.cost] if outcome and answer.found else None

@@ -22,7 +22,11 @@ from solvers.simulate import Outcome
 
 FEW = 1000  # bytes: no budget that anybody means
 MUCH = 0.4  # of a budget
-NEARLY = 0.85  # of the time: a search that took so much of it was out of time
+ENDED = {
+    "time": "; time was up, and with more (--time-limit) there may be a faster plan",
+    "work": "; the search ended where it found nothing better for long",
+    "limit": "; the work limit was met, and with more (--work-limit) there may be a faster plan",
+}
 
 
 def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
@@ -85,14 +89,12 @@ def _needs(answer: Answer, promise: Promise | None) -> dict[str, int | None]:
 
 def stopped(answer: Answer) -> str:
     """Why the search ended."""
-    clock, result = answer.limits.clock, answer.schedule.result
+    clock = answer.limits.clock
     if clock.stopped():
         return "interrupt"
-    if said := getattr(result, "stopped", None):
-        return str(said)
     if answer.status in (Status.OPTIMAL, Status.ORDER_OPTIMAL, Status.INFEASIBLE):
         return "gap"
-    return "time" if answer.seconds >= NEARLY * clock.seconds else "work"
+    return "time" if answer.cut and (clock.limit is None or answer.seconds >= clock.seconds) else "work"
 
 
 def summary(answer: Answer) -> str:
@@ -154,7 +156,11 @@ def _proof(answer: Answer) -> str:
         cost, least = answer.schedule.outcome, answer.bound_any_order
         if cost and least is not None and least < (answer.bound or 0):
             words += f" in this order, {max(0.0, cost.cost / max(least, 1) - 1):.3%} in any"
-    return words + f"; budget {show_bytes(answer.budget)}"
+    words += f"; budget {show_bytes(answer.budget)}"
+    if answer.cached or not METHODS[answer.method].proof:
+        return words
+    why = stopped(answer)
+    return words + ENDED.get("limit" if why == "work" and answer.cut else why, "")
 
 
 def table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:

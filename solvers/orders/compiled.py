@@ -3,7 +3,7 @@
 Invariant: what is compiled is kept on disk where that can be written, and else compiled again in each process. It is
 taken from there only if neither its module nor any module of ours that this imports has changed since: numba looks at
 the function's own file alone, and what it had compiled for another layout of an array would write anywhere. It runs
-outside Python's lock.
+outside Python's lock. While it is compiled, clocks stand still.
 """
 
 from __future__ import annotations
@@ -20,9 +20,14 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.core import event
 from numpy.typing import NDArray
 
-from solvers.clock import Clock
+from solvers.clock import STANDSTILL, Clock
+
+# of what numba compiles, not of what it takes from the disk
+_HEARS = {"on_start": lambda *_: STANDSTILL.begin(), "on_end": lambda *_: STANDSTILL.end()}
+event.register("numba:compile", type("Compiling", (event.Listener,), _HEARS)())
 
 
 @cache

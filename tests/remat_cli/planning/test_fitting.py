@@ -10,13 +10,14 @@ import pytest
 
 from remat_cli.model.sessions import STRICT
 from remat_cli.planning import holding, record
-from remat_cli.planning.fitting import Fitting, fitted
+from remat_cli.planning.asking import Fitting
+from remat_cli.planning.fitting import fitted
 from remat_cli.planning.holding import ALLOCATORS
 from remat_cli.planning.known import cheaper_known
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.pipeline import find_solver
+from remat_cli.planning.pipeline import Answer, find_solver
 from solvers.clock import Clock
-from solvers.problem import Limits
+from solvers.problem import Limits, Problem, Progress, Result, Status
 from tests.cli.running import Command
 
 
@@ -47,6 +48,27 @@ def test_what_cannot_be_placed_is_no_plan(data: Path, remat: Command, monkeypatc
     assert ran.code == 5
     assert "live" in ran.err
     assert not Path("cnn.plan.json").exists()
+
+
+def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
+    """A method that comes to nothing after it had a plan."""
+
+    def forgetful(problem: Problem, budget: int, limits: Limits) -> Result:
+        found = find_solver("evict", {})(problem, budget, limits)
+        limits.report(Progress(0.0, cost=sum(node.cost for node in problem.nodes), order=found.order))
+        return Result(Status.UNKNOWN, None)
+
+    kept: list[Answer] = []
+    asked = replace(question(data / "torch_unet_convt.onnx", 0.8), solver=forgetful, keep=kept.append)
+    found = fitted(asked)
+    assert found.found
+    for one in (found, *kept):
+        assert one.promise is not None
+        assert one.promise.arena is not None
+        assert one.placement is not None
+        assert one.promise.arena <= asked.budget
+    assert len(kept) == 1
+    assert found.overhead == kept[0].overhead
 
 
 def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_path: Path) -> None:

@@ -1,0 +1,77 @@
+"""What is asked of which solver, for which kind of session.
+
+Invariant: what a budget is held against is what the session's allocator counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from remat_cli.model.sessions import Session
+from remat_cli.planning.holding import ALLOCATORS, Allocator, in_units
+from remat_cli.planning.pipeline import Answer, Enough, answer, ending
+from remat_cli.planning.subject import Subject
+from solvers.problem import Limits, Progress, Solver
+from solvers.schedule import evaluate
+
+LEAST = 0.5  # seconds: with less left, nothing more is asked
+
+
+def nobody_keeps(_: Answer) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """What is asked of which solver, and of which kind of session the answer is to be.
+
+    `enough`: whether a search that knows this may end. `keep`: hears of each plan that fits as it really runs while
+    there may still be a cheaper one.
+    """
+
+    subject: Subject
+    budget: int
+    method: str
+    solver: Solver
+    limits: Limits
+    session: Session
+    reorder: bool | None = False
+    enough: Enough | None = None
+    keep: Callable[[Answer], None] = nobody_keeps
+
+    @property
+    def allocator(self) -> Allocator:
+        return ALLOCATORS[self.session.allocator]
+
+    @property
+    def late(self) -> bool:
+        return self.limits.clock.over() or self.limits.clock.left() < LEAST
+
+    def ask(self, subject: Subject, budget: int, limits: Limits, reorder: bool | None) -> Answer:
+        """The method's answer, every size being what the allocator takes for it."""
+        whole = subject.solving(in_units(subject.problem, self.allocator.unit))
+        limits = ending(limits, self.enough) if self.enough else limits
+        found = answer(whole, budget, self.method, self.solver, limits, reorder)
+        found = replace(found, subject=subject, baseline=subject.before())
+        if not found.found or found.schedule.result.order is None:
+            return found
+        plan, outcome = evaluate(subject.problem, found.schedule.result.order)
+        return replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome))
+
+    def fits(self, found: Answer) -> bool:
+        return self.counted(found) <= self.budget
+
+    def say(self, doing: str) -> None:
+        self.limits.report(Progress(self.limits.clock.elapsed(), doing=doing))
+
+    def counted(self, found: Answer) -> int:
+        assert found.promise is not None
+        return self.allocator.counted(found.promise)
+
+
+def noted(found: Answer, note: str) -> Answer:
+    """The answer with one more note, once."""
+    result = found.schedule.result
+    notes = tuple(dict.fromkeys((*result.notes, note)))
+    return replace(found, schedule=replace(found.schedule, result=replace(result, notes=notes)))

@@ -1,0 +1,74 @@
+"""The cheapest plan that is known to fit as it really runs, while the search for a cheaper one still goes on.
+
+A search ends with an order, and whether that can be placed is seen when little time is left. So the first order that it
+reports is placed at once, and then each that costs a good deal less than the last one tried.
+
+Invariant: what is kept fits the budget in its session, and gives way only to what costs less; what is tried depends on
+what the orders cost, never on the clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from remat_cli.planning.asking import Fitting, noted
+from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.placing import placed
+from remat_cli.planning.subject import Subject
+from solvers.problem import Limits, Progress, Result, Status
+from solvers.schedule import Schedule, evaluate
+
+LESS = 0.7  # of what the last one tried cost beyond the model as it is: what is worth to be placed
+PREMIUM = 0.1  # of the time that is left, at most, for each
+ON_THE_WAY = "the search was still going on"
+
+
+@dataclass(slots=True)
+class Insurance:
+    """`tried`: what the last order that was placed, or was to be, cost beyond the model as it is."""
+
+    asked: Fitting
+    kept: Answer | None = None
+    tried: float | None = None
+
+    def insured(self, subject: Subject, limits: Limits) -> Limits:
+        """The same limits, of a search in that subject whose orders are heard of here as well."""
+
+        def report(progress: Progress) -> None:
+            limits.report(progress)
+            self._hear(subject, progress)
+
+        return replace(limits, report=report)
+
+    def _hear(self, subject: Subject, progress: Progress) -> None:
+        if progress.order is None or self.asked.late:
+            return
+        found = on_the_way(replace(self.asked, subject=subject), progress)
+        if found is None or found.overhead is None:
+            return
+        if self.tried is not None and found.overhead > LESS * self.tried:
+            return
+        self.tried = found.overhead
+        other = placed(replace(self.asked, limits=self.asked.limits.silent().share(PREMIUM)), found)
+        if other is not None and (self.kept is None or cost(other) < cost(self.kept)):
+            self.kept = other
+            self.asked.keep(noted(other, ON_THE_WAY))
+
+
+def on_the_way(asked: Fitting, progress: Progress) -> Answer | None:
+    """What a search has found by now as an answer, if what is live at once is within the budget."""
+    if progress.order is None:
+        return None
+    plan, outcome = evaluate(asked.subject.problem, progress.order)
+    if outcome.peak > asked.budget:
+        return None
+    result = Result(Status.FEASIBLE, progress.order, progress.bound)
+    found, plain = Schedule(result, plan, outcome), asked.subject.before()
+    return Answer(
+        asked.subject, asked.method, asked.budget, plain, found, progress.seconds, asked.limits, asked.session, cut=True
+    )
+
+
+def cost(found: Answer) -> int:
+    assert found.schedule.outcome is not None
+    return found.schedule.outcome.cost
