@@ -1,6 +1,7 @@
 """Rotor on ONNX models beside Revolve and equal segments, and what its sequences need by its own rules.
 
-Usage: python examples/paper/rotor.py [NETWORK ...]   (writes rotor.json, and rotor.txt over all of it)
+Usage: python examples/paper/rotor.py [--draw | NETWORK ...]   (writes rotor.json, and rotor.txt, .csv and .png over
+all of it; --draw: of what is there)
 
 Networks are the zoo's, through `grad`, op by op, with costs estimated for a V100, within 70% of the peak without
 recomputation (VGG: 92%). "rules": the peak of Rotor's sequence on the model's chain (`remat problem --chain`) by the
@@ -10,16 +11,14 @@ over it.
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from figure5 import step_of
+from kept import HERE, kept, step_of, write_table
 
 from remat_cli.formats import chainfile, problemfile
+from remat_cli.saying.pictures import canvas
 from solvers.clock import Clock
 from solvers.methods.chains.chain import Op, simulate
 from solvers.methods.chains.from_graph import cut
@@ -31,7 +30,6 @@ from solvers.reductions.views import reduced
 from solvers.registry import METHODS
 from solvers.schedule import baseline, evaluate, schedule
 
-HERE = Path(__file__).parent
 NETWORKS: dict[str, dict[str, Any]] = {
     "rotor-toy": {},
     "vgg19": {"batch": 32},
@@ -95,13 +93,44 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def rows(results: dict[str, Any]) -> list[tuple[object, ...]]:
+    return [
+        (
+            *(name, row["ops"], row["stages"], row["budget"], row["chain over rules"], row["model over rules"], method),
+            *(one["peak"] <= row["budget"], one["cost"], one["peak"], one["cpu seconds"]),
+        )
+        for name, row in results.items()
+        for method, one in ((method, row[method]) for method in METHOD)
+    ]
+
+
+def draw(results: dict[str, Any]) -> None:
+    width = 0.8 / len(METHOD)
+    with canvas.drawing(HERE / "rotor.png", 8, 4) as figure:
+        axes = figure.subplots()
+        for place, method in enumerate(METHOD):
+            for at, row in enumerate(results.values()):
+                one, x = row[method], at + (place - 1) * width
+                if one["peak"] > row["budget"]:
+                    words = f"needs {one['peak']:.0%}"
+                    axes.annotate(words, (x, 0.3), rotation=90, ha="center", fontsize=8, color=canvas.QUIET)
+                    continue
+                bar = axes.bar(x, 100 * (one["cost"] - 1), 0.9 * width, color=canvas.LINES[place])
+                axes.bar_label(bar, fmt="%.1f", fontsize=8, color=canvas.QUIET)
+            axes.bar(0, 0, color=canvas.LINES[place], label=method)
+        names = [f"{name}\n{row['budget']:.0%}" for name, row in results.items()]
+        axes.set_xticks(range(len(results)), names, color=canvas.INK)
+        axes.set_ylabel("time added (%)")
+        axes.legend(fontsize=9)
+        canvas.title(axes, "Chains of networks, by Rotor, Revolve and equal segments", "below: the budget, of the peak")
+
+
 def main() -> None:
-    stored = HERE / "rotor.json"
-    results = json.loads(stored.read_text()) if stored.exists() else {}
-    for name in sys.argv[1:] or NETWORKS:
-        results[name] = measure(name)
-        stored.write_text(json.dumps(results, indent=1) + "\n")
+    results = kept("rotor", NETWORKS, measure)
     (HERE / "rotor.txt").write_text(table(results))
+    head = ("network", "ops", "stages", "budget", "chain over rules", "model over rules", "method", "fits", "ratio")
+    write_table("rotor", (*head, "peak", "cpu seconds"), rows(results))
+    draw(results)
     print(table(results), end="")
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from figure5 import step_of
+from kept import HERE, step_of
 
 from remat_cli.actions.sweeping import Asked, Sweep
 from remat_cli.saying.pictures import canvas
@@ -24,7 +24,6 @@ from remat_cli.saying.units import parse_budgets
 from solvers.clock import Clock
 from solvers.problem import Limits
 
-HERE = Path(__file__).parent
 SECONDS = 150.0
 BUDGETS = "40%..100%/5"
 NETWORKS: dict[str, dict[str, Any]] = {

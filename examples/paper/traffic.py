@@ -1,6 +1,7 @@
 """Bytes moved by a training step, by network: as it is, with the minimum cut, and with a full checkpoint.
 
-Usage: python examples/paper/traffic.py [NETWORK ...]   (writes traffic.json, and traffic.txt over all of it)
+Usage: python examples/paper/traffic.py [--draw | NETWORK ...]   (writes traffic.json, and traffic.txt, .csv and
+.png over all of it; --draw: of what is there)
 
 Networks are the zoo's, through `grad`, with costs estimated for a CPU, for sessions that fuse as they do by default;
 nothing is timed. Fused: as far as neighbours could share a kernel (Yu and He); seen: by the kernels that onnxruntime
@@ -10,18 +11,13 @@ itself. Min-cut is the paper's cut, without a budget.
 
 from __future__ import annotations
 
-import json
-import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
-from remat_cli.gradient.training import Options, training_graph
+from kept import HERE, kept, step_of, write_table
+
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.planning.fusing import as_fused
-from remat_cli.planning.loading import load_subject
-from remat_cli.planning.subject import Subject
-from remat_cli.zoo.build import build
+from remat_cli.saying.pictures import canvas
 from solvers.clock import Clock
 from solvers.methods.mincut.options import Cutting
 from solvers.methods.mincut.traffic import traffic_of
@@ -29,7 +25,6 @@ from solvers.problem import Limits, Problem
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule
 
-HERE = Path(__file__).parent
 NETWORKS: dict[str, dict[str, Any]] = {
     "vgg16": {"batch": 8},
     "resnet50": {"batch": 8},
@@ -46,7 +41,7 @@ PLANS = {"min-cut": Cutting(objective="paper"), "full-checkpoint": None}
 
 
 def measure(name: str) -> dict[str, Any]:
-    subject = as_fused(step_of(name))
+    subject = as_fused(step_of(name, "cpu", DEFAULT, **NETWORKS[name]))
     problem = subject.problem
     before = baseline(problem)[1]
     found: dict[str, Any] = {"ops": len(problem.nodes), "as it is": moved(problem, range(len(problem.nodes)))}
@@ -61,14 +56,6 @@ def measure(name: str) -> dict[str, Any]:
             "peak": round(answer.outcome.peak / before.peak - 1, 4),
         }
     return found
-
-
-def step_of(name: str) -> Subject:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{name}.onnx"
-        forward = build(name, weights="inputs", **NETWORKS[name])
-        path.write_bytes(training_graph(forward, Options()).SerializeToString())
-        return load_subject(path, None, {}, DEFAULT)
 
 
 def moved(problem: Problem, order: Any) -> dict[str, float]:
@@ -91,13 +78,41 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def rows(results: dict[str, Any]) -> list[tuple[object, ...]]:
+    return [
+        (name, row["ops"], made, *(row[made][fusion] for fusion in FUSIONS), one.get("time", 0), one.get("peak", 0))
+        for name, row in results.items()
+        for made, one in ((made, row[made]) for made in ("as it is", *PLANS))
+    ]
+
+
+def draw(results: dict[str, Any]) -> None:
+    """Bytes that fused kernels move, as the step is and with each plan."""
+    made, height = ("as it is", *PLANS), 0.8 / 3
+    with canvas.drawing(HERE / "traffic.png", 8, 0.55 * len(results) + 1.4) as figure:
+        axes = figure.subplots()
+        for place, (name, color) in enumerate(zip(made, (canvas.GRID, *canvas.LINES), strict=False)):
+            moved = [row[name]["ideal"] / 1e3 for row in results.values()]
+            bars = axes.barh([at + place * height for at in range(len(results))], moved, 0.9 * height, color=color)
+            bars.set_label(name)
+            if name != "as it is":
+                plain = [row["as it is"]["ideal"] / 1e3 for row in results.values()]
+                changes = [f"{new / old - 1:+.1%}" for new, old in zip(moved, plain, strict=True)]
+                axes.bar_label(bars, changes, fontsize=8, color=canvas.QUIET, padding=3)
+        axes.set_yticks([at + height for at in range(len(results))], list(results), color=canvas.INK)
+        axes.invert_yaxis()
+        axes.margins(x=0.1)
+        axes.set_xlabel("GB moved by a step, neighbours sharing a kernel where they can")
+        axes.legend(fontsize=9, loc="lower right")
+        canvas.title(axes, "Bytes moved: the minimum cut, and full checkpoints")
+
+
 def main() -> None:
-    stored = HERE / "traffic.json"
-    results = json.loads(stored.read_text()) if stored.exists() else {}
-    for name in sys.argv[1:] or NETWORKS:
-        results[name] = measure(name)
-        stored.write_text(json.dumps(results, indent=1) + "\n")
+    results = kept("traffic", NETWORKS, measure)
     (HERE / "traffic.txt").write_text(table(results))
+    head = ("network", "ops", "plan", "unfused MB", "seen MB", "fused MB", "time added", "peak added")
+    write_table("traffic", head, rows(results))
+    draw(results)
     print(table(results), end="")
 
 

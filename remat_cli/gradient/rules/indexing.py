@@ -1,10 +1,11 @@
 """Gradients of ops that pick elements by index or put them there.
 
-Invariant: an element picked several times gets the sum; indices themselves have no gradient.
+Invariant: an element picked several times gets the sum, whatever the threads; indices themselves have no gradient.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import onnx
@@ -21,10 +22,16 @@ def _gather(op: Taped, dy: Tensor) -> Tensor:
     rest = [*op.x.shape[:axis], *op.x.shape[axis + 1 :]]
     flat = dy.reshape(*op.x.shape[:axis], indices.size, *op.x.shape[axis + 1 :])
     rows = flat.transpose(axis, *range(axis), *range(axis + 1, flat.rank))
-    zeros = op.x.zeros(op.x.shape[axis], *rest)
-    places = indices.cast(onnx.TensorProto.INT64).reshape(indices.size, 1)
-    summed = op.tape.op("ScatterND", zeros, places, rows, reduction="add")
+    summed = _added_up(rows, indices, op.x.shape[axis]).reshape(op.x.shape[axis], *rest)
     return summed.transpose(*range(1, axis + 1), 0, *range(axis + 1, summed.rank))
+
+
+def _added_up(rows: Tensor, places: Tensor, count: int) -> Tensor:
+    """So many rows, each the sum of those whose place it is. onnxruntime's ScatterND(add) would lose some: its threads
+    add to one row at the same time."""
+    width = rows.size // max(1, places.size)
+    wide = places.cast(onnx.TensorProto.INT32).reshape(places.size, 1).expand(places.size, width)
+    return _put(rows.zeros(count, width), wide, rows.reshape(places.size, width), 0)
 
 
 def _single(x: Tensor, dy: Tensor, axis: int, place: int) -> Tensor:
@@ -35,17 +42,23 @@ def _single(x: Tensor, dy: Tensor, axis: int, place: int) -> Tensor:
 
 
 def _gather_elements(op: Taped, dy: Tensor) -> Tensor:
-    return _put(op.x, op.input(1), dy, op.get("axis", 0))
+    return _put(op.x.zeros(*op.x.shape), op.input(1), dy, op.get("axis", 0))
 
 
-def _put(x: Tensor, indices: Tensor, dy: Tensor, axis: int) -> Tensor:
-    return x.tape.op("ScatterElements", x.zeros(*x.shape), indices, dy, axis=axis, reduction="add")
+def _put(zeros: Tensor, indices: Tensor, dy: Tensor, axis: int) -> Tensor:
+    return dy.tape.op("ScatterElements", zeros, indices, dy, axis=axis, reduction="add")
 
 
 def _gather_nd(op: Taped, dy: Tensor) -> Tensor:
     if op.get("batch_dims", 0):
         raise op.refuse("batch_dims is not handled")
-    return op.tape.op("ScatterND", op.x.zeros(*op.x.shape), op.input(1), dy, reduction="add")
+    indices = op.input(1)
+    depth = indices.shape[-1]
+    sizes, integers = op.x.shape[:depth], op.tape.integers
+    strides = [math.prod(sizes[place + 1 :]) for place in range(depth)]
+    within = op.tape.op("Mod", indices, integers(sizes))  # from the end, where they are negative
+    places = op.tape.op("Mul", within, integers(strides)).sum([indices.rank - 1], keep=False)
+    return _added_up(dy, places, math.prod(sizes)).reshape(*op.x.shape)
 
 
 def _scatter_elements(op: Taped, dy: Tensor) -> tuple[Tensor, None, Tensor]:
@@ -72,7 +85,7 @@ def _adds(op: Taped) -> bool:
 
 
 def _top_k(op: Taped, dy: Tensor | None, *_: Any) -> Tensor | None:
-    return _put(op.x, op.output(1), dy, op.get("axis", -1)) if dy else None
+    return _put(op.x.zeros(*op.x.shape), op.output(1), dy, op.get("axis", -1)) if dy else None
 
 
 def _trilu(op: Taped, dy: Tensor) -> Tensor:

@@ -110,7 +110,7 @@ def _breakdown(found: Shown) -> str:
     cells = [
         (name, show_bytes(a), show_bytes(b), _change(a, b)) for name, a, b in (*lines, ("in all", old.total, new.total))
     ]
-    return _table(("", "as it stands", "with the plan", "change"), [*cells, ("at", old.node, new.node, "")])
+    return _table(("", "as it stands", "with the plan", "change"), cells, ("at", old.node, new.node, ""))
 
 
 def _change(before: int, after: int) -> str:
@@ -122,17 +122,20 @@ def _again(found: Shown) -> str:
     if not rows:
         return ""
     table = _table(("op", "times more", "time"), rows)
-    title = f'<h2 id="again">Computed again ({len(rows)} ops)</h2>'
+    title = f'<h2 id="again">Computed again ({len(rows)} op{"s" * (len(rows) > 1)})</h2>'
     listed = f'<div class="scroll"><table class="plain">{table}</table></div>'
     return f'<section aria-labelledby="again">\n{title}\n{listed}\n</section>'
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    def line(tag: str, cells: Sequence[str]) -> str:
-        kinds = ['class="name"', *['class="number"'] * (len(cells) - 1)]
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], named: Sequence[str] = ()) -> str:
+    """`named`: a last row, whose cells are names, which are broken where they are too long; numbers never are."""
+
+    def line(tag: str, cells: Sequence[str], kind: str = "number") -> str:
+        kinds = ['class="name"', *[f'class="{kind}"'] * (len(cells) - 1)]
         return "<tr>" + "".join(f"<{tag} {k}>{escape(c)}</{tag}>" for k, c in zip(kinds, cells, strict=True)) + "</tr>"
 
-    return f"<thead>{line('th', head)}</thead><tbody>{''.join(line('td', row) for row in rows)}</tbody>"
+    lines = [*(line("td", row) for row in rows), *([line("td", named, "number words")] if named else [])]
+    return f"<thead>{line('th', head)}</thead><tbody>{''.join(lines)}</tbody>"
 
 
 def _footer(found: Shown) -> str:

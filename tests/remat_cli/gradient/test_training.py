@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
@@ -429,3 +430,33 @@ def test_indices_shorter_than_what_they_choose_from_are_folded() -> None:
     weights = {"table": table, "at": np.array([[5, 0, 1]]), "w": weight(1, 1, 3)}
     training = training_graph(model(nodes, {}, "l", weights), Options(loss="l"))
     np.testing.assert_array_equal(run(training, {"w": weights["w"]})["w_grad"], [[50, 0, 10]])
+
+
+def test_what_is_picked_often_gets_the_whole_sum_on_several_threads() -> None:
+    """Of so many rows that onnxruntime divides them among threads; ScatterND(add) loses some, where cores are idle."""
+    rows, width, picks = 40, 64, 20_000
+    drawn = np.random.default_rng(1)
+    words, places = drawn.standard_normal((rows, width)).astype(np.float32), drawn.integers(-rows, rows, picks)
+    weights = drawn.standard_normal((picks, width)).astype(np.float32)
+    nodes = [
+        helper.make_node("Gather", ["words", "places"], ["picked"], axis=0),
+        helper.make_node("Mul", ["picked", "weights"], ["weighted"]),
+        helper.make_node("ReduceSum", ["weighted"], ["loss"], keepdims=0),
+    ]
+    given = [
+        helper.make_tensor_value_info("places", TensorProto.INT64, [picks]),
+        helper.make_tensor_value_info("weights", TensorProto.FLOAT, [picks, width]),
+    ]
+    loss = helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])
+    graph = helper.make_graph(nodes, "picks", given, [loss], [onnx.numpy_helper.from_array(words, "words")])
+    forward = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 4
+    step = training_graph(forward, Options(loss="loss", choice=Choice(["words"])))
+    assert not any(node.op_type == "ScatterND" for node in step.graph.node)
+    session = onnxruntime.InferenceSession(step.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    exact = np.zeros((rows, width))
+    np.add.at(exact, places, weights.astype(np.float64))
+    for _ in range(5):
+        (found,) = session.run(["words_grad"], {"words": words, "places": places, "weights": weights})
+        np.testing.assert_allclose(found, exact, atol=1e-2)
