@@ -59,8 +59,8 @@ def _bare(asked: Fitting) -> Answer:
 
 def _instead(asked: Fitting, first: Answer, kept: Answer | None) -> Answer:
     """The cheapest of what can be had where the answer itself cannot be placed; without any, that one as it is."""
+    walk = walked(asked, first) if first.found and not kept else None
     less = _made_for_less(asked, first) if first.found else None
-    walk = None if less or kept else walked(asked, first)
     others = ((less, LESS), (kept, EARLIER), (walk, WALKED))
     found = [noted(other, note) for other, note in others if other is not None]
     if found:

@@ -1,7 +1,8 @@
 """The cheapest plan that is known to fit as it really runs, while the search for a cheaper one still goes on.
 
 A search ends with an order, and whether that can be placed is seen when little time is left. So the first order that it
-reports is placed at once, and then each that costs a good deal less than the last one tried.
+reports is placed at once, or if it cannot be, one from walks that evict; and then each that costs a good deal less than
+the last one tried.
 
 Invariant: what is kept fits the budget in its session, and gives way only to what costs less; what is tried depends on
 what the orders cost, never on the clock.
@@ -13,13 +14,13 @@ from dataclasses import dataclass, replace
 
 from remat_cli.planning.asking import Fitting, noted
 from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.placing import placed
+from remat_cli.planning.placing import placed, walked
 from remat_cli.planning.subject import Subject
 from solvers.problem import Limits, Progress, Result, Status
 from solvers.schedule import Schedule, evaluate
 
 LESS = 0.7  # of what the last one tried cost beyond the model as it is: what is worth to be placed
-PREMIUM = 0.1  # of the time that is left, at most, for each
+PREMIUM, LEAST = 0.1, 1.0  # of the time that is left, or seconds: for each
 ON_THE_WAY = "the search was still going on"
 
 
@@ -40,6 +41,10 @@ class Insurance:
 
         return replace(limits, report=report)
 
+    def _within_premium(self) -> Fitting:
+        limits = self.asked.limits.silent()
+        return replace(self.asked, limits=limits.within(max(PREMIUM * limits.clock.left(), LEAST)))
+
     def _hear(self, subject: Subject, progress: Progress) -> None:
         if progress.order is None or self.asked.late:
             return
@@ -48,8 +53,11 @@ class Insurance:
             return
         if self.tried is not None and found.overhead > LESS * self.tried:
             return
-        self.tried = found.overhead
-        other = placed(replace(self.asked, limits=self.asked.limits.silent().share(PREMIUM)), found)
+        first, self.tried = self.tried is None, found.overhead
+        asked = self._within_premium()
+        other = placed(asked, found)
+        if other is None and first:
+            other = walked(replace(asked, limits=self.asked.limits.silent()), found)
         if other is not None and (self.kept is None or cost(other) < cost(self.kept)):
             self.kept = other
             self.asked.keep(noted(other, ON_THE_WAY))

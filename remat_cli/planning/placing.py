@@ -86,7 +86,7 @@ def _lower(asked: Fitting, found: Answer) -> Answer | None:
 
 
 def walked(asked: Fitting, found: Answer) -> Answer | None:
-    if not _may_bewalked(asked.method):
+    if not _may_be_walked(asked.method):
         return None
     clock = asked.limits.clock.share(WALKING)
     room = _room(asked, found)
@@ -95,7 +95,7 @@ def walked(asked: Fitting, found: Answer) -> Answer | None:
     return None if other is None else replace(other, made_by="evict")
 
 
-def _may_bewalked(method: str) -> bool:
+def _may_be_walked(method: str) -> bool:
     """Whether a plan by any means is wanted. The papers' methods answer for themselves, or not at all."""
     return method in METHODS and METHODS[method].may_reorder
 

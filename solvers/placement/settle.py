@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from solvers.clock import Clock
+from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.evict import RULES, Evictor
+from solvers.orders.measure import ILLEGAL, measure
 from solvers.placement.placed import placement_of
 from solvers.placement.region import stuck_at
 from solvers.plan import Compute, IllegalOrder, Plan, lower
@@ -23,6 +25,7 @@ NEAR = 60  # computes before the one that found no room, where half of the moves
 FAR = 8  # places that an op is moved by
 LEVELS = 12  # budgets at which walks are tried
 WALKED = 60_000  # computes walked in all
+WALKING = 0.5  # of the time, at most
 
 
 def settled(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
@@ -73,25 +76,27 @@ def walked_in_block(problem: Problem, budget: int, room: int, seed: int, clock: 
 def _cheapest(
     problem: Problem, budget: int, seed: int, clock: Clock, fits: Callable[[Plan], bool]
 ) -> tuple[int, ...] | None:
-    best: tuple[int, tuple[int, ...]] | None = None
-    for order in _walks(problem, budget, seed, clock):
-        try:
-            plan = lower(problem, order)
-        except IllegalOrder:  # a walk that got stuck
-            continue
-        outcome = simulate(problem, plan)
-        if outcome.peak <= budget and (best is None or outcome.cost < best[0]) and fits(plan):
-            best = outcome.cost, order
-    return best[1] if best else None
-
-
-def _walks(problem: Problem, budget: int, seed: int, clock: Clock) -> Iterator[tuple[int, ...]]:
+    """All walks first, which is quick, and then the cheapest of them that fits."""
     smaller = reduced(problem)
-    evictor = Evictor(smaller.problem)
-    rules = RULES[: max(2, WALKED // LEVELS // max(1, len(smaller.problem.nodes)))]
+    for _, order in sorted(_walks(smaller.problem, budget, seed, clock.share(WALKING)), key=lambda pair: pair[0]):
+        if clock.over():
+            return None
+        expanded = smaller.expand(order.tolist())
+        plan = lower(problem, expanded)
+        if simulate(problem, plan).peak <= budget and fits(plan):
+            return expanded
+    return None
+
+
+def _walks(problem: Problem, budget: int, seed: int, clock: Clock) -> Iterator[tuple[int, Ints]]:
+    """Orders within the budget, each with its cost, from walks within ever less of it."""
+    evictor, arrays = Evictor(problem), arrays_of(problem)
+    rules = RULES[: max(2, WALKED // LEVELS // max(1, len(problem.nodes)))]
     for rule in rules:
         for level in range(LEVELS):
-            less = budget - (budget - problem.resident) * level // (3 * LEVELS)
             if clock.over():
                 return
-            yield smaller.expand(evictor.run(less, rule, seed).tolist())
+            order = evictor.run(budget - (budget - problem.resident) * level // (3 * LEVELS), rule, seed)
+            cost, peak = measure(arrays, order) if len(order) else (0, ILLEGAL)
+            if peak != ILLEGAL and peak <= budget:
+                yield cost, order
