@@ -88,21 +88,26 @@ class _Walk:
         self.unread = [len(readers) for readers in self.readers]
         self.done: set[int] = set()
         self.order: list[int] = []
+        # what a node still waits for, and the bytes that it would then free, less those that it would take
+        self.waits = [len({self.writer[value] for value in node.reads}) for node in problem.nodes]
+        self.gain = [-sum(problem.sizes[value] for value in node.writes) for node in problem.nodes]
+        for value in range(len(problem.sizes)):
+            self._heed_last(value)
 
     def run(self, eager: bool) -> list[int]:
         for index in range(len(self.problem.nodes)):
-            if index not in self.done and self._gain(index) >= 0:
+            if index not in self.done and self.gain[index] >= 0:
                 self._demand(index, eager)
         for index in range(len(self.problem.nodes)):
             self._demand(index, eager)
         return self.order
 
-    def _gain(self, index: int) -> int:
-        """Bytes freed, less bytes taken, if the node ran once everything before it has."""
-        node = self.problem.nodes[index]
-        sizes = self.problem.sizes
-        frees = sum(sizes[v] for v in node.reads if self.unread[v] == 1 and v not in self.outputs)
-        return frees - sum(sizes[v] for v in node.writes)
+    def _heed_last(self, value: int) -> None:
+        """A value that one node has yet to read is freed by it."""
+        if self.unread[value] == 1 and value not in self.outputs:
+            for reader in self.readers[value]:
+                if reader not in self.done:
+                    self.gain[reader] += self.problem.sizes[value]
 
     def _demand(self, index: int, eager: bool) -> None:
         waiting = [index]
@@ -126,14 +131,16 @@ class _Walk:
             self.order.append(at)
             for value in self.problem.nodes[at].reads:
                 self.unread[value] -= 1
-            near = {user for v in self.problem.nodes[at].writes for user in self.readers[v]} if eager else set()
+                self._heed_last(value)
+            after = {user for value in self.problem.nodes[at].writes for user in self.readers[value]}
+            for user in after:
+                self.waits[user] -= 1
+            near = after if eager else set()
             near.update(user for v in self.problem.nodes[at].reads for user in self.readers[v] if eager)
             ready += [user for user in sorted(near, reverse=True) if self._is_free(user)]
 
     def _is_free(self, index: int) -> bool:
-        reads = self.problem.nodes[index].reads
-        runnable = all(self.writer[value] in self.done for value in reads)
-        return index not in self.done and runnable and self._gain(index) >= 0
+        return index not in self.done and self.waits[index] == 0 and self.gain[index] >= 0
 
 
 @entry

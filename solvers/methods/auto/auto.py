@@ -19,6 +19,7 @@ import numpy as np
 
 from solvers.methods.anyorder.bound import Search
 from solvers.methods.auto.local import LocalSearch
+from solvers.methods.auto.record import NOTHING
 from solvers.methods.exact.milp import Hunt
 from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.small import MOST, Small
@@ -44,6 +45,7 @@ _LONG = 2_000_000  # moves: no longer than this either
 _WALKS, _WALKED = 9, 40_000  # eviction walks at the beginning, and how many nodes they may cover together, but for one
 _TRIED = 8  # of the orders that walks found, those from which a go is begun
 _KEPT = 3  # of what these come to, where goes begin later, with the best
+_NEARER = 0.95  # of the bytes over budget that a go leaves, at most, for another from there
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
 _DENSE = 4  # reads of a node from which on eviction walks take long
 _LARGE = 500  # nodes: fewer ways to evict are tried
@@ -112,6 +114,7 @@ class Auto:
         self.local = LocalSearch(problem, budget, limits.seed)
         count = len(problem.nodes)
         self.given = tuple(range(count))
+        self.nearest, self.missing = np.array(self.given, np.int64), NOTHING  # bytes over budget of what nearly fits
         self.moves = min(max(_PER_NODE * count, _MOVES[0]), _MOVES[1])
         self.large = large = count > _VERY_LARGE
         self.first_goes, self.more, self.longest = (_FEWER, 1, _FEWER) if large else (_GOES, _MORE, _LONGEST)
@@ -162,9 +165,19 @@ class Auto:
         self.starts += [self.given, *map(tuple, lazy)]
         self.try_walked()
         self.search_locally(1)
-        if slow and self.best.fitting is None:
-            self.walk(self.problem, tuple)
+        if slow:
+            self.approach()
+            if self.best.fitting is None:
+                self.walk(self.problem, tuple)
         self.search_locally(self.first_goes - 1)
+        self.approach()
+
+    def approach(self) -> None:
+        """Goes from what nearly fits, as long as nothing does and each comes a good part nearer."""
+        before = NOTHING
+        while self.best.fitting is None and self.missing < _NEARER * before and not self.done():
+            before = self.missing
+            self.anneal(self.nearest, self.moves)
 
     def walk(self, problem: Problem, expand: Callable[[Sequence[int]], tuple[int, ...]]) -> None:
         """Evict along an order."""
@@ -212,7 +225,10 @@ class Auto:
 
     def anneal(self, order: Ints, moves: int) -> None:
         if not self.done():
-            self.best.offer(self.local.go(order, self.goes, moves, self.limits.clock))
+            found = self.local.go(order, self.goes, moves, self.limits.clock)
+            self.best.offer(found)
+            if self.local.over < self.missing:
+                self.missing, self.nearest = self.local.over, found
             self.limits.clock.spend(moves)
             self.goes += 1
 
@@ -228,13 +244,15 @@ class Auto:
 
     def next_start(self) -> Ints:
         """The best order known, and in turn one of the others."""
-        known = self.best.fitting or self.best.leanest
+        known = self.best.order
+        if known is None and self.large:
+            return self.nearest
         found = [(hunt, hunt.hunt.best.fitting) for hunt in self.hunts]
         others = [*self.starts, *(hunt.way.expand(best.steps()) for hunt, best in found if best is not None)]
         turn, own = divmod(self.goes, 2)
-        if known is None or (own and others):
+        if own and others:
             return np.array(others[turn % len(others)], np.int64)
-        return known.order
+        return self.nearest if known is None else known
 
     def raise_bound(self) -> None:
         """Local search, and beside it a round of the bound over all orders, if that has not had its share of the work.

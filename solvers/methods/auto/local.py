@@ -10,7 +10,7 @@ import numpy as np
 from solvers.clock import Clock
 from solvers.methods.auto.anneal import anneal
 from solvers.methods.auto.layout import BUDGET, EMPTY, HELD, ROOF, SLOTS, blank
-from solvers.methods.auto.record import LENGTH, empty_record
+from solvers.methods.auto.record import EXCESS, LENGTH, NOTHING, empty_record
 from solvers.methods.auto.state import fill
 from solvers.methods.exact.tables import SIZE, VALUES, pack
 from solvers.orders.arrays import Ints, arrays_of
@@ -35,6 +35,7 @@ class LocalSearch:
         self.room = budget - problem.resident
         self.roof = EMPTY if roof is None else roof - problem.resident
         self.seed = seed
+        self.over = NOTHING  # bytes over budget of what the last go met
         self.state = blank(self.tables, 2 * self.nodes, self.room)
         self.total = max(1, int(self.arrays.cost.sum()))
         sizes = int(self.tables[self.tables[SIZE] : self.tables[SIZE] + self.tables[VALUES]].sum())
@@ -62,5 +63,6 @@ class LocalSearch:
         with halting(clock) as halt:
             prices, cool = (price, _DEAREST * price), (hot, seed % (1 << 32))
             anneal(self.tables, state, record, moves, *cool, *prices, once, halt)
+        self.over = int(record.facts[EXCESS])
         length = record.facts[LENGTH]
         return record.steps[: length - 1] if length else order

@@ -14,6 +14,7 @@ from solvers.methods.auto.layout import AT, LOG, LOGGED, LONGEST, SLOTS, STEPS, 
 from solvers.orders.arrays import Ints
 from solvers.orders.compiled import inner
 
+NOTHING = 1 << 62  # more bytes over budget than any order has
 EXCESS, COST, LENGTH, UNWRITTEN, CHANGES = range(5)
 
 
@@ -26,7 +27,7 @@ class Record(NamedTuple):
 
 def empty_record(slots: int) -> Record:
     facts = np.zeros(5, np.int64)
-    facts[EXCESS] = 1 << 62
+    facts[EXCESS] = NOTHING
     return Record(np.zeros(slots, np.int64), facts, np.zeros(slots + 4 * LONGEST, np.int64), np.zeros(slots, np.int64))
 
 

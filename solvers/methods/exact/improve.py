@@ -15,7 +15,8 @@ import numpy as np
 
 from solvers import scip
 from solvers.methods.exact import window
-from solvers.methods.exact.anneal import anneal, start
+from solvers.methods.exact.anneal import anneal
+from solvers.methods.exact.runs import start
 from solvers.methods.exact.tables import EXCESS, KEYS, MEMORY, TOTAL, order_of, pack
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Best

@@ -7,7 +7,8 @@ from random import Random
 
 import numpy as np
 
-from solvers.methods.exact.anneal import anneal, start
+from solvers.methods.exact.anneal import anneal
+from solvers.methods.exact.runs import start
 from solvers.methods.exact.tables import EXCESS, KEYS, MEMORY, STEPS, TOTAL, order_of, pack
 from solvers.orders.arrays import arrays_of
 from solvers.orders.best import in_order
