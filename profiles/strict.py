@@ -19,6 +19,7 @@ def strict_options() -> Any:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.enable_mem_reuse = options.enable_mem_pattern = False
     options.add_session_config_entry("session.disable_prepacking", "1")  # else constant weights are held twice
+    options.add_session_config_entry("session.disable_quant_qdq", "1")  # else each reader has its own DequantizeLinear
     return options
 
 

@@ -13,60 +13,75 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from profiles.costs import Costs
+from remat_cli.checking import in_all
 from remat_cli.checking.child import Kernel
 from remat_cli.checking.processes import Bench
+from remat_cli.checking.trying import Peaks, in_file, peaks
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.problem_of import as_it_stands, problem_of
+from remat_cli.model.sessions import STRICT
 from remat_cli.rewrite.copies import subgraphs
-from remat_cli.rewrite.external import bring
 from remat_cli.saying.units import show_bytes
 from solvers.problem import Problem
 from solvers.schedule import baseline
 
 NEAR = 0.01  # of the peak: closer than that the model is as foretold
 TIMEOUT = 600.0  # seconds
+WRITTEN_OUT = (
+    "the file holds {} where {} are reckoned with: onnxruntime runs functions' bodies late, rewritten models do not"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
     """`peak`, `predicted`: of the original in the strict session. `inside`: what ops with subgraphs work in.
 
-    `unlike`: the first op at which the runtime does not do as foretold, where the peak is another.
+    `unlike`: the first op at which the runtime does not do as foretold, where the peak is another. `by_default`: what
+    the original holds under default options, if it runs there.
     """
 
     peak: int
     predicted: int
     unlike: str = ""
     inside: Mapping[str, int] = field(default_factory=dict)
+    by_default: Peaks | None = None
 
     def into(self, costs: Costs) -> Costs:
         """The costs with what was seen; a pinned op keeps its own."""
         seen = {name: size for name, size in self.inside.items() if not costs.ops[name].pinned}
         ops = {name: replace(cost, workspace=seen.get(name, cost.workspace)) for name, cost in costs.ops.items()}
-        said = {"peak": self.peak, "predicted_peak": self.predicted} | ({"unlike": self.unlike} if self.unlike else {})
+        said: dict[str, Any] = {"peak": self.peak, "predicted_peak": self.predicted}
+        said |= {"unlike": self.unlike} if self.unlike else {}
+        said |= {"default_peaks": list(self.by_default)} if self.by_default else {}
         return replace(costs, ops=ops, whole={**costs.whole, **said})
 
 
 def observed(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int) -> Observed | None:
-    """What a run of the model in a process of its own shows; None if it does not run."""
+    """What runs of the model in processes of their own show; None if it does not run."""
     with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", TIMEOUT, threads) as bench:
-        reply = bench.watch(_file(graph, Path(folder)))
-    if reply.refused or reply.failed or not reply.kernels:
-        return None
+        path = _file(graph, Path(folder))
+        reply = bench.watch(in_file(graph.model, graph.path, Path(folder)) if graph.expanded else path)
+        own = in_all(graph, bench.run(path, STRICT.name)).first if graph.expanded else None
+        if reply.refused or reply.failed or not reply.kernels:
+            return None
+        by_default = peaks(graph, path, feeds, threads, TIMEOUT)
     problem = as_it_stands(problem_of(graph, costs.table()).problem)
-    return _held_against(graph, problem, reply.kernels)
+    found = replace(_held_against(graph, problem, reply.kernels), by_default=by_default)
+    return _written_out(found, own) if own else found
+
+
+def _written_out(found: Observed, own: int) -> Observed:
+    """Of a model with functions: what its file holds, whose functions the runtime writes out in an order of its own."""
+    if abs(own - found.peak) <= NEAR * found.peak or found.unlike:
+        return found
+    return replace(found, peak=own, unlike=WRITTEN_OUT.format(show_bytes(own), show_bytes(found.peak)))
 
 
 def _file(graph: Graph, folder: Path) -> Path:
     """The user's own file, or one of the model in memory."""
     if graph.path.is_file() and not graph.dims:
         return graph.path
-    path = folder / "model.onnx"
-    model = type(graph.model)()
-    model.CopyFrom(graph.model)
-    bring(model, graph.path, path)
-    path.write_bytes(model.SerializeToString())
-    return path
+    return in_file(graph.model, graph.path, folder)
 
 
 def _held_against(graph: Graph, problem: Problem, kernels: Sequence[Kernel]) -> Observed:

@@ -31,6 +31,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.loading import content_of
 
+SESSIONS = "strict and default"  # in which a model is seen
 NAMED = 5  # of the ops that could not be measured
 WHOLE = Timing(0, 0, "the whole graph", 0.0)
 Report = Callable[[Timing], None]
@@ -166,7 +167,7 @@ def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: i
 
 def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device) -> Costs:
     """The costs with what a run of the original in the strict session shows; seen once, that is kept."""
-    key = f"{graph.sha256} {dict(graph.dims)}"
+    key = f"{graph.sha256} {dict(graph.dims)} {SESSIONS}"
     if key not in cache.seen:
         try:
             whole_graph.check_room(graph, costs.ops, device)

@@ -17,10 +17,9 @@ from remat_cli.model.sessions import STRICT, Session, kind_of
 from remat_cli.planning.asking import Fitting, nobody_keeps
 from remat_cli.planning.fusing import as_fused
 from remat_cli.planning.insurance import on_the_way
-from remat_cli.planning.keeping import fitted_and_kept
+from remat_cli.planning.keeping import fitted_and_kept, foreseen, kept
 from remat_cli.planning.known import cheaper_known
 from remat_cli.planning.pipeline import Answer, Enough, answer, find_solver
-from remat_cli.planning.placing import placed
 from remat_cli.planning.points import takes_plans
 from remat_cli.planning.subject import Subject
 from remat_cli.planning.untouched import counted, fitting_already, held_as_it_is
@@ -146,8 +145,8 @@ def budget_of(subject: Subject, question: Question) -> int:
 
 def bytes_of(budget: Budget, subject: Subject, session: Session) -> int:
     """100% is what the model holds as it is, which with an allocator's rounding may be more than what is live. A share
-    is of what is live in the file's order, or by default options of what they hold."""
-    if budget.relative and session.robust:
+    is of what is live in the file's order, or of what was seen to be held, as by default options."""
+    if budget.relative and (session.robust or subject.seen):
         return budget.bytes(held_as_it_is(subject, session))
     asked = budget.bytes(subject.before().peak)
     whole = budget.relative and budget.amount >= 1
@@ -184,8 +183,8 @@ def so_far(subject: Subject, question: Question, progress: Progress, limits: Lim
     """The answer that a search would give if it ended now, if that fits as it really runs."""
     budget = budget_of(subject, question)
     asked = Fitting(subject, budget, question.method, find_solver(question.method, {}), limits, question.session)
-    found = on_the_way(asked, progress)
-    return found if found is None or subject.graph is None else placed(asked, found)
+    found = on_the_way(foreseen(asked), progress)
+    return found if found is None or subject.graph is None else kept(found, asked)
 
 
 def found_or_raised(found: Answer) -> Answer:

@@ -167,6 +167,11 @@ def _results(graph: Graph) -> list[str]:
     return [output.name for output in graph.model.graph.output]
 
 
+def in_all(graph: Graph, reply: Reply) -> Measured:
+    """What a run on a CPU held, with what lies outside of its arena; nothing of one that broke off."""
+    return Measured(None) if reply.refused or reply.failed else _measured(reply, _outside(graph))
+
+
 def _measured(reply: Reply, outside: int) -> Measured:
     peaks = [outside + peak if peak else None for peak in reply.arena]
     return Measured(*peaks[:2]) if peaks else Measured(None)

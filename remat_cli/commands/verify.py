@@ -100,6 +100,7 @@ def _object(found: Verified, rewritten: Path) -> dict[str, Any]:
         },
         **asdict(found.report),
         "faults": list(found.faults),
+        "seeded": found.draws,
     }
 
 
@@ -112,13 +113,16 @@ def _summary(found: Verified) -> str:
     rows = [["measured", "before", "after", "change", "predicted", "outputs"]]
     rows.append(_row(f"live, {name} session", mode, mode.before.first, mode.after.first, found.promise.live))
     if mode.after.second is not None:
-        rows.append(_row("  second run", mode, mode.before.second, mode.after.second, None))
+        rows.append(_row("  second run", mode, mode.before.second, mode.after.second, found.promise.later))
     if weight is not None:
         rows.append(_row("the process", weight, weight.before, weight.after, found.promise.arena))
     words = [table(rows), *_heavier(weight, found.promise.arena)]
     if report.capped:
         words.append(_under_cap(report.capped))
     words += _others(report, name)
+    if found.draws:
+        count = f"{found.draws} random op{'s' if found.draws > 1 else ''}"
+        words.append(f"{count} without a seed got one for the comparison: no two runs of such a model agree")
     if found.threads != len(os.sched_getaffinity(0)):
         count = f"{found.threads} thread{'s' if found.threads > 1 else ''}"
         words.append(f"run with {count}, as the costs are for; with more, convolutions work in 64 KiB more for each")

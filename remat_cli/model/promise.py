@@ -13,7 +13,8 @@ class Promise:
     """Bytes, inputs and weights among them; and nanoseconds.
 
     `strict`, `default`: the live bytes in either session, the latter only where the model is made for it. `time`: the
-    plan's cost, and that of the small kernels that the rewritten model has besides.
+    plan's cost, and that of the small kernels that the rewritten model has besides. `later`: what runs after the first
+    hold in the default session, of a model that was tried there; `live` is then as measured, too.
 
     Of the session that the plan is made for: `live` is what it holds at once, `arena` what its allocator must hold for
     that, `block` the part of it whose places are planned, `default_arena` what the runtime's own arena would hold.
@@ -26,3 +27,4 @@ class Promise:
     live: int | None = None
     block: int | None = None
     default_arena: int | None = None
+    later: int | None = None

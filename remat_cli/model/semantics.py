@@ -42,6 +42,7 @@ OVERWRITES: dict[str, dict[str, Places]] = {
 # Standard functions without a kernel in ONNX Runtime, which replaces them by their bodies before it decides on an
 # order: the body's nodes come last in line, and the order of the file is lost.
 EXPANDED = {
+    "Bernoulli",
     "CastLike",
     "CenterCropPad",
     "GroupNormalization",
@@ -220,11 +221,14 @@ def runs_once(op: Op) -> bool:
 
 
 def _is_impure(node: onnx.NodeProto) -> bool:
+    return draws_unseeded(node) or node.op_type in EFFECTS or _trains(node)
+
+
+def draws_unseeded(node: onnx.NodeProto) -> bool:
+    """Whether no two runs of the node agree."""
     if node.op_type == "Dropout" and not (len(node.input) > 2 and node.input[2]):
         return False  # without the input that turns training on, it is the identity
-    if node.op_type in RANDOM:
-        return all(attribute.name != "seed" for attribute in node.attribute)
-    return node.op_type in EFFECTS or _trains(node)
+    return node.op_type in RANDOM and all(attribute.name != "seed" for attribute in node.attribute)
 
 
 def _trains(node: onnx.NodeProto) -> bool:

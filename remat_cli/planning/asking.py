@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from remat_cli.model.sessions import Session
-from remat_cli.planning.holding import ALLOCATORS, Allocator, in_units
+from remat_cli.planning.holding import ALLOCATORS, Allocator, in_units, outputs_apart
 from remat_cli.planning.pipeline import Answer, Enough, answer, ending
 from remat_cli.planning.subject import Subject
-from solvers.problem import Limits, Progress, Solver
+from solvers.problem import Limits, Problem, Progress, Solver
 from solvers.schedule import evaluate
 
 LEAST = 0.5  # seconds: with less left, nothing more is asked
@@ -27,7 +27,8 @@ class Fitting:
     """What is asked of which solver, and of which kind of session the answer is to be.
 
     `enough`: whether a search that knows this may end. `keep`: hears of each plan that fits as it really runs while
-    there may still be a cheaper one.
+    there may still be a cheaper one. `apart`: whether outputs count from the beginning, as in later runs of a default
+    session.
     """
 
     subject: Subject
@@ -39,6 +40,7 @@ class Fitting:
     reorder: bool | None = False
     enough: Enough | None = None
     keep: Callable[[Answer], None] = nobody_keeps
+    apart: bool = False
 
     @property
     def allocator(self) -> Allocator:
@@ -50,7 +52,7 @@ class Fitting:
 
     def ask(self, subject: Subject, budget: int, limits: Limits, reorder: bool | None) -> Answer:
         """The method's answer, every size being what the allocator takes for it."""
-        whole = subject.solving(in_units(subject.problem, self.allocator.unit))
+        whole = subject.solving(self.taken(subject.problem))
         limits = ending(limits, self.enough) if self.enough else limits
         found = answer(whole, budget, self.method, self.solver, limits, reorder)
         found = replace(found, subject=subject, baseline=subject.before())
@@ -58,6 +60,11 @@ class Fitting:
             return found
         plan, outcome = evaluate(subject.problem, found.schedule.result.order)
         return replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome))
+
+    def taken(self, problem: Problem) -> Problem:
+        """The problem as the allocator takes it."""
+        problem = in_units(problem, self.allocator.unit)
+        return outputs_apart(problem) if self.apart else problem
 
     def fits(self, found: Answer) -> bool:
         return self.counted(found) <= self.budget

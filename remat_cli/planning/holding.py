@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from remat_cli.checking.trying import Peaks
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import ARENA, OWN, PLANNED, Session
 from remat_cli.rewrite import Rewritten
@@ -106,14 +107,32 @@ def _own(model: Rewritten, _: int | None, __: Clock | None) -> Held:
     return Held(replace(model.promise, live=live, arena=total, default_arena=total))
 
 
+def outputs_apart(problem: Problem) -> Problem:
+    """The problem as later runs of a default session hold it: one block for all but the outputs, from the beginning,
+    and they beside it."""
+    apart = frozenset(problem.outputs)
+    sizes = tuple(0 if value in apart else size for value, size in enumerate(problem.sizes))
+    return replace(problem, sizes=sizes, resident=problem.resident + sum(problem.sizes[value] for value in apart))
+
+
+def tried(session: Session, promise: Promise, peaks: Peaks) -> Promise:
+    """What such a session was seen to hold, in place of what was foretold."""
+    first, later = peaks
+    if session.robust:
+        return replace(promise, default=first, live=first, later=later)
+    return replace(promise, strict=first, live=first, arena=max(first, promise.arena or first))
+
+
 def _all(promise: Promise) -> int:
     assert promise.arena is not None
     return promise.arena
 
 
 def _live(promise: Promise) -> int:
-    """What the runtime does with an order of its own is foretold to a fiftieth, not to the byte."""
+    """What the runtime does with an order of its own is foretold to a fiftieth; what was seen, to the byte."""
     assert promise.live is not None
+    if promise.later is not None:
+        return max(promise.live, promise.later)
     return promise.live + promise.live // UNSURE
 
 

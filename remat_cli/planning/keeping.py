@@ -1,38 +1,116 @@
 """Plans for default sessions whose kernels are the original's, whatever optimizers do.
 
-Invariant: an answer that found a plan is of one whose model is not `astray`. Ops that optimizers treat differently once
+Invariant: an answer that found a plan is of one whose model is not `astray`, and which, where the original was tried in
+such a session, was tried there too and found to keep to the budget. Ops that optimizers treat differently once
 they are copied, and that cannot be let be, are run once; a note names them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from remat_cli.checking.trying import peaks
+from remat_cli.model.problem_of import as_it_stands
+from remat_cli.model.sessions import Session
+from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.asking import Fitting
 from remat_cli.planning.fitting import fitted
-from remat_cli.planning.holding import held
+from remat_cli.planning.holding import held, tried
 from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.placing import placed
 from remat_cli.planning.subject import Subject
 from remat_cli.planning.sure import surely
 from remat_cli.rewrite import Rewritten
 from solvers.problem import Status
+from solvers.schedule import baseline
 
 SHARE = 0.75  # of the time that is left, for each time that it is asked
+STEP = 200  # the part of the budget that is asked for less, besides what was too much
+TIMEOUT = 600.0  # seconds, of trying a model
 NAMED = 5
 ONCE = "run once, since onnxruntime's optimizers would treat copies differently: {}"
+BY_DEFAULT = (
+    "under default options weights are packed, constants folded, and memory laid out from an earlier run"
+    " (not so with --session strict)"
+)
+AS_SEEN = "this model does not run as it says (`remat profile` names why; with --optimize disabled it does)"
+HOLDS = "the original holds {} bytes{}"
 ASTRAY = "with every one found, onnxruntime's optimizers would make other kernels than of the original"
 
 
 def fitted_and_kept(asked: Fitting) -> Answer:
     """A schedule that fits, and whose results cannot differ from the original's in the session that it is for."""
-    if asked.subject.kernels is None:
+    return _tried(asked) if asked.subject.seen else _kept(asked)
+
+
+def _tried(asked: Fitting) -> Answer:
+    """One whose model was seen to hold no more than the budget, in its later runs as well.
+
+    What a plan's model was seen to hold too much is taken off the budget that the next is made for.
+    """
+
+    def keep(found: Answer) -> None:
+        if asked.fits(found):
+            asked.keep(replace(found, budget=asked.budget))
+
+    for now in _ways(asked):
+        while True:
+            found = _kept(replace(now, limits=asked.limits.share(SHARE), keep=keep))
+            over = asked.counted(found) - asked.budget if found.found else 0
+            if over <= 0 or asked.late:
+                break
+            now = replace(now, budget=now.budget - over - asked.budget // STEP)
+        if (found.found and over <= 0) or asked.late:
+            break
+    return _for(asked, found, over)
+
+
+def _ways(asked: Fitting) -> Iterator[Fitting]:
+    """The question as later runs of a default session would have it, and as the first does."""
+    if asked.session.robust:
+        yield foreseen(replace(asked, apart=True))
+    yield foreseen(asked)
+
+
+def foreseen(asked: Fitting) -> Fitting:
+    """With a larger budget where the original holds less than is reckoned with: what is fused is not held."""
+    if asked.subject.seen is None:
+        return asked
+    reckoned = baseline(as_it_stands(asked.taken(asked.subject.problem)))[1].peak
+    return replace(asked, budget=asked.budget + max(0, reckoned - max(asked.subject.seen)))
+
+
+def _for(asked: Fitting, found: Answer, over: int) -> Answer:
+    """The answer as one for the budget itself, of which nothing is proved by what was asked; no plan if it is over."""
+    kept = found.found and over <= 0
+    notes = found.schedule.result.notes
+    if not kept:
+        held = f", and the model of the best plan {asked.budget + over}" if over > 0 else ""
+        notes = (*notes, _more(asked, held))
+    status = Status.FEASIBLE if kept else Status.UNKNOWN
+    result = replace(found.schedule.result, status=status, notes=notes)
+    result = replace(result, bound=None, bound_any_order=None, peak_bound=None, grounds=())
+    found = replace(found, schedule=replace(found.schedule, result=result))
+    return replace(found, budget=asked.budget, limits=asked.limits, seconds=asked.limits.clock.elapsed())
+
+
+def _more(asked: Fitting, besides: str) -> str:
+    """Why there is none, where what the original holds is not as reckoned."""
+    assert asked.subject.seen is not None
+    return f"{BY_DEFAULT if asked.session.robust else AS_SEEN}: {HOLDS.format(max(asked.subject.seen), besides)}"
+
+
+def _kept(asked: Fitting) -> Answer:
+    if asked.subject.kernels is None and not asked.subject.seen:
         return fitted(asked)
     limits, subject, once = asked.limits, asked.subject, set[str]()
 
     def keep(found: Answer) -> None:
-        if (other := kept(found, asked)) is not None:
-            asked.keep(replace(other, subject=subject))
+        assert found.schedule.plan is not None
+        made = _as_made(found, surely(subject, found.schedule.plan, asked.session), asked)
+        if made is not None:
+            asked.keep(replace(made, subject=subject))
 
     while True:
         now = replace(asked, subject=running_once(subject, once), limits=limits.share(SHARE), keep=keep)
@@ -40,8 +118,8 @@ def fitted_and_kept(asked: Fitting) -> Answer:
         if not found.found or found.schedule.plan is None:
             return _told(found, subject, once)
         model = surely(subject, found.schedule.plan, asked.session)
-        if (kept := _as_made(found, model, asked)) is not None:
-            return _told(kept, subject, once)
+        if (made := _as_made(found, model, asked)) is not None:
+            return _told(made, subject, once)
         if now.late or len(once) == len(subject.nodes):
             return _given_up(found, model.astray or model.bare)
         once = more_once(subject, model.astray or model.bare, once)
@@ -49,17 +127,33 @@ def fitted_and_kept(asked: Fitting) -> Answer:
 
 def kept(found: Answer, asked: Fitting) -> Answer | None:
     """The answer as its model is made for the session, if that fits and keeps the original's kernels."""
-    assert found.schedule.plan is not None
-    return _as_made(found, surely(found.subject, found.schedule.plan, asked.session), asked)
+    foretold = foreseen(asked)
+    fitting = placed(foretold, found)
+    if fitting is None or fitting.schedule.plan is None or not (asked.subject.kernels or asked.subject.seen):
+        return fitting
+    made = _as_made(fitting, surely(fitting.subject, fitting.schedule.plan, asked.session), foretold)
+    return replace(made, budget=asked.budget) if made is not None and asked.fits(made) else None
 
 
 def _as_made(found: Answer, model: Rewritten, asked: Fitting) -> Answer | None:
+    """As it is foretold, if that fits; as it was seen to be, whether that does or not."""
     if model.astray:
         return None
     if model.bare:  # what is let be is held as optimizers and the runtime's planner will have it
         figures = held(asked.session, model, asked.budget)
         found = replace(found, promise=figures.promise, placement=figures.placement)
-    return found if asked.fits(found) else None
+    if not asked.fits(found):
+        return None
+    return _seen(found, model, asked.session) if asked.subject.seen else found
+
+
+def _seen(found: Answer, model: Rewritten, session: Session) -> Answer:
+    """The answer with what its model was seen to hold."""
+    graph, promise = found.subject.graph, found.promise
+    assert graph is not None
+    assert promise is not None
+    held = peaks(graph, model.model, feeds_of(graph, ops_of(graph)), found.subject.threads, TIMEOUT, session)
+    return found if held is None else replace(found, promise=tried(session, promise, held))
 
 
 def _given_up(found: Answer, around: Collection[str]) -> Answer:

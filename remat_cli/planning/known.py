@@ -16,7 +16,6 @@ from remat_cli.formats.program import numbered
 from remat_cli.planning.asking import Fitting
 from remat_cli.planning.keeping import kept
 from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.placing import placed
 from solvers.plan import IllegalOrder
 from solvers.problem import Result, Status
 from solvers.schedule import Schedule, evaluate
@@ -67,8 +66,7 @@ def _as_answer(asked: Fitting, found: Answer, known: PlanFile) -> Answer | None:
     other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=asked.subject)
     if asked.subject.graph is None:
         return other
-    fitting = placed(asked, other)
-    return None if fitting is None else kept(fitting, asked)
+    return kept(other, asked)
 
 
 def _cost(answer: Answer) -> int:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import onnx
 from google.protobuf.message import EncodeError
 
 from profiles.costs import BadCosts, Costs, load
+from remat_cli.checking.trying import Peaks
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
@@ -129,7 +131,18 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
         threads=threads,
         launch=launch,
         kernels=kernels_of(graph) if session.robust else None,
+        seen=_seen(costs.whole, session) if costs is not None else None,
     )
+
+
+def _seen(whole: Mapping[str, Any], session: Session) -> Peaks | None:
+    """What the original was seen to hold: of a strict session that is as foretold, if nothing else is said."""
+    match whole:
+        case {"default_peaks": [int(first), int(later)]} if session.robust:
+            return first, later
+        case {"unlike": str(), "peak": int(peak)} if not session.robust:
+            return peak, peak
+    return None
 
 
 def _notes(costs: Costs | None, session: Session) -> Iterator[str]:

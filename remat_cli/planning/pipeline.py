@@ -65,10 +65,10 @@ class Answer:
 
     @property
     def overhead(self) -> float | None:
-        """The share of time that recomputation adds."""
+        """The share of time that recomputation adds, and what the rewritten model has besides, where that is known."""
         if self.schedule.outcome is None:
             return None
-        return self.schedule.outcome.cost / max(self.baseline.cost, 1) - 1
+        return ((self.promise and self.promise.time) or self.schedule.outcome.cost) / max(self.baseline.cost, 1) - 1
 
     @property
     def bound(self) -> int | None:

@@ -51,8 +51,8 @@ class Planned:
 
     @property
     def overhead(self) -> float:
-        """The share of time that recomputation adds."""
-        return self.cost / max(self.recorded.baseline_cost, 1) - 1
+        """The share of time that recomputation adds, and what the rewritten model has besides, where that is known."""
+        return (self.recorded.promises.time or self.cost) / max(self.recorded.baseline_cost, 1) - 1
 
     @property
     def gap(self) -> float | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from profiles.costs import Costs
 from profiles.kernels import THREADS
+from remat_cli.checking.trying import Peaks
 from remat_cli.formats.planfile import Source
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import Named, as_it_stands
@@ -35,6 +36,7 @@ class Subject:
     content: bytes | None = None  # of a model that is in memory only
     given_costs: Costs | None = None  # costs that are in memory only
     kernels: Numbered | None = None  # that the model runs by default; None: nobody asks, or it does not run here
+    seen: Peaks | None = None  # what it holds in the plans' session, where that is not as reckoned; None: not tried
 
     @property
     def path(self) -> Path:

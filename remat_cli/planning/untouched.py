@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import Session
-from remat_cli.planning.holding import ALLOCATORS, held
+from remat_cli.planning.holding import ALLOCATORS, Held, held, tried
 from remat_cli.planning.pipeline import Answer
 from remat_cli.planning.subject import Subject
 from remat_cli.rewrite import original
@@ -27,7 +28,7 @@ def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, 
     found = Answer(subject, method, budget, outcome, Schedule(result, plan, outcome), 0.0, limits, untouched=True)
     if subject.graph is None:
         return found
-    figures = held(session, original(subject.graph, subject.problem))
+    figures = _figures(subject, subject.graph, session)
     if ALLOCATORS[session.allocator].counted(figures.promise) > budget:
         return None
     return replace(found, session=session, promise=figures.promise, placement=figures.placement)
@@ -37,8 +38,12 @@ def held_as_it_is(subject: Subject, session: Session) -> int:
     """What the budget must be for the model as it is."""
     if subject.graph is None:
         return subject.before().peak
-    figures = held(session, original(subject.graph, subject.problem))
-    return ALLOCATORS[session.allocator].counted(figures.promise)
+    return ALLOCATORS[session.allocator].counted(_figures(subject, subject.graph, session).promise)
+
+
+def _figures(subject: Subject, graph: Graph, session: Session) -> Held:
+    figures = held(session, original(graph, subject.problem))
+    return replace(figures, promise=tried(session, figures.promise, subject.seen)) if subject.seen else figures
 
 
 def counted(found: Answer) -> int:

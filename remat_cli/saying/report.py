@@ -10,7 +10,7 @@ from typing import Any
 
 from remat_cli.model.promise import Promise
 from remat_cli.planning.breakdown import Breakdown, at_peaks
-from remat_cli.planning.keeping import ASTRAY
+from remat_cli.planning.keeping import AS_SEEN, ASTRAY, BY_DEFAULT
 from remat_cli.planning.pipeline import Answer
 from remat_cli.planning.subject import Subject
 from remat_cli.planning.untouched import counted
@@ -41,6 +41,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "baseline_peak": answer.baseline.peak,
         "baseline_cost": answer.baseline.cost,
         "overhead": answer.overhead if answer.found else None,
+        "emitted_cost": promise.time if promise and answer.found else None,
         "bound": answer.bound,
         "bound_any_order": answer.bound_any_order,
         "gap": answer.gap if answer.found else None,
@@ -205,7 +206,7 @@ def why_not(answer: Answer) -> str:
     words += _gradients(answer)
     if outcome is None or result.order is None:
         return words
-    if given_up := [note for note in result.notes if note.startswith(ASTRAY)]:
+    if given_up := [note for note in result.notes if note.startswith((ASTRAY, BY_DEFAULT, AS_SEEN))]:
         return f"{words}: {given_up[-1]}"
     if outcome.peak <= answer.budget and (needed := counted(answer)):
         return words + f"; the best one found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}"

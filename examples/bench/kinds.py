@@ -1,0 +1,125 @@
+"""Is whatever runs modelled, refused, or named? Every kind of small graph down the whole road, in both sessions.
+
+    PYTHONPATH=. python examples/bench/kinds.py > examples/bench/kinds.json
+    PYTHONPATH=. python examples/bench/kinds.py FOLDER > table.json          # the .onnx files there instead
+
+Each row: `profile` names what is not as foretold (`unlike`), `solve` finds a plan at SHARES of what the model holds,
+`verify` measures it. `as`: "foretold" if the measured peak is within NEAR of the predicted one, with the same bits and
+no fault; "named" if `profile` said why it would not be, and `verify` finds no fault beyond that; "refused" with the
+words; or "WRONG".
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import onnx
+import onnxruntime
+
+import remat_cli as remat
+from remat_cli.errors import Infeasible, Mismatch, NoPlan, RematError
+from tests.remat_cli.kinds import KINDS, model
+
+NEAR = 0.03
+SHARES = ("65%", "80%")
+SECONDS = 5.0  # of a search
+
+
+def graphs() -> Iterator[tuple[str, onnx.ModelProto]]:
+    """Two of each kind would be 116; the second of the first few kinds of each group makes 60 and more."""
+    for kind in KINDS:
+        yield kind, model(kind)
+    for kind in ("if_wide", "loop_with_scan", "function_twice", "dropout_with_mask", "half_product", "lstm_last"):
+        yield f"{kind}, another", model(kind, 1)
+
+
+def road(path: Path, session: str) -> dict[str, Any]:
+    """What became of the model in such a session."""
+    found: dict[str, Any] = {"session": session}
+    try:
+        costs = remat.profile(path, threads=1, time_limit=2.0)
+        found["unlike"] = costs.whole.get("unlike", "")
+        plan = _plan(path, costs, session)
+        found |= {"budget": plan.budget, "status": plan.status, "overhead": round(plan.overhead, 4)}
+        found |= _measured(plan, session)
+    except RematError as error:
+        found |= {"as": "refused", "words": str(error)[:300]}
+    found["as"] = found.get("as") or _judged(found)
+    return found
+
+
+def _plan(path: Path, costs: Any, session: str) -> Any:
+    for share in SHARES:
+        try:
+            return remat.solve(path, budget=share, costs=costs, session=session, time_limit=SECONDS, cache=False)
+        except (Infeasible, NoPlan):
+            if share == SHARES[-1]:
+                raise
+    raise AssertionError
+
+
+def _measured(plan: Any, session: str) -> dict[str, Any]:
+    faults: list[str] = []
+    try:
+        found = remat.verify(plan)
+    except Mismatch as error:
+        found, faults = error.report, list(error.report.faults)
+    mode, said = found.report.mode(session), found.promise.live
+    said_later = found.promise.later or said
+    return {
+        "predicted": said,
+        "before": mode.before.first,
+        "peak": mode.after.first,
+        "later": mode.after.second,
+        "off": round(mode.after.first / said - 1, 4) if said and mode.after.first else None,
+        "off_later": round(mode.after.second / said_later - 1, 4) if said_later and mode.after.second else None,
+        "same": not mode.differs and not mode.failed,
+        "faults": faults,
+    }
+
+
+def _judged(found: dict[str, Any]) -> str:
+    off = [abs(found[name]) for name in ("off", "off_later") if found.get(name) is not None]
+    if found["faults"] or not found["same"]:
+        return "WRONG"
+    if off and max(off) <= NEAR:
+        return "foretold"
+    return "named" if found["unlike"] else "WRONG"
+
+
+def rows(given: list[str]) -> Iterator[dict[str, Any]]:
+    with TemporaryDirectory() as folder:
+        for name, path in _files(given, Path(folder)):
+            for session in ("strict", "default"):
+                begin = time.process_time()
+                row = {"graph": name, **road(path, session), "cpu_s": round(time.process_time() - begin, 1)}
+                said = row.get("faults") or row.get("words") or row.get("unlike")
+                figures = f"{row['as']:9} {row.get('off')} {row.get('off_later')}"
+                print(f"{name:28} {session:8} {figures} {said}", file=sys.stderr)
+                yield row
+
+
+def _files(given: list[str], folder: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted(Path(given[0]).glob("*.onnx")) if given else ():
+        yield path.name, path
+    for name, made in graphs() if not given else ():
+        path = folder / f"{name.replace(', ', '_')}.onnx"
+        path.write_bytes(made.SerializeToString())
+        yield name, path
+
+
+def main() -> None:
+    found = list(rows(sys.argv[1:]))
+    summary = {"onnxruntime": onnxruntime.__version__, "as": Counter(row["as"] for row in found)}
+    print(json.dumps(summary | {"rows": found}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""What a model really holds in a session: its first run, and by default a later one, which a memory pattern places.
+
+Invariant: the figures are of a process of its own, by the runtime's own word; no figures where it does not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import onnx
+
+from remat_cli.checking import in_all
+from remat_cli.checking.processes import Bench
+from remat_cli.model.graph import Graph
+from remat_cli.model.sessions import DEFAULT, Session
+from remat_cli.rewrite.external import bring
+
+Peaks = tuple[int, int]  # bytes, inputs and weights among them: of the first run, of later ones
+
+
+def peaks(
+    graph: Graph,
+    model: onnx.ModelProto | Path,
+    feeds: Mapping[str, Any],
+    threads: int,
+    timeout: float,
+    session: Session = DEFAULT,
+) -> Peaks | None:
+    """Of `graph` as it stands, or of a model that was made from it; without later runs both are the first."""
+    with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", timeout, threads) as bench:
+        path = model if isinstance(model, Path) else in_file(model, graph.path, Path(folder))
+        measured = in_all(graph, bench.run(path, session.name, session.runs))
+    return None if measured.first is None else (measured.first, measured.second or measured.first)
+
+
+def in_file(model: onnx.ModelProto, source: Path, folder: Path) -> Path:
+    """A model that was read from `source`, in a file that other processes can read."""
+    path = folder / "model.onnx"
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    bring(copy, source, path)
+    path.write_bytes(copy.SerializeToString())
+    return path

@@ -1,0 +1,38 @@
+"""Graphs beyond plain ones do as foretold, as onnxruntime itself says: draws, quantized ops, later runs. `examples/bench/kinds.py`
+tries every kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import remat_cli as remat
+from remat_cli.planning.planned import Planned
+from tests.remat_cli.kinds import model
+
+NEAR = 0.03
+
+
+def planned(path: Path, session: str, budget: str) -> Planned:
+    costs = remat.profile(path, threads=1, time_limit=1.0)
+    return remat.solve(path, budget=budget, costs=costs, session=session, time_limit=20.0, cache=False)
+
+
+@pytest.mark.parametrize("kind", ["quantized", "dropout_unseeded"])
+def test_the_peak_is_as_foretold(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model(kind).SerializeToString())
+    plan = planned(path, "strict", "85%")
+    found = remat.verify(plan)
+    measured, said = found.report.strict.after.first, found.promise.live
+    assert abs(measured - said) <= NEAR * said
+    assert found.draws == (kind == "dropout_unseeded")
+
+
+def test_later_runs_of_a_default_session_keep_to_the_budget(data: Path) -> None:
+    plan = planned(data / "torch_cnn.onnx", "default", "80%")
+    found = remat.verify(plan)
+    peaks = found.report.default.after
+    assert (peaks.first, peaks.second) == (found.promise.live, found.promise.later)
+    assert max(peaks.first, peaks.second) <= plan.budget < max(plan.subject.seen or (0,))

@@ -1,0 +1,27 @@
+"""Small training-like graphs of the kinds beyond plain ones, by seed: `KINDS` says which, `model` makes one."""
+
+from __future__ import annotations
+
+import onnx
+
+from tests.remat_cli.kinds.chain import Chain, Twist
+from tests.remat_cli.kinds.control import CONTROL, FUNCTIONS
+from tests.remat_cli.kinds.numbers import HALF, QUANTIZED, RANDOM, RECURRENT
+from tests.remat_cli.kinds.outputs import OTHERS, OUTPUTS
+
+GROUPS: dict[str, dict[str, Twist]] = {
+    "control flow": CONTROL,
+    "functions": FUNCTIONS,
+    "random": RANDOM,
+    "half precision": HALF,
+    "quantized": QUANTIZED,
+    "recurrent": RECURRENT,
+    "outputs": OUTPUTS,
+    "others": OTHERS,
+}
+KINDS: dict[str, Twist] = {name: twist for group in GROUPS.values() for name, twist in group.items()}
+
+
+def model(kind: str, seed: int = 0) -> onnx.ModelProto:
+    """A chain of products with the kind's ops at one of its places."""
+    return Chain(kind, seed).with_twist(KINDS[kind])
