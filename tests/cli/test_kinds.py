@@ -1,5 +1,7 @@
-"""Graphs beyond plain ones do as foretold, as onnxruntime itself says: draws, quantized ops, later runs. `examples/bench/kinds.py`
-tries every kind."""
+"""Graphs beyond plain ones do as foretold, as onnxruntime itself says: draws, quantized ops, later runs.
+
+`examples/bench/kinds.py` tries every kind.
+"""
 
 from __future__ import annotations
 
