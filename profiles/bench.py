@@ -20,6 +20,7 @@ from typing import Any
 from profiles.device import Device, quiet
 from profiles.kernels import scratch
 from profiles.measure import Seen, Timing, measure, session_ns
+from profiles.probe import probe_ns
 from profiles.running import CannotRun
 from profiles.signature import Signature, Tensor
 from profiles.whole import SHARE, Whole, time_whole, trace_whole
@@ -67,6 +68,11 @@ class Bench:
     def session_ns(self) -> int:
         """What one run of a session costs before its first op."""
         found: int = self._ask(session_ns, self.device)
+        return found
+
+    def probe_ns(self) -> int:
+        """What the op that is timed with every profile takes now."""
+        found: int = self._ask(probe_ns, self.device)
         return found
 
     def whole(

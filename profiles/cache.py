@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ class Cache:
         self.wholes: dict[str, dict[str, Any]] = {}
         self.seen: dict[str, dict[str, Any]] = {}  # of runs kernel by kernel
         self.dates: dict[str, str] = {}
+        self.probe: int | None = None  # what the probe takes now, in ns
+        self.probes: dict[str, int] = {}  # and what it took when the figures under a key were measured
         self.session_ns: int | None = None  # what one run of a session costs before its first op
         self.families: dict[str, dict[str, tuple[str, ...]]] = {}  # family -> key -> outputs, of what is known
         if self.path and not fresh:
@@ -39,7 +41,7 @@ class Cache:
             self._append({"device": device.described()})
 
     def keep_timing(self, signature: Signature, timing: Timing, date: str) -> None:
-        self._note({**_named(signature), "date": date, **asdict(timing)})
+        self._note({**_named(signature), "date": date, **asdict(timing), **self._probed()})
 
     def keep_refusal(self, signature: Signature, reason: str, date: str) -> None:
         self._note({**_named(signature), "date": date, "refused": reason})
@@ -62,10 +64,24 @@ class Cache:
         self._note({"session_ns": ns})
 
     def keep_whole(self, key: str, whole: dict[str, Any], date: str) -> None:
-        self._note({"graph": key, "date": date, "whole": whole})
+        self._note({"graph": key, "date": date, "whole": whole, **self._probed()})
 
     def keep_seen(self, key: str, seen: dict[str, Any], date: str) -> None:
         self._note({"graph": key, "date": date, "seen": seen})
+
+    def _probed(self) -> dict[str, int]:
+        return {} if self.probe is None else {"probe": self.probe}
+
+    def slowness(self, keys: Iterable[str]) -> dict[str, float]:
+        """How many times as long the probe took when the figures under these keys were measured."""
+        now = self.probe
+        return {key: self.probes[key] / now for key in keys if key in self.probes} if now else {}
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Measure these again, whatever is kept of them."""
+        for key in keys:
+            self.timings.pop(key, None)
+            self.wholes.pop(key, None)
 
     def _note(self, line: dict[str, Any]) -> None:
         self._take(line)
@@ -90,6 +106,8 @@ class Cache:
             if "family" in line:
                 self.families.setdefault(str(line["family"]), {})[key] = tuple(line["results"])
             self.dates[key] = str(line.get("date", ""))
+            if "probe" in line and "seen" not in line:
+                self.probes[key] = max(1, int(line["probe"]))
         except (KeyError, TypeError, ValueError):
             return
 

@@ -21,6 +21,7 @@ from profiles.costs import OpCost, rounded
 from profiles.device import Device
 from profiles.kernels import scratch
 from profiles.measure import LEAST_RUNS
+from profiles.probe import OFF
 from profiles.running import CannotRun
 from profiles.signature import Signature
 from profiles.whole import LEAST_NS, WHOLE_SECONDS, Calibration, Whole, calibrate
@@ -31,6 +32,8 @@ ROUNDS = 16  # at most: with so many, two profiles agree on the order of ops tha
 LONG_NS = 5_000_000  # an op this long is measured in few rounds: noise shorter than that is in its median
 LONG_ROUNDS = 4
 OVERHEAD = 0.01  # seconds to make operands and a session once
+AGAIN = "this machine was slower when ops of this graph were measured (a probe took {:.1f} times as long): done again"
+SLOWER = "this machine is slower now than when these ops were measured: a probe takes {:.1f} times as long"
 FULLER = "measured with the outputs that are left out here"
 LARGE = 2.5  # times as long in the graph as alone: worth a word
 MATTERS = 0.02  # of all time
@@ -74,6 +77,20 @@ def missing(ops: Ops, cache: Cache) -> dict[str, Signature]:
     """The signatures that must still be measured."""
     known = cache.timings.keys() | cache.refusals.keys()
     return {key: signature for key, signature in ops.distinct().items() if cache.key_of(signature) not in known}
+
+
+def held_against_now(ops: Ops, device: Device, cache: Cache) -> tuple[str, ...]:
+    """Time the probe; forget what was measured while this machine was slower. What there is to say of it."""
+    with Bench(device) as bench:
+        cache.probe = bench.probe_ns()
+    kept = {key for signature in ops.distinct().values() if (key := cache.key_of(signature)) in cache.timings}
+    ratios = cache.slowness((*kept, *cache.wholes))
+    slow = [key for key, ratio in ratios.items() if ratio > 1 + OFF]
+    cache.forget(slow)
+    own = [ratios[key] for key in (*kept, ops.key) if key in ratios]
+    if mine := [ratio for ratio in own if ratio > 1 + OFF]:
+        return (AGAIN.format(max(mine)),)
+    return (SLOWER.format(1 / min(own)),) if own and min(own) < 1 / (1 + OFF) else ()
 
 
 def share(count: int, seconds: float) -> float:

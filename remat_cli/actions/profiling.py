@@ -146,8 +146,9 @@ def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: i
     ops = ops_of(graph)
     if asked.estimate is not None:
         return _from_paper(graph, ops, device, asked.estimate)
+    day = survey.held_against_now(ops, device, cache) if device.kind == "cpu" else ()
     wanted = len(survey.missing(ops, cache))
-    notes = _busy(device) if wanted else ()
+    notes = (*day, *(_busy(device) if wanted else ()))
     report(WHOLE)
     earlier = _timed_before(graph, ops, device, cache, asked)
     survey.measure_missing(ops, device, cache, asked.seconds / graphs, report)

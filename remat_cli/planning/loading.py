@@ -19,13 +19,20 @@ from remat_cli.errors import BadInput, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
+from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import PLANNED, STRICT, Session
 from remat_cli.planning.planned import Planned
 from remat_cli.planning.subject import Subject
+from remat_cli.rewrite.kernels import Numbered
 from solvers.problem import sound
 
 ESTIMATED = "the costs are estimates for a CPU; `remat profile` measures them"
 UNLIKE = "not as foretold, so the plan may not be either"
+TRAINING = "not verified: only training builds run this graph (`pip install onnxruntime-training`, for Python 3.11)"
+UNCHECKED = (
+    "not checked: whether default options make other kernels of the rewritten model, as onnxruntime cannot load it here"
+    " or it has more than 1 GiB of weights in its file"
+)
 TRACED = "estimates know little of what kernels work in: a session's first run finds where values lie"
 
 
@@ -117,8 +124,10 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
         launch, threads = device("cpu").launch_ns, THREADS
     named = problem_of(graph, table, costs.kind if costs else "cpu")
     named = replace(named, problem=rewritten(named.problem), rewritten=True)
+    kernels = None
     if session.robust:
         named = keeping_bits(graph, named)
+        kernels = kernels_of(graph)
     sound(named.problem, f"the problem of {graph.path}")
     return Subject(
         source=Source(graph.path, graph.sha256),
@@ -126,11 +135,11 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
         graph=graph,
         dims=graph.dims,
         costs=where,
-        notes=tuple(_notes(costs, session)),
+        notes=(*_notes(costs, session), *_unseen(graph, kernels, session)),
         measured=costs is not None and costs.measured,
         threads=threads,
         launch=launch,
-        kernels=kernels_of(graph) if session.robust else None,
+        kernels=kernels,
         seen=_seen(costs.whole, session) if costs is not None else None,
     )
 
@@ -153,6 +162,14 @@ def _notes(costs: Costs | None, session: Session) -> Iterator[str]:
         yield f"the costs are from paper{traced}"
     if costs is not None and (unlike := costs.whole.get("unlike")):
         yield f"{UNLIKE}: {unlike}"
+
+
+def _unseen(graph: Graph, kernels: Numbered | None, session: Session) -> Iterator[str]:
+    """What is not looked at, that is looked at of other models."""
+    if any(needs_training_build(op.node) for op in graph.ops):
+        yield TRAINING
+    elif session.robust and kernels is None:
+        yield UNCHECKED
 
 
 def _bare(path: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:

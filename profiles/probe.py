@@ -1,0 +1,28 @@
+"""An op that is timed with every profile: is this machine as fast as when the figures that are kept were measured?
+
+Invariant: it is timed as the ops are, by the fastest of a few rounds, on as many threads.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from profiles.device import Device
+from profiles.measure import sample
+from profiles.running import bind, run, session
+
+SIDE = 256  # of a product of two squares
+ROUNDS, SECONDS = 5, 0.03
+OFF = 0.3  # of its time: on a quiet virtual machine a fifth is seen
+
+
+def probe_ns(device: Device) -> int:
+    told = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [SIDE, SIDE]) for name in "abc"]
+    nodes = [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("Tanh", ["p"], ["c"])]
+    graph = helper.make_graph(nodes, "probe", told[:2], told[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
+    running = session(model.SerializeToString(), device)
+    binding = bind(running, {name: np.ones((SIDE, SIDE), np.float32) for name in "ab"}, device)
+    return min(sample(lambda: run(running, binding), SECONDS)[0] for _ in range(ROUNDS))
