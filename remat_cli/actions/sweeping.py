@@ -26,6 +26,7 @@ from remat_cli.planning.subject import Subject
 from remat_cli.planning.untouched import held_as_it_is
 from remat_cli.results.memory import Memory
 from remat_cli.saying.units import Budget, Budgets, Spread
+from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Status
 from solvers.registry import DEFAULT, METHODS
 
@@ -94,11 +95,11 @@ class Sweep:
         return self.curve()
 
     def curve(self) -> Curve:
-        found = {(point.method, point.budget): point for point in self.points}
         asked = [(name, budget) for name in self.asked.methods for budget in self.budgets]
-        for name, budget in asked:
-            found.setdefault((name, budget), Point(budget=budget, method=name, status=Status.UNKNOWN))
-        points = agreed(list(found.values()), self.limits.gap)
+        known = {(point.method, point.budget) for point in self.points}
+        blank = (Point(budget=budget, method=name, status=Status.UNKNOWN) for name, budget in asked)
+        missing = [point for point in blank if (point.method, point.budget) not in known]
+        points = agreed([*self.points, *missing], self.limits.gap)  # the least peak's budget may have two by now
         told = {(point.method, point.budget): point for point in points}
         least = [peak for point in points if (peak := point.peak or point.least_peak) is not None]
         shown = tuple(told[place] for place in asked)
@@ -120,12 +121,12 @@ class Sweep:
         return bytes_of(budget, self.subject, self.asked.session)
 
     def _least(self) -> int:
-        """The least budget that a plan was found for, which is a point to begin with."""
+        """The least budget that a plan was found for, which is a point to begin with; else what nothing gets below."""
         self._say("the least peak")
         question = Question(minimize="peak", session=self.asked.session)
         found = self._ask(question, self.limits.share(LEAST), LEAST)
         if not found.found:
-            return self.whole
+            return min(self.whole, peak_bound(self.subject.problem).peak)
         self.points.append(replace(point_of(found), status=Status.FEASIBLE))  # its peak may be optimal, not its cost
         return min(self.whole, found.budget)
 
