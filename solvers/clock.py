@@ -22,9 +22,13 @@ ITERATION, NODE = 100, 1000  # moves that take about as long
 
 
 class Standstill:
-    """Time that counts for no clock of this process, from each `begin` to its `end`; they may lie within each other."""
+    """Time that counts for no clock of this process, from each `begin` to its `end`; they may lie within each other.
+
+    `tell` hears of each that begins.
+    """
 
     def __init__(self) -> None:
+        self.tell: Callable[[], object] = lambda: None
         self._lock = threading.Lock()
         self._depth, self._since, self._passed = 0, 0.0, 0.0
 
@@ -32,6 +36,9 @@ class Standstill:
         with self._lock:
             self._since = self._since if self._depth else monotonic()
             self._depth += 1
+            first = self._depth == 1
+        if first:
+            self.tell()
 
     def end(self) -> None:
         with self._lock:

@@ -126,7 +126,7 @@ def main(folder: Path, wanted: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, model, sample in exported(wanted):
         try:
-            program = torch.onnx.export(model, (sample,), dynamo=True, verbose=False)
+            program = torch.onnx.export(model, (sample,), dynamo=True, optimize=False, verbose=False)
         except torch.onnx.errors.OnnxExporterError as error:
             print(f"{name}: not exported: {str(error).splitlines()[0]}", file=sys.stderr)
             continue

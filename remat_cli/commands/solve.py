@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from solvers.problem import Limits, Progress
 
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
+COMPILING = "compiling the solvers' loops, once after installing: not part of the time limit"
 EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to its word and to write it
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -199,6 +200,8 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     from remat_cli.formats.files import check_apart
     from remat_cli.planning.known import plans_beside
     from remat_cli.saying.progress import progress_line
+    from solvers.clock import STANDSTILL
+    from solvers.problem import Progress
 
     destination = given["output"] or subject.beside(".plan.json")
     check_apart(destination, subject.path, *given["known"])
@@ -220,6 +223,7 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
             show(progress)
             latest.hear(progress)
 
+        STANDSTILL.tell = lambda: show(Progress(limits.clock.elapsed(), doing=COMPILING))
         found = ask(subject, question, replace(searching, report=report), _memory(given), latest.keep)
     found = replace(found, limits=limits)
     notes = _compiled()
