@@ -65,12 +65,15 @@ class Ops:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Progress: `done` of `total`, the op at work, and the seconds that the rest should take."""
+    """Progress: ops measured, `done` of `total`, the op at work, the seconds that the rest should take, and `at`: how
+    far that is, of 1. When all are measured, time is left in which they are measured again.
+    """
 
     done: int
     total: int
     what: str
     left: float
+    at: float = 0.0
 
 
 def missing(ops: Ops, cache: Cache) -> dict[str, Signature]:
@@ -129,8 +132,9 @@ def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, hear
             spent = time.perf_counter() - started
             if turn and spent > seconds:
                 break
-            rest = spent / done * (total - done) if done else total * (each + OVERHEAD)
-            heard(Timing(done, total, str(signature), min(rest, max(0.0, seconds - spent)) if turn else rest))
+            one, count = spent / done if done else each + OVERHEAD, len(wanted)
+            left = max(one * (count - done), min(one * (total - done), seconds - spent), 0.0)
+            heard(Timing(min(done, count), count, str(signature), left, spent / (spent + left) if done else 0.0))
             if turn == 0:
                 _measure_first(signature, cache, each, bench)
             elif key in cache.timings and (turn < LONG_ROUNDS or cache.timings[key].ns < LONG_NS):

@@ -8,6 +8,7 @@ from types import TracebackType
 
 from remat_cli.batch.report import line
 from remat_cli.batch.run import Result
+from remat_cli.saying.terminal import clipped, writes_over
 from remat_cli.saying.units import show_time
 
 UP, CLEAR = "\033[F", "\033[J"
@@ -20,7 +21,7 @@ class Table:
         self.total = total
         self.running = running
         self.quiet = quiet
-        self.live = sys.stderr.isatty() and not quiet
+        self.live = writes_over() and not quiet
         self.done = self.failed = self.cached = self.drawn = 0
 
     def __enter__(self) -> Table:
@@ -54,4 +55,4 @@ class Table:
         rows = [f"        {title}  {show_time(seconds * 1e9)}" for title, seconds in self.running()]
         rows.append(f"{self.done}/{self.total} done, {self.failed} failed, {self.cached} unchanged")
         self.drawn = len(rows)
-        return "".join(row + "\n" for row in rows)
+        return "".join(clipped(row) + "\n" for row in rows)

@@ -88,7 +88,7 @@ def _profiled(model: Path, asked: Asked, quiet: bool) -> Profiled:
     from remat_cli.saying.progress import Line, bar
 
     def words(step: Timing) -> str:
-        return bar(step.done, step.total, step.left, step.what) if step.total else step.what
+        return bar(step.at, step.done, step.total, step.left, step.what) if step.total else step.what
 
     with Line(quiet) as line:
         return profile(model, asked, lambda step: line.say(words(step)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from shutil import get_terminal_size
@@ -139,11 +138,11 @@ def _chart(found: Shown) -> str:
     """Drawn as wide as the terminal is, with what letters and colours it has."""
     from remat_cli.saying.chart import Style, chart
     from remat_cli.saying.showing import heading
+    from remat_cli.saying.terminal import has_colors
 
     try:
         blocks = bool("█╌".encode(sys.stdout.encoding or "ascii"))
     except UnicodeEncodeError:
         blocks = False
-    colors = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    style = Style(min(120, get_terminal_size().columns), blocks=blocks, colors=colors)
+    style = Style(min(120, get_terminal_size().columns), blocks=blocks, colors=has_colors(sys.stdout))
     return heading(found) + "\n" + chart(found.lines[1], found.recorded.budget if found.recorded else None, style)

@@ -104,7 +104,13 @@ def _swept(model: Path | None, asked: Asked, given: Mapping[str, Any], deadline:
     store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
     memory = Memory(store=store, seconds=given["time_limit"], force=given["force"])
     with Line(given["quiet"]) as line:
-        going = Sweep(subject, asked, limits, memory, lambda at: line.say(bar(at.done, at.total, at.left, at.what)))
+        going = Sweep(
+            subject,
+            asked,
+            limits,
+            memory,
+            lambda at: line.say(bar(at.done / at.total, at.done, at.total, at.left, at.what)),
+        )
         deadline.last_words = lambda: _so_far(going.curve(), given)
         return going.run()
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
+from remat_cli.saying.terminal import clipped, writes_over
 from remat_cli.saying.units import show_time
 from solvers.problem import Progress
 
@@ -15,7 +16,7 @@ class Line:
     """One line of the terminal, written over; gone at the end."""
 
     def __init__(self, quiet: bool) -> None:
-        self.shown = sys.stderr.isatty() and not quiet
+        self.shown = writes_over() and not quiet
 
     def __enter__(self) -> Line:
         return self
@@ -25,13 +26,13 @@ class Line:
 
     def say(self, words: str) -> None:
         if self.shown:
-            sys.stderr.write("\r\033[K" + words)
+            sys.stderr.write("\r\033[K" + clipped(words))
             sys.stderr.flush()
 
 
-def bar(done: int, total: int, seconds: float, what: str) -> str:
-    """How far it is, how long it may still take, and what is going on."""
-    filled = 20 * done // total
+def bar(at: float, done: int, total: int, seconds: float, what: str) -> str:
+    """How far it is, `at` of 1, how much is done, how long it may still take, and what is going on."""
+    filled = min(20, round(20 * at))
     words = f"[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}  {show_time(seconds * 1e9)} left"
     return f"{words}  {what[:60]}"
 
