@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.verifying import Verified
     from remat_cli.checking import Capped, Mode, Process, Report
     from remat_cli.planning.planned import Planned
+    from remat_cli.saying.progress import Line
 
 TIMING = 6.0  # seconds
 NEAR = 0.05  # of what was said that a process holds: closer than that is as it was said
@@ -53,28 +54,14 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     plan's allocator, for what the process holds. Emits the rewritten model first if it is not there. Exit code 6 if the
     session that the plan is for does not do as promised.
     """
-    from remat_cli.actions import emitting, verifying
-    from remat_cli.checking.compare import Tolerance
-    from remat_cli.formats.files import check_apart, write_whole
+    from remat_cli.formats.files import write_whole
     from remat_cli.planning.loading import load_planned
     from remat_cli.saying.progress import Line
 
-    planned = load_planned(plan)
-    emitting.graph_of(planned)
-    rewritten = model or emitting.place_of(planned)
-    if not rewritten.is_file():
-        emitting.write(emitting.emit(planned), emitting.place_of(planned, model))
-    check_apart(output, plan, planned.subject.path, rewritten)
     with Line(quiet) as line:
-        near = Tolerance(given.pop("rtol"), given.pop("atol"))
-        seconds = TIMING if given.pop("timed") else 0.0
-        heard = verifying.Trial(
-            **given,
-            near=near,
-            seconds=seconds,
-            report=lambda run, of, what: line.say(f"run {run} of {of}: {what} ..."),
-        )
-        found = verifying.tried(planned, rewritten, verifying.promise_of(rewritten, plan, planned), heard)
+        line.say(f"reading {plan} ...")
+        planned = load_planned(plan)
+        found, rewritten = _verified(planned, plan, model, output, given, line)
     said = _object(found, rewritten)
     if output:
         write_whole(output, json.dumps(said, indent=1) + "\n")
@@ -83,6 +70,31 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     elif not quiet:
         click.echo("\n".join((_summary(found), *_times(found, planned))))
     found.or_raised(rewritten.name)
+
+
+def _verified(
+    planned: Planned, plan: Path, model: Path | None, output: Path | None, given: dict[str, Any], line: Line
+) -> tuple[Verified, Path]:
+    """What came of the runs, and the rewritten model, which is made if it is not there."""
+    from remat_cli.actions import emitting, verifying
+    from remat_cli.checking.compare import Tolerance
+    from remat_cli.formats.files import check_apart
+
+    emitting.graph_of(planned)
+    rewritten = model or emitting.place_of(planned)
+    if not rewritten.is_file():
+        line.say(f"writing {rewritten} ...")
+        emitting.write(emitting.emit(planned), emitting.place_of(planned, model))
+    check_apart(output, plan, planned.subject.path, rewritten)
+    near = Tolerance(given.pop("rtol"), given.pop("atol"))
+    seconds = TIMING if given.pop("timed") else 0.0
+    heard = verifying.Trial(
+        **given,
+        near=near,
+        seconds=seconds,
+        report=lambda run, of, what: line.say(f"run {run} of {of}: {what} ..."),
+    )
+    return verifying.tried(planned, rewritten, verifying.promise_of(rewritten, plan, planned), heard), rewritten
 
 
 def _object(found: Verified, rewritten: Path) -> dict[str, Any]:
