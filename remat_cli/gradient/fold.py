@@ -40,7 +40,7 @@ def fold(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray] | None:
         return None
     if node.op_type == "ConstantOfShape":
         fill = numpy_helper.to_array(node.attribute[0].t) if node.attribute else np.zeros(1, np.float32)
-        return [np.broadcast_to(fill, tuple(tape.constants[reads[0]])).copy()]
+        return [np.full(tuple(tape.constants[reads[0]]), fill.reshape(-1)[0], fill.dtype)]
     if node.op_type == "GatherElements" and node.domain == "":
         return [_gather_elements(tape, node)]
     return _evaluate(tape, node)

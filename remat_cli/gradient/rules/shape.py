@@ -37,6 +37,8 @@ def _split(op: Taped, *dys: Tensor | None) -> Tensor:
 
 def _slice(op: Taped, dy: Tensor) -> Tensor:
     """Zeros around what was taken, and between where it was taken in steps."""
+    if not dy.size:
+        return dy.zeros(*op.x.shape)
     starts, ends = (op.array(i, what).tolist() for i, what in ((1, "starts"), (2, "ends")))
     axes = op.array(3, "axes").tolist() if op.optional(3) else range(len(starts))
     steps = op.array(4, "steps").tolist() if op.optional(4) else [1] * len(starts)

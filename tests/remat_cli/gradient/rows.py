@@ -219,6 +219,7 @@ SHAPE = [
     Row("Split", [f(5, 2)], {"num_outputs": 2}, outputs=2),
     Row("Split", [f(4, 2)], {}, outputs=2, opset=17),
     Row("Slice", [f(4, 5), i(1), i(3)]),
+    Row("Slice", [f(4, 5), i(5), i(2**62), i(1)]),
     Row("Slice", [f(6, 7), i(-5, 0), i(1000, -1), i(-1, 0), i(2, 3)]),
     Row("Slice", [f(6, 5), i(-1, 3), i(-1000, 0), i(0, 1), i(-2, -1)]),
     Row("Slice", [f(6, 5), i(0), i(6), i(0), i(5)]),

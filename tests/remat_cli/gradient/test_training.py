@@ -368,6 +368,18 @@ def test_all_that_cannot_be_differentiated_is_said_at_once() -> None:
     assert "Hardmax (node 'hard'): write it by simpler ops" in lines[2]
 
 
+def test_a_fill_of_no_dimensions_is_a_number() -> None:
+    """As tracing exporters write a mask's least number."""
+    nodes = [
+        helper.make_node("ConstantOfShape", ["none"], ["two"], value=helper.make_tensor("v", 1, [1], [2.0])),
+        helper.make_node("Mul", ["w", "two"], ["y"]),
+        helper.make_node("ReduceSum", ["y"], ["l"], keepdims=0),
+    ]
+    forward = model(nodes, {}, "l", {"w": weight(1, 3), "none": np.array([], np.int64)})
+    found = run(training_graph(forward, Options(loss="l", choice=Choice(wrt=["w"]))), {"w": weight(1, 3)})
+    np.testing.assert_array_equal(found["w_grad"], np.full(3, 2.0))
+
+
 def test_control_flow_stands_in_the_table_with_what_lies_behind_it() -> None:
     flag, three = helper.make_tensor_value_info("c", TensorProto.BOOL, []), [TensorProto.FLOAT, [3]]
     inside = [helper.make_node("Identity", ["c"], ["d"]), helper.make_node("Mul", ["a", "w"], ["b"])]
