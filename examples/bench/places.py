@@ -29,6 +29,7 @@ from placement import child
 
 BUDGETS = ("60%", "75%", "90%")
 LIMIT = os.environ.get("LIMIT", "10s")
+MACHINE = os.environ.get("MACHINE", f"{os.cpu_count()} cores")
 NEAR = 0.005
 ON_PROCESSOR = (
     "import time, solvers.clock as c; c.monotonic = time.process_time; from remat_cli.main import main; main()"
@@ -116,7 +117,7 @@ def _near_bound(said: dict[str, Any]) -> bool:
 
 
 def main(folder: Path, results: Path, names: list[str]) -> None:
-    known = json.loads(results.read_text()) if results.exists() else []
+    known = json.loads(results.read_text())["rows"] if results.exists() else []
     models = [folder / f"{name}.train.onnx" for name in names] or sorted(folder.glob("*.train.onnx"))
     done = {row["graph"] for row in known}
     for model in models:
@@ -124,7 +125,8 @@ def main(folder: Path, results: Path, names: list[str]) -> None:
             continue
         with tempfile.TemporaryDirectory() as plans:
             known += rows(model, Path(plans))
-        results.write_text(json.dumps(known, indent=1) + "\n")
+        found = {"machine": MACHINE, "limit": f"{LIMIT} of processor", "seed": 0, "rows": known}
+        results.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
