@@ -118,7 +118,8 @@ def checked_plan(certificate: Certificate, planned: Planned) -> Proved:
     proved = checked(certificate, planned.subject, planned.recorded.kind)
     if not all(_keeps(plan.order(), proof.order) for proof in certificate.costs):
         raise Mismatch("the certificate is for another order of first computes than the plan's")
-    spare = 0 if planned.subject.graph is None else additions(planned.recorded.kind, planned.subject.problem)
+    kind, spare = planned.recorded.kind, planned.subject.aside(planned.recorded.kind)
+    spare += 0 if planned.subject.graph is None else additions(kind, planned.subject.problem)
     for proof in certificate.costs:
         if proof.budget < planned.budget - spare:
             raise Mismatch(f"the certificate is for {proof.budget} bytes; the plan's budget is {planned.budget}")

@@ -10,10 +10,10 @@ is a proof, and "unknown" where there is neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 from remat_cli.actions.scaling import At
 from remat_cli.actions.solving import Question, ask
@@ -77,29 +77,42 @@ def largest(
     memory: Memory | None = None,
     report: Callable[[str], None] = lambda _: None,
     measured: Measured | None = None,
+    keep: Callable[[Largest], None] = lambda _: None,
 ) -> Largest:
-    """The largest size found; Infeasible or NoPlan where not even the least fits. `measured`: for this very machine."""
+    """The largest size found; Infeasible or NoPlan where not even the least fits. `measured`: for this very machine.
+    `keep` hears of the largest known while the search still goes on."""
     asked.check()
     hunt = _Hunt(at, asked, limits.share(ON_PAPER) if measured else limits, memory, report)
     reached = hunt.baselines()
+    hunt.keep = lambda: keep(_so_far(hunt, reached, NOT_MEASURED if measured else None))
     hunt.search(max((size for size in reached.values() if size), default=hunt.as_it_stands))
     if hunt.best is None or hunt.best.plan is None:
         raise hunt.nothing()
-    if measured is not None:
-        hunt = _confirmed(hunt, measured, limits)
-    assert hunt.best is not None
-    assert hunt.best.plan is not None
+    if measured is None:
+        return _so_far(hunt, reached)
+    return _so_far(_confirmed(hunt, measured, limits, lambda found: keep(_so_far(found, reached))), reached)
+
+
+def _so_far(hunt: _Hunt, reached: Mapping[str, int | None], note: str | None = None) -> Largest:
+    """What a hunt has come to; `note`: what is to be said of its plan."""
+    asked, best, beyond = hunt.asked, hunt.best, hunt.impossible
+    assert best is not None
+    assert best.plan is not None
     return Largest(
-        hunt.best.size * asked.step,
-        hunt.best.plan,
-        replace(hunt.after(), size=(hunt.best.size + 1) * asked.step),
-        hunt.impossible and replace(hunt.impossible, size=hunt.impossible.size * asked.step),
+        best.size * asked.step,
+        best.plan if note is None else _noted(best.plan, note),
+        replace(hunt.after(), size=(best.size + 1) * asked.step),
+        beyond and replace(beyond, size=beyond.size * asked.step),
         {name: None if size is None else size * asked.step for name, size in reached.items()},
         hunt.budget,
     )
 
 
-def _confirmed(found: _Hunt, measured: Measured, limits: Limits) -> _Hunt:
+def _noted(plan: Planned, note: str) -> Planned:
+    return replace(plan, recorded=replace(plan.recorded, notes=(*plan.notes, note)))
+
+
+def _confirmed(found: _Hunt, measured: Measured, limits: Limits, keep: Callable[[_Hunt], None]) -> _Hunt:
     """Go on from where the hunt ended, with ops measured there, until it ends where they were; else it stands."""
     hunt, sizes = found, set[int]()
     while (best := hunt.best) is not None and best.size not in sizes:
@@ -108,6 +121,7 @@ def _confirmed(found: _Hunt, measured: Measured, limits: Limits) -> _Hunt:
         sizes |= {best.size, max(1, best.size // 2) if best.size > 1 else 2}
         at = measured(sorted(size * hunt.asked.step for size in sizes), limits.clock.left() * MEASURING)
         hunt = _Hunt(at, hunt.asked, limits, hunt.memory, hunt.report, best.plan)
+        hunt.keep = partial(keep, hunt)
         hunt.around(best.size)
     return found.noted(NOT_MEASURED) if hunt.best is None else hunt
 
@@ -130,6 +144,7 @@ class _Hunt:
         self.best: Tried | None = None
         self.impossible: Tried | None = None
         self.tried: dict[int, Tried] = {}
+        self.keep: Callable[[], None] = lambda: None  # is called when there is a larger size
 
     def at(self, size: int) -> Subject:
         return self.make(size * self.asked.step)
@@ -181,9 +196,8 @@ class _Hunt:
     def noted(self, note: str) -> _Hunt:
         """The same hunt, whose plan has one more note."""
         assert self.best is not None
-        if plan := self.best.plan:
-            recorded = replace(plan.recorded, notes=(*plan.notes, note))
-            self.best = replace(self.best, plan=replace(plan, recorded=recorded))
+        assert self.best.plan is not None
+        self.best = replace(self.best, plan=_noted(self.best.plan, note))
         return self
 
     def after(self) -> Tried:
@@ -208,6 +222,7 @@ class _Hunt:
         self.tried[size] = found
         if found.verdict == "fits" and (self.best is None or size > self.best.size):
             self.best = found
+            self.keep()
         if found.verdict == "infeasible" and (self.impossible is None or size < self.impossible.size):
             self.impossible = found
         return found.verdict == "fits"
@@ -220,7 +235,7 @@ class _Hunt:
             if size == 1:
                 raise
             return Tried(size, "unknown", why=str(error))
-        if (least := peak_bound(subject.problem).peak) > self.budget:
+        if (least := self._at_least(subject)) > self.budget:
             return Tried(size, "infeasible", why=f"every schedule needs at least {least} bytes")
         if limits.clock.over():
             return Tried(size, "unknown", why="no time was left for it")
@@ -256,6 +271,10 @@ class _Hunt:
             return Tried(size, "infeasible", why=f"whatever fits takes longer than is allowed{_class_of(found)}")
         return Tried(size, "unknown", why="neither a plan nor a proof was found in time")
 
+    def _at_least(self, subject: Subject) -> int:
+        """What no schedule gets below."""
+        return peak_bound(subject.problem).peak + subject.aside(self.asked.session)
+
     def _hopeless_from(self) -> int:
         """The least size at which every schedule needs more than the budget."""
         return 1 + last_within(self._least, self.budget)
@@ -263,7 +282,7 @@ class _Hunt:
     def _least(self, size: int) -> int | None:
         """What every schedule of the size needs at least, which may be a proof; None: there is no such size."""
         try:
-            least = peak_bound(self.at(size).problem).peak
+            least = self._at_least(self.at(size))
         except RematError:
             if size == 1:
                 raise

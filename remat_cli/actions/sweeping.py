@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from time import process_time
 
 from remat_cli.actions.solving import Question, ask, bytes_of
 from remat_cli.errors import Usage
@@ -124,9 +125,16 @@ class Sweep:
         """The least budget that a plan was found for, which is a point to begin with; else what nothing gets below."""
         self._say("the least peak")
         question = Question(minimize="peak", session=self.asked.session)
-        found = self._ask(question, self.limits.share(LEAST), LEAST)
+        began, seconds = process_time(), LEAST * self.limits.clock.seconds
+
+        def worth(found: Answer) -> bool:
+            """What a busy machine cut short says little, and all budgets would hang on it again."""
+            return not found.cut or process_time() - began >= HURRIED * seconds
+
+        found = self._ask(question, self.limits.share(LEAST), LEAST, worth)
         if not found.found:
-            return min(self.whole, peak_bound(self.subject.problem).peak)
+            least = peak_bound(self.subject.problem).peak + self.subject.aside(self.asked.session)
+            return min(self.whole, least)
         self.points.append(replace(point_of(found), status=Status.FEASIBLE))  # its peak may be optimal, not its cost
         return min(self.whole, found.budget)
 
@@ -160,11 +168,13 @@ class Sweep:
         )
         return point_of(self._ask(question, limits, PAIR / max(self.total, PAIR)))
 
-    def _ask(self, question: Question, limits: Limits, share: float) -> Answer:
+    def _ask(
+        self, question: Question, limits: Limits, share: float, worth: Callable[[Answer], bool] = lambda _: True
+    ) -> Answer:
         """The answer kept before, if it had as large a share of the time; what had much less of it is not kept."""
         seconds = share * self.limits.clock.seconds
         hurried = limits.clock.left() < HURRIED * seconds
-        memory = None if self.memory is None or hurried else replace(self.memory, seconds=seconds)
+        memory = None if self.memory is None or hurried else replace(self.memory, seconds=seconds, worth=worth)
         return ask(self.subject, question, limits, memory)
 
     def _say(self, what: str) -> None:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
+from remat_cli.commands.ending import out_of_time
 from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
+    from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.largest import Asked
     from remat_cli.actions.scaling import Scaled, Step
     from remat_cli.planning.sizes import Largest
     from remat_cli.saying.progress import Line
-    from solvers.clock import Clock
 
 
 @click.command("max-batch")
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 )
 @options.session
 @options.allocator
-@click.option("--time-limit", type=options.TIME, default="10m", show_default=True, help="For all of it: 90s, 5m, 1h.")
+@options.time_for_all("10m")
 @options.seed
 @options.force
 @options.output
@@ -82,6 +83,7 @@ def command(model: Path, **given: Any) -> None:
     remat max-batch unet.onnx --budget 16GB
     remat max-batch gpt2.train.onnx --budget 24GB --max-overhead 20% --dim batch=8 --dim sequence=max --step 64
     """
+    from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.interrupts import listening
     from remat_cli.actions.scaling import scaled
     from remat_cli.saying.progress import Line
@@ -89,9 +91,13 @@ def command(model: Path, **given: Any) -> None:
 
     asked, step = _asked(given), _step(given)
     asked.check()
-    with listening() as interrupts, Line(given["quiet"]) as line:
+    with (
+        listening() as interrupts,
+        Line(given["quiet"]) as line,
+        Deadline(Clock(given["time_limit"], interrupts), out_of_time) as deadline,
+    ):
         steps = scaled(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
-        found = _found(steps, asked, given, Clock(given["time_limit"], interrupts), line)
+        found = _found(model, steps, asked, given, deadline, line)
     _tell(model, steps, found, given)
 
 
@@ -140,7 +146,9 @@ def _step(given: Mapping[str, Any]) -> Step:
     )
 
 
-def _found(steps: Scaled, asked: Asked, given: Mapping[str, Any], clock: Clock, line: Line) -> Largest:
+def _found(
+    model: Path, steps: Scaled, asked: Asked, given: Mapping[str, Any], deadline: Deadline, line: Line
+) -> Largest:
     from remat_cli.actions.largest import largest
     from remat_cli.results.memory import Memory
     from remat_cli.results.store import Store, folder
@@ -151,12 +159,16 @@ def _found(steps: Scaled, asked: Asked, given: Mapping[str, Any], clock: Clock, 
     memory = Memory(store=store, seconds=given["time_limit"], force=given["force"])
 
     def say(what: str) -> None:
-        line.say(f"{show_time(clock.left() * 1e9)} left  {steps.dim}: {what}")
+        line.say(f"{show_time(deadline.clock.left() * 1e9)} left  {steps.dim}: {what}")
 
-    return largest(steps.at, asked, Limits(clock, seed=given["seed"]), memory, say, steps.measured)
+    def keep(found: Largest) -> None:
+        deadline.last_words = lambda: _tell(model, steps, found, given)
+
+    return largest(steps.at, asked, Limits(deadline.clock, seed=given["seed"]), memory, say, steps.measured, keep)
 
 
-def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) -> None:
+def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) -> int:
+    """Write the plan, and say what was found; the exit code."""
     from remat_cli.saying import sizes
 
     stem = model.name.removesuffix(".onnx")
@@ -167,3 +179,4 @@ def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) 
     elif not given["quiet"]:
         click.echo(sizes.as_text(found, steps.dim))
         click.echo(f"wrote {path}")
+    return 0

@@ -123,6 +123,15 @@ optimize = click.option(
 )
 dims = click.option("--dim", "dims", type=DIM, multiple=True, help="Bind a symbolic dimension: --dim batch=32.")
 time_limit = click.option("--time-limit", type=TIME, default="60s", show_default=True, help="90s, 5m, 1h.")
+
+
+def time_for_all(default: str) -> Callable[[Command], Command]:
+    """The limit of a command that asks much, with the time that it takes by itself."""
+    return click.option(
+        "--time-limit", type=TIME, default=default, show_default=True, help="For all of it: 90s, 5m, 1h."
+    )
+
+
 force = click.option("--force", is_flag=True, help="Search again, whatever was found before.")
 work_limit = click.option(
     "--work-limit",

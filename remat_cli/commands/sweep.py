@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
+from remat_cli.commands.ending import out_of_time
 from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 @click.option("--plot", type=options.FILE, help="Draw the curves into a .svg, .png or .pdf file.")
 @click.option("-o", "--output", type=options.FOLDER, help="A folder for the plans, one a point; it is made if need be.")
 @options.dims
-@click.option("--time-limit", type=options.TIME, default="90s", show_default=True, help="For all of it: 90s, 5m, 1h.")
+@options.time_for_all("90s")
 @options.gap
 @options.seed
 @options.force
@@ -75,20 +76,12 @@ def command(model: Path | None, **given: Any) -> None:
     if given["plot"]:
         check_picture(given["plot"])
     with listening() as interrupts:
-        with Deadline(Clock(given["time_limit"], interrupts), _nothing_yet) as deadline:
+        with Deadline(Clock(given["time_limit"], interrupts), out_of_time) as deadline:
             curve = _swept(model, asked, given, deadline)
         if given["measure"]:
             curve = _measured(curve, given)
         _tell(curve, given)
     _check_found(curve)
-
-
-def _nothing_yet() -> int:
-    """The last words of a command whose time ended before there was anything to say."""
-    from remat_cli.errors import NoPlan
-
-    click.echo("remat: no plan was found within the time limit; give more time with --time-limit", err=True)
-    return NoPlan.code
 
 
 def _swept(model: Path | None, asked: Asked, given: Mapping[str, Any], deadline: Deadline) -> Curve:
@@ -127,7 +120,7 @@ def _measured(curve: Curve, given: Mapping[str, Any]) -> Curve:
 def _so_far(curve: Curve, given: Mapping[str, Any]) -> int:
     """What to say when the time is up in the middle of something; the exit code."""
     if not any(point.found for point in curve.points):
-        return _nothing_yet()
+        return out_of_time()
     _tell(curve, given)
     return 0
 

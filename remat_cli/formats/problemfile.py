@@ -2,7 +2,8 @@
 
 Invariant: what `read` returns can be scheduled, and `read(write(p)) == p`; whatever is wrong with a file is said with
 the node or value and the field it is in. The fields are those of `Node` and `Problem`, under their own names but for
-`phase`; those that have a default may be left out, and are where they have it. `rewritten` is Named's.
+`phase`; those that have a default may be left out, and are where they have it. `rewritten` and `aside`
+are Named's.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def dumps(named: Named) -> str:
     rest = {name: value for name, value in _written(problem, names) if name != "resident"}
     if named.rewritten:
         rest["rewritten"] = True
+    if named.aside:
+        rest["aside"] = named.aside
     parts += [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in rest.items()]
     return "{" + ",\n ".join(parts) + "}\n"
 
@@ -101,7 +104,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _problem(data: Any) -> Named:
     if isinstance(data, dict) and str(data.get("format", "")).startswith("remat-plan/"):
         raise Misspelt("this is a plan already; give the model or problem it was made from")
-    given = _entry(data, "the file", Problem, {"format", "values", "nodes"}, {"rewritten"})
+    given = _entry(data, "the file", Problem, {"format", "values", "nodes"}, {"rewritten", "aside"})
     if given["format"] != FORMAT:
         raise Misspelt(f"its format is {given['format']!r}, not {FORMAT!r}")
     values = [
@@ -117,7 +120,9 @@ def _problem(data: Any) -> Named:
         **_read(given, Problem, numbers, "the file"),
     )
     rewritten = parsed(bool, given.get("rewritten", False), {}, "the file: rewritten")
-    return Named(problem, tuple(names), tuple(numbers), rewritten)
+    if (aside := parsed(int, given.get("aside", 0), {}, "the file: aside")) < 0:
+        raise Misspelt(f"the file: aside is {aside}; it is in bytes, from 0 on")
+    return Named(problem, tuple(names), tuple(numbers), rewritten, aside)
 
 
 def _read(entry: Mapping[str, Any], kind: type, numbers: Mapping[str, int], what: str) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class Named:
     nodes: tuple[str, ...]
     values: tuple[str, ...]
     rewritten: bool = False
+    aside: int = 0  # bytes: the most that a kernel takes beside its session's allocator
 
 
 def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str = "cpu") -> Named:
@@ -47,7 +48,9 @@ def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str
         optional=frozenset(optional),
         unread_stay=True,
     )
-    return Named(problem, tuple(op.name for op in graph.ops), values)
+    shapes = {name: value.shape for name, value in graph.values.items()}
+    aside = max((semantics.aside(op, shapes, provider) for op in graph.ops), default=0)
+    return Named(problem, tuple(op.name for op in graph.ops), values, aside=aside)
 
 
 def rewritten(problem: Problem) -> Problem:

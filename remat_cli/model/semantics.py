@@ -7,7 +7,8 @@ domain runs once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 
 import onnx
 
@@ -38,6 +39,10 @@ OVERWRITES: dict[str, dict[str, Places]] = {
         (*ACTIVATIONS, "Gelu", "HardSwish", "QuickGelu", "ScatterND", "Shrink", "ThresholdedRelu", "Trilu"), ((0, 0),)
     ),
 }
+
+# A kernel's copy of its indices, in memory that it takes of the system and not of the session's allocator: eight bytes
+# an index, or a row of them.
+INDICES = {"cpu": {"GatherND": -1, "ScatterElements": None, "ScatterND": -1}}  # the axis along which a row lies
 
 # Standard functions without a kernel in ONNX Runtime, which replaces them by their bodies before it decides on an
 # order: the body's nodes come last in line, and the order of the file is lost.
@@ -195,6 +200,14 @@ def overwrites(op: Op, provider: str) -> Places:
     """(output, input) places where the output may take the place of the input."""
     table = OVERWRITES.get(provider, {}) if op.domain in PURE_DOMAINS else {}
     return tuple(pair for pair in table.get(op.op_type, ()) if pair[1] < len(op.inputs))
+
+
+def aside(op: Op, shapes: Mapping[str, Sequence[int]], provider: str) -> int:
+    """The bytes that the kernel takes beside the session's allocator, while it runs."""
+    table = INDICES.get(provider, {}) if op.domain == STANDARD else {}
+    if op.op_type not in table:
+        return 0
+    return 8 * prod(shapes[op.inputs[1]][: table[op.op_type]])
 
 
 def optional_outputs(op: Op, opset: int) -> set[int]:

@@ -47,6 +47,11 @@ class Fitting:
         return ALLOCATORS[self.session.allocator]
 
     @property
+    def room(self) -> int:
+        """What of the budget is the allocator's, inputs and weights included."""
+        return self.budget - self.subject.aside(self.session)
+
+    @property
     def late(self) -> bool:
         return self.limits.clock.over() or self.limits.clock.left() < LEAST
 

@@ -86,7 +86,7 @@ def _without(found: Answer) -> Answer:
 def _made_for_less(asked: Fitting, first: Answer) -> Answer | None:
     """A plan for a smaller budget that can be placed, of less and less until one is; each step is twice the last."""
     step = STEP * asked.budget
-    target = asked.budget - step
+    target = asked.room - step
     for _ in range(ROUNDS):
         if asked.late or target <= first.subject.problem.resident:
             return None
@@ -106,10 +106,10 @@ def _first(asked: Fitting, insurance: Insurance) -> Answer:
     limited = asked.limits.clock.work is not None
     limits = asked.limits.share(SHARE) if limited else asked.limits.within(max(SHARE * left, left - PLACING))
     spare = additions(asked.session, asked.subject.problem)
-    found = _with_bits(asked, asked.budget - spare, limits, insurance)
+    found = _with_bits(asked, asked.room - spare, limits, insurance)
     if found.found or not spare or asked.late:
         return found
-    return _with_bits(asked, asked.budget, limits, insurance)
+    return _with_bits(asked, asked.room, limits, insurance)
 
 
 def _with_bits(asked: Fitting, budget: int, limits: Limits, insurance: Insurance) -> Answer:

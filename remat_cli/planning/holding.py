@@ -45,7 +45,7 @@ class Allocator:
     `settle`, `walk`: other orders that such an allocator has room for.
     """
 
-    hold: Callable[[Rewritten, int | None, Clock | None], Held]
+    hold: Callable[[Rewritten, int, int | None, Clock | None], Held]
     counted: Callable[[Promise], int]
     unit: int
     settle: Settle
@@ -66,26 +66,29 @@ def in_units(problem: Problem, unit: int) -> Problem:
     return replace(problem, nodes=nodes, sizes=tuple(map(whole, problem.sizes)))
 
 
-def held(session: Session, model: Rewritten, budget: int | None = None, clock: Clock | None = None) -> Held:
-    """What such a session holds for the model; with a budget, whether that is kept is all that is asked."""
-    return ALLOCATORS[session.allocator].hold(model, budget, clock)
+def held(
+    session: Session, model: Rewritten, aside: int = 0, budget: int | None = None, clock: Clock | None = None
+) -> Held:
+    """What such a session holds for the model, and `aside` beside its allocator; with a budget, whether that is kept is
+    all that is asked."""
+    return ALLOCATORS[session.allocator].hold(model, aside, budget, clock)
 
 
-def _planned(model: Rewritten, budget: int | None, clock: Clock | None) -> Held:
+def _planned(model: Rewritten, aside: int, budget: int | None, clock: Clock | None) -> Held:
     """One block in which everything has its place."""
     prediction, live = model.prediction, model.promise.strict
-    room = 0 if budget is None else max(0, budget - prediction.problem.resident)
+    fixed = prediction.problem.resident + aside
+    room = 0 if budget is None else max(0, budget - fixed)
     placement = placement_of(prediction.problem, prediction.strict, clock, EFFORT, room)
-    total = prediction.problem.resident + placement.block
-    figures = replace(_by_default(model), live=live, block=placement.block, arena=total)
+    figures = replace(_by_default(model), live=live, block=placement.block, arena=fixed + placement.block)
     return Held(figures, placement)
 
 
-def _capped(model: Rewritten, _: int | None, __: Clock | None) -> Held:
+def _capped(model: Rewritten, aside: int, _: int | None, __: Clock | None) -> Held:
     """One region of the runtime's arena, whose free memory is in pieces; every larger one does too."""
     prediction, live = model.prediction, model.promise.strict
     assert live is not None
-    total = least_arena(prediction.problem, prediction.strict, live) + prediction.rounding
+    total = least_arena(prediction.problem, prediction.strict, live) + prediction.rounding + aside
     return Held(replace(_by_default(model), live=live, arena=total))
 
 
@@ -99,7 +102,7 @@ def strict_arena(prediction: Prediction) -> int:
     return prediction.problem.resident + grown((life.start, life.end, life.bytes) for life in lifetimes)
 
 
-def _own(model: Rewritten, _: int | None, __: Clock | None) -> Held:
+def _own(model: Rewritten, *_: object) -> Held:
     """The runtime's own arena, which nobody caps: what is live there is what can be promised."""
     prediction, live = model.prediction, model.promise.default
     assert live is not None

@@ -68,7 +68,7 @@ def on_the_way(asked: Fitting, progress: Progress) -> Answer | None:
     if progress.order is None:
         return None
     plan, outcome = evaluate(asked.subject.problem, progress.order)
-    if outcome.peak > asked.budget:
+    if outcome.peak > asked.room:
         return None
     result = Result(Status.FEASIBLE, progress.order, progress.bound)
     found, plain = Schedule(result, plan, outcome), asked.subject.before()

@@ -140,7 +140,7 @@ def _as_made(found: Answer, model: Rewritten, asked: Fitting) -> Answer | None:
     if model.astray:
         return None
     if model.bare:  # what is let be is held as optimizers and the runtime's planner will have it
-        figures = held(asked.session, model, asked.budget)
+        figures = held(asked.session, model, asked.subject.aside(asked.session), asked.budget)
         found = replace(found, promise=figures.promise, placement=figures.placement)
     if not asked.fits(found):
         return None

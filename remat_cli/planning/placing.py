@@ -27,7 +27,7 @@ MOVED = "ops were moved about, at no cost, so that all they need can be placed; 
 
 def promised(found: Answer, session: Session, budget: int | None = None, clock: Clock | None = None) -> Answer:
     """The answer with all that its model needs in such a session; with a budget, as tightly as that asks."""
-    figures = held(session, _rewritten(found, session), budget, clock)
+    figures = held(session, _rewritten(found, session), found.subject.aside(session), budget, clock)
     return replace(found, session=session, promise=figures.promise, placement=figures.placement)
 
 
@@ -90,7 +90,7 @@ def walked(asked: Fitting, found: Answer) -> Answer | None:
         return None
     clock = asked.limits.clock.share(WALKING)
     room = _room(asked, found)
-    order = asked.allocator.walk(found.subject.problem, asked.budget, room, asked.limits.seed, clock)
+    order = asked.allocator.walk(found.subject.problem, asked.room, room, asked.limits.seed, clock)
     other = _taking(asked, found, order)
     return None if other is None else replace(other, made_by="evict")
 
@@ -106,7 +106,7 @@ def _room(asked: Fitting, found: Answer) -> int:
         return asked.budget - asked.counted(found) + found.placement.block
     prediction = _rewritten(found, asked.session).prediction
     added = additions(asked.session, found.subject.problem)
-    return asked.budget - prediction.problem.resident - prediction.rounding - added
+    return asked.room - prediction.problem.resident - prediction.rounding - added
 
 
 def _taking(asked: Fitting, found: Answer, order: tuple[int, ...] | None) -> Answer | None:

@@ -15,6 +15,7 @@ from remat_cli.checking.trying import Peaks
 from remat_cli.formats.planfile import Source
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import Named, as_it_stands
+from remat_cli.model.sessions import Session
 from remat_cli.rewrite.kernels import Numbered
 from solvers.plan import Plan
 from solvers.problem import Problem
@@ -53,6 +54,13 @@ class Subject:
     @property
     def values(self) -> tuple[str, ...]:
         return self.named.values
+
+    def aside(self, session: Session) -> int:
+        """What kernels take beside the allocator of a session whose process is promised to hold no more than it says.
+
+        What an allocator ever used stays in memory, and each op runs at least once: so it is the same for every plan.
+        """
+        return 0 if self.graph is None or session.robust else self.named.aside
 
     def before(self) -> Outcome:
         """What the file needs and costs as it stands."""

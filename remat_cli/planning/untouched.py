@@ -42,7 +42,7 @@ def held_as_it_is(subject: Subject, session: Session) -> int:
 
 
 def _figures(subject: Subject, graph: Graph, session: Session) -> Held:
-    figures = held(session, original(graph, subject.problem))
+    figures = held(session, original(graph, subject.problem), subject.aside(session))
     return replace(figures, promise=tried(session, figures.promise, subject.seen)) if subject.seen else figures
 
 

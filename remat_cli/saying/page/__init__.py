@@ -110,7 +110,8 @@ def _breakdown(found: Shown) -> str:
     cells = [
         (name, show_bytes(a), show_bytes(b), _change(a, b)) for name, a, b in (*lines, ("in all", old.total, new.total))
     ]
-    return _table(("", "as it stands", "with the plan", "change"), cells, ("at", old.node, new.node, ""))
+    where = (("at, as it stands", old.node), ("at, with the plan", new.node))
+    return _table(("", "as it stands", "with the plan", "change"), cells, where)
 
 
 def _change(before: int, after: int) -> str:
@@ -127,14 +128,20 @@ def _again(found: Shown) -> str:
     return f'<section aria-labelledby="again">\n{title}\n{listed}\n</section>'
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], named: Sequence[str] = ()) -> str:
-    """`named`: a last row, whose cells are names, which are broken where they are too long; numbers never are."""
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], named: Iterable[tuple[str, str]] = ()) -> str:
+    """`named`: last rows, of a name each, which has all columns but the first to itself."""
 
-    def line(tag: str, cells: Sequence[str], kind: str = "number") -> str:
-        kinds = ['class="name"', *[f'class="{kind}"'] * (len(cells) - 1)]
+    def line(tag: str, cells: Sequence[str]) -> str:
+        kinds = ['class="name"', *['class="number"'] * (len(cells) - 1)]
         return "<tr>" + "".join(f"<{tag} {k}>{escape(c)}</{tag}>" for k, c in zip(kinds, cells, strict=True)) + "</tr>"
 
-    lines = [*(line("td", row) for row in rows), *([line("td", named, "number words")] if named else [])]
+    def wide(what: str, name: str) -> str:
+        return (
+            f'<tr><td class="name">{escape(what)}</td>'
+            f'<td class="words" colspan="{len(head) - 1}">{escape(name)}</td></tr>'
+        )
+
+    lines = [*(line("td", row) for row in rows), *(wide(*each) for each in named)]
     return f"<thead>{line('th', head)}</thead><tbody>{''.join(lines)}</tbody>"
 
 

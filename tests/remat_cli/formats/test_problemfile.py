@@ -41,7 +41,7 @@ EVERY = Named(Problem(NODES, (4, 8, 4, 4, 9), (3, 4), 11, frozenset({1}), True, 
 
 
 def test_round_trip_of_every_field(tmp_path: Path) -> None:
-    problem = replace(named(EVERY.problem), rewritten=True)
+    problem = replace(named(EVERY.problem), rewritten=True, aside=5)
     write(problem, tmp_path / "p.problem.json")
     assert read(tmp_path / "p.problem.json") == problem
 
@@ -49,7 +49,7 @@ def test_round_trip_of_every_field(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [Node, Problem, Named])
 def test_no_field_is_forgotten(kind: type) -> None:
     """A field that is added must be told apart from its default above, or this fails; and then be read back there."""
-    things = {Node: NODES, Problem: (EVERY.problem,), Named: (replace(EVERY, rewritten=True),)}[kind]
+    things = {Node: NODES, Problem: (EVERY.problem,), Named: (replace(EVERY, rewritten=True, aside=5),)}[kind]
     for field in fields(kind):
         if field.default is not MISSING:
             assert any(getattr(thing, field.name) != field.default for thing in things), field.name
