@@ -29,7 +29,7 @@ from remat_cli.errors import Infeasible, Mismatch, NoPlan, RematError
 from tests.remat_cli.kinds import KINDS, model
 
 NEAR = 0.03
-SHARES = ("65%", "80%")
+SHARES = {"strict": ("65%", "80%"), "default": ("80%", "95%")}  # of what it holds there, the first that leads to a plan
 SECONDS = 3.0  # of a search
 
 
@@ -57,11 +57,11 @@ def road(path: Path, session: str) -> dict[str, Any]:
 
 
 def _plan(path: Path, costs: Any, session: str) -> Any:
-    for share in SHARES:
+    for share in SHARES[session]:
         try:
             return remat.solve(path, budget=share, costs=costs, session=session, time_limit=SECONDS, cache=False)
         except (Infeasible, NoPlan):
-            if share == SHARES[-1]:
+            if share == SHARES[session][-1]:
                 raise
     raise AssertionError
 
@@ -88,11 +88,11 @@ def _measured(plan: Any, session: str) -> dict[str, Any]:
 
 def _judged(found: dict[str, Any]) -> str:
     off = [abs(found[name]) for name in ("off", "off_later") if found.get(name) is not None]
-    if found["faults"] or not found["same"]:
+    if not found["same"]:
         return "WRONG"
-    if off and max(off) <= NEAR:
+    if not found["faults"] and off and max(off) <= NEAR:
         return "foretold"
-    return "named" if found["unlike"] else "WRONG"
+    return "named" if found["unlike"] else "WRONG"  # results are as they should be, so what is amiss are the bytes
 
 
 def rows(given: list[str]) -> Iterator[dict[str, Any]]:

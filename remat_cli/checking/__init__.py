@@ -111,12 +111,12 @@ def verify(
     """Run the model of `graph` and its rewriting side by side. The bench says which run it is at."""
     budget = asked.budget
     bench.expect(6 + 2 * (budget is not None) + (asked.seconds > 0))
-    outside = _outside(graph) if bench.provider == "cpu" else 0
-    modes = {kind.name: _compare(graph, rewritten, bench, kind, outside, asked.near) for kind in (STRICT, DEFAULT)}
+    besides = outside(graph) if bench.provider == "cpu" else 0
+    modes = {kind.name: _compare(graph, rewritten, bench, kind, besides, asked.near) for kind in (STRICT, DEFAULT)}
     process = _process(graph, rewritten, placement, session, bench, asked.near)
     capped = None
     if budget is not None:
-        arena = max(budget - outside, 1)
+        arena = max(budget - besides, 1)
         after = _short(bench.run(rewritten, STRICT.name, cap=arena))
         before = _short(bench.run(graph.path, STRICT.name, cap=arena))
         capped = Capped(budget, arena, after, before)
@@ -169,7 +169,7 @@ def _results(graph: Graph) -> list[str]:
 
 def in_all(graph: Graph, reply: Reply) -> Measured:
     """What a run on a CPU held, with what lies outside of its arena; nothing of one that broke off."""
-    return Measured(None) if reply.refused or reply.failed else _measured(reply, _outside(graph))
+    return Measured(None) if reply.refused or reply.failed else _measured(reply, outside(graph))
 
 
 def _measured(reply: Reply, outside: int) -> Measured:
@@ -177,7 +177,7 @@ def _measured(reply: Reply, outside: int) -> Measured:
     return Measured(*peaks[:2]) if peaks else Measured(None)
 
 
-def _outside(graph: Graph) -> int:
+def outside(graph: Graph) -> int:
     """Bytes that the budget counts and a CPU arena does not: inputs, and all but the smallest weights."""
     small = sum(graph.values[name].bytes for name in graph.weights if graph.values[name].bytes <= IN_ARENA)
     return graph.resident - small

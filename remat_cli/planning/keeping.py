@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from remat_cli.checking import outside
 from remat_cli.checking.trying import peaks
 from remat_cli.model.problem_of import as_it_stands
-from remat_cli.model.sessions import Session
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.asking import Fitting
 from remat_cli.planning.fitting import fitted
@@ -27,7 +27,7 @@ from solvers.schedule import baseline
 
 SHARE = 0.75  # of the time that is left, for each time that it is asked
 STEP = 200  # the part of the budget that is asked for less, besides what was too much
-TIMEOUT = 600.0  # seconds, of trying a model
+GRACE = 5.0  # seconds that trying a model may take when the limit is over: for a process to start, and two short runs
 NAMED = 5
 ONCE = "run once, since onnxruntime's optimizers would treat copies differently: {}"
 BY_DEFAULT = (
@@ -35,6 +35,8 @@ BY_DEFAULT = (
     " (not so with --session strict)"
 )
 AS_SEEN = "this model does not run as it says (`remat profile` names why; with --optimize disabled it does)"
+UNTRIED = "a plan was found whose model did not run in the time that was left: give it more with --time-limit"
+ENDING = "whatever is fused or folded, inputs, weights and outputs are held together at the end of a run"
 HOLDS = "the original holds {} bytes{}"
 ASTRAY = "with every one found, onnxruntime's optimizers would make other kernels than of the original"
 
@@ -82,17 +84,29 @@ def foreseen(asked: Fitting) -> Fitting:
 
 
 def _for(asked: Fitting, found: Answer, over: int) -> Answer:
-    """The answer as one for the budget itself, of which nothing is proved by what was asked; no plan if it is over."""
+    """The answer as one for the budget itself; no plan if it is over. What the search proved is of what is reckoned
+    with, and not told; what is held at the end of every run is no less than that, whatever optimizers do.
+    """
     kept = found.found and over <= 0
-    notes = found.schedule.result.notes
-    if not kept:
+    notes, least = found.schedule.result.notes, at_the_end(asked.subject)
+    if least > asked.budget:
+        notes = (*notes, ENDING)
+    elif not kept and UNTRIED not in notes:
         held = f", and the model of the best plan {asked.budget + over}" if over > 0 else ""
         notes = (*notes, _more(asked, held))
-    status = Status.FEASIBLE if kept else Status.UNKNOWN
-    result = replace(found.schedule.result, status=status, notes=notes)
-    result = replace(result, bound=None, bound_any_order=None, peak_bound=None, grounds=())
+    missed = Status.INFEASIBLE if least > asked.budget else Status.UNKNOWN
+    result = replace(found.schedule.result, status=Status.FEASIBLE if kept else missed, notes=notes)
+    result = replace(result, bound=None, bound_any_order=None, grounds=())
+    result = replace(result, peak_bound=least, peak_node=None, peak_values=())
     found = replace(found, schedule=replace(found.schedule, result=result))
     return replace(found, budget=asked.budget, limits=asked.limits, seconds=asked.limits.clock.elapsed())
+
+
+def at_the_end(subject: Subject) -> int:
+    """What any model of the graph holds when a run ends, in any session: what is outside of the arena, and outputs."""
+    assert subject.graph is not None
+    problem = subject.problem
+    return outside(subject.graph) + sum(problem.sizes[value] for value in set(problem.outputs))
 
 
 def _more(asked: Fitting, besides: str) -> str:
@@ -107,8 +121,7 @@ def _kept(asked: Fitting) -> Answer:
     limits, subject, once = asked.limits, asked.subject, set[str]()
 
     def keep(found: Answer) -> None:
-        assert found.schedule.plan is not None
-        made = _as_made(found, surely(subject, found.schedule.plan, asked.session), asked)
+        made = _made(found, subject, asked)
         if made is not None:
             asked.keep(replace(made, subject=subject))
 
@@ -119,10 +132,12 @@ def _kept(asked: Fitting) -> Answer:
             return _told(found, subject, once)
         model = surely(subject, found.schedule.plan, asked.session)
         if (made := _as_made(found, model, asked)) is not None:
-            return _told(made, subject, once)
+            ran = _seen(made, model, asked)
+            return _told(ran, subject, once) if ran else _given_up(found, UNTRIED)
+        around = model.astray or model.bare
         if now.late or len(once) == len(subject.nodes):
-            return _given_up(found, model.astray or model.bare)
-        once = more_once(subject, model.astray or model.bare, once)
+            return _given_up(found, f"{ASTRAY}, around {_names(around)}")
+        once = more_once(subject, around, once)
 
 
 def kept(found: Answer, asked: Fitting) -> Answer | None:
@@ -131,34 +146,42 @@ def kept(found: Answer, asked: Fitting) -> Answer | None:
     fitting = placed(foretold, found)
     if fitting is None or fitting.schedule.plan is None or not (asked.subject.kernels or asked.subject.seen):
         return fitting
-    made = _as_made(fitting, surely(fitting.subject, fitting.schedule.plan, asked.session), foretold)
+    made = _made(fitting, fitting.subject, foretold)
     return replace(made, budget=asked.budget) if made is not None and asked.fits(made) else None
 
 
+def _made(found: Answer, subject: Subject, asked: Fitting) -> Answer | None:
+    """As its model is made, and was seen to be; None if it does not fit or does not run."""
+    assert found.schedule.plan is not None
+    model = surely(subject, found.schedule.plan, asked.session)
+    made = _as_made(found, model, asked)
+    return None if made is None else _seen(made, model, asked)
+
+
 def _as_made(found: Answer, model: Rewritten, asked: Fitting) -> Answer | None:
-    """As it is foretold, if that fits; as it was seen to be, whether that does or not."""
+    """As it is foretold, if that fits and its kernels are the original's."""
     if model.astray:
         return None
     if model.bare:  # what is let be is held as optimizers and the runtime's planner will have it
         figures = held(asked.session, model, asked.subject.aside(asked.session), asked.budget)
         found = replace(found, promise=figures.promise, placement=figures.placement)
-    if not asked.fits(found):
-        return None
-    return _seen(found, model, asked.session) if asked.subject.seen else found
+    return found if asked.fits(found) else None
 
 
-def _seen(found: Answer, model: Rewritten, session: Session) -> Answer:
-    """The answer with what its model was seen to hold."""
-    graph, promise = found.subject.graph, found.promise
+def _seen(found: Answer, model: Rewritten, asked: Fitting) -> Answer | None:
+    """With what its model was seen to hold, where models are tried; None if it does not run in the time left."""
+    if not asked.subject.seen:
+        return found
+    graph, promise, seconds = found.subject.graph, found.promise, max(asked.limits.clock.left(), GRACE)
     assert graph is not None
     assert promise is not None
-    held = peaks(graph, model.model, feeds_of(graph, ops_of(graph)), found.subject.threads, TIMEOUT, session)
-    return found if held is None else replace(found, promise=tried(session, promise, held))
+    held = peaks(graph, model.model, feeds_of(graph, ops_of(graph)), found.subject.threads, seconds, asked.session)
+    return None if held is None else replace(found, promise=tried(asked.session, promise, held))
 
 
-def _given_up(found: Answer, around: Collection[str]) -> Answer:
+def _given_up(found: Answer, why: str) -> Answer:
     result = found.schedule.result
-    result = replace(result, status=Status.UNKNOWN, notes=(*result.notes, f"{ASTRAY}, around {_names(around)}"))
+    result = replace(result, status=Status.UNKNOWN, notes=(*result.notes, why))
     return replace(found, schedule=replace(found.schedule, result=result))
 
 

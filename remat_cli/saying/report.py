@@ -10,7 +10,7 @@ from typing import Any
 
 from remat_cli.model.promise import Promise
 from remat_cli.planning.breakdown import Breakdown, at_peaks
-from remat_cli.planning.keeping import AS_SEEN, ASTRAY, BY_DEFAULT
+from remat_cli.planning.keeping import AS_SEEN, ASTRAY, BY_DEFAULT, ENDING, UNTRIED
 from remat_cli.planning.pipeline import Answer
 from remat_cli.planning.subject import Subject
 from remat_cli.planning.untouched import counted
@@ -20,6 +20,7 @@ from solvers.problem import Status
 from solvers.registry import METHODS
 from solvers.simulate import Outcome
 
+GIVEN_UP = (ASTRAY, BY_DEFAULT, AS_SEEN, UNTRIED, ENDING)  # notes that say why there is none
 FEW = 1000  # bytes: no budget that anybody means
 MUCH = 0.4  # of a budget
 ENDED = {
@@ -206,7 +207,7 @@ def why_not(answer: Answer) -> str:
     words += _gradients(answer)
     if outcome is None or result.order is None:
         return words
-    if given_up := [note for note in result.notes if note.startswith((ASTRAY, BY_DEFAULT, AS_SEEN))]:
+    if given_up := [note for note in result.notes if note.startswith(GIVEN_UP)]:
         return f"{words}: {given_up[-1]}"
     if outcome.peak <= answer.budget and (needed := counted(answer)):
         return words + f"; the best one found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}"

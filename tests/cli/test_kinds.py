@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 import remat_cli as remat
+from remat_cli.errors import Infeasible, NoPlan
+from remat_cli.planning import keeping
 from remat_cli.planning.planned import Planned
 from tests.remat_cli.kinds import model
 
@@ -30,6 +33,25 @@ def test_the_peak_is_as_foretold(kind: str, tmp_path: Path) -> None:
     measured, said = found.report.strict.after.first, found.promise.live
     assert abs(measured - said) <= NEAR * said
     assert found.draws == (kind == "dropout_unseeded")
+
+
+def test_what_no_session_can_hold_is_proved(data: Path) -> None:
+    """Inputs, weights and outputs are held together when a run ends, so onnxruntime measures no less of any model."""
+    path = data / "torch_cnn.onnx"
+    costs = remat.profile(path, threads=1, time_limit=1.0)
+    with pytest.raises(Infeasible, match=r"proved: .* at the end.*outputs are held together") as caught:
+        remat.solve(path, budget="15%", costs=costs, session="default", time_limit=3.0, cache=False)
+    said = re.search(r"at least .*?\((\d+) bytes\)", str(caught.value))
+    assert said is not None
+    assert int(said[1]) < min(costs.whole["default_peaks"])
+
+
+def test_what_does_not_run_in_time_is_no_plan(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = data / "torch_cnn.onnx"
+    costs = remat.profile(path, threads=1, time_limit=1.0)
+    monkeypatch.setattr(keeping, "peaks", lambda *_: None)
+    with pytest.raises(NoPlan, match="did not run in the time"):
+        remat.solve(path, budget="80%", costs=costs, session="default", time_limit=5.0, cache=False)
 
 
 def test_later_runs_of_a_default_session_keep_to_the_budget(data: Path) -> None:
