@@ -84,8 +84,11 @@ def missing(ops: Ops, cache: Cache) -> dict[str, Signature]:
 
 def held_against_now(ops: Ops, device: Device, cache: Cache) -> tuple[str, ...]:
     """Time the probe; forget what was measured while this machine was slower. What there is to say of it."""
-    with Bench(device) as bench:
-        cache.probe = bench.probe_ns()
+    try:
+        with Bench(device) as bench:
+            cache.probe = bench.probe_ns()
+    except CannotRun:  # what is kept stands
+        return ()
     kept = {key for signature in ops.distinct().values() if (key := cache.key_of(signature)) in cache.timings}
     ratios = cache.slowness((*kept, *cache.wholes))
     slow = [key for key, ratio in ratios.items() if ratio > 1 + OFF]

@@ -6,8 +6,8 @@
 Each row: `profile` names what is not as foretold (`unlike`), `solve` finds a plan at SHARES of what the model holds,
 `verify` measures it. `as`: "foretold" if the measured peak is within NEAR of the predicted one, with the same bits and
 no fault; "named" if `profile` said why it would not be, and `verify` finds no fault beyond that; "refused" with the
-words; or "WRONG". `kinds_partial.jsonl`: some graphs that went wrong before, on a machine with a load of 7 to
-10; the whole takes about 15 minutes of CPU, and has not been run as it stands.
+words; or "WRONG". `kinds_partial.jsonl`: some of both, on a machine with a load of 7 to 12, its searches of 2 s,
+the first 20 generated graphs or so (most in the strict session only). The whole has not been run as it stands.
 """
 
 from __future__ import annotations

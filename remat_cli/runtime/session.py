@@ -24,7 +24,8 @@ Ort::SessionOptions options;  // the C API cannot choose the order; the model's 
 options.SetExecutionMode(ORT_SEQUENTIAL);
 options.SetGraphOptimizationLevel(ORT_DISABLE_ALL);
 options.DisableMemPattern();  // buffers are still reused: the promise is that of default options
-options.AddConfigEntry("session.disable_prepacking", "1");"""
+options.AddConfigEntry("session.disable_prepacking", "1");
+options.AddConfigEntry("session.disable_quant_qdq", "1");"""
 
 
 def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider",), budget: int | None = None) -> Any:

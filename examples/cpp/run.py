@@ -1,0 +1,93 @@
+"""The README's lines for C++, compiled and run as they stand: the same bytes, and no more than the plan states?
+
+    PYTHONPATH=. python examples/cpp/run.py HEADERS torch_cnn > examples/cpp/results.json
+
+HEADERS: a folder with onnxruntime_cxx_api.h, such as /usr/include/onnxruntime of Debian's libonnxruntime-dev; any
+version up to the runtime's does. The runtime is the one that the Python package brings. Each graph named, of the
+tests' training graphs, is planned for a default session, and the original and the rewritten model run twice. `peak`:
+the most that was live at the end of any kernel of a run, inputs and weights included, as the runtime's trace says.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from onnx import helper
+
+import remat_cli as remat
+from remat_cli.checking import outside
+from remat_cli.ingest import ingest
+from remat_cli.model.graph import Graph
+from remat_cli.model.signatures import feeds_of, ops_of
+from remat_cli.runtime.session import CPP
+
+HERE = Path(__file__).parent
+DATA = HERE.parents[1] / "tests" / "data"
+SHARE, SECONDS = "85%", 10.0
+
+
+def compiled(headers: Path, folder: Path) -> Path:
+    source, program = folder / "train.cpp", folder / "train"
+    source.write_text((HERE / "train.cpp").read_text().replace("  OPTIONS\n", f"{CPP}\n"))
+    library = next((Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so.*"))
+    (folder / library.name.rsplit(".", 2)[0]).symlink_to(library)  # libonnxruntime.so.1, as it names itself
+    command = ["g++", "-std=c++17", "-O1", f"-I{headers}", str(source), str(library), f"-Wl,-rpath,{folder}"]
+    subprocess.run([*command, "-o", str(program)], check=True)
+    return program
+
+
+def written(graph: Graph, folder: Path) -> Path:
+    lines = []
+    for number, (name, array) in enumerate(feeds_of(graph, ops_of(graph)).items()):
+        file = folder / f"feed{number}"
+        file.write_bytes(np.ascontiguousarray(array).tobytes())
+        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        lines.append(" ".join(map(str, (name, kind, array.ndim, *array.shape, file))))
+    (folder / "feeds").write_text("\n".join(lines) + "\n")
+    return folder / "feeds"
+
+
+def ran(program: Path, model: Path, feeds: Path, graph: Graph) -> tuple[bytes, list[int]]:
+    """What came out of both runs, and the most that was live in each."""
+    folder = feeds.parent
+    out, trace = folder / f"{model.name}.out", folder / f"{model.name}.trace"
+    command = [str(program), str(model), str(feeds), str(out), str(trace)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    told = [event["args"] for event in json.loads(Path(done.stdout.strip()).read_text()) if event.get("cat") == "Node"]
+    live = [int(args["mem_bytes_requested_in_use"]) for args in told if "mem_bytes_requested_in_use" in args]
+    halves = live[: len(live) // 2], live[len(live) // 2 :]
+    return out.read_bytes(), [outside(graph) + max(half) for half in halves]
+
+
+def row(name: str, program: Path, folder: Path) -> dict[str, Any]:
+    path = DATA / f"{name}.onnx"
+    graph, feeds = ingest(path), written(ingest(path), folder)
+    costs = remat.profile(path, threads=1, time_limit=2.0)
+    plan = remat.solve(path, budget=SHARE, costs=costs, session="default", time_limit=SECONDS, cache=False)
+    rewritten = folder / f"{name}.remat.onnx"
+    rewritten.write_bytes(remat.emit(plan).SerializeToString())
+    before, held_before = ran(program, path, feeds, graph)
+    after, held = ran(program, rewritten, feeds, graph)
+    said = {"budget": plan.budget, "predicted": plan.recorded.promises.live, "peak_before": held_before, "peak": held}
+    return {"graph": name, **said, "within": max(held) <= plan.budget, "same": before == after}
+
+
+def main() -> None:
+    with TemporaryDirectory() as scratch:
+        program = compiled(Path(sys.argv[1]), Path(scratch))
+        for name in sys.argv[2:]:
+            try:
+                print(json.dumps(row(name, program, Path(scratch))), flush=True)
+            except remat.RematError as error:
+                print(json.dumps({"graph": name, "refused": str(error)[:200]}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
