@@ -137,14 +137,15 @@ def _without_masks(witness: nn.Module) -> nn.Module:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[*EXAMPLES, []], default=list(EXAMPLES))
+    parser.add_argument("names", nargs="*", choices=[*EXAMPLES, "all"], default="all")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--budget", default="60%")
     parser.add_argument("--time-limit", type=float, default=30.0, help="Seconds to solve each.")
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
+    names = list(EXAMPLES) if "all" in given.names else given.names
     with tempfile.TemporaryDirectory() as folder:
-        alike = [compare(name, given.steps, given.budget, given.time_limit, Path(folder)) for name in given.names]
+        alike = [compare(name, given.steps, given.budget, given.time_limit, Path(folder)) for name in names]
     return 0 if all(alike) else 1
 
 

@@ -16,6 +16,7 @@ from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.ties import alike
 
 OWN_NAME = re.compile(r"(val_\d+|onnx::.*|/.*|_?tensor_constant\d*|\d+)")  # what exporters call what has no name
+PLAIN = frozenset(("weight", "bias", "in_proj_weight", "in_proj_bias"))  # what PyTorch's own layers call parameters
 MANY = 3  # reads of one parameter
 
 
@@ -33,7 +34,19 @@ def remarks(
         yield f"of one element, perhaps constants: {shown(single)}; --wrt or --params-from leaves them out"
     if unnamed := [name for name in shapes if OWN_NAME.fullmatch(name)]:
         yield f"named by an exporter, perhaps constants or folded weights: {shown(unnamed)}"
+    if own := [name for name in shapes if _may_be_buffer(model, name)]:
+        yield (
+            f"perhaps buffers, which PyTorch's tracing exporter writes as it does parameters: {shown(own)}; "
+            "--params-from leaves them out"
+        )
     if often := [f"{name} ({reads[name]} times)" for name in shapes if reads[name] >= MANY]:
         yield f"read often: {shown(often)}; one weight in the module, or several that an exporter merged?"
     for names in alike(model.graph, set(shapes)):
         yield f"equal at the start: {shown(names)}; if the module has them as one, --tie {names[0]}={names[1]}"
+
+
+def _may_be_buffer(model: onnx.ModelProto, name: str) -> bool:
+    """Nothing in a traced export tells: so whatever a module named itself, and is no layer's weight or bias."""
+    if model.producer_name != "pytorch" or signature_of(model) is not None or OWN_NAME.fullmatch(name):
+        return False
+    return name.rpartition(".")[2] not in PLAIN

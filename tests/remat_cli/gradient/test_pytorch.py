@@ -99,6 +99,16 @@ def test_what_stands_in_the_file_can_be_meant() -> None:
     assert any("of one element" in note for note in parts.notes)
 
 
+def test_what_may_be_a_buffer_is_named_where_the_exporter_does_not_tell() -> None:
+    """A traced export holds buffers as it holds parameters; torch.export's files say which is which."""
+    traced = " ".join(_parts(remat.grad(FILES / "vanishing_train_traced_whole.onnx")).notes)
+    assert "perhaps buffers" in traced
+    assert "scale, shift, decay" in traced
+    assert "fc.weight" not in traced
+    assert "out.bias" not in traced
+    assert "perhaps buffers" not in " ".join(_parts(remat.grad(FILES / "vanishing_train_whole.onnx")).notes)
+
+
 def test_the_modules_own_list_of_parameters_chooses() -> None:
     names = ["wte.weight", "wpe.weight", "ln1.weight"]
     chosen = _parts(remat.grad(FILES / "language_train_traced_whole.onnx", params=[*names, "pooler.weight"]))
