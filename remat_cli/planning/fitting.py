@@ -11,15 +11,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from remat_cli.planning.asking import Fitting, noted
-from remat_cli.planning.insurance import ON_THE_WAY, Insurance, cost, on_the_way
+from remat_cli.planning.insurance import ON_THE_WAY, Insurance, on_the_way
 from remat_cli.planning.pipeline import REORDERED, Answer, answer, ending, half
-from remat_cli.planning.placing import lowered, placed, promised, walked
+from remat_cli.planning.placing import cheaper, cost, lowered, placed, promised, walked
 from remat_cli.rewrite import additions
 from solvers.problem import Limits, Progress, Result, Status
 
 ROUNDS = 6
 STEP = 0.01  # of the budget, by which the first try for less asks for less
 SHARE = 0.6  # of the time, for the question itself: all but
+IN_ARENA = 0.4  # of it where there is an arena, in which orders are searched for afterwards
 PLACING = 15.0  # seconds, if there is so much
 AGAIN = 0.5  # of what is left then, for each try for less
 LESS = "made for less than the budget: no plan for all of it was found that can be placed within it"
@@ -64,7 +65,7 @@ def _instead(asked: Fitting, first: Answer, kept: Answer | None) -> Answer:
     others = ((less, LESS), (kept, EARLIER), (walk, WALKED))
     found = [noted(other, note) for other, note in others if other is not None]
     if found:
-        return min(found, key=cost)
+        return cheaper(asked, min(found, key=cost))
     return promised(first, asked.session, asked.budget, asked.limits.clock.within(0))
 
 
@@ -84,9 +85,13 @@ def _without(found: Answer) -> Answer:
 
 
 def _made_for_less(asked: Fitting, first: Answer) -> Answer | None:
-    """A plan for a smaller budget that can be placed, of less and less until one is; each step is twice the last."""
+    """A plan for a smaller budget that can be placed, of less and less until one is; each step is twice the last.
+
+    It begins with what would be enough if a plan for less were over its budget by the same part.
+    """
     step = STEP * asked.budget
-    target = asked.room - step
+    needed = asked.counted(promised(first, asked.session, asked.budget, asked.limits.clock.within(0)))
+    target = min(asked.room - step, asked.room * asked.budget / needed)
     for _ in range(ROUNDS):
         if asked.late or target <= first.subject.problem.resident:
             return None
@@ -104,7 +109,11 @@ def _first(asked: Fitting, insurance: Insurance) -> Answer:
     """The question itself, with room for what the rewriting may add; without, if so little less leads to no plan."""
     left = asked.limits.clock.left()
     limited = asked.limits.clock.work is not None
-    limits = asked.limits.share(SHARE) if limited else asked.limits.within(max(SHARE * left, left - PLACING))
+    share = IN_ARENA if asked.session.capped else SHARE
+    if limited or asked.session.capped:
+        limits = asked.limits.share(share)
+    else:
+        limits = asked.limits.within(max(share * left, left - PLACING))
     spare = additions(asked.session, asked.subject.problem)
     found = _with_bits(asked, asked.room - spare, limits, insurance)
     if found.found or not spare or asked.late:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from remat_cli.checking.trying import Peaks
 from remat_cli.model.promise import Promise
@@ -15,13 +16,14 @@ from remat_cli.model.sessions import ARENA, OWN, PLANNED, Session
 from remat_cli.rewrite import Rewritten
 from remat_cli.rewrite.predict import Prediction
 from solvers.clock import Clock
+from solvers.placement.arranging import arranged
 from solvers.placement.growing import grown
 from solvers.placement.largest import Placement
 from solvers.placement.lifetimes import requests
 from solvers.placement.placed import placement_of
 from solvers.placement.quiet import settled_in_block
-from solvers.placement.region import ALIGNMENT, least_arena
-from solvers.placement.settle import settled, walked, walked_in_block
+from solvers.placement.region import ALIGNMENT, fits, least_arena
+from solvers.placement.settle import walked, walked_in_block
 from solvers.problem import Node, Problem
 
 UNSURE = 50  # the part of a default session's live bytes that is kept for what was not foretold: 1.8% was seen
@@ -42,13 +44,15 @@ class Held:
 class Allocator:
     """`counted`: the figure that a budget is for. `unit`: what it hands out comes in multiples of that many bytes.
 
-    `settle`, `walk`: other orders that such an allocator has room for.
+    `settle`, `arrange`, `walk`: other orders that such an allocator has room for: of the same computes; the cheapest,
+    where they may be others; and afresh.
     """
 
     hold: Callable[[Rewritten, int, int | None, Clock | None], Held]
     counted: Callable[[Promise], int]
     unit: int
     settle: Settle
+    arrange: Settle
     walk: Walk
 
 
@@ -84,11 +88,14 @@ def _planned(model: Rewritten, aside: int, budget: int | None, clock: Clock | No
     return Held(figures, placement)
 
 
-def _capped(model: Rewritten, aside: int, _: int | None, __: Clock | None) -> Held:
-    """One region of the runtime's arena, whose free memory is in pieces; every larger one does too."""
+def _capped(model: Rewritten, aside: int, budget: int | None, _: Clock | None) -> Held:
+    """One region of the runtime's arena, whose free memory is in pieces; not every larger one need do as well."""
     prediction, live = model.prediction, model.promise.strict
     assert live is not None
     total = least_arena(prediction.problem, prediction.strict, live) + prediction.rounding + aside
+    if budget is not None and total > budget:
+        room = budget - aside - prediction.rounding - prediction.problem.resident
+        total = budget if fits(prediction.problem, prediction.strict, room) else total
     return Held(replace(_by_default(model), live=live, arena=total))
 
 
@@ -144,7 +151,7 @@ def _no_order(*_: object) -> None:
 
 
 ALLOCATORS = {
-    PLANNED: Allocator(_planned, _all, 64, settled_in_block, walked_in_block),
-    ARENA: Allocator(_capped, _all, ALIGNMENT, settled, walked),
-    OWN: Allocator(_own, _live, 1, _no_order, _no_order),
+    PLANNED: Allocator(_planned, _all, 64, settled_in_block, settled_in_block, walked_in_block),
+    ARENA: Allocator(_capped, _all, ALIGNMENT, partial(arranged, once=True), arranged, walked),
+    OWN: Allocator(_own, _live, 1, _no_order, _no_order, _no_order),
 }

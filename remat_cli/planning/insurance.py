@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from remat_cli.planning.asking import Fitting, noted
 from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.placing import placed, walked
+from remat_cli.planning.placing import cost, placed, walked
 from remat_cli.planning.subject import Subject
 from solvers.problem import Limits, Progress, Result, Status
 from solvers.schedule import Schedule, evaluate
@@ -75,8 +75,3 @@ def on_the_way(asked: Fitting, progress: Progress) -> Answer | None:
     return Answer(
         asked.subject, asked.method, asked.budget, plain, found, progress.seconds, asked.limits, asked.session, cut=True
     )
-
-
-def cost(found: Answer) -> int:
-    assert found.schedule.outcome is not None
-    return found.schedule.outcome.cost

@@ -22,6 +22,7 @@ LOWERING = 0.5  # of what is left at the end, for a block that is lower than it 
 WALKING = 0.3  # of it, for walks: the plan of last resort
 GRACE = 2.0  # seconds that what was found has to be placed even then
 AFRESH = 20.0  # seconds, whatever time it is, to find places again that were found already
+ARRANGED = "ops were moved about and computed again until all runs in the arena; bounds are of the order before that"
 MOVED = "ops were moved about, at no cost, so that all they need can be placed; bounds are of the order before that"
 
 
@@ -29,6 +30,11 @@ def promised(found: Answer, session: Session, budget: int | None = None, clock: 
     """The answer with all that its model needs in such a session; with a budget, as tightly as that asks."""
     figures = held(session, _rewritten(found, session), found.subject.aside(session), budget, clock)
     return replace(found, session=session, promise=figures.promise, placement=figures.placement)
+
+
+def cost(found: Answer) -> int:
+    assert found.schedule.outcome is not None
+    return found.schedule.outcome.cost
 
 
 def _rewritten(found: Answer, session: Session) -> Rewritten:
@@ -49,14 +55,23 @@ def placed(asked: Fitting, found: Answer) -> Answer | None:
     return longer if asked.fits(longer) else None
 
 
+def cheaper(asked: Fitting, found: Answer) -> Answer:
+    """The plan, or what its order leads to in an arena, where computes may go as well."""
+    if not asked.session.capped or asked.late:
+        return found
+    other = _settled(asked, found)
+    return other if other is not None and cost(other) < cost(found) else found
+
+
 def _settled(asked: Fitting, found: Answer) -> Answer | None:
-    """The same computes in another order, if its model fits."""
+    """The order after it was moved about until its model fits; in an arena ops may be computed again besides."""
     order = found.schedule.plan.order() if found.schedule.plan else ()
     problem = in_units(found.subject.problem, asked.allocator.unit)
     clock = Clock(GRACE) if asked.late else asked.limits.clock.share(SETTLING)
-    settled = asked.allocator.settle(problem, order, _room(asked, found), asked.limits.seed, clock)
+    move = asked.allocator.arrange if _may_be_walked(asked.method) else asked.allocator.settle
+    settled = move(problem, order, _room(asked, found), asked.limits.seed, clock)
     other = _taking(asked, found, settled)
-    return other and noted(other, MOVED)
+    return other and noted(other, MOVED if cost(other) == cost(found) else ARRANGED)
 
 
 def lowered(asked: Fitting, found: Answer) -> Answer:

@@ -74,20 +74,37 @@ def ends_of(arrays: Arrays, order: Ints, at: Ints) -> tuple[NDArray[np.bool_], N
 @entry
 def memory_of(arrays: Arrays, order: Ints) -> Ints:
     """Bytes in use during each compute; empty if the order is illegal."""
+    first, held, last = blocks_of(arrays, order)
+    memory = np.zeros(max(0, len(first) - 1), np.int64)
+    freed = np.zeros(len(order) + 1, np.int64)
+    used = arrays.resident
+    for step in range(len(memory)):
+        for block in range(first[step], first[step + 1]):
+            used += held[block]
+            freed[last[block]] += held[block]
+        memory[step] = used + arrays.workspace[order[step]]
+        used -= freed[step]
+    return memory
+
+
+@inner
+def blocks_of(arrays: Arrays, order: Ints) -> tuple[Ints, Ints, Ints]:
+    """The blocks of memory that are taken, one after the other: each step's first, their bytes, and the step after
+    which each is let go, or the number of steps. All are empty if the order is illegal."""
     at = touched(arrays, order)
     ends, final, legal = ends_of(arrays, order, at)
     if not legal:
-        return np.zeros(0, np.int64)
-    memory = np.zeros(len(order), np.int64)
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    firsts = np.zeros(len(order) + 1, np.int64)
     block = np.full(len(arrays.size), -1, np.int64)  # value -> the block of its live copy
     held = np.zeros(at[-1] + 1, np.int64)  # block -> its bytes
+    last = np.full(at[-1] + 1, len(order), np.int64)
     holders = np.zeros(at[-1] + 1, np.int64)
     blocks = 0
-    used = arrays.resident
     for step in range(len(order)):
         node = order[step]
-        first, last = arrays.reads_at[node], arrays.reads_at[node + 1]
-        wrote = at[step] + last - first
+        first, end = arrays.reads_at[node], arrays.reads_at[node + 1]
+        wrote = at[step] + end - first
         fresh = np.full(arrays.writes_at[node + 1] - arrays.writes_at[node], -1, np.int64)
         lent = np.zeros(len(fresh), np.bool_)  # in memory that was there before
         for k in range(arrays.writes_at[node], arrays.writes_at[node + 1]):
@@ -107,38 +124,38 @@ def memory_of(arrays: Arrays, order: Ints) -> Ints:
                         if holders[block[read]] != 1 or held[block[read]] != own:
                             continue
                         dies = False
-                        for r in range(first, last):
+                        for r in range(first, end):
                             if arrays.reads[r] == read:
                                 dies = ends[at[step] + r - first]
                         if dies:
-                            shared, own = block[read], 0
+                            shared = block[read]
                             break
             lent[place] = shared >= 0
             if shared < 0:
                 shared = blocks
                 blocks += 1
                 held[shared] = own
-                used += own
             holders[shared] += 1
             fresh[place] = shared
-        memory[step] = used + arrays.workspace[node]
-        for r in range(first, last):
+        firsts[step + 1] = blocks
+        for r in range(first, end):
             if ends[at[step] + r - first]:
-                used -= _release(block[arrays.reads[r]], held, holders)
+                _release(block[arrays.reads[r]], step, last, holders)
         for k in range(arrays.writes_at[node], arrays.writes_at[node + 1]):
             place = k - arrays.writes_at[node]
             if fresh[place] < 0:
                 continue
             block[arrays.writes[k]] = fresh[place]
             if ends[wrote + place] and (lent[place] or not arrays.unread_stay):
-                used -= _release(fresh[place], held, holders)
-    return memory
+                _release(fresh[place], step, last, holders)
+    return firsts, held[:blocks], last[:blocks]
 
 
 @inner
-def _release(block: int, held: Ints, holders: Ints) -> int:
+def _release(block: int, step: int, last: Ints, holders: Ints) -> None:
     holders[block] -= 1
-    return held[block] if holders[block] == 0 else 0
+    if holders[block] == 0:
+        last[block] = step
 
 
 @entry

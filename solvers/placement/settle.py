@@ -1,13 +1,12 @@
-"""Orders that run in an arena of a given size, whose free memory is in pieces.
+"""Orders from walks that evict, of which the cheapest that has its places is taken.
 
-Invariant: what comes out is legal and runs in the arena, as `arena` has it; ops are only moved or taken from walks that
-evict, and how much is tried is counted in steps, so that without a time-out the answer depends on the seed alone.
+Invariant: what comes out is legal and runs in the room that there is; how much is tried is counted in steps, so that
+without a time-out the answer depends on the seed alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from random import Random
+from collections.abc import Callable, Iterator
 
 from solvers.clock import Clock
 from solvers.orders.arrays import Ints, arrays_of
@@ -15,52 +14,14 @@ from solvers.orders.evict import RULES, Evictor
 from solvers.orders.measure import ILLEGAL, measure
 from solvers.placement.placed import placement_of
 from solvers.placement.region import stuck_at
-from solvers.plan import Compute, IllegalOrder, Plan, lower
+from solvers.plan import Plan, lower
 from solvers.problem import Problem
 from solvers.reductions.views import reduced
 from solvers.simulate import simulate
 
-STEPS = 400_000  # computes lowered in moving ops about
-NEAR = 60  # computes before the one that found no room, where half of the moves are made
-FAR = 8  # places that an op is moved by
 LEVELS = 12  # budgets at which walks are tried
 WALKED = 60_000  # computes walked in all
 WALKING = 0.5  # of the time, at most
-
-
-def settled(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
-    """The order with ops moved a few places until it runs in `room` bytes; None if that did not help."""
-    random = Random(seed)
-    best = list(order)
-    reached = _reached(problem, best, room)
-    for _ in range(STEPS // max(1, len(best))):
-        if reached is None:
-            return tuple(best)
-        if clock.over():
-            break
-        first = max(0, reached - NEAR) if random.random() < 0.5 else 0
-        source = random.randint(first, reached)
-        target = min(max(0, source + random.choice((-1, 1)) * random.randint(1, FAR)), len(best) - 1)
-        tried = best.copy()
-        tried.insert(target, tried.pop(source))
-        try:
-            now = _reached(problem, tried, room)
-        except IllegalOrder:
-            continue
-        if now is None or now >= reached:
-            best, reached = tried, now
-    return tuple(best) if reached is None else None
-
-
-def _reached(problem: Problem, order: Sequence[int], room: int) -> int | None:
-    """The number of the compute that finds no room in the arena; None if all do."""
-    plan = lower(problem, order)
-    place = stuck_at(problem, plan, room)
-    return None if place is None else min(_computes(plan, place), len(order) - 1)
-
-
-def _computes(plan: Plan, place: int) -> int:
-    return sum(isinstance(statement, Compute) for statement in plan.statements[:place])
 
 
 def walked(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:

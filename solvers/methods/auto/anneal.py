@@ -59,7 +59,7 @@ def anneal(
         heat = hot * _COLD ** (number / moves)
         cost = s[TOTAL]
         s[LOGGED] = 0
-        _try(t, s, price, once)
+        attempt(t, s, price, once)
         if s[LOGGED]:
             now = excess(s)
             rise = s[TOTAL] - cost + price * (now - over)
@@ -76,7 +76,7 @@ def anneal(
 
 
 @inner
-def _try(t: Ints, s: Ints, price: float, once: bool) -> None:
+def attempt(t: Ints, s: Ints, price: float, once: bool) -> None:
     kind = np.random.random()
     if once:
         kind = _MOVED + (1 - _MOVED) * kind

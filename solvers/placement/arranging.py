@@ -1,0 +1,144 @@
+"""Orders for an arena of a given size, whose free memory is in pieces: annealing with the arena itself in the loop.
+
+What counts is the cost, and so much for each byte that finds no room; how much is learnt on the way, as in `anneal`.
+What is live is known after each move without running through the order, so that most moves are turned down by that.
+
+Invariant: what comes out is legal and runs in the arena, as `arena` has it; how much is tried is counted in moves, so
+that without a time-out the answer depends on the seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from solvers.clock import Clock
+from solvers.methods.auto.anneal import attempt
+from solvers.methods.auto.layout import BUDGET, CROWDED, HELD, LOGGED, SLOTS, STEPS, TOTAL, blank
+from solvers.methods.auto.local import LocalSearch
+from solvers.methods.auto.moves import undo
+from solvers.methods.auto.state import fill, order_of
+from solvers.methods.auto.tree import excess
+from solvers.methods.exact.tables import NODES
+from solvers.orders.arrays import Arrays, Ints, arrays_of
+from solvers.orders.compiled import entry, halting
+from solvers.orders.measure import measure
+from solvers.placement.arena import Pieces, pieces_of, refused
+from solvers.problem import Problem
+from solvers.reductions.views import reduced
+
+GOES = 24
+MOVES = 80  # of a go, for each compute
+HEATS = (1e-3, 3e-4)  # of the cost of everything once
+COLD = 0.01  # of the heat at the beginning
+PRICE = 3.0  # of a byte that finds no room, where 1 is what an average byte costs to make
+WATCH = 512  # moves between two looks at how dear such a byte should be
+STEP = 1.1  # by which it then changes
+DEAREST = 10_000  # times the price to begin with
+SEEDS = 1_000_003
+WEIGHT = 4  # of a byte that finds no room, where one over budget during one compute is 1
+REFUSED, COST, LENGTH = range(3)
+
+
+def arranged(
+    problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock, once: bool = False
+) -> tuple[int, ...] | None:
+    """The cheapest order met that runs in `room` bytes, from one that may not; None if none does.
+
+    `once`: ops are only moved about, until it runs.
+    """
+    smaller = reduced(problem)
+    local = LocalSearch(smaller.problem, problem.resident + room, seed)
+    arrays, pieces = arrays_of(smaller.problem), pieces_of(smaller.problem)
+    begin = np.array(smaller.shrink(order), np.int64)
+    lacking = int(refused(arrays, pieces, begin, local.room))
+    best = Best(begin, lacking, int(arrays.cost[begin].sum()))
+    for go in range(GOES):
+        if clock.over() or (once and not best.refused):
+            break
+        best = _go(local, arrays, pieces, best, go, clock, once)
+    return None if best.refused else smaller.expand(best.order.tolist())
+
+
+class Best(NamedTuple):
+    order: Ints
+    refused: int
+    cost: int
+
+
+def _go(local: LocalSearch, arrays: Arrays, pieces: Pieces, begin: Best, number: int, clock: Clock, once: bool) -> Best:
+    """One go from there; the cheapest of those that run, else the one with the fewest bytes refused."""
+    ended = np.append(begin.order, local.nodes - 1)
+    tables, state = local.tables, blank(local.tables, 2 * len(ended), local.room)
+    fill(tables, state, ended)
+    counted = int(state[state[HELD] : state[HELD] + state[SLOTS]].max())
+    hidden = counted - (measure(local.arrays, ended)[1] - local.resident)  # what the state counts too much
+    state[BUDGET] = local.room + hidden
+    fill(tables, state, ended)
+    found, facts = np.zeros(int(state[SLOTS]), np.int64), np.array([begin.refused, begin.cost, 0], np.int64)
+    heat, price = HEATS[number % len(HEATS)] * local.total, PRICE * local.price
+    begins = (local.seed * 10_000 + number) * SEEDS % (1 << 32)
+    with halting(clock) as halt:
+        how = (MOVES * len(ended), heat, begins, price, once)
+        _anneal(tables, state, arrays, pieces, local.room, found, facts, *how, halt)
+    if not facts[LENGTH]:
+        return begin
+    return Best(found[: facts[LENGTH]].copy(), int(facts[REFUSED]), int(facts[COST]))
+
+
+@entry
+def _anneal(
+    t: Ints,
+    s: Ints,
+    arrays: Arrays,
+    pieces: Pieces,
+    room: int,
+    found: Ints,
+    facts: Ints,
+    moves: int,
+    hot: float,
+    seed: int,
+    price: float,
+    once: bool,
+    halt: Ints,
+) -> None:
+    """So many moves, cooling from `hot`; the best order met goes to `found` and what it is to `facts`."""
+    np.random.seed(seed)
+    dearest = price * DEAREST
+    lacking = refused(arrays, pieces, order_of(s), room)
+    over, fitting = excess(s) + WEIGHT * lacking, 0
+    for number in range(moves):
+        if halt[0]:
+            break
+        if s[CROWDED] or s[STEPS] > s[SLOTS] // 3:
+            s[CROWDED] = 0
+            fill(t, s, np.append(order_of(s), t[NODES] - 1))
+        if number % WATCH == WATCH - 1:
+            if fitting < WATCH // 5:
+                price = min(price * STEP, dearest)
+            elif fitting > WATCH // 2:
+                price /= STEP
+            fitting = 0
+        heat = hot * COLD ** (number / moves)
+        cost = s[TOTAL]
+        s[LOGGED] = 0
+        attempt(t, s, price, once)
+        if s[LOGGED]:
+            most = -heat * np.log(1.0 - np.random.random())  # by which it may become worse
+            now = excess(s)
+            if s[TOTAL] - cost + price * (now - over) > most:
+                undo(t, s, 0)
+                continue
+            order = order_of(s)
+            missing = refused(arrays, pieces, order, room)
+            now += WEIGHT * missing
+            if s[TOTAL] - cost + price * (now - over) > most:
+                undo(t, s, 0)
+                continue
+            over, lacking = now, missing
+            if missing < facts[REFUSED] or (missing == facts[REFUSED] and s[TOTAL] < facts[COST]):
+                facts[REFUSED], facts[COST], facts[LENGTH] = missing, s[TOTAL], len(order)
+                found[: len(order)] = order
+        fitting += lacking == 0
