@@ -116,6 +116,8 @@ def _first(asked: Fitting, insurance: Insurance) -> Answer:
         limits = asked.limits.within(max(share * left, left - PLACING))
     spare = additions(asked.session, asked.subject.problem)
     found = _with_bits(asked, asked.room - spare, limits, insurance)
+    if not found.found and asked.session.capped and not asked.late:
+        found = _with_bits(asked, asked.room - spare, asked.limits.share(SHARE), insurance)
     if found.found or not spare or asked.late:
         return found
     return _with_bits(asked, asked.room, limits, insurance)
