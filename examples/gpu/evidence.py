@@ -111,20 +111,23 @@ def gather(asked: argparse.Namespace, bench: Bench) -> None:
     evidence = begun(asked, len(wanted))
     fresh = [key for key in wanted if key not in evidence["results"]]
     again = [key for key in wanted if evidence["results"].get(key, {"status": "done"})["status"] != "done"]
-    compiling = None if asked.small or asked.only else subprocess.Popen(command("loops", asked, "loops.jsonl"))
+    compiling = None if asked.small or asked.only else started("loops", asked, "loops.jsonl")
     for key in fresh + again:
         if compiling and not key.startswith(BEFORE_PLANS):
-            compiling.wait()
+            ended(compiling, end - time.monotonic())
+            compiling = None
         left = end - time.monotonic()
         if left < LEAST:
             break
-        started = time.monotonic()
+        begins = time.monotonic()
         entry = tried(key, asked, min(left - 2, MOST.get(key.partition("/")[0], USUAL)))
-        seconds = round(time.monotonic() - started, 2)
+        seconds = round(time.monotonic() - begins, 2)
         evidence["results"][key] = {**entry, "seconds": seconds}
         evidence["seconds"] += seconds
         write(asked.out, evidence)
         print(f"{key}: {entry['status']} in {seconds:.1f} s {entry.get('why', '')[-200:]}", flush=True)
+    if compiling:
+        ended(compiling, 0)
 
 
 def begun(asked: argparse.Namespace, wanted: int) -> dict[str, Any]:
@@ -162,21 +165,29 @@ def command(key: str, asked: argparse.Namespace, answers: str) -> list[str]:
     return [str(word) for word in (sys.executable, __file__, "--part", key, "--device", asked.device, *small, *places)]
 
 
-def tried(key: str, asked: argparse.Namespace, seconds: float) -> dict[str, Any]:
-    """One part in a process of its own, ended with all that it began if it takes longer."""
-    answers = asked.work.resolve() / "answers.jsonl"
-    answers.unlink(missing_ok=True)
+def started(key: str, asked: argparse.Namespace, answers: str) -> subprocess.Popen[str]:
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     given = {**os.environ, "PYTHONPATH": paths}
     pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command(key, asked, answers.name), env=given, start_new_session=True, **pipes) as running:
-        try:
-            _, words = running.communicate(timeout=seconds)
-            status = "failed" if running.returncode else "done"
-        except subprocess.TimeoutExpired:
-            os.killpg(running.pid, signal.SIGKILL)
-            _, words = running.communicate()
-            status = "cut"
+    return subprocess.Popen(command(key, asked, answers), env=given, start_new_session=True, **pipes)
+
+
+def ended(running: subprocess.Popen[str], seconds: float) -> tuple[str, str]:
+    """How it ended and what it said; with all that it began if it takes longer."""
+    try:
+        _, words = running.communicate(timeout=max(seconds, 0))
+        return "failed" if running.returncode else "done", words
+    except subprocess.TimeoutExpired:
+        os.killpg(running.pid, signal.SIGKILL)
+        return "cut", running.communicate()[1]
+
+
+def tried(key: str, asked: argparse.Namespace, seconds: float) -> dict[str, Any]:
+    """One part in a process of its own."""
+    answers = asked.work.resolve() / "answers.jsonl"
+    answers.unlink(missing_ok=True)
+    with started(key, asked, answers.name) as running:
+        status, words = ended(running, seconds)
     found = [json.loads(line) for line in answers.read_text().splitlines()] if answers.is_file() else []
     entry: dict[str, Any] = {"status": status, "found": found}
     if status == "failed":
