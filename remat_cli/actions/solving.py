@@ -145,10 +145,11 @@ def budget_of(subject: Subject, question: Question) -> int:
 
 def bytes_of(budget: Budget, subject: Subject, session: Session) -> int:
     """100% is what the model holds as it is, which with an allocator's rounding may be more than what is live. A share
-    is of what is live in the file's order, or of what was seen to be held, as by default options."""
+    is of what is live in the file's order and what kernels take beside it, or of what was seen to be held, as by
+    default options."""
     if budget.relative and (session.robust or subject.seen):
         return budget.bytes(held_as_it_is(subject, session))
-    asked = budget.bytes(subject.before().peak)
+    asked = budget.bytes(subject.before().peak + subject.aside(session))
     whole = budget.relative and budget.amount >= 1
     return max(asked, held_as_it_is(subject, session)) if whole else asked
 

@@ -14,7 +14,7 @@ from solvers.registry import METHODS
 from tests.cli.running import Command, Ran
 
 KEYS = [
-    *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead"),
+    *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead", "emitted_cost"),
     *("bound", "bound_any_order", "gap", "resident", "recomputed", "seconds", "plan", "notes"),
     *("session", "allocator", "live", "arena", "default_arena"),
     *("wall_seconds", "stopped", "made_by", "cached", "breakdown"),
