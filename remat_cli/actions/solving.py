@@ -194,7 +194,7 @@ def found_or_raised(found: Answer) -> Answer:
         return found
     outcome = found.schedule.outcome
     kind = Infeasible if found.status is Status.INFEASIBLE else NoPlan
-    raise kind(report.why_not(found), least_peak=outcome.peak if outcome else None)
+    raise kind(report.why_not(found), least_peak=outcome.peak + found.aside if outcome else None)
 
 
 def compared(subject: Subject, budget: int, limits: Callable[[str], Limits]) -> Iterator[Answer]:

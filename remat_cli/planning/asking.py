@@ -60,7 +60,8 @@ class Fitting:
         whole = subject.solving(self.taken(subject.problem))
         limits = ending(limits, self.enough) if self.enough else limits
         found = answer(whole, budget, self.method, self.solver, limits, reorder)
-        found = replace(found, subject=subject, baseline=subject.before())
+        session = self.session if subject.graph is not None else None
+        found = replace(found, subject=subject, baseline=subject.before(), session=session)
         if not found.found or found.schedule.result.order is None:
             return found
         plan, outcome = evaluate(subject.problem, found.schedule.result.order)

@@ -56,6 +56,11 @@ class Answer:
     cached: bool = False  # it was found before, and not looked for again
 
     @property
+    def aside(self) -> int:
+        """What kernels take beside the allocator, which the budget is for too."""
+        return self.subject.aside(self.session) if self.session else 0
+
+    @property
     def status(self) -> Status:
         return self.schedule.result.status
 

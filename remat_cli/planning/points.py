@@ -112,7 +112,7 @@ def point_of(found: Answer) -> Point:
         plan=plan_file(found) if found.found else None,
         bound=found.bound,
         bound_any_order=found.bound_any_order,
-        least_peak=outcome.peak if outcome and not found.found else None,
+        least_peak=outcome.peak + found.aside if outcome and not found.found else None,
         seconds=found.seconds,
         notes=found.schedule.result.notes,
         made_by=found.made_by or found.method,

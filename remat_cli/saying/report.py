@@ -61,8 +61,8 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "breakdown": breakdown_object(answer.subject, answer.schedule.plan if answer.found else None),
     }
     if not answer.found:
-        found["least_peak"] = outcome.peak if outcome else None
-        found["least_peak_bound"] = result.peak_bound
+        found["least_peak"] = outcome.peak + answer.aside if outcome else None
+        found["least_peak_bound"] = None if result.peak_bound is None else result.peak_bound + answer.aside
     return found
 
 
@@ -198,7 +198,7 @@ def why_not(answer: Answer) -> str:
     words = f"{answer.method} found no plan of {name} within {show_bytes(answer.budget)} ({answer.budget} bytes)"
     if answer.status is Status.INFEASIBLE:
         words = f"proved: no schedule of {name} fits {show_bytes(answer.budget)} ({answer.budget} bytes)"
-        if (result.peak_bound or 0) <= answer.budget and not METHODS[answer.method].own_order:
+        if (result.peak_bound or 0) + answer.aside <= answer.budget and not METHODS[answer.method].own_order:
             words += " if it first computes the ops in the order given"
     if answer.subject.graph is not None and answer.budget < FEW:
         words += f"; a plain number is bytes: did you mean {answer.budget}GB?"
@@ -211,7 +211,8 @@ def why_not(answer: Answer) -> str:
         return f"{words}: {given_up[-1]}"
     if outcome.peak <= answer.budget and (needed := counted(answer)):
         return words + f"; the best one found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}"
-    words += f"; the least peak found is {show_bytes(outcome.peak)} ({outcome.peak} bytes)"
+    peak = outcome.peak + answer.aside
+    words += f"; the least peak found is {show_bytes(peak)} ({peak} bytes)"
     words += f", reached at {answer.subject.nodes[result.order[outcome.peak_step]]}"
     return words + _filled(answer, outcome.peak_values)
 
@@ -233,7 +234,8 @@ def least_peak_bound(answer: Answer) -> str | None:
     if result.peak_bound is None:
         return None
     where = "at the end" if result.peak_node is None else f"at {answer.subject.nodes[result.peak_node]}"
-    words = f"every schedule needs at least {show_bytes(result.peak_bound)} ({result.peak_bound} bytes), {where}"
+    least = result.peak_bound + answer.aside
+    words = f"every schedule needs at least {show_bytes(least)} ({least} bytes), {where}"
     return words + _filled(answer, result.peak_values)
 
 
@@ -242,6 +244,7 @@ def _filled(answer: Answer, values: Sequence[int]) -> str:
     problem, names = answer.subject.problem, answer.subject.values
     largest = sorted(set(values), key=lambda value: (-problem.sizes[value], value))[:5]
     parts = [f"inputs and weights {show_bytes(problem.resident)}"] if problem.resident else []
+    parts += [f"copies that kernels make beside {show_bytes(answer.aside)}"] if answer.aside else []
     parts += [f"{names[value]} {show_bytes(problem.sizes[value])}" for value in largest]
     more = len(set(values)) - len(largest)
     return f" with {', '.join(parts)}" + (f" and {more} more" if more > 0 else "") if parts else ""
