@@ -6,17 +6,16 @@ Invariant: a plan file on disk is always legal and whole; while a solver still s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from remat_cli.commands import options
-from solvers.options import Option, Orders, options_of
-from solvers.registry import DEFAULT, METHODS
+from remat_cli.commands import methods, options
+from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
@@ -31,33 +30,6 @@ if TYPE_CHECKING:
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
 COMPILING = "compiling the solvers' loops, once after installing: not part of the time limit"
 EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to its word and to write it
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def _told() -> dict[str, tuple[Option, list[str]]]:
-    """Every option that some method has, and whose it is; what several share is one flag."""
-    found: dict[str, tuple[Option, list[str]]] = {}
-    for name, method in METHODS.items():
-        for entry in options_of(method.options):
-            found.setdefault(entry.name, (entry, []))[1].append(name)
-    return found
-
-
-def _flag(entry: Option, methods: list[str]) -> Callable[[Command], Command]:
-    says = f"{', '.join(methods)}: {entry.help}."
-    if entry.kind == Orders:
-        return click.option(entry.flag, "known", type=options.FILE, multiple=True, help=says)
-    if entry.kind is bool:
-        return click.option(entry.flag, is_flag=True, default=None, help=says)
-    kind = click.Choice(entry.choices) if entry.choices else click.IntRange(entry.least)
-    return click.option(entry.flag, type=kind, help=says)
-
-
-def own_options(command: Command) -> Command:
-    """A flag for each option of the methods, read from their records."""
-    for entry, methods in reversed(_told().values()):
-        command = _flag(entry, methods)(command)
-    return command
 
 
 @click.command()
@@ -82,7 +54,7 @@ def own_options(command: Command) -> Command:
 @click.option("--list", "list_methods", is_flag=True, help="List the methods and what they can do.")
 @click.option("--csv", "as_csv", is_flag=True, help="With --method all: comma-separated values on stdout.")
 @click.option("--certificate", type=options.FILE, help="Write what proves the bounds, for `remat check`.")
-@own_options
+@methods.own_options
 @options.optimize
 @options.dims
 @options.time_limit
@@ -101,7 +73,7 @@ def command(model: Path | None, **given: Any) -> None:
     """
     given["method"] = given["method"] or (DEFAULT if given["reorder"] is None else "milp")
     if given["list_methods"]:
-        click.echo(_listed(given["as_json"]))
+        click.echo(methods.listed(given["as_json"]))
         return
     from remat_cli.actions.deadline import Deadline
     from solvers.clock import limited
@@ -162,7 +134,7 @@ def _question(given: Mapping[str, Any]) -> Question:
     from remat_cli.errors import Usage
     from remat_cli.formats import planfile
 
-    own = {name: given[name] for name in _told() if given.get(name) is not None}
+    own = {name: given[name] for name in methods.told() if given.get(name) is not None}
     every = given["method"] == "all"
     if given["as_csv"] and not every:
         raise Usage("--csv prints the table of --method all; with one method there is --json")
@@ -393,26 +365,3 @@ def _tell_relaxation(subject: Subject, question: Question, given: Mapping[str, A
         return
     gap = f", integrality gap {found.ratio:.4g}" if found.ratio else ", no schedule found to compare it with"
     click.echo(f"LP bound {found.bound:.6g}{gap}\nnote: {found.note}")
-
-
-def _listed(as_json: bool) -> str:
-    """The registry as a table, with the columns of Checkmate's Table 1, or as JSON."""
-    from remat_cli.saying.report import table
-
-    if as_json:
-        return json.dumps({name: _described(name) for name in METHODS})
-    rows = [["method", "general", "cost", "memory", "proof", "2000 nodes", "what it does"]]
-    for name, method in METHODS.items():
-        marks = (method.general, method.cost_aware, method.memory_aware, method.proof)
-        rows.append([name, *("yes" if mark else "-" for mark in marks), method.typical, method.says])
-    return table(rows, left=(0, 6))
-
-
-def _described(name: str) -> dict[str, Any]:
-    method = METHODS[name]
-    said = {key: value for key, value in asdict(method).items() if key not in ("place", "options", "unbudgeted")}
-    return {
-        **said,
-        "needs_budget": method.needs_budget,
-        "options": [entry.name for entry in options_of(method.options)],
-    }

@@ -1,0 +1,68 @@
+"""What the methods can be told and what they are: a flag for each option, and the list of `solve --list`.
+
+Invariant: all of it is read from the registry and the methods' records; no method is named here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+import click
+
+from remat_cli.commands import options
+from solvers.options import Option, Orders, options_of
+from solvers.registry import METHODS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def told() -> dict[str, tuple[Option, list[str]]]:
+    """Every option that some method has, and whose it is; what several share is one flag."""
+    found: dict[str, tuple[Option, list[str]]] = {}
+    for name, method in METHODS.items():
+        for entry in options_of(method.options):
+            found.setdefault(entry.name, (entry, []))[1].append(name)
+    return found
+
+
+def _flag(entry: Option, methods: list[str]) -> Callable[[Command], Command]:
+    says = f"{', '.join(methods)}: {entry.help}."
+    if entry.kind == Orders:
+        return click.option(entry.flag, "known", type=options.FILE, multiple=True, help=says)
+    if entry.kind is bool:
+        return click.option(entry.flag, is_flag=True, default=None, help=says)
+    kind = click.Choice(entry.choices) if entry.choices else click.IntRange(entry.least)
+    return click.option(entry.flag, type=kind, help=says)
+
+
+def own_options(command: Command) -> Command:
+    """A flag for each option of the methods, read from their records."""
+    for entry, methods in reversed(told().values()):
+        command = _flag(entry, methods)(command)
+    return command
+
+
+def listed(as_json: bool) -> str:
+    """The registry as a table, with the columns of Checkmate's Table 1, or as JSON."""
+    from remat_cli.saying.report import table
+
+    if as_json:
+        return json.dumps({name: _described(name) for name in METHODS})
+    rows = [["method", "general", "cost", "memory", "proof", "2000 nodes", "what it does"]]
+    for name, method in METHODS.items():
+        marks = (method.general, method.cost_aware, method.memory_aware, method.proof)
+        rows.append([name, *("yes" if mark else "-" for mark in marks), method.typical, method.says])
+    return table(rows, left=(0, 6))
+
+
+def _described(name: str) -> dict[str, Any]:
+    method = METHODS[name]
+    said = {key: value for key, value in asdict(method).items() if key not in ("place", "options", "unbudgeted")}
+    return {
+        **said,
+        "needs_budget": method.needs_budget,
+        "options": [entry.name for entry in options_of(method.options)],
+    }
