@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from remat_cli.commands import options
+from remat_cli.commands import methods, options
 from remat_cli.commands.ending import out_of_time
-from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
@@ -32,14 +31,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="How much longer the step may take: by one more forward pass, or a share such as 20%.",
 )
-@click.option(
-    "--method", shell_complete=options.methods, default=DEFAULT, show_default=True, help="One of `remat solve --list`."
-)
-@click.option(
-    "--baselines",
-    shell_complete=options.methods,
-    help="Methods to say the same of, separated by commas; '' for none.  [default: four]",
-)
+@methods.one
+@methods.baselines
 @click.option(
     "--dim",
     "sized",
@@ -56,7 +49,7 @@ if TYPE_CHECKING:
 @options.optimizer
 @options.freeze_bn
 @options.costs
-@click.option("--estimate", metavar="DEVICE", help="Costs from paper: a device (v100, h100, ...), or flops.")
+@options.estimate("Nothing is measured")
 @click.option("--profile", "profiled", type=options.SIZES, help="Measure ops at these sizes, and fit: --profile 2,8.")
 @click.option(
     "--measure/--no-measure",
@@ -110,7 +103,7 @@ def _asked(given: Mapping[str, Any]) -> Asked:
         budget=given["budget"],
         method=given["method"],
         share=given["share"],
-        baselines=BASELINES if named is None else tuple(name.strip() for name in named.split(",") if name.strip()),
+        baselines=BASELINES if named is None else methods.named(named),
         step=given["step"],
         session=kind_named(given["session"], given["allocator"]),
     )

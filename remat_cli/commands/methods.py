@@ -1,4 +1,5 @@
-"""What the methods can be told and what they are: a flag for each option, and the list of `solve --list`.
+"""Which methods, what they can be told and what they are: the flags that name them, one for each of their options, and
+the list of `solve --list`.
 
 Invariant: all of it is read from the registry and the methods' records; no method is named here.
 """
@@ -14,9 +15,44 @@ import click
 
 from remat_cli.commands import options
 from solvers.options import Option, Orders, options_of
-from solvers.registry import METHODS
+from solvers.registry import DEFAULT, METHODS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _offered(*besides: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """What a shell offers for methods, of which there may be several with commas between them."""
+
+    def offer(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+        before, comma, last = begun.rpartition(",")
+        return [before + comma + name for name in (*METHODS, *besides) if name.startswith(last)]
+
+    return offer
+
+
+one = click.option(
+    "--method", shell_complete=_offered(), default=DEFAULT, show_default=True, help="One of `remat solve --list`."
+)
+one_or_all = click.option(
+    "--method", shell_complete=_offered("all"), help=f"One of `remat solve --list`, or all.  [default: {DEFAULT}]"
+)
+several = click.option(
+    "--methods",
+    shell_complete=_offered(),
+    default=DEFAULT,
+    show_default=True,
+    help="Of `remat solve --list`, separated by commas.",
+)
+baselines = click.option(
+    "--baselines",
+    shell_complete=_offered(),
+    help="Methods to say the same of, separated by commas; '' for none.  [default: four]",
+)
+
+
+def named(words: str) -> tuple[str, ...]:
+    """The methods in a list with commas."""
+    return tuple(name.strip() for name in words.split(",") if name.strip())
 
 
 def told() -> dict[str, tuple[Option, list[str]]]:

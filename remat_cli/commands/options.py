@@ -17,7 +17,6 @@ from remat_cli.saying.units import (
     parse_seconds,
     parse_share,
 )
-from solvers.registry import METHODS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -84,14 +83,6 @@ def _parse_image(text: str) -> int | tuple[int, int]:
 
 
 BUDGETS = _Parsed("budgets", parse_budgets)
-
-
-def methods(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """What a shell offers for methods, of which there may be several with commas between them."""
-    before, comma, last = begun.rpartition(",")
-    return [before + comma + name for name in (*METHODS, "all") if name.startswith(last)]
-
-
 SIZE = _Parsed("size", parse_budget)
 BYTES = _Parsed("size", parse_bytes)
 COUNT = _Parsed("moves", parse_count)
@@ -123,6 +114,13 @@ optimize = click.option(
 )
 dims = click.option("--dim", "dims", type=DIM, multiple=True, help="Bind a symbolic dimension: --dim batch=32.")
 time_limit = click.option("--time-limit", type=TIME, default="60s", show_default=True, help="90s, 5m, 1h.")
+
+
+def estimate(says: str) -> Callable[[Command], Command]:
+    """Costs from paper, with what that means for the command."""
+    return click.option(
+        "--estimate", metavar="DEVICE", help=f"{says}: a device from paper (v100, h100, ...), or flops."
+    )
 
 
 def time_for_all(default: str) -> Callable[[Command], Command]:

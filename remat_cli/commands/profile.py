@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", type=options.FILE)
 @click.option("--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True)
-@click.option("--estimate", metavar="DEVICE", help="No kernel is run: a device from paper (v100, h100, ...), or flops.")
+@options.estimate("No kernel is run")
 @click.option(
     "--batch", "batches", type=options.SIZES, help="Profile at each size and fit times over it: --batch 1,8,32."
 )

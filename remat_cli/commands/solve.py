@@ -35,11 +35,7 @@ EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to i
 @click.command()
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
-@click.option(
-    "--method",
-    shell_complete=options.methods,
-    help=f"One of `remat solve --list`, or all.  [default: {DEFAULT}]",
-)
+@methods.one_or_all
 @options.session
 @options.allocator
 @options.costs

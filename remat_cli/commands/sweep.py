@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from remat_cli.commands import options
+from remat_cli.commands import methods, options
 from remat_cli.commands.ending import out_of_time
-from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
@@ -31,13 +30,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="50%,60%,8GB, or 30%..100%/8 for eight; /8: from the least that suffices to what the model holds.",
 )
-@click.option(
-    "--methods",
-    shell_complete=options.methods,
-    default=DEFAULT,
-    show_default=True,
-    help="Of `remat solve --list`, separated by commas.",
-)
+@methods.several
 @options.session
 @options.allocator
 @options.costs
@@ -70,8 +63,8 @@ def command(model: Path | None, **given: Any) -> None:
     from remat_cli.saying.pictures.canvas import check_picture
     from solvers.clock import Clock
 
-    methods = tuple(name.strip() for name in given["methods"].split(",") if name.strip())
-    asked = Asked(budgets=given["budgets"], methods=methods, session=kind_named(given["session"], given["allocator"]))
+    session = kind_named(given["session"], given["allocator"])
+    asked = Asked(budgets=given["budgets"], methods=methods.named(given["methods"]), session=session)
     asked.check()
     if given["plot"]:
         check_picture(given["plot"])
