@@ -1,4 +1,4 @@
-"""Forty models of torchvision and transformers through PyTorch's exporters and `remat grad`, held to autograd.
+"""Models of torchvision, transformers and `torch_modules.py` through PyTorch's exporters and `remat grad`, held to autograd.
 
     python examples/bench/torch_series.py examples/bench/torch_series.jsonl [NAME ...]
 
@@ -27,15 +27,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import torch
 from in_float64 import in_float64
 from torch import Tensor, nn
 from torch.nn import functional
+from torch_modules import MODULES, Subject
 
 import remat_cli as remat
 
 NEAR = 1e-4
+EXPORTER = (RuntimeError, TypeError, ValueError, AttributeError, AssertionError, KeyError, IndexError)
+EXPORTER += (torch.onnx.errors.OnnxExporterError,)
 IN_FLOAT64 = 1e-5
 WAYS: dict[str, dict[str, Any]] = {
     "dynamo, optimize=False": {"dynamo": True, "optimize": False, "verbose": False},
@@ -162,7 +166,7 @@ TORCHVISION = (
     *("resnet18", "resnext", "vgg", "densenet", "mobilenet_v2", "mobilenet_v3", "shufflenet", "squeezenet"),
     *("mnasnet", "efficientnet", "convnext_tv", "swin_tv", "vit_tv", "regnet"),
 )
-NAMES = (*TORCHVISION, *LANGUAGE, *VISION)
+NAMES = (*TORCHVISION, *LANGUAGE, *VISION, *MODULES)
 
 
 def without_chance(module: nn.Module) -> nn.Module:
@@ -177,10 +181,34 @@ def without_chance(module: nn.Module) -> nn.Module:
     return module
 
 
-def gradients(module: nn.Module, x: Tensor, labels: Tensor, axis: int) -> dict[str, np.ndarray]:
-    module.zero_grad()
-    functional.cross_entropy(module(x).movedim(axis, 1), labels).backward()
+def gradients(subject: Subject, module: nn.Module, given: dict[str, Tensor]) -> dict[str, np.ndarray]:
+    """Autograd's, of a copy of the subject's module, in the module's own precision."""
+    module = copy.deepcopy(module)
+    kind = next((value.dtype for value in module.parameters()), torch.float32)
+    inputs = [x.to(kind) if x.is_floating_point() else x for x in subject.inputs]
+    output = first(module(*inputs))
+    if subject.loss == "cross-entropy":
+        loss = functional.cross_entropy(output.movedim(subject.axis, 1), given["labels"])
+    else:
+        loss = output if subject.loss == "own" else functional.mse_loss(output, given["target"].to(kind))
+    loss.backward()
     return {name: value.grad.numpy() for name, value in module.named_parameters() if value.grad is not None}
+
+
+def first(output: Any) -> Tensor:
+    return output[0] if isinstance(output, tuple) else output
+
+
+def given_besides(subject: Subject) -> dict[str, Tensor]:
+    """What the step reads besides the module's own inputs."""
+    with torch.no_grad():
+        output = first(copy.deepcopy(subject.module)(*subject.inputs))
+    if subject.loss == "own":
+        return {}
+    if subject.loss == "mse":
+        return {"target": torch.randn_like(output)}
+    shape = [size for place, size in enumerate(output.shape) if place != subject.axis]
+    return {"labels": torch.randint(0, output.shape[subject.axis], shape)}
 
 
 def worst(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> tuple[float, str]:
@@ -193,18 +221,29 @@ def worst(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> tupl
     return errors[name], name
 
 
-def tried(module: nn.Module, x: Tensor, axis: int, path: Path, witness: dict[str, Any]) -> dict[str, Any]:
+def exported(subject: Subject, settings: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Why PyTorch does not export it; empty if it does."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            torch.onnx.export(copy.deepcopy(subject.module), subject.inputs, str(path), **settings)
+    except EXPORTER as error:
+        return {"not exported": f"{type(error).__name__}: {str(error)[:200]}"}
+    return {}
+
+
+def tried(subject: Subject, path: Path, witness: dict[str, Any]) -> dict[str, Any]:
     """What came of one export: an error, or why there is none."""
     try:
-        training = remat.grad(path)
+        training = remat.grad(path) if subject.loss != "mse" else remat.grad(path, loss="mse")
     except remat.RematError as refused:
         return {"refused": str(refused)}
+    module = subject.module
     session = onnxruntime.InferenceSession(training.SerializeToString(), providers=["CPUExecutionProvider"])
     state = remat.initial_state({**remat_values(path), **module.state_dict()}, training)
-    data = {entry.name: entry.shape for entry in session.get_inputs() if entry.name not in state}
-    inputs = {
-        name: witness["labels"].numpy() if name == "labels" else x.numpy() for name in data if name != "learning_rate"
-    }
+    besides = {name: value.numpy() for name, value in witness["besides"].items()}
+    data = [entry.name for entry in session.get_inputs() if entry.name not in {*state, *besides, "learning_rate"}]
+    read = [value.name for value in onnx.load(path, load_external_data=False).graph.input]
+    inputs = besides | {name: subject.inputs[read.index(name)].numpy() for name in data}
     names = [output.name for output in session.get_outputs()]
     outputs = dict(zip(names, session.run(names, {**state, **inputs}), strict=True))
     answer = compared(outputs, module, witness)
@@ -272,29 +311,26 @@ def _series(kind: str, mode: str) -> list[dict[str, Any]]:
         return [{"model": kind, "mode": mode, "way": "-", "verdict": "not built", "not built": said}]
 
 
+def subject_of(kind: str) -> Subject:
+    if kind in MODULES:
+        return MODULES[kind]()
+    module, x, axis = (vision if kind in TORCHVISION else hugging)(kind)
+    return Subject(module, (x,), axis=axis)
+
+
 def series(kind: str, mode: str) -> list[dict[str, Any]]:
     torch.manual_seed(0)
-    module, x, axis = (vision if kind in TORCHVISION else hugging)(kind)
-    without_chance(module).train(mode == "train")
-    with torch.no_grad():
-        shape = copy.deepcopy(module)(x).shape
-    labels = torch.randint(0, shape[axis], [size for place, size in enumerate(shape) if place != axis])
-    double = copy.deepcopy(module).double()
-    exact = gradients(double, x.double() if x.is_floating_point() else x, labels, axis)
-    own = worst(gradients(copy.deepcopy(module), x, labels, axis), exact)[0]
+    subject = subject_of(kind)
+    without_chance(subject.module).train(mode == "train")
+    besides = given_besides(subject)
+    exact = gradients(subject, copy.deepcopy(subject.module).double(), besides)
+    own = worst(gradients(subject, subject.module, besides), exact)[0]
     found = []
     for way, settings in WAYS.items():
         began = time.process_time()
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "m.onnx"
-            try:
-                with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                    torch.onnx.export(copy.deepcopy(module), (x,), str(path), **settings)
-                answer = tried(module, x, axis, path, {"exact": exact, "labels": labels})
-            except (RuntimeError, TypeError, ValueError, AttributeError, AssertionError, KeyError, IndexError) as error:
-                answer = {"not exported": f"{type(error).__name__}: {str(error)[:200]}"}
-            except torch.onnx.errors.OnnxExporterError as error:
-                answer = {"not exported": f"{type(error).__name__}: {str(error)[:200]}"}
+            answer = exported(subject, settings, path) or tried(subject, path, {"exact": exact, "besides": besides})
         found.append(
             {"model": kind, "mode": mode, "way": way, "verdict": verdict(answer), "pytorch float32": own}
             | {**answer, "seconds": round(time.process_time() - began, 1)}

@@ -52,7 +52,7 @@ Plan: TypeAlias = File | Planned
 def grad(
     model: Model,
     *,
-    loss: str = "cross-entropy",
+    loss: str | None = None,
     logits: str | None = None,
     class_axis: int | None = None,
     wrt: Sequence[str] = (),
@@ -227,7 +227,7 @@ def max_batch(
     dim: str | None = None,
     dims: Mapping[str, int] | None = None,
     step: int = 1,
-    loss: str = "cross-entropy",
+    loss: str | None = None,
     logits: str | None = None,
     optimizer: str = "none",
     freeze_bn: bool = False,

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 @options.quiet
 def command(
     forward: Path,
-    loss: str,
+    loss: str | None,
     logits: str | None,
     class_axis: int | None,
     wrt: tuple[str, ...],
@@ -133,8 +133,10 @@ def command(
         click.echo(json.dumps(report))
     elif not quiet:
         click.echo(_describe(report))
-        if loss == "cross-entropy":
+        if told(training) is not None:
             click.echo(_chosen(training))
+        elif loss is None:
+            click.echo("the model's first output is a scalar, which is taken for its loss; --loss says otherwise")
         click.echo(parameter_table(trained, every=table))
         for note in notes:
             click.echo(f"note: {note}", err=True)

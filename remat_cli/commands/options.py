@@ -153,9 +153,8 @@ allocator = click.option(
 )
 loss = click.option(
     "--loss",
-    default="cross-entropy",
-    show_default=True,
-    help="cross-entropy, mse, or the name of an output that is a scalar loss already.",
+    help="cross-entropy, mse, or the name of an output that is a scalar loss already; by default the first output, "
+    "if it is a scalar, else cross-entropy.",
 )
 logits = click.option("--logits", help="The value that cross-entropy or mse is taken of; by default the first output.")
 class_axis = click.option(

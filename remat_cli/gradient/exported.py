@@ -99,6 +99,13 @@ def _was_training(node: onnx.NodeProto) -> bool:
     return BATCH_NORM in call and "no_training" not in call and "True" in call.partition("](args")[2].split(", ")
 
 
+def padding_of(node: onnx.NodeProto | None) -> int | None:
+    """The row of an embedding that is never trained: (weight, indices, padding_idx, ...); ONNX's Gather says nothing."""
+    call = _metadata(node).get(FX_NODE, "") if node is not None else ""
+    found = re.search(r"aten\.embedding\.default\]\(args = \(%\w+, %\w+, (\d+)[,)]", call)
+    return int(found[1]) if found else None
+
+
 def _optimized(graph: onnx.GraphProto, sources: set[str], asked: set[str], signature: Signature) -> bool:
     """Whether ops of the module are gone: folded, fused, or left out since they changed nothing."""
     if any(node.op_type == "Constant" for node in graph.node):  # the optimizer leaves none

@@ -76,7 +76,8 @@ def _batch_norm(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     kept = [old * momentum + now.cast(old.dtype) * (1 - momentum) for old, now in zip((mean, variance), new)]
     saved = {"centered": centered, "variance": batch_variance}
     step.tape.step("BatchNormalization in training", step.inputs, [y, *kept], step.attributes, **saved)
-    tracer.statistics.update(zip((mean.name, variance.name), kept))
+    if {mean.name, variance.name} <= step.tape.constants.keys():  # else they are this batch's, and nobody keeps them
+        tracer.statistics.update(zip((mean.name, variance.name), kept))
     return [y, *kept]
 
 

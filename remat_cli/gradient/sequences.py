@@ -28,7 +28,7 @@ def write_out(tracer: Tracer, node: onnx.NodeProto) -> None:
     if node.op_type == "SplitToSequence":
         sequences[name] = _split(tracer, node, attributes)
     elif node.op_type == "SequenceConstruct":
-        sequences[name] = list(node.input)
+        sequences[name] = [tracer.alias(part) for part in node.input]
     elif node.op_type == "SequenceEmpty":
         sequences[name] = []
     elif node.op_type == "SequenceAt":
@@ -37,7 +37,7 @@ def write_out(tracer: Tracer, node: onnx.NodeProto) -> None:
     elif node.op_type == "SequenceInsert":
         parts = list(_known(tracer, node))
         place = _index(tracer, node, 2) if len(node.input) > 2 else len(parts)
-        sequences[name] = [*parts[:place], node.input[1], *parts[place:]]
+        sequences[name] = [*parts[:place], tracer.alias(node.input[1]), *parts[place:]]
     elif node.op_type == "SequenceLength":
         tracer.known[name] = tracer.tape.integers(len(_known(tracer, node)))
     else:

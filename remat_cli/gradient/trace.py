@@ -12,7 +12,7 @@ import onnx
 from onnx import defs, helper, numpy_helper
 
 from remat_cli.errors import BadInput
-from remat_cli.gradient import sequences
+from remat_cli.gradient import sequences, unrolled
 from remat_cli.gradient.autocast import Autocast
 from remat_cli.gradient.fold import SUBGRAPHS, fold
 from remat_cli.gradient.lowering import LOWERED
@@ -65,16 +65,25 @@ class Tracer:
         if node.op_type == "If" and self.known[node.input[0]].name in self.tape.constants:
             self._choose(node, opset)
             return
+        if any(a.type in SUBGRAPHS for a in node.attribute):
+            if node.op_type != "Loop" or not unrolled.write_out(self, node, opset):
+                self._lose(node, True)
+            return
         here = self._renamed(node)
         if (arrays := fold(self.tape, here)) is not None:
             for name, array in zip(_written(node), arrays):
                 kept = self.autocast.widened(array) if self.autocast else array
                 self.known[name] = self.tape.store(self.tape.fresh(name), kept)
             return
-        if any(a.type in SUBGRAPHS for a in node.attribute):
-            self._lose(node, True)
-            return
         self._place(node, here)
+
+    def alias(self, name: str) -> str:
+        """A name of its own for what the name stands for now; in a loop's next round it stands for something else."""
+        if name not in self.known:
+            raise BadInput(f"the model reads '{name}', which nothing produces")
+        other = self.tape.fresh(f"{name}/part")
+        self.known[other] = self.known[name]
+        return other
 
     def _lose(self, node: onnx.NodeProto, refused: bool) -> None:
         """What the node makes is not known, nor what comes of it; all that is refused is said at once."""

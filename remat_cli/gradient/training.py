@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 import onnx
@@ -36,7 +36,8 @@ BUILT_IN = ("cross-entropy", "mse")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    loss: str = "cross-entropy"  # or "mse", or the name of an output that is a scalar loss
+    loss: str | None = None  # one that is built in, or an output's name; None: the first output, if it is a scalar,
+    # else cross-entropy
     logits: str | None = None  # the value that a built-in loss is taken of; by default the first output
     class_axis: int | None = None  # that labels choose from; by default as `classes` says
     choice: Choice = field(default_factory=Choice)
@@ -49,10 +50,11 @@ class Options:
 
 def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     """One step of training the model: forward, loss, backward and update."""
-    built_in = options.loss in BUILT_IN
     choice = options.choice
-    target, narrow = options.logits if built_in else options.loss, PRECISIONS[options.precision]
+    target = options.logits if options.loss in BUILT_IN or options.loss is None else options.loss
+    narrow = PRECISIONS[options.precision]
     forward = prepare(model, target, choice, options.binding, options.freeze_bn, narrow)
+    options = replace(options, loss=options.loss or _usual(forward.output, options.logits))
     _reserve(forward)
     axis = _axis(forward, model, options)
     loss = _loss(forward, options, axis)
@@ -104,6 +106,12 @@ def _axis(forward: Forward, model: onnx.ModelProto, options: Options) -> int:
         return options.class_axis
     named = told(model) if options.logits is None else None
     return class_axis(forward.output, forward.tape.nodes) if named is None else named
+
+
+def _usual(output: Tensor, logits: str | None) -> str:
+    """What nobody named: a module that gives a scalar gives its loss."""
+    scalar = output.rank == 0 and output.dtype in FLOATS and logits is None
+    return output.name if scalar else "cross-entropy"
 
 
 def _reserve(forward: Forward) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import onnx
 
+from remat_cli.gradient.exported import padding_of
 from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 
@@ -17,6 +18,8 @@ from remat_cli.gradient.tensor import Tensor
 def _gather(op: Taped, dy: Tensor) -> Tensor:
     axis = op.get("axis", 0) % op.x.rank
     indices = op.input(1)
+    if (padding := padding_of(op.node)) is not None:
+        dy = indices.equals(padding).reshape(*indices.shape, *[1] * (dy.rank - indices.rank)).where(0.0, dy)
     if indices.rank == 0 and (known := op.tape.constants.get(indices.name)) is not None:
         return _single(op.x, dy, axis, int(known) % op.x.shape[axis])
     rest = [*op.x.shape[:axis], *op.x.shape[axis + 1 :]]

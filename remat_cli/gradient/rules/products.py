@@ -9,6 +9,8 @@ from __future__ import annotations
 import string
 from typing import Any
 
+import numpy as np
+
 from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 
@@ -70,12 +72,25 @@ def _einsum(op: Taped, dy: Tensor) -> list[Tensor | None]:
         others = [op.input(i) for i in range(len(terms)) if i != index]
         equation = [t for i, t in enumerate(terms) if i != index]
         known = set(result).union(*equation)
-        partial = "".join(letter for letter in term if letter in known)
+        once = "".join(dict.fromkeys(term))
+        partial = "".join(letter for letter in once if letter in known)
         product = op.tape.op("Einsum", dy, *others, equation=f"{','.join([result, *equation])}->{partial}")
-        shape = op.input(index).shape
-        kept = [size if letter in known else 1 for letter, size in zip(term, shape)]
-        found.append(product.reshape(*kept).expand(*shape))
+        sizes = dict(zip(term, op.input(index).shape))
+        kept = [sizes[letter] if letter in known else 1 for letter in once]
+        found.append(_on_diagonals(product.reshape(*kept).expand(*(sizes[letter] for letter in once)), term))
     return found
+
+
+def _on_diagonals(tensor: Tensor, term: str) -> Tensor:
+    """Of one axis for each letter: an axis for each time that it stands there, with zeros off the diagonal."""
+    sizes = dict(zip(dict.fromkeys(term), tensor.shape))
+    first = {letter: term.index(letter) for letter in sizes}
+    spread = tensor.reshape(*(sizes[c] if first[c] == place else 1 for place, c in enumerate(term)))
+    for place, letter in enumerate(term):
+        if place != first[letter]:
+            shape = [sizes[letter] if at in (place, first[letter]) else 1 for at in range(len(term))]
+            spread = spread * tensor.tape.constant(np.eye(sizes[letter]).reshape(shape), tensor.dtype)
+    return spread
 
 
 def _subscripts(op: Taped) -> tuple[list[str], str]:
@@ -94,8 +109,6 @@ def _subscripts(op: Taped) -> tuple[list[str], str]:
     explicit = [term.replace("...", letters[widest - size :]) for term, size in zip(terms, extra)]
     result = result.replace("...", letters)
     for term, x in zip(explicit, op.inputs):
-        if len(set(term)) != len(term):
-            raise op.refuse(f"the equation '{equation}' takes a diagonal")
         sizes = dict(zip(term, x.shape if x else ()))
         if any(sizes[letter] == 1 != _size_in(result, op.y.shape, letter) for letter in term if letter in result):
             raise op.refuse(f"the equation '{equation}' broadcasts")

@@ -31,8 +31,8 @@ NEAREST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def _resize(op: Taped, dy: Tensor) -> Tensor:
-    if op.get("antialias", 0) or op.get("keep_aspect_ratio_policy", b"stretch") not in (b"stretch", "stretch"):
-        raise op.refuse("antialias and keep_aspect_ratio_policy are not handled")
+    if op.get("keep_aspect_ratio_policy", b"stretch") not in (b"stretch", "stretch"):
+        raise op.refuse("keep_aspect_ratio_policy is not handled")
     changed = [axis for axis in range(op.x.rank) if op.x.shape[axis] != op.y.shape[axis] or _scale(op, axis) != 1]
     matrices = {axis: _matrix(op, axis) for axis in changed}
     if (repeats := _repeats(op, matrices)) is not None:
@@ -81,6 +81,8 @@ def _matrix(op: Taped, axis: int) -> np.ndarray:
     if mode == "nearest":
         chosen = NEAREST[_text(op, "nearest_mode", "round_prefer_floor")](at)
         return np.asarray(np.eye(n)[np.clip(chosen, 0, n - 1).astype(int)])
+    if op.get("antialias", 0):
+        return _stretched(op, axis, at, n, mode)
     if mode == "linear":
         return _linear(np.clip(at, 0, n - 1), n)
     return _cubic(at, n, op.get("cubic_coeff_a", -0.75), bool(op.get("exclude_outside", 0)))
@@ -90,6 +92,19 @@ def _linear(at: np.ndarray, n: int) -> np.ndarray:
     low = np.floor(at).astype(int)
     share = (at - low)[:, None]
     return np.asarray(np.eye(n)[low] * (1 - share) + np.eye(n)[np.minimum(low + 1, n - 1)] * share)
+
+
+def _stretched(op: Taped, axis: int, at: np.ndarray, n: int, mode: str) -> np.ndarray:
+    """Kernels as wide as what is shrunk to one element; what they reach outside is the edge, or left out."""
+    scale = min(1.0, _scale(op, axis))
+    reach = int(np.ceil(2 / scale)) + 1
+    places = np.arange(-reach, n + reach)
+    away = np.abs(places - at[:, None]) * scale
+    weights = np.maximum(1 - away, 0) if mode == "linear" else _keys(away, op.get("cubic_coeff_a", -0.75))
+    if op.get("exclude_outside", 0):
+        weights = weights * ((places >= 0) & (places < n))
+    edge = np.eye(n)[np.clip(places, 0, n - 1)]
+    return np.asarray(weights @ edge / weights.sum(axis=1, keepdims=True))
 
 
 def _cubic(at: np.ndarray, n: int, a: float, exclude: bool) -> np.ndarray:

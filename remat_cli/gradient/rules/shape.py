@@ -30,9 +30,22 @@ def _concat(op: Taped, dy: Tensor) -> list[Tensor | None]:
 
 
 def _split(op: Taped, *dys: Tensor | None) -> Tensor:
+    """What is not there is zero; parts next to one another that are zero are made as one."""
+    axis, shape = op.get("axis", 0) % op.x.rank, op.x.shape
+    sizes = op.saved.get("sizes") or [op.output(i).shape[axis] for i in range(len(dys))]
     given = next(dy for dy in dys if dy is not None)
-    parts = [dy or given.zeros(*op.output(i).shape) for i, dy in enumerate(dys)]
-    return op.tape.op("Concat", *parts, axis=op.get("axis", 0)) if len(parts) > 1 else parts[0]
+    parts: list[Tensor] = []
+    missing = 0
+    for dy, size in [*zip(dys, sizes), (given, 0)]:
+        if dy is None:
+            missing += size
+            continue
+        if missing:
+            parts.append(given.zeros(*shape[:axis], missing, *shape[axis + 1 :]))
+            missing = 0
+        if size:
+            parts.append(dy.reshape(*shape[:axis], size, *shape[axis + 1 :]))
+    return op.tape.op("Concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
 
 
 def _slice(op: Taped, dy: Tensor) -> Tensor:

@@ -90,6 +90,9 @@ PRODUCTS = [
     Row("Einsum", [f(3, 4), f(4)], {"equation": "ij,j"}),
     Row("Einsum", [f(3), f(4), f(2, 3)], {"equation": "i,j,ki->jk"}),
     Row("Einsum", [f(2, 3), f(2, 4)], {"equation": "ij,ik->i"}),
+    Row("Einsum", [f(2, 3, 3)], {"equation": "bii->b"}),
+    Row("Einsum", [f(3, 2, 3), f(3, 4)], {"equation": "iki,ij->jk"}),
+    Row("Einsum", [f(3, 3, 3)], {"equation": "iii->i"}),
 ]
 
 CONVOLUTION = [

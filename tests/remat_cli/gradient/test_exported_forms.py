@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -20,7 +22,7 @@ def normal(*shape: int) -> np.ndarray:
 
 
 # op, float inputs that are trained and integer ones that are not, attributes
-FORMS: list[tuple[str, list[np.ndarray], dict[str, object]]] = [
+FORMS: list[tuple[str, list[Any], dict[str, object]]] = [
     ("ConvTranspose", [normal(2, 3, 5, 5), normal(3, 4, 3, 3)], {"strides": [2, 2], "auto_pad": "SAME_UPPER"}),
     ("ConvTranspose", [normal(2, 3, 5, 5), normal(3, 4, 3, 3)], {"strides": [2, 2], "auto_pad": "SAME_LOWER"}),
     ("ConvTranspose", [normal(2, 3, 5, 5), normal(3, 4, 3, 3)], {"strides": [2, 2], "output_shape": [10, 10]}),
@@ -30,6 +32,11 @@ FORMS: list[tuple[str, list[np.ndarray], dict[str, object]]] = [
         {"output_shape": [8, 9], "strides": [2, 2], "group": 2},
     ),
     ("Gather", [normal(5, 3), np.array([0, 3, 3], np.int32)], {}),
+    *(
+        ("Resize", [normal(1, 2, 9, 7), None, None, np.array([1, 2, *size])], {"mode": mode, "antialias": 1, **extra})
+        for size in ([4, 3], [5, 11])
+        for mode, extra in (("linear", {}), ("cubic", {"cubic_coeff_a": -0.5}), ("linear", {"exclude_outside": 1}))
+    ),
     ("NegativeLogLikelihoodLoss", [normal(4, 3), LABELS], {}),
     ("NegativeLogLikelihoodLoss", [normal(4, 3), LABELS], {"ignore_index": 2, "reduction": "sum"}),
     ("NegativeLogLikelihoodLoss", [normal(2, 3, 4), RANDOM.integers(0, 3, (2, 4))], {"reduction": "none"}),
@@ -37,9 +44,10 @@ FORMS: list[tuple[str, list[np.ndarray], dict[str, object]]] = [
 
 
 @pytest.mark.parametrize("op, inputs, attributes", FORMS, ids=lambda value: value if isinstance(value, str) else "")
-def test_gradients_are_the_slopes(op: str, inputs: list[np.ndarray], attributes: dict[str, object]) -> None:
-    names = [f"x{index}" for index in range(len(inputs))]
-    node = helper.make_node(op, names, ["y"], name="node", **attributes)
+def test_gradients_are_the_slopes(op: str, inputs: list[Any], attributes: dict[str, object]) -> None:
+    places = ["" if array is None else f"x{index}" for index, array in enumerate(inputs)]
+    names, inputs = [name for name in places if name], [array for array in inputs if array is not None]
+    node = helper.make_node(op, places, ["y"], name="node", **attributes)
     forward = session(model([node], names, inputs, [], "y"))
     trained = {name: array for name, array in zip(names, inputs) if array.dtype == np.float32}
     feeds = dict(zip(names, inputs))

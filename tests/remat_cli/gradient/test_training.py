@@ -98,6 +98,25 @@ def test_gradients_through_batch_normalization_in_training() -> None:
     np.testing.assert_allclose(found["var_new"], expected[1], rtol=1e-4, atol=1e-6)
 
 
+def test_statistics_of_the_batch_itself_are_not_kept() -> None:
+    """As PyTorch exports a BatchNorm that tracks none."""
+    forward = normalized()
+    (node,) = [node for node in forward.graph.node if node.op_type == "BatchNormalization"]
+    whole = [helper.make_node("ReduceMean", [node.input[0], "others"], ["batch_mean"], keepdims=0, name="whole")]
+    forward.graph.initializer.append(onnx.numpy_helper.from_array(np.array([0, 2, 3]), "others"))
+    forward.graph.node.insert(list(forward.graph.node).index(node), *whole)
+    plain = training_graph(normalized(), Options())
+    node.input[3] = "batch_mean"
+    training = training_graph(forward, Options())
+    assert _names(plain.graph.output) == [*_names(training.graph.output), "mean_new", "var_new"]
+    x = np.random.default_rng(5).standard_normal((4, 3, 6, 5)).astype(np.float32)
+    feed = {**stored(forward), "x": x, "labels": LABELS}
+    first, second = (
+        run(graph, {k: feed[k] for k in _names(graph.graph.input) if k in feed}) for graph in (plain, training)
+    )
+    np.testing.assert_array_equal(first["k_grad"], second["k_grad"])
+
+
 def _with_outputs(forward: onnx.ModelProto, names: list[str]) -> onnx.ModelProto:
     del forward.graph.output[:]
     forward.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names)
@@ -122,6 +141,17 @@ def test_mean_square_and_own_loss() -> None:
     forward.graph.node.append(helper.make_node("ReduceMean", ["y"], ["score"], keepdims=0, name="score"))
     own = run(training_graph(forward, Options(loss="score")), FEED)
     np.testing.assert_allclose(own["w2_grad"], np.repeat(a.sum(0)[:, None] / 16, 4, 1), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["score", "loss"])
+def test_a_scalar_that_comes_first_is_the_loss(name: str) -> None:
+    forward = perceptron()
+    forward.graph.node.append(helper.make_node("ReduceMean", ["y"], [name], keepdims=0, name="score"))
+    forward.graph.output.insert(0, helper.make_tensor_value_info(name, TensorProto.FLOAT, []))
+    found = run(training_graph(forward, Options()), FEED)
+    expected = run(training_graph(forward, Options(loss=name)), FEED)
+    np.testing.assert_array_equal(found["w2_grad"], expected["w2_grad"])
+    assert "labels" in _names(training_graph(forward, Options(logits="y")).graph.input)
 
 
 def test_only_what_is_asked_for() -> None:
@@ -418,10 +448,21 @@ def test_what_rules_refuse_is_said_of_every_op() -> None:
         helper.make_node("MaxPool", ["x"], ["a"], kernel_shape=[2, 2], storage_order=1, name="pool"),
         helper.make_node("Mul", ["w", "a"], ["m"], name="scale"),
         helper.make_node("MaxPool", ["m"], ["b"], kernel_shape=[2, 2], storage_order=1, name="pool1"),
-        helper.make_node("Resize", ["b", "", "double"], ["c"], mode="linear", antialias=1, name="wide"),
+        helper.make_node(
+            "Resize",
+            ["b", "", "double"],
+            ["c"],
+            mode="linear",
+            coordinate_transformation_mode="tf_crop_and_resize",
+            name="wide",
+        ),
         helper.make_node("ReduceSum", ["c"], ["l"], keepdims=0),
     ]
-    weights = {"w": weight(1, 1, 1, 5, 5), "double": np.array([1, 1, 2, 2], np.float32)}
+    weights = {
+        "w": weight(1, 1, 1, 5, 5),
+        "double": np.array([1, 1, 2, 2], np.float32),
+        "region": np.zeros(8, np.float32),
+    }
     with pytest.raises(BadInput) as refused:
         training_graph(model(nodes, {"x": [1, 1, 6, 6]}, "l", weights), Options(loss="l"))
     head, *lines = str(refused.value).splitlines()

@@ -1,0 +1,80 @@
+"""Slices of one value that lie side by side, taken back together: their gradients are joined, not padded and added.
+
+A loop over a sequence reads its steps one by one; padding each step's gradient to the whole sequence and adding it up
+takes time and memory with the square of the length.
+
+Invariant: every step is there once, alone or in a joined one, which stands where the first of its members stood: all
+that reads its outputs comes later, and what makes its input before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from remat_cli.gradient.tape import FLOATS, Taped
+from remat_cli.gradient.tensor import Tensor
+
+Piece = tuple[int, int, int]  # an axis, and where along it the piece begins and ends
+
+
+def joined(steps: Sequence[Taped]) -> list[Taped]:
+    """The steps, with those that take pieces of one value along one axis as one Split."""
+    groups: dict[tuple[str, int], dict[int, Piece]] = {}
+    for index, step in enumerate(steps):
+        if (piece := _piece(step)) is not None:
+            groups.setdefault((step.x.name, piece[0]), {})[index] = piece
+    placed: dict[int, Taped | None] = {}
+    for (_, axis), group in groups.items():
+        if len(group) > 1 and _apart(group.values()):
+            placed |= dict.fromkeys(group)
+            placed[min(group)] = _split(steps, axis, group)
+    found = [placed.get(index, step) for index, step in enumerate(steps)]
+    return [step for step in found if step is not None]
+
+
+def _piece(step: Taped) -> Piece | None:
+    """What a Slice or a Gather of one place takes, if it is one stretch of one axis."""
+    known, reads = step.tape.constants, [x.name if x else "" for x in step.inputs]
+    if step.kind not in ("Slice", "Gather") or step.x.dtype not in FLOATS or not step.y.size:
+        return None
+    if step.kind == "Gather":
+        place = known.get(reads[1])
+        if place is None or place.ndim:
+            return None
+        axis = step.get("axis", 0) % step.x.rank
+        start = int(place) % step.x.shape[axis]
+        return axis, start, start + 1
+    changed = [axis for axis, size in enumerate(step.x.shape) if size != step.y.shape[axis]]
+    if len(changed) != 1 or any(name and name not in known for name in reads[1:]):
+        return None
+    starts, _, axes, strides = (known[name].tolist() if name else [] for name in [*reads[1:], "", ""][:4])
+    if any(stride != 1 for stride in strides):
+        return None
+    at = [axis % step.x.rank for axis in axes or range(len(starts))].index(changed[0])
+    size = step.x.shape[changed[0]]
+    start = min(max(starts[at] + (size if starts[at] < 0 else 0), 0), size)
+    return changed[0], start, start + step.y.shape[changed[0]]
+
+
+def _apart(pieces: Iterable[Piece]) -> bool:
+    """Whether no two overlap."""
+    ordered = sorted(pieces)
+    return all(one[2] <= other[1] for one, other in zip(ordered, ordered[1:]))
+
+
+def _split(steps: Sequence[Taped], axis: int, group: dict[int, Piece]) -> Taped:
+    """One step for all, with an output that is not there for each stretch between them."""
+    first = steps[min(group)]
+    outputs: list[Tensor | None] = []
+    sizes: list[int] = []
+    end = 0
+    rest = (-1, (axis, first.x.shape[axis], 0))
+    for index, (_, start, stop) in [*sorted(group.items(), key=lambda entry: entry[1]), rest]:
+        if start > end:
+            outputs.append(None)
+            sizes.append(start - end)
+        if index >= 0:
+            outputs.append(steps[index].y)
+            sizes.append(stop - start)
+            end = stop
+    return Taped("Split", first.name, (first.x,), tuple(outputs), {"axis": axis}, None, first.tape, {"sizes": sizes})

@@ -1,0 +1,104 @@
+"""Loops whose rounds are known before the graph runs, written out round by round.
+
+Exporters write them for lengths that a module knows: an EmbeddingBag, a scripted loop over a sequence.
+
+Invariant: a round sees what the one before left, the loop's own names among it; nothing of the loop itself is on the
+tape.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from remat_cli.gradient.tensor import Tensor
+
+if TYPE_CHECKING:
+    from remat_cli.gradient.trace import Tracer
+
+MOST = 20_000  # nodes that a loop may become
+Value: TypeAlias = "Tensor | list[str]"  # a tensor, or a sequence's parts
+
+
+def write_out(tracer: Tracer, node: onnx.NodeProto, opset: int) -> bool:
+    """Whether the loop's rounds are known, and it is written out."""
+    rounds, goes_on = _number(tracer, node.input[0]), _number(tracer, node.input[1])
+    if (node.input[0] and rounds is None) or (node.input[1] and goes_on is None) or not any(node.input[:2]):
+        return False
+    (body,) = (attribute.g for attribute in node.attribute if attribute.name == "body")
+    carried = [_get(tracer, name) for name in node.input[2:]]
+    scanned: list[list[str]] = [[] for _ in node.output[len(carried) :]]
+    most = MOST // max(1, len(body.node)) if rounds is None else rounds
+    if most * len(body.node) > MOST or not all(_is_there(tracer, name) for name in node.input[2:]):
+        return False
+    done, goes_on = 0, 1 if goes_on is None else goes_on
+    while goes_on and done < most:
+        _begin(tracer, body, done, carried)
+        for part in body.node:
+            tracer.trace(part, opset)
+        if tracer.lost.intersection(value.name for value in body.output):
+            return False
+        carried = [_get(tracer, value.name) for value in body.output[1 : 1 + len(carried)]]
+        for parts, value in zip(scanned, body.output[1 + len(carried) :]):
+            parts.append(tracer.alias(value.name))
+        done += 1
+        known = _number(tracer, body.output[0].name)
+        if known is None or (known and rounds is None and done == most):
+            return False
+        goes_on = known
+    for name, value in zip(node.output, carried):
+        _set(tracer, name, value)
+    for name, parts in zip(node.output[len(carried) :], scanned):
+        if name:
+            _stack(tracer, node, name, parts)
+    return True
+
+
+def _begin(tracer: Tracer, body: onnx.GraphProto, done: int, carried: list[Value]) -> None:
+    """What a round reads: its number, that it goes on, and what the last one left."""
+    tape = tracer.tape
+    tracer.known[body.input[0].name] = tape.integers(done)
+    tracer.known[body.input[1].name] = tape.constant(True, TensorProto.BOOL)
+    for formal, value in zip(body.input[2:], carried):
+        _set(tracer, formal.name, value)
+    for stored in body.initializer:
+        tracer.known[stored.name] = tape.store(tape.fresh(stored.name), numpy_helper.to_array(stored))
+
+
+def _stack(tracer: Tracer, node: onnx.NodeProto, name: str, parts: list[str]) -> None:
+    """What each round gave, along a first axis of their own."""
+    axes = f"{name}/axis"
+    tracer.known[axes] = tracer.tape.integers([0])
+    made = []
+    for part in parts:
+        made.append(f"{part}/row")
+        row = helper.make_node("Unsqueeze", [part, axes], made[-1:], name=node.name)
+        tracer.trace(row, tracer.tape.opset)
+    tracer.trace(helper.make_node("Concat", made, [name], name=node.name, axis=0), tracer.tape.opset)
+
+
+def _number(tracer: Tracer, name: str) -> int | None:
+    """A tensor's one number, if it is known."""
+    tensor = tracer.known.get(name)
+    array = tracer.tape.constants.get(tensor.name) if tensor else None
+    return int(np.reshape(array, -1)[0]) if array is not None and array.size == 1 else None
+
+
+def _is_there(tracer: Tracer, name: str) -> bool:
+    return name in tracer.known or name in tracer.sequences
+
+
+def _get(tracer: Tracer, name: str) -> Value:
+    return tracer.sequences[name] if name in tracer.sequences else tracer.known[name]
+
+
+def _set(tracer: Tracer, name: str, value: Value) -> None:
+    tracer.known.pop(name, None)
+    tracer.sequences.pop(name, None)
+    if isinstance(value, Tensor):
+        tracer.known[name] = value
+    else:
+        tracer.sequences[name] = value
