@@ -1,4 +1,4 @@
-"""Models of torchvision, transformers and `torch_modules.py` through PyTorch's exporters and `remat grad`, held to autograd.
+"""Models through PyTorch's exporters and `remat grad`, held to autograd: torchvision, transformers, `torch_modules.py`.
 
     python examples/bench/torch_series.py examples/bench/torch_series.jsonl [NAME ...]
 

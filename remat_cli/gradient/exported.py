@@ -71,6 +71,10 @@ def checked(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> list[str
             f"PyTorch's exporter folded, merged or left out {len(lost)} of the module's {len(signature.targets)} "
             f"parameters ({shown(sorted(lost))}), so their gradients would not be the module's; {ADVICE}"
         )
+    if cut := {name for name in asked if re.fullmatch(r"detach(_\d+)?", name)} - _made(model.graph):
+        raise BadInput(
+            f"PyTorch's exporter left out {len(cut)} detach of the module, so gradients would flow through; {ADVICE}"
+        )
     if not missing:
         return []
     return [f"no op reads {shown(sorted(missing.values()))}: tied to another parameter, or without use"]
@@ -99,8 +103,13 @@ def _was_training(node: onnx.NodeProto) -> bool:
     return BATCH_NORM in call and "no_training" not in call and "True" in call.partition("](args")[2].split(", ")
 
 
+def is_detached(node: onnx.NodeProto) -> bool:
+    """Whether the node is what the exporter makes of `tensor.detach()`."""
+    return "aten.detach." in _metadata(node).get(FX_NODE, "")
+
+
 def padding_of(node: onnx.NodeProto | None) -> int | None:
-    """The row of an embedding that is never trained: (weight, indices, padding_idx, ...); ONNX's Gather says nothing."""
+    """The row of an embedding that is never trained: (weight, indices, padding_idx, ...). Gather has no such thing."""
     call = _metadata(node).get(FX_NODE, "") if node is not None else ""
     found = re.search(r"aten\.embedding\.default\]\(args = \(%\w+, %\w+, (\d+)[,)]", call)
     return int(found[1]) if found else None
@@ -110,9 +119,15 @@ def _optimized(graph: onnx.GraphProto, sources: set[str], asked: set[str], signa
     """Whether ops of the module are gone: folded, fused, or left out since they changed nothing."""
     if any(node.op_type == "Constant" for node in graph.node):  # the optimizer leaves none
         return False
-    made = {name for node in graph.node for name in node.output} | {value.name for value in graph.input}
-    made |= {_head(node) for node in graph.node} | _stored(graph) | set(signature.targets)
+    made = _made(graph) | {_head(node) for node in graph.node} | set(signature.targets)
     return bool(sources or {name for name in asked - made if not re.match(r"[bc]_", name)})
+
+
+def _made(graph: onnx.GraphProto) -> set[str]:
+    """Every value's name."""
+    return (
+        {name for node in graph.node for name in node.output} | {value.name for value in graph.input} | _stored(graph)
+    )
 
 
 def _folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> set[str]:

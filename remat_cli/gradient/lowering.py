@@ -14,6 +14,7 @@ from onnx import helper
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient import recurrent
+from remat_cli.gradient.exported import is_detached
 from remat_cli.gradient.losses import cross_entropy, negative_log_likelihood
 from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
@@ -25,6 +26,9 @@ Outputs = Sequence["Tensor | None"]
 
 
 def _identity(tracer: Tracer, step: Taped, active: bool) -> Outputs:
+    """What it reads; where the module detached it, a value that no gradient leads back from."""
+    if active and step.node is not None and is_detached(step.node):
+        return [step.tape.op("Identity", step.x)]
     return [step.x]
 
 

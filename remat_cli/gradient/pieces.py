@@ -10,6 +10,7 @@ that reads its outputs comes later, and what makes its input before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from remat_cli.gradient.tape import FLOATS, Taped
 from remat_cli.gradient.tensor import Tensor
@@ -59,7 +60,7 @@ def _piece(step: Taped) -> Piece | None:
 def _apart(pieces: Iterable[Piece]) -> bool:
     """Whether no two overlap."""
     ordered = sorted(pieces)
-    return all(one[2] <= other[1] for one, other in zip(ordered, ordered[1:]))
+    return all(one[2] <= other[1] for one, other in pairwise(ordered))
 
 
 def _split(steps: Sequence[Taped], axis: int, group: dict[int, Piece]) -> Taped:

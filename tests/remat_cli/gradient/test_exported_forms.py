@@ -81,6 +81,37 @@ def test_what_has_no_gradient_stays_a_constant() -> None:
     np.testing.assert_allclose(gradient, [0, 0.5, 1], atol=1e-6)
 
 
+CALL = "%{0} : [num_users=1] = call_function[target=torch.ops.aten.{1}.default](args = ({2}), kwargs = {{}})"
+
+
+def called(node: onnx.NodeProto, op: str, given: str) -> onnx.NodeProto:
+    """A node as PyTorch's exporter marks what it made of a call."""
+    node.metadata_props.add(key="pkg.torch.onnx.fx_node", value=CALL.format(node.output[0], op, given))
+    return node
+
+
+def test_a_padding_row_is_not_trained() -> None:
+    """PyTorch's embedding keeps the row of `padding_idx`; ONNX's Gather knows none, but the exporter notes the call."""
+    gather = called(helper.make_node("Gather", ["w", "ids"], ["rows"]), "embedding", "%p_w, %ids, 2")
+    nodes = [gather, helper.make_node("ReduceSum", ["rows"], ["total"], keepdims=0)]
+    stored = model(nodes, [], [], [("w", normal(4, 3)), ("ids", np.array([[2, 1], [0, 2]]))], "total")
+    found = run(training_graph(stored, Options(loss="total")), {"w": normal(4, 3)})["w_grad"]
+    np.testing.assert_array_equal(found[:, 0], [1, 1, 0, 0])
+
+
+def test_no_gradient_leads_through_what_the_module_detached() -> None:
+    """w * detach(w) + v, whose gradient by w is w alone."""
+    nodes = [
+        called(helper.make_node("Identity", ["w"], ["detach"]), "detach", "%p_w,"),
+        helper.make_node("Mul", ["w", "detach"], ["product"]),
+        helper.make_node("Add", ["product", "v"], ["sum"]),
+        helper.make_node("ReduceSum", ["sum"], ["total"], keepdims=0),
+    ]
+    w, v = normal(3), normal(3)
+    training = training_graph(model(nodes, [], [], [("w", w), ("v", v)], "total"), Options(loss="total"))
+    np.testing.assert_array_equal(run(training, {"w": w, "v": v})["w_grad"], w)
+
+
 def test_numbers_lifted_by_pytorchs_exporter_are_not_trained() -> None:
     nodes = [
         helper.make_node("Mul", ["weight", "val_0"], ["scaled"]),

@@ -81,4 +81,6 @@ def test_a_loop_over_a_sequence_adds_nothing_up() -> None:
         expected[t] = by_state * (states[t] + 1)
         by_state = by_state * ROWS[t]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    assert back["Concat"] == 1 and not back["Pad"] and back["Add"] <= 5
+    assert back["Concat"] == 1
+    assert not back["Pad"]
+    assert back["Add"] <= 5
