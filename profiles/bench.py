@@ -10,11 +10,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from profiles.device import Device, quiet
@@ -124,7 +127,8 @@ class Bench:
         context.set_forkserver_preload(["onnxruntime", "profiles.bench"])
         self.line, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, self.device, blocking), daemon=True)
-        self.process.start()
+        with _without_script():
+            self.process.start()
         theirs.close()
         return self.line
 
@@ -137,6 +141,17 @@ class Bench:
                 self.process.join()
         self.line = self.process = None
         self.highest = 0
+
+
+@contextmanager
+def _without_script() -> Iterator[None]:
+    """A child would run the user's script again, for what it may have defined; nothing of it is wanted there."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 class _Refused:

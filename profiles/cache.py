@@ -17,7 +17,7 @@ from typing import Any
 from profiles.device import Device
 from profiles.measure import Timing
 from profiles.place import kept
-from profiles.signature import Signature
+from profiles.signature import RECURRENT, Signature
 
 
 class Cache:
@@ -49,6 +49,8 @@ class Cache:
     def key_of(self, signature: Signature) -> str:
         """Where its figures are: its own key, or that of the same op with more outputs, if only that is known."""
         if signature.key in self.timings or signature.key in self.refusals:
+            return signature.key
+        if signature.op_type in RECURRENT:
             return signature.key
         wanted = signature.results
         fuller = (key for key, made in self.families.get(signature.family, {}).items() if _covers(made, wanted))

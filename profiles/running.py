@@ -84,9 +84,11 @@ def session(
 
 
 def bind(running: Any, feeds: dict[str, Any], device: Device) -> Any:
-    """Inputs placed on the device, outputs left there."""
+    """Inputs placed on the device, outputs left there. Strings cannot be placed anywhere: then it is the feeds."""
     import onnxruntime
 
+    if any(array.dtype.kind in "OU" for array in feeds.values()):
+        return feeds
     binding = running.io_binding()
     for name, array in feeds.items():
         value = onnxruntime.OrtValue.ortvalue_from_numpy(array, device.kind, 0)
@@ -99,6 +101,9 @@ def bind(running: Any, feeds: dict[str, Any], device: Device) -> Any:
 def run(running: Any, binding: Any) -> None:
     """One run to its end: what was launched has finished."""
     try:
+        if isinstance(binding, dict):
+            running.run(None, binding)
+            return
         running.run_with_iobinding(binding)
         binding.synchronize_outputs()
     except failures() as error:

@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+RECURRENT = ("GRU", "LSTM", "RNN")  # states that nobody asks for are made in memory of their own
 VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})  # no kernel: the result is its input
 
 

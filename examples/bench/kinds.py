@@ -1,7 +1,8 @@
 """Is whatever runs modelled, refused, or named? Every kind of small graph down the whole road, in both sessions.
 
     PYTHONPATH=. python examples/bench/kinds.py > examples/bench/kinds.jsonl
-    PYTHONPATH=. python examples/bench/kinds.py FOLDER > table.jsonl         # the .onnx files there instead
+    PYTHONPATH=. python examples/bench/kinds.py --folder FOLDER              # the .onnx files there instead
+    PYTHONPATH=. python examples/bench/kinds.py if_in_if sparse --share 90%  # these kinds, at these shares
 
 Each row: `profile` names what is not as foretold (`unlike`), `solve` finds a plan at SHARES of what the model holds,
 `verify` measures it. `as`: "foretold" if the measured peak is within NEAR of the predicted one, with the same bits and
@@ -16,8 +17,9 @@ from __future__ import annotations
 import json
 import sys
 import time
+from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -42,13 +44,13 @@ def graphs() -> Iterator[tuple[str, onnx.ModelProto]]:
         yield f"{kind}, another", model(kind, 1)
 
 
-def road(path: Path, session: str) -> dict[str, Any]:
-    """What became of the model in such a session."""
+def road(path: Path, session: str, shares: Sequence[str]) -> dict[str, Any]:
+    """What became of the model in such a session, at the first of the shares that leads to a plan."""
     found: dict[str, Any] = {"session": session}
     try:
         costs = remat.profile(path, threads=1, time_limit=2.0)
         found["unlike"] = costs.whole.get("unlike", "")
-        plan = _plan(path, costs, session)
+        plan = _plan(path, costs, session, shares)
         found |= {"budget": plan.budget, "status": plan.status, "overhead": round(plan.overhead, 4)}
         found |= _measured(plan, session)
     except RematError as error:
@@ -57,12 +59,12 @@ def road(path: Path, session: str) -> dict[str, Any]:
     return found
 
 
-def _plan(path: Path, costs: Any, session: str) -> Any:
-    for share in SHARES[session]:
+def _plan(path: Path, costs: Any, session: str, shares: Sequence[str]) -> Any:
+    for share in shares:
         try:
             return remat.solve(path, budget=share, costs=costs, session=session, time_limit=SECONDS, cache=False)
         except (Infeasible, NoPlan):
-            if share == SHARES[session][-1]:
+            if share == shares[-1]:
                 raise
     raise AssertionError
 
@@ -96,30 +98,36 @@ def _judged(found: dict[str, Any]) -> str:
     return "named" if found["unlike"] else "WRONG"  # results are as they should be, so what is amiss are the bytes
 
 
-def rows(given: list[str]) -> Iterator[dict[str, Any]]:
+def rows(given: Namespace) -> Iterator[dict[str, Any]]:
     with TemporaryDirectory() as folder:
         for name, path in _files(given, Path(folder)):
             for session in ("strict", "default"):
                 begin = time.process_time()
-                row = {"graph": name, **road(path, session), "cpu_s": round(time.process_time() - begin, 1)}
+                row = {"graph": name, **road(path, session, given.share or SHARES[session])}
+                row["cpu_s"] = round(time.process_time() - begin, 1)
                 said = row.get("faults") or row.get("words") or row.get("unlike")
                 figures = f"{row['as']:9} {row.get('off')} {row.get('off_later')}"
                 print(f"{name:28} {session:8} {figures} {said}", file=sys.stderr)
                 yield row
 
 
-def _files(given: list[str], folder: Path) -> Iterator[tuple[str, Path]]:
-    for path in sorted(Path(given[0]).glob("*.onnx")) if given else ():
-        yield path.name, path
-    for name, made in graphs() if not given else ():
+def _files(given: Namespace, folder: Path) -> Iterator[tuple[str, Path]]:
+    if given.folder:
+        yield from ((path.name, path) for path in sorted(given.folder.glob("*.onnx")))
+        return
+    for name, made in ((kind, model(kind)) for kind in given.kinds) if given.kinds else graphs():
         path = folder / f"{name.replace(', ', '_')}.onnx"
         path.write_bytes(made.SerializeToString())
         yield name, path
 
 
 def main() -> None:
+    parser = ArgumentParser()
+    parser.add_argument("kinds", nargs="*")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--share", action="append")
     counted: Counter[str] = Counter()
-    for row in rows(sys.argv[1:]):
+    for row in rows(parser.parse_args()):
         print(json.dumps(row), flush=True)
         counted[f"{row['session']}: {row['as']}"] += 1
     print(json.dumps({"onnxruntime": onnxruntime.__version__, "as": counted}))

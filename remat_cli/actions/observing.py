@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,22 +33,29 @@ WRITTEN_OUT = (
 )
 
 
+ELSEWHERE = "the model holds at its peak what is reckoned with, but where a plan has its peak it may hold more"
+WORDS = 200  # of what the runtime says
+
+
 @dataclass(frozen=True, slots=True)
 class Observed:
     """`peak`, `predicted`: of the original in the strict session. `inside`: what ops with subgraphs work in.
 
     `unlike`: the first op at which the runtime does not do as foretold, where the peak is another. `by_default`: what
-    the original holds under default options, if it runs there.
+    the original holds under default options, if it runs there. `not_run`: why nothing of this is known.
     """
 
-    peak: int
-    predicted: int
+    peak: int = 0
+    predicted: int = 0
     unlike: str = ""
     inside: Mapping[str, int] = field(default_factory=dict)
     by_default: Peaks | None = None
+    not_run: str = ""
 
     def into(self, costs: Costs) -> Costs:
         """The costs with what was seen; a pinned op keeps its own."""
+        if self.not_run:
+            return replace(costs, whole={**costs.whole, "not_run": self.not_run})
         seen = {name: size for name, size in self.inside.items() if not costs.ops[name].pinned}
         ops = {name: replace(cost, workspace=seen.get(name, cost.workspace)) for name, cost in costs.ops.items()}
         said: dict[str, Any] = {"peak": self.peak, "predicted_peak": self.predicted}
@@ -56,14 +64,15 @@ class Observed:
         return replace(costs, ops=ops, whole={**costs.whole, **said})
 
 
-def observed(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int) -> Observed | None:
-    """What runs of the model in processes of their own show; None if it does not run."""
+def observed(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int) -> Observed:
+    """What runs of the model in processes of their own show."""
     with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", TIMEOUT, threads) as bench:
         path = _file(graph, Path(folder))
         reply = bench.watch(in_file(graph.model, graph.path, Path(folder)) if graph.expanded else path)
         own = in_all(graph, bench.run(path, STRICT.name)).first if graph.expanded else None
-        if reply.refused or reply.failed or not reply.kernels:
-            return None
+        if not reply.kernels:
+            why = " ".join((reply.refused or reply.failed or "no kernel was seen to run").split())
+            return Observed(not_run=why[:WORDS])
         by_default = peaks(graph, path, feeds, threads, TIMEOUT)
     problem = as_it_stands(problem_of(graph, costs.table()).problem)
     found = replace(_held_against(graph, problem, reply.kernels), by_default=by_default)
@@ -99,11 +108,16 @@ def _held_against(graph: Graph, problem: Problem, kernels: Sequence[Kernel]) -> 
     }
     nodes = zip(graph.ops, problem.nodes, strict=True)
     problem = replace(problem, nodes=tuple(replace(n, workspace=inside.get(op.name, n.workspace)) for op, n in nodes))
-    predicted, peak = baseline(problem)[1].peak, max(run.most for run in runs) + off
-    unlike = ""
-    if abs(peak - predicted) > NEAR * predicted:
-        stray = next(_strays(runs, expected, off, NEAR * predicted), "no op alone accounts for it")
+    reckoned = baseline(problem)[1]
+    predicted, peak = reckoned.peak, max(run.most for run in runs) + off
+    near, unlike = NEAR * predicted, ""
+    if abs(peak - predicted) > near:
+        stray = next(_strays(runs, expected, off, near), "no op alone accounts for it")
         unlike = f"the model holds {show_bytes(peak)} where {show_bytes(predicted)} are reckoned with: {stray}"
+    else:
+        most = dict(zip((op.name for op in graph.ops), reckoned.memory, strict=True))
+        odd = next(chain(_other_kernels(runs, expected), _fuller(runs, most, off, near)), "")
+        unlike = f"{ELSEWHERE}: {odd}" if odd else ""
     return Observed(peak, predicted, unlike, inside)
 
 
@@ -140,14 +154,28 @@ def _has_subgraph(op: Op) -> bool:
     return any(True for _ in subgraphs(op.node))
 
 
-def _strays(runs: Sequence[_Run], expected: Mapping[str, int], off: int, near: float) -> Iterator[str]:
-    """Where the runtime does otherwise than foretold, the likeliest cause first."""
-    ran = [run.op.name for run in runs if run.op]
-    if gone := [name for name in expected if name not in set(ran)]:
+def _other_kernels(runs: Sequence[_Run], expected: Mapping[str, int]) -> Iterator[str]:
+    """What runs is not what the model says: copies of it will not be either."""
+    ran = {run.op.name for run in runs if run.op}
+    if gone := [name for name in expected if name not in ran]:
         yield f"onnxruntime has no kernel {gone[0]!r}, but others in its place; --optimize disabled has those profiled"
     for run in runs:
         if run.op is None:
             yield f"onnxruntime runs a {run.kernel.op_type} of its own, {run.kernel.name!r}"
+
+
+def _fuller(runs: Sequence[_Run], most: Mapping[str, int], off: int, near: float) -> Iterator[str]:
+    """Ops in whose course more is held than is reckoned with."""
+    for run in runs:
+        if run.op and run.most + off - most[run.op.name] > near:
+            held, foretold = show_bytes(run.most + off), show_bytes(most[run.op.name])
+            yield f"in {run.op.op_type} {run.op.name!r} {held} are held, and {foretold} were expected"
+
+
+def _strays(runs: Sequence[_Run], expected: Mapping[str, int], off: int, near: float) -> Iterator[str]:
+    """Where the runtime does otherwise than foretold, the likeliest cause first."""
+    yield from _other_kernels(runs, expected)
+    ran = [run.op.name for run in runs if run.op]
     for name, meant in zip(ran, expected, strict=False):
         if name != meant:
             yield f"onnxruntime runs {name!r} where {meant!r} was expected"

@@ -31,7 +31,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.loading import content_of
 
-SESSIONS = "strict and default"  # in which a model is seen
+SEEN = "strict and default, op by op"  # how a model is seen
 NAMED = 5  # of the ops that could not be measured
 WHOLE = Timing(0, 0, "the whole graph", 0.0)
 Report = Callable[[Timing], None]
@@ -163,21 +163,24 @@ def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: i
         found = _seen(graph, ops, found, cache, device)
     if unlike := found.whole.get("unlike"):
         notes = (*notes, f"not as foretold: {unlike}")
+    if why := found.whole.get("not_run"):
+        notes = (*notes, f"the model does not run here, so nothing of it is checked: {why}")
     return Profiled(graph, ops, found, device, refused, wanted, tuple(survey.outliers(ops, alone, costs)), notes)
 
 
 def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device) -> Costs:
     """The costs with what a run of the original in the strict session shows; seen once, that is kept."""
-    key = f"{graph.sha256} {dict(graph.dims)} {SESSIONS}"
-    if key not in cache.seen:
-        try:
-            whole_graph.check_room(graph, costs.ops, device)
-        except CannotRun:
-            return costs
-        found = observed(graph, costs, feeds_of(graph, ops), costs.threads)
-        cache.keep_seen(key, asdict(found) if found else {}, costs.date)
-    record = cache.seen[key]
-    return Observed(**record).into(costs) if record else costs
+    key = f"{graph.sha256} {dict(graph.dims)} {SEEN}"
+    if cache.seen.get(key):
+        return Observed(**cache.seen[key]).into(costs)
+    try:
+        whole_graph.check_room(graph, costs.ops, device)
+    except CannotRun:
+        return costs
+    found = observed(graph, costs, feeds_of(graph, ops), costs.threads)
+    if not found.not_run:
+        cache.keep_seen(key, asdict(found), costs.date)
+    return found.into(costs)
 
 
 def _from_paper(graph: Graph, ops: Ops, device: Device, where: str) -> Profiled:

@@ -46,7 +46,8 @@ class Bench:
         self.report = report
         self.count = self.total = 0
         with (self.folder / "feeds.npz").open("wb") as file:
-            np.savez(file, **feeds)
+            plain = {name: array.astype(str) if array.dtype.kind == "O" else array for name, array in feeds.items()}
+            np.savez(file, **plain)  # of strings as Python's objects, nothing could be read without running it
 
     def __enter__(self) -> Bench:
         return self

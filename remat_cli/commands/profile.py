@@ -119,6 +119,7 @@ def _object(found: Profiled, costs: Costs, destination: Path, difference: Differ
         "signatures": len(found.ops.distinct()),
         "measured_now": found.measured,
         "refused": dict(found.refused),
+        "notes": list(found.notes),
         "sum": costs.total,
         "unit": costs.unit,
         **costs.whole,

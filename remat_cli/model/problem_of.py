@@ -1,7 +1,8 @@
 """From a graph with costs to the scheduling problem: names become indices.
 
 Invariant: node i is `graph.ops[i]`; values are numbered in the order in which they are written, and `values[v]` is the
-name of value v. Inputs and weights are not values: they are in `resident`, twice if they are outputs, which are copies.
+name of value v. Inputs and weights are not values: they are in `resident`, weights twice if they are outputs, which are
+copies.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str
         nodes=tuple(_node(graph, op, number, costs[op.name], provider, fixed, given) for op in graph.ops),
         sizes=tuple(graph.values[name].bytes for name in values),
         outputs=outputs,
-        resident=graph.resident + sum(graph.values[name].bytes for name in graph.outputs if name not in number),
+        resident=graph.resident + sum(graph.values[name].bytes for name in graph.outputs if name in graph.weights),
         optional=frozenset(optional),
         unread_stay=True,
     )

@@ -12,6 +12,7 @@ from math import prod
 
 import onnx
 
+from profiles.signature import RECURRENT
 from remat_cli.model.graph import Op
 from solvers.problem import Kind
 
@@ -119,8 +120,9 @@ OPTIONAL = {
     "SoftmaxCrossEntropyLossInternal": {1},
 }
 
-# Outputs that the schema calls optional and the kernel all the same insists on.
-INSISTED = {"BatchNormalization"}
+# Outputs that the schema calls optional and the kernel all the same makes: it insists on them, or takes as much memory
+# for them while it runs, a Dropout beside its session's allocator.
+MADE_ANYWAY = {"BatchNormalization", "Dropout", *RECURRENT}
 
 COMPUTE = {
     "Attention",
@@ -204,6 +206,8 @@ def overwrites(op: Op, provider: str) -> Places:
 
 def aside(op: Op, shapes: Mapping[str, Sequence[int]], provider: str) -> int:
     """The bytes that the kernel takes beside the session's allocator, while it runs."""
+    if op.op_type == "Dropout" and len(op.inputs) > 2 and not any(op.outputs[1:]) and provider == "cpu":
+        return prod(shapes[op.inputs[0]])  # its mask, where nobody asks for that
     table = INDICES.get(provider, {}) if op.domain == STANDARD else {}
     if op.op_type not in table:
         return 0
@@ -218,7 +222,7 @@ def optional_outputs(op: Op, opset: int) -> set[int]:
 
 
 def _optional_places(op: Op, opset: int) -> set[int]:
-    if op.op_type in INSISTED:
+    if op.op_type in MADE_ANYWAY:
         return set()
     if op.domain == STANDARD and onnx.defs.has(op.op_type, opset, ""):
         outputs = onnx.defs.get_schema(op.op_type, opset, "").outputs

@@ -7,27 +7,30 @@ they are copied, and that cannot be let be, are run once; a note names them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from remat_cli.checking import outside
-from remat_cli.checking.trying import peaks
+from remat_cli.checking.trying import Peaks, peaks
 from remat_cli.model.problem_of import as_it_stands
+from remat_cli.model.sessions import Session
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.asking import Fitting
 from remat_cli.planning.fitting import fitted
 from remat_cli.planning.holding import held, tried
 from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.placing import placed
+from remat_cli.planning.placing import cost, placed
 from remat_cli.planning.subject import Subject
 from remat_cli.planning.sure import surely
 from remat_cli.rewrite import Rewritten
+from solvers.plan import Plan
 from solvers.problem import Status
 from solvers.schedule import baseline
 
 SHARE = 0.75  # of the time that is left, for each time that it is asked
 STEP = 200  # the part of the budget that is asked for less, besides what was too much
 GRACE = 5.0  # seconds that trying a model may take when the limit is over: for a process to start, and two short runs
+SPARE = 50  # the part of the budget that is worth another search
 NAMED = 5
 ONCE = "run once, since onnxruntime's optimizers would treat copies differently: {}"
 BY_DEFAULT = (
@@ -43,44 +46,73 @@ ASTRAY = "with every one found, onnxruntime's optimizers would make other kernel
 
 def fitted_and_kept(asked: Fitting) -> Answer:
     """A schedule that fits, and whose results cannot differ from the original's in the session that it is for."""
-    return _tried(asked) if asked.subject.seen else _kept(asked)
+    return _tried(asked) if asked.subject.seen else _kept(asked, Trials())
 
 
 def _tried(asked: Fitting) -> Answer:
-    """One whose model was seen to hold no more than the budget, in its later runs as well.
-
-    What a plan's model was seen to hold too much is taken off the budget that the next is made for.
-    """
+    """One whose model was seen to hold no more than the budget, in its later runs as well."""
+    trials = Trials()
 
     def keep(found: Answer) -> None:
         if asked.fits(found):
             asked.keep(replace(found, budget=asked.budget))
 
-    for now in _ways(asked):
-        while True:
-            found = _kept(replace(now, limits=asked.limits.share(SHARE), keep=keep))
-            over = asked.counted(found) - asked.budget if found.found else 0
-            if over <= 0 or asked.late:
-                break
-            now = replace(now, budget=now.budget - over - asked.budget // STEP)
-        if (found.found and over <= 0) or asked.late:
+    def within(budget: int, way: Fitting) -> Answer:
+        return _kept(replace(way, budget=budget, limits=asked.limits.share(SHARE), keep=keep), trials)
+
+    nearly: list[Answer] = []  # what was found and did not run
+    for way in _ways(asked):
+        found, over, budget = _down(asked, way, within)
+        if found.found and over <= 0:
+            return _for(asked, _up(asked, way, found, budget, within), over)
+        nearly += [found] if UNTRIED in found.schedule.result.notes else []
+        if asked.late:
             break
-    return _for(asked, found, over)
+    return _for(asked, nearly[0] if nearly else found, over)
+
+
+def _down(asked: Fitting, way: Fitting, within: Callable[[int, Fitting], Answer]) -> tuple[Answer, int, int]:
+    """What a plan's model was seen to hold too much is taken off the budget that the next is made for."""
+    budget = way.budget
+    while True:
+        found = within(budget, way)
+        over = asked.counted(found) - asked.budget if found.found else 0
+        if over <= 0 or asked.late:
+            return found, over, budget
+        budget -= over + asked.budget // STEP
+
+
+def _up(asked: Fitting, way: Fitting, found: Answer, budget: int, within: Callable[[int, Fitting], Answer]) -> Answer:
+    """What it was seen not to need, a cheaper one may."""
+    while (spare := asked.budget - asked.counted(found)) > asked.budget // SPARE and not asked.late:
+        budget += spare
+        other = within(budget, way)
+        if not other.found or not asked.fits(other) or cost(other) >= cost(found):
+            break
+        found = other
+    return found
 
 
 def _ways(asked: Fitting) -> Iterator[Fitting]:
-    """The question as later runs of a default session would have it, and as the first does."""
-    if asked.session.robust:
-        yield foreseen(replace(asked, apart=True))
-    yield foreseen(asked)
+    """The question as later runs of a default session would have it, and as the first does; before either, for as much
+    less as the original holds more than is reckoned with: packed weights, folded constants, memory that waits."""
+    for way in (replace(asked, apart=True), asked) if asked.session.robust else (asked,):
+        unknown = max(0, -_not_held(way))
+        if unknown and asked.budget - unknown > asked.subject.problem.resident:
+            yield replace(way, budget=asked.budget - unknown)
+        yield foreseen(way)
 
 
 def foreseen(asked: Fitting) -> Fitting:
     """With a larger budget where the original holds less than is reckoned with: what is fused is not held."""
+    return replace(asked, budget=asked.budget + max(0, _not_held(asked)))
+
+
+def _not_held(asked: Fitting) -> int:
+    """How much less the original was seen to hold than is reckoned with."""
     if asked.subject.seen is None:
-        return asked
-    reckoned = baseline(as_it_stands(asked.taken(asked.subject.problem)))[1].peak
-    return replace(asked, budget=asked.budget + max(0, reckoned - max(asked.subject.seen)))
+        return 0
+    return baseline(as_it_stands(asked.taken(asked.subject.problem)))[1].peak - max(asked.subject.seen)
 
 
 def _for(asked: Fitting, found: Answer, over: int) -> Answer:
@@ -115,13 +147,13 @@ def _more(asked: Fitting, besides: str) -> str:
     return f"{BY_DEFAULT if asked.session.robust else AS_SEEN}: {HOLDS.format(max(asked.subject.seen), besides)}"
 
 
-def _kept(asked: Fitting) -> Answer:
+def _kept(asked: Fitting, trials: Trials) -> Answer:
     if asked.subject.kernels is None and not asked.subject.seen:
         return fitted(asked)
     limits, subject, once = asked.limits, asked.subject, set[str]()
 
     def keep(found: Answer) -> None:
-        made = _made(found, subject, asked)
+        made = _made(found, subject, asked, trials)
         if made is not None:
             asked.keep(replace(made, subject=subject))
 
@@ -130,9 +162,9 @@ def _kept(asked: Fitting) -> Answer:
         found = fitted(now)
         if not found.found or found.schedule.plan is None:
             return _told(found, subject, once)
-        model = surely(subject, found.schedule.plan, asked.session)
+        model = trials.model(subject, found.schedule.plan, asked.session)
         if (made := _as_made(found, model, asked)) is not None:
-            ran = _seen(made, model, asked)
+            ran = _seen(made, model, asked, trials)
             return _told(ran, subject, once) if ran else _given_up(found, UNTRIED)
         around = model.astray or model.bare
         if now.late or len(once) == len(subject.nodes):
@@ -146,16 +178,16 @@ def kept(found: Answer, asked: Fitting) -> Answer | None:
     fitting = placed(foretold, found)
     if fitting is None or fitting.schedule.plan is None or not (asked.subject.kernels or asked.subject.seen):
         return fitting
-    made = _made(fitting, fitting.subject, foretold)
+    made = _made(fitting, fitting.subject, foretold, Trials())
     return replace(made, budget=asked.budget) if made is not None and asked.fits(made) else None
 
 
-def _made(found: Answer, subject: Subject, asked: Fitting) -> Answer | None:
+def _made(found: Answer, subject: Subject, asked: Fitting, trials: Trials) -> Answer | None:
     """As its model is made, and was seen to be; None if it does not fit or does not run."""
     assert found.schedule.plan is not None
-    model = surely(subject, found.schedule.plan, asked.session)
+    model = trials.model(subject, found.schedule.plan, asked.session)
     made = _as_made(found, model, asked)
-    return None if made is None else _seen(made, model, asked)
+    return None if made is None else _seen(made, model, asked, trials)
 
 
 def _as_made(found: Answer, model: Rewritten, asked: Fitting) -> Answer | None:
@@ -168,15 +200,38 @@ def _as_made(found: Answer, model: Rewritten, asked: Fitting) -> Answer | None:
     return found if asked.fits(found) else None
 
 
-def _seen(found: Answer, model: Rewritten, asked: Fitting) -> Answer | None:
+def _seen(found: Answer, model: Rewritten, asked: Fitting, trials: Trials) -> Answer | None:
     """With what its model was seen to hold, where models are tried; None if it does not run in the time left."""
     if not asked.subject.seen:
         return found
-    graph, promise, seconds = found.subject.graph, found.promise, max(asked.limits.clock.left(), GRACE)
-    assert graph is not None
-    assert promise is not None
-    held = peaks(graph, model.model, feeds_of(graph, ops_of(graph)), found.subject.threads, seconds, asked.session)
-    return None if held is None else replace(found, promise=tried(asked.session, promise, held))
+    assert found.promise is not None
+    held = trials.peaks(found, model, asked)
+    return None if held is None else replace(found, promise=tried(asked.session, found.promise, held))
+
+
+class Trials:
+    """The models of plans, as they were made for one kind of session and seen to run in it: each once."""
+
+    def __init__(self) -> None:
+        self._models: dict[Plan, Rewritten] = {}
+        self._peaks: dict[Plan, Peaks] = {}
+
+    def model(self, subject: Subject, plan: Plan, session: Session) -> Rewritten:
+        if plan not in self._models:
+            self._models[plan] = surely(subject, plan, session)
+        return self._models[plan]
+
+    def peaks(self, found: Answer, model: Rewritten, asked: Fitting) -> Peaks | None:
+        graph, plan, seconds = found.subject.graph, found.schedule.plan, max(asked.limits.clock.left(), GRACE)
+        assert graph is not None
+        assert plan is not None
+        if plan not in self._peaks:
+            feeds = feeds_of(graph, ops_of(graph))
+            held = peaks(graph, model.model, feeds, found.subject.threads, seconds, asked.session)
+            if held is None:
+                return None
+            self._peaks[plan] = held
+        return self._peaks[plan]
 
 
 def _given_up(found: Answer, why: str) -> Answer:

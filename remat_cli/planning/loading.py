@@ -28,11 +28,13 @@ from solvers.problem import sound
 
 ESTIMATED = "the costs are estimates for a CPU; `remat profile` measures them"
 UNLIKE = "not as foretold, so the plan may not be either"
-TRAINING = "not verified: only training builds run this graph (`pip install onnxruntime-training`, for Python 3.11)"
+UNVERIFIED = "not verified: "
+TRAINING = f"{UNVERIFIED}only training builds run this graph (`pip install onnxruntime-training`, for Python 3.11)"
 UNCHECKED = (
     "not checked: whether default options make other kernels of the rewritten model, as onnxruntime cannot load it here"
     " or it has more than 1 GiB of weights in its file"
 )
+NOT_RUN = UNVERIFIED + "the original does not run here, as `remat profile` saw: {}"
 TRACED = "estimates know little of what kernels work in: a session's first run finds where values lie"
 
 
@@ -135,7 +137,7 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
         graph=graph,
         dims=graph.dims,
         costs=where,
-        notes=(*_notes(costs, session), *_unseen(graph, kernels, session)),
+        notes=(*_notes(costs, session), *_unseen(graph, costs, kernels, session)),
         measured=costs is not None and costs.measured,
         threads=threads,
         launch=launch,
@@ -164,10 +166,12 @@ def _notes(costs: Costs | None, session: Session) -> Iterator[str]:
         yield f"{UNLIKE}: {unlike}"
 
 
-def _unseen(graph: Graph, kernels: Numbered | None, session: Session) -> Iterator[str]:
+def _unseen(graph: Graph, costs: Costs | None, kernels: Numbered | None, session: Session) -> Iterator[str]:
     """What is not looked at, that is looked at of other models."""
     if any(needs_training_build(op.node) for op in graph.ops):
         yield TRAINING
+    elif costs is not None and (why := costs.whole.get("not_run")):
+        yield NOT_RUN.format(why)
     elif session.robust and kernels is None:
         yield UNCHECKED
 

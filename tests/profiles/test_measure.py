@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from types import ModuleType
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -132,3 +136,15 @@ def test_spread_holds_the_medians_order_statistics(times):
 def test_interrupted_runs_do_not_count():
     assert sorted(undisturbed([(0, 10)] * 6 + [(3, 99)] * 20)) == [10] * 6
     assert undisturbed([(2, 99), (1, 10)] * 20) == [10] * LEAST_RUNS
+
+
+def test_a_script_is_not_run_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Users' scripts that measure need no `if __name__ == "__main__"`."""
+    script = tmp_path / "script.py"
+    script.write_text("raise SystemExit('run again')")
+    module = ModuleType("__main__")
+    module.__file__ = str(script)
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    with Bench(devices.find("cpu", 1)) as bench:
+        assert bench.probe_ns() > 0
+    assert sys.modules["__main__"] is module

@@ -76,3 +76,21 @@ def test_what_is_not_as_foretold_is_named(costs: Path, remat: Command) -> None:
     assert "not as foretold" in told
     assert any(word in told for word in ("'down'", "'half'", "'up'"))
     assert "not as foretold" in remat("solve", model, "--budget", "100%", "--time-limit", "5s").out
+
+
+def test_what_does_not_run_here_is_named(costs: Path, remat: Command) -> None:
+    """No kernel on a CPU adds to half-precision numbers at places; --json has the notes as well."""
+    model = made(costs.with_name("m.onnx"), _sums_of_half())
+    told = remat("profile", model, "--time-limit", "2s", "--json")
+    assert any("does not run here" in note and "ScatterElements" in note for note in told.object["notes"])
+    solved = remat("solve", model, "--budget", "100%", "--time-limit", "5s")
+    assert "not verified: the original does not run here" in solved.out
+
+
+def _sums_of_half() -> list[onnx.NodeProto]:
+    return [
+        helper.make_node("Cast", ["a"], ["h"], name="down", to=TensorProto.FLOAT16),
+        helper.make_node("Cast", ["a"], ["places"], name="where", to=TensorProto.INT64),
+        helper.make_node("ScatterElements", ["h", "places", "h"], ["t"], name="sums", reduction="add"),
+        helper.make_node("Cast", ["t"], ["b"], name="up", to=TensorProto.FLOAT),
+    ]

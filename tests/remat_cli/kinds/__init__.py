@@ -8,6 +8,7 @@ from tests.remat_cli.kinds.chain import Chain, Twist
 from tests.remat_cli.kinds.control import CONTROL, FUNCTIONS
 from tests.remat_cli.kinds.numbers import HALF, QUANTIZED, RANDOM, RECURRENT
 from tests.remat_cli.kinds.outputs import OTHERS, OUTPUTS
+from tests.remat_cli.kinds.unusual import NARROW, NESTED, ODD_VALUES, WIDE
 
 GROUPS: dict[str, dict[str, Twist]] = {
     "control flow": CONTROL,
@@ -18,6 +19,10 @@ GROUPS: dict[str, dict[str, Twist]] = {
     "recurrent": RECURRENT,
     "outputs": OUTPUTS,
     "others": OTHERS,
+    "nested": NESTED,
+    "odd values": ODD_VALUES,
+    "narrow numbers": NARROW,
+    "wide": WIDE,
 }
 KINDS: dict[str, Twist] = {name: twist for group in GROUPS.values() for name, twist in group.items()}
 

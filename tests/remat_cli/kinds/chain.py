@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 OPSET = 18
+IR = {18: 9, 19: 9, 20: 9, 21: 10, 23: 11}
 
 
 class Chain:
@@ -31,6 +32,8 @@ class Chain:
         self.domains: set[str] = set()
         self.told: list[onnx.ValueInfoProto] = []
         self.saved: list[str] = []
+        self.sparse: list[onnx.SparseTensorProto] = []
+        self.opset = OPSET  # a twist may want a newer one
 
     def add(self, kind: str, inputs: list[str], outputs: int = 1, **attributes: object) -> str:
         """A node; the name of its first result. The others are in `last`."""
@@ -84,8 +87,9 @@ class Chain:
     def _model(self) -> onnx.ModelProto:
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, list(self.weights.values()))
         graph.value_info.extend(self.told)
-        opsets = [helper.make_opsetid("", OPSET), *(helper.make_opsetid(name, 1) for name in sorted(self.domains))]
-        return helper.make_model(graph, opset_imports=opsets, functions=self.functions, ir_version=9)
+        graph.sparse_initializer.extend(self.sparse)
+        opsets = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(name, 1) for name in sorted(self.domains))]
+        return helper.make_model(graph, opset_imports=opsets, functions=self.functions, ir_version=IR[self.opset])
 
 
 Twist = Callable[[Chain, str], str]

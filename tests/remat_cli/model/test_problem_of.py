@@ -140,7 +140,7 @@ def test_what_is_marked() -> None:
     assert node["resident"].overwrites == ()  # what it reads is an input, seen through a view
     assert node["over"].overwrites == ((number["b"], number["a"]),)
     assert (node["random"].once, node["seeded"].once, node["pool"].once) == (True, False, False)
-    assert named.problem.optional == {number["mask"], number["indices"]}
+    assert named.problem.optional == {number["indices"]}  # a mask is made whether it is asked for or not
     assert [node[name].kind for name in ("view", "over", "pool")] == [Kind.VIEW, Kind.POINTWISE, Kind.OPAQUE]
     assert named.problem.resident == 24 * 4 + 4 + 1 + 2 * 8 + 8
 
