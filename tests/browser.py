@@ -83,9 +83,13 @@ class Browser:
 
     def open(self, page: Path) -> None:
         """Until its script has run, or will not run any more."""
+        before = self._loaded()
         self("Page.navigate", url=page.resolve().as_uri())
-        while not any(event.get("method") == "Page.loadEventFired" for event in self.said):
+        while self._loaded() == before:
             self.said.append(self._next())
+
+    def _loaded(self) -> int:
+        return sum(event.get("method") == "Page.loadEventFired" for event in self.said)
 
     def ask(self, script: str) -> Any:
         """The value of an expression in the page."""

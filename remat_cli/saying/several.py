@@ -5,7 +5,7 @@ Invariant: a model stands here once as it is, however many of its plans are show
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,19 +34,15 @@ class Bar:
 
 
 def bars(every: Sequence[Shown]) -> list[Bar]:
-    return list(_bars(every))
-
-
-def _bars(every: Sequence[Shown]) -> Iterator[Bar]:
-    seen: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
-    for found in every:
-        before, after = found.breakdowns()
-        model = (found.subject.source.sha256, tuple(found.subject.dims.items()))
-        if model not in seen:
-            seen.add(model)
-            yield Bar(found.name, None, None, before)
-        if found.recorded:
-            yield Bar(found.name, found.recorded.method, found.recorded.budget, after)
+    """Plans after the model that they are of, wherever they were named."""
+    found: dict[tuple[str, tuple[tuple[str, int], ...]], list[Bar]] = {}
+    for shown in every:
+        before, after = shown.breakdowns()
+        model = (shown.subject.source.sha256, tuple(shown.subject.dims.items()))
+        own = found.setdefault(model, [Bar(shown.name, None, None, before)])
+        if shown.recorded:
+            own.append(Bar(shown.name, shown.recorded.method, shown.recorded.budget, after))
+    return [bar for own in found.values() for bar in own]
 
 
 def used(every: Sequence[Bar]) -> list[Role]:

@@ -61,8 +61,8 @@ function inUnit(amount, units) {
 }
 const showBytes = (bytes) => inUnit(bytes, [["B", 1], ["KB", 1e3], ["MB", 1e6], ["GB", 1e9], ["TB", 1e12]]);
 const showTime = (time) =>
-  timed && data.timed ? inUnit(time, [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]]) : `${Number(time.toPrecision(6))}`;
-const short = (name) => (name.length > 40 ? `${name.slice(0, 19)}…${name.slice(-20)}` : name);
+  timed && data.timed ? inUnit(time, [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]]) : `${Number(time.toPrecision(6))}`;
+const short = (name, most) => (name.length > most ? `${name.slice(0, Math.floor(most / 2) - 1)}…${name.slice(-Math.floor(most / 2))}` : name);
 const showShare = (share) => `${share < 0 ? "−" : "+"}${Math.abs(share * 100).toFixed(1)}%`;
 
 // Elements of the page; a child that is a string becomes text, never markup.

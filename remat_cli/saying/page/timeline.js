@@ -1,8 +1,10 @@
 // The timeline: memory over time, by what runs or by what it is for; hover, keys, a drag to zoom in.
 const chart = { step: after.peak, pinned: false, byRole: false, from: 0, to: Math.max(after.end, before ? before.end : 0) };
 const WHOLE = chart.to;
-const BOX = { left: 64, right: 12, top: 16, bottom: 34, height: 360 };
+const BOX = { left: 64, right: 12, top: 30, bottom: 34, height: 374 };  // what is said of the peak stands above the top
 const TOP = 1.1 * Math.max(after.memory[after.peak], before ? before.memory[before.peak] : 0, data.budget || 0, 1);
+
+const LETTER = 8.5;  // as wide as one is at most, on the average, in what is said of the peak
 
 const widthOf = () => Math.max(320, byId("timeline").clientWidth || 1000);
 const inner = () => widthOf() - BOX.left - BOX.right;
@@ -78,10 +80,11 @@ function marks() {
     found.push(svg("text", { class: "budget", x: right - 4, y: y - 5, "text-anchor": "end" }, `budget ${showBytes(data.budget)}`));
   }
   if (x >= BOX.left && x <= right) {
-    const y = yOf(after.memory[peak]), over = data.budget === null ? Infinity : y - yOf(data.budget);
-    found.push(svg("circle", { class: "peak", cx: x, cy: y, r: 4 }));
-    const side = x > widthOf() / 2 ? "end" : "start";
-    found.push(svg("text", { class: "peak", x: x + (side === "end" ? -8 : 8), y: over > 0 && over < 24 ? y + 22 : y - 8, "text-anchor": side }, `peak ${showBytes(after.memory[peak])} at ${short(nodes[after.order[peak]])}`));
+    const y = yOf(after.memory[peak]), room = Math.floor(widthOf() / LETTER);
+    const said = `peak ${showBytes(after.memory[peak])} at `, words = said + short(nodes[after.order[peak]], Math.min(40, room - said.length));
+    const half = (words.length * LETTER) / 2;
+    found.push(svg("line", { class: "peak", x1: x, x2: x, y1: 18, y2: y }), svg("circle", { class: "peak", cx: x, cy: y, r: 4 }));
+    found.push(svg("text", { class: "peak", x: Math.max(half, Math.min(widthOf() - half, x)), y: 13, "text-anchor": "middle" }, words));
   }
   return found;
 }

@@ -58,7 +58,7 @@ def _names(axes: Any, places: Sequence[float], every: Sequence[Bar]) -> None:
         own = [place for place, bar in zip(places, every, strict=True) if bar.name == name]
         middle = ((own[0] + own[-1]) / 2, 0)
         below = {"xytext": (0, -34), "textcoords": "offset points", "ha": "center", "va": "top", "fontweight": "bold"}
-        axes.annotate(canvas.short(name, 8 + 12 * len(own)), middle, fontsize=9, **below)
+        axes.annotate(canvas.short(name, 3 + 12 * len(own)), middle, fontsize=9, **below)
 
 
 def _figures(axes: Any, place: float, bar: Bar, floor: float, scale: float) -> None:

@@ -10,6 +10,7 @@ from remat_cli.saying.pictures import canvas
 from remat_cli.saying.units import show_bytes
 
 MARKERS = "osD^v<>Pp*hX"
+LEAST_TOP = 5.0  # percent: what is nearly free looks so
 
 
 def draw_curve(path: Path, curve: Curve) -> None:
@@ -33,10 +34,11 @@ def _planned(axes: Any, curve: Curve, scale: float) -> None:
         axes.plot([point.budget / scale for point in own], over, label=method if own else f"{method}: no plan", **style)
     _bound(axes, curve, scale)
     _whole(axes, curve, scale)
+    axes.set_ylabel("extra time (%)")
+    top = max(axes.get_ylim()[1], LEAST_TOP)
+    axes.set_ylim(-0.03 * top, top)
     if knee := curve.knee:
         _point_out(axes, curve, knee, scale)
-    axes.set_ylabel("extra time (%)")
-    axes.set_ylim(bottom=min(-1.0, -0.03 * axes.get_ylim()[1]))
     axes.grid(linewidth=0.6)
     canvas.title(axes, f"What less memory costs: {curve.subject.path.name}")
 
@@ -90,7 +92,11 @@ def _whole(axes: Any, curve: Curve, scale: float) -> None:
 
 
 def _point_out(axes: Any, curve: Curve, knee: Point, scale: float) -> None:
+    """Towards the middle, where there is room."""
     place = (knee.budget / scale, _percent(knee.cost, curve))
     words = f"knee: {show_bytes(knee.budget)}, {knee.overhead:+.1%}"
+    right, high = (there > sum(ends) / 2 for there, ends in zip(place, (axes.get_xlim(), axes.get_ylim()), strict=True))
+    across, side = (-24, "right") if right else (24, "left")
     arrow = {"arrowstyle": "->", "color": canvas.QUIET}
-    axes.annotate(words, place, (24, 44), textcoords="offset points", arrowprops=arrow, fontsize=9)
+    where = (across, -44 if high else 44)
+    axes.annotate(words, place, where, textcoords="offset points", arrowprops=arrow, fontsize=9, ha=side)

@@ -16,6 +16,7 @@ from remat_cli.saying.showing import Shown
 from remat_cli.saying.units import show_bytes
 
 LISTED = 4  # of the values that fill the peak
+THIRDS = ((0.02, 0.02, "left"), (0.36, 0.53, "center"), (0.65, 0.98, "right"))  # begins; what is there is written from
 DASHES = ("-", "-.", ":")  # of models as they stand
 
 
@@ -123,12 +124,14 @@ def _peak(axes: Any, found: Shown, scale: _Scale) -> None:
     if len(held) > LISTED:
         names.append(f"and {len(held) - LISTED} smaller")
     words = f"peak {show_bytes(line.memory[step])} at {canvas.short(found.subject.nodes[line.order[step]])}"
+    place, side = _free(found, scale, x)
     axes.plot([x], [y], marker="o", markersize=5, color=canvas.INK, zorder=6)
     axes.annotate(
         "\n".join((words, *names)),
         (x, y),
-        (_free(found, scale, x), 1.27 * scale.top / scale.byte),
-        ha="left",
+        (place, 1.27 * scale.top / scale.byte),
+        ha=side,
+        multialignment="left",
         va="top",
         fontsize=8,
         family="monospace",
@@ -138,8 +141,9 @@ def _peak(axes: Any, found: Shown, scale: _Scale) -> None:
     )
 
 
-def _free(found: Shown, scale: _Scale, x: float) -> float:
-    """Where something may be written above the curves: the third in which they are lowest, the nearest of equals."""
+def _free(found: Shown, scale: _Scale, x: float) -> tuple[float, str]:
+    """Where something may be written above the curves, from which of its sides on: in the third in which they are
+    lowest, the nearest of equals."""
     whole = scale.last / scale.tick
 
     def highest(left: float) -> int:
@@ -147,8 +151,11 @@ def _free(found: Shown, scale: _Scale, x: float) -> float:
         spans = ((scale.edges_at(line, step), line.memory[step]) for line, step in steps)
         return max((size for (begin, end), size in spans if begin <= left + whole / 3 and end >= left), default=0)
 
-    lefts = [share * whole for share in (0.02, 0.36, 0.7)]
-    return min(lefts, key=lambda left: (round(3 * highest(left) / scale.top), abs(left + whole / 6 - x)))
+    def worse(third: tuple[float, float, str]) -> tuple[int, float]:
+        return round(3 * highest(third[0] * whole) / scale.top), abs(third[0] * whole + whole / 6 - x)
+
+    _, place, side = min(THIRDS, key=worse)
+    return place * whole, side
 
 
 def _words(found: Shown) -> tuple[str, str]:

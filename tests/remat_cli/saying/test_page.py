@@ -208,6 +208,9 @@ def largest_at(plan: Shown, step: int) -> list[str]:
     return [plan.subject.values[block.value] for block in plan.lines[1].held(step)[:12]]
 
 
+PHONE = 390  # pixels
+
+
 @pytest.mark.parametrize("path", BROWSERS)
 def test_it_is_looked_at(page: Path, path: str, tmp_path: Path) -> None:
     """In a real browser: it draws something, says no error, asks for nothing, and tells of what the mouse is over."""
@@ -241,4 +244,10 @@ def test_it_is_looked_at(page: Path, path: str, tmp_path: Path) -> None:
         browser.mouse("mousePressed", left + 0.4 * width, top + 50, **press)
         browser.mouse("mouseReleased", left + 0.6 * width, top + 50, **press)
         assert browser.ask("document.getElementById('whole').hidden") is False  # zoomed in
+        browser("Emulation.setDeviceMetricsOverride", width=PHONE, height=800, deviceScaleFactor=1, mobile=True)
+        browser.open(page)
+        assert browser.ask("document.documentElement.scrollWidth") <= PHONE
+        left, _, width, _ = browser.ask(f"{where}(document.querySelector('text.peak').getBoundingClientRect())")
+        assert left >= 0
+        assert left + width <= PHONE
         assert browser.complaints() == []

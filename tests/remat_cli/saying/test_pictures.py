@@ -108,7 +108,7 @@ def test_plans_over_each_other(planned: Command, tmp_path: Path) -> None:
 
 
 def test_bars(planned: Command, data: Path, tmp_path: Path) -> None:
-    files = ("m.plan.json", "m.onnx", data / "ort_mlp.onnx", data / "checkmate" / "linear4.problem.json")
+    files = ("m.onnx", data / "ort_mlp.onnx", "m.plan.json", data / "checkmate" / "linear4.problem.json")
     ran = planned("show", *files, "--breakdown", "--plot", "bars.png", "--csv")
     assert ran.code == 0, ran.err
     rows = list(csv.DictReader(io.StringIO(ran.out)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
 from random import Random
 
 from solvers.clock import Clock
 from solvers.methods.exact.least_peak import minimize_peak
+from solvers.methods.exact.low_walks import lowest
 from solvers.orders.bounds import peak_bound, prove
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem, Status
@@ -47,3 +49,11 @@ def test_a_price_limits_the_least_peak() -> None:
     outcome = simulate(problem, lower(problem, result.order))
     assert outcome.cost <= 17 * 1.3
     assert outcome.peak == 5  # 22 at 5, 26 at 4: the optima that came with the instance
+
+
+def test_little_time_gets_most_of_the_way() -> None:
+    """Walks that aim too low give up, after a long time: 20 of them had come no lower than no recomputation."""
+    looked = count(1)
+    best = lowest(unit_chain(100), Limits(Clock(60, lambda: next(looked) > 20)))
+    assert best.leanest is not None
+    assert best.leanest.peak <= 8
