@@ -99,6 +99,8 @@ def ask(
     solver = _solver(subject, question)
     reorder = _reorder(question)
     asked = Fitting(subject, budget, question.method, solver, limits, question.session, reorder, question.enough, keep)
+    if keep is nobody_keeps:  # else a plan is wanted while the search goes on, whatever is at hand in the end
+        asked = replace(asked, at_hand=_at_hand(subject, budget, question))
 
     def search() -> Answer:
         found = fitted_and_kept(asked)
@@ -112,6 +114,13 @@ def ask(
         else memory.answer(_asked(question, limits), subject, question.session, limits, search)
     )
     return cheaper_known(asked, found, question.earlier) if searching else found
+
+
+def _at_hand(subject: Subject, budget: int, question: Question) -> int | None:
+    """What the cheapest of the known plans costs that fit, beyond the model as it is."""
+    asked = subject.source.sha256, question.session.name, question.session.allocator
+    plans = (plan for plan in question.known if (plan.model.sha256, plan.session, plan.allocator) == asked)
+    return min((plan.cost - plan.baseline_cost for plan in plans if plan.budget <= budget), default=None)
 
 
 def _asked(question: Question, limits: Limits) -> dict[str, Any]:

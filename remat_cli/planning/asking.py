@@ -28,7 +28,7 @@ class Fitting:
 
     `enough`: whether a search that knows this may end. `keep`: hears of each plan that fits as it really runs while
     there may still be a cheaper one. `apart`: whether outputs count from the beginning, as in later runs of a default
-    session.
+    session. `at_hand`: what the cheapest plan costs beyond the model as it is that fits, whatever is found.
     """
 
     subject: Subject
@@ -41,6 +41,7 @@ class Fitting:
     enough: Enough | None = None
     keep: Callable[[Answer], None] = nobody_keeps
     apart: bool = False
+    at_hand: int | None = None
 
     @property
     def allocator(self) -> Allocator:

@@ -26,11 +26,15 @@ ON_THE_WAY = "the search was still going on"
 
 @dataclass(slots=True)
 class Insurance:
-    """`tried`: what the last order that was placed, or was to be, cost beyond the model as it is."""
+    """`tried`: what the last order that was placed, or was to be, cost beyond the model as it is; or a plan at hand."""
 
     asked: Fitting
     kept: Answer | None = None
-    tried: float | None = None
+    tried: int | None = None
+    begun: bool = False
+
+    def __post_init__(self) -> None:
+        self.tried = self.asked.at_hand
 
     def insured(self, subject: Subject, limits: Limits) -> Limits:
         """The same limits, of a search in that subject whose orders are heard of here as well."""
@@ -48,12 +52,14 @@ class Insurance:
     def _hear(self, subject: Subject, progress: Progress) -> None:
         if progress.order is None or self.asked.late:
             return
+        nodes = subject.problem.nodes
+        beyond = sum(nodes[step].cost for step in progress.order) - sum(node.cost for node in nodes)
+        if self.tried is not None and beyond > LESS * self.tried:
+            return
         found = on_the_way(replace(self.asked, subject=subject), progress)
-        if found is None or found.overhead is None:
+        if found is None:
             return
-        if self.tried is not None and found.overhead > LESS * self.tried:
-            return
-        first, self.tried = self.tried is None, found.overhead
+        first, self.begun, self.tried = not self.begun, True, beyond
         asked = self._within_premium()
         other = placed(asked, found)
         if other is None and first:

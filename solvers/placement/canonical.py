@@ -53,8 +53,9 @@ class _Board(NamedTuple):
 
 
 @entry
-def search(case: Case, rank: Ints, height: int, most: int, offset: Ints) -> tuple[int, int]:
-    """Fill `offset`; `rank` is the preference among equal places, `most` the items looked at before it gives up.
+def search(case: Case, rank: Ints, height: int, most: int, offset: Ints, halt: Ints) -> tuple[int, int]:
+    """Fill `offset`; `rank` is the preference among equal places, `most` the items looked at before it gives up, as it
+    does when `halt` says so.
 
     The key of a placement is its place, then its rank; keys rise along a part. Returns how it ended, and the work.
     """
@@ -65,7 +66,7 @@ def search(case: Case, rank: Ints, height: int, most: int, offset: Ints) -> tupl
     placed, changes, parts, work, depth, pending = 0, 0, 1, 0, -1, 0
     while pending >= 0:
         work += board.part[pending, HIGH] - board.part[pending, LOW]
-        if work > most:
+        if work > most or halt[0]:
             return UNKNOWN, work
         depth += 1
         key = board.part[pending, KEY]

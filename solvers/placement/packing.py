@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.clock import Clock
+from solvers.orders.compiled import halting
 from solvers.placement.canonical import FITS, NEVER, Case, search
 from solvers.placement.greedy import place
 from solvers.placement.lifetimes import ALIGNMENT, Lifetime
@@ -26,6 +27,7 @@ SHAKEN, SHAKE = 24, 0.2  # more tastes in the first round, by area, each blurred
 SHAKING = 12_000_000  # items that all of those may look at together
 QUICK = 4  # tastes, of all those, where another order is at hand
 EFFORT = 3  # rounds
+LONG = 2_000_000  # items, that take longer than a blink: such a search looks at the clock as it goes
 NARROWER = 12  # heights tried between the bound and the best
 
 
@@ -54,23 +56,24 @@ def pack(
     offsets = [0] * len(lifetimes)
     if not real:
         return Packing(tuple(offsets), 0, 0)
-    units = _Units([lifetimes[k] for k in real], alignment)
-    placed, bound = units.packed(clock or Clock(), effort, room // alignment)
+    units = _Units([lifetimes[k] for k in real], alignment, clock or Clock())
+    placed, bound = units.packed(effort, room // alignment)
     for k, offset in zip(real, placed.tolist(), strict=True):
         offsets[k] = offset * alignment
     return Packing(tuple(offsets), units.height(placed) * alignment, bound * alignment)
 
 
-def reaches(lifetimes: Sequence[Lifetime], room: int, alignment: int = ALIGNMENT) -> bool:
-    """Whether a quick search finds places within `room` bytes; what it finds, `pack` finds too."""
+def reaches(lifetimes: Sequence[Lifetime], room: int, clock: Clock, alignment: int = ALIGNMENT) -> bool:
+    """Whether a quick search finds places within `room` bytes in time; what it finds, `pack` finds too."""
     real = [one for one in lifetimes if one.bytes and one.end > one.start]
-    return not real or _Units(real, alignment).reaches(room // alignment)
+    return not real or _Units(real, alignment, clock).reaches(room // alignment)
 
 
 class _Units:
     """The lifetimes in multiples of the alignment."""
 
-    def __init__(self, lifetimes: Sequence[Lifetime], alignment: int) -> None:
+    def __init__(self, lifetimes: Sequence[Lifetime], alignment: int, clock: Clock) -> None:
+        self.clock = clock
         self.start = np.array([one.start for one in lifetimes], np.int64)
         self.end = np.array([one.end for one in lifetimes], np.int64)
         self.size = np.array([-(-one.bytes // alignment) for one in lifetimes], np.int64)
@@ -79,27 +82,27 @@ class _Units:
     def height(self, offsets: Ints) -> int:
         return int((offsets + self.size).max())
 
-    def packed(self, clock: Clock, effort: int, room: int) -> tuple[Ints, int]:
+    def packed(self, effort: int, room: int) -> tuple[Ints, int]:
         """The best offsets found, and the height that none can be below."""
         bound = int(self.case.held.max())
         best = self._largest_first()
         ranks = list(_ranks(self.case, self.end - self.start))
         for turn in range(effort):
             for rank in ranks if turn else self._first_round():
-                if self.height(best) <= max(bound, room) or clock.over():
+                if self.height(best) <= max(bound, room) or self.clock.over():
                     return best, bound
                 found, proved = self._try(max(bound, room), rank, LONGER**turn)
                 best = best if found is None else found
                 if proved:
                     bound = max(bound, room) + 1
-        return self._narrowed(best, bound, ranks, clock, 0 if room or not effort else NARROWER)
+        return self._narrowed(best, bound, ranks, 0 if room or not effort else NARROWER)
 
-    def _narrowed(self, best: Ints, bound: int, ranks: Sequence[Ints], clock: Clock, tries: int) -> tuple[Ints, int]:
+    def _narrowed(self, best: Ints, bound: int, ranks: Sequence[Ints], tries: int) -> tuple[Ints, int]:
         """Bisect what the first round of the search can do, from the bound to the best."""
         low = bound
         for _ in range(tries):
             middle = (low + self.height(best)) // 2
-            if middle >= self.height(best) or clock.over():
+            if middle >= self.height(best) or self.clock.over():
                 break
             each = (self._try(middle, rank, 1) for rank in ranks)
             found, proved = next((one for one in each if one[0] is not None or one[1]), (None, False))
@@ -127,8 +130,10 @@ class _Units:
 
     def _try(self, height: int, rank: Ints, longer: int) -> tuple[Ints | None, bool]:
         """Offsets within the height, or whether it is proved that there are none."""
-        offsets = np.zeros(len(self.size), np.int64)
-        how, _ = search(self.case, rank, height, ROUND * longer + len(self.size) ** 2, offsets)
+        count = len(self.size)
+        offsets, most = np.zeros(count, np.int64), ROUND * longer + count**2
+        with halting(self.clock if most > LONG else None) as halt:
+            how, _ = search(self.case, rank, height, most, offsets, halt)
         return (offsets if how == FITS else None), how == NEVER
 
     def _largest_first(self) -> Ints:

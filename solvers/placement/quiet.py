@@ -48,4 +48,4 @@ def settled_in_block(
 ) -> tuple[int, ...] | None:
     """The order with ops moved about until all has its place within `room` bytes; None if none was found."""
     found = quieter(problem, order, room, seed, clock)
-    return next((one for one in found if reaches(requests(problem, lower(problem, one)).lifetimes, room)), None)
+    return next((one for one in found if reaches(requests(problem, lower(problem, one)).lifetimes, room, clock)), None)

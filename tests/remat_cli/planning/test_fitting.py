@@ -71,6 +71,10 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
         assert one.promise.arena <= asked.budget
     assert len(kept) == 1
     assert found.overhead == kept[0].overhead
+    assert found.schedule.outcome is not None
+    beyond = found.schedule.outcome.cost - sum(node.cost for node in asked.subject.problem.nodes)
+    assert not fitted(replace(asked, at_hand=beyond)).found  # no better than what is at hand
+    assert fitted(replace(asked, at_hand=2 * beyond)).found
 
 
 def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_path: Path) -> None:

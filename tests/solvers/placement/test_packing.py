@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from itertools import combinations, permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solvers.clock import Clock
+from solvers.placement.canonical import FITS, UNKNOWN, search
 from solvers.placement.largest import largest_first
 from solvers.placement.lifetimes import ALIGNMENT, Lifetime
-from solvers.placement.packing import Packing, pack
+from solvers.placement.packing import Packing, _Units, pack
 
 DATA = Path(__file__).parents[2] / "data" / "packing"
 lives = st.builds(
@@ -108,6 +110,15 @@ def test_without_time_there_is_still_an_answer() -> None:
     lifetimes = published("C")
     packing = pack(lifetimes, 1024, Clock(0.0))
     check(lifetimes, packing, 1024)
+
+
+def test_a_search_ends_when_it_is_told() -> None:
+    units = _Units(published("F"), 1024, Clock())
+    rank, offsets = np.arange(len(units.size)), np.zeros(len(units.size), np.int64)
+    assert search(units.case, rank, 1 << 40, 1 << 40, offsets, np.zeros(1, np.int64))[0] == FITS
+    how, looked = search(units.case, rank, 1 << 40, 1 << 40, offsets, np.ones(1, np.int64))
+    assert how == UNKNOWN
+    assert looked <= len(rank)
 
 
 def test_nothing_to_place() -> None:
