@@ -100,6 +100,8 @@ class Solving:
     def go_on(self, clock: Clock, nodes: int, enough: float | None, starts: Sequence[Sequence[float]] = ()) -> None:
         """Search on, up to so many nodes in all; `starts`: solutions found since."""
         self._clock = clock
+        if self._thread.is_alive():  # still where `wait` left it: two threads in one model would prove anything
+            return
         for start in starts:
             self._model.trySol(self._solution(start))
         self._model.setParam("limits/totalnodes", nodes)

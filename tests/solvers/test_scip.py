@@ -1,0 +1,38 @@
+"""A solve that is left while it runs, and gone on with."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from solvers import scip
+from solvers.clock import Clock
+from solvers.problem import Status
+
+
+def knapsacks(count: int = 45, rows: int = 8) -> scip.Program:
+    random, program = Random(1), scip.Program()
+    columns = [program.variable(-random.randint(20, 99)) for _ in range(count)]
+    for _ in range(rows):
+        weights = [random.randint(10, 99) for _ in columns]
+        program.row(columns, weights, high=sum(weights) // 3)
+    return program
+
+
+def test_a_solve_left_while_it_runs_is_never_begun_a_second_time_beside_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads in one model: errors, crashes, and bounds above the optimum."""
+    program = knapsacks()
+    plain = scip.solve(program, scip.Settings(clock=Clock(60)))
+    assert plain.status is Status.OPTIMAL
+    monkeypatch.setattr(scip, "_PATIENCE", 0.0)
+    solving = scip.Solving(program, scip.Settings(clock=Clock(0.0)))
+    left = solving.wait()
+    assert left.status is Status.UNKNOWN
+    thread = solving._thread
+    solving.go_on(Clock(60), nodes=1 << 30, enough=None)
+    assert solving._thread is thread or not thread.is_alive()
+    while (answer := solving.wait()).status is not Status.OPTIMAL:  # the time it was begun with may have ended it
+        solving.go_on(Clock(60), nodes=1 << 30, enough=None)
+    assert answer.cost == pytest.approx(plain.cost)
+    assert answer.bound == pytest.approx(plain.bound)
