@@ -271,7 +271,9 @@ class Auto:
             self.search_locally(self.more)
             going.result()
         clock.spend(iterations=self.below.work - work)
-        self.floor = self.best.bound = max(self.floor, self.below.bound)
+        if self.below.bound > self.floor:
+            self.floor = self.best.bound = self.below.bound
+            self.limits.report(Progress(clock.elapsed(), bound=self.floor))
         self.no_plan = self.no_plan or self.below.infeasible
         if self.below.order is not None:
             self.anneal(np.array(self.below.order, np.int64), self.moves)

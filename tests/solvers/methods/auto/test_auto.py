@@ -82,6 +82,9 @@ def test_what_is_heard_only_gets_better() -> None:
     costs = [progress.cost for progress in heard if progress.cost is not None]
     assert costs == sorted(costs, reverse=True)
     assert all(progress.order is not None for progress in heard if progress.cost is not None)
+    bounds = [progress.bound for progress in heard if progress.bound is not None]
+    assert bounds == sorted(bounds)
+    assert bounds[-1] > bounds[0]
 
 
 def test_milp_says_that_its_optimum_is_one_of_an_order() -> None:
