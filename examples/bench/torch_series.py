@@ -101,6 +101,40 @@ LANGUAGE = {
     **dict.fromkeys(("qwen2", "qwen3", "gemma", "gemma2", "phi", "phi3", "olmo", "stablelm", "starcoder2"), "CausalLM"),
     **dict.fromkeys(("bert", "distilbert", "roberta", "albert", "electra", "mpnet"), "MaskedLM"),
     **dict.fromkeys(("t5", "bart"), "Seq2SeqLM"),
+    # a later series, of kinds that none of the above is
+    **dict.fromkeys(("gpt_bigcode", "codegen", "xglm", "biogpt", "olmo2", "cohere", "nemotron", "granite"), "CausalLM"),
+    **dict.fromkeys(("mamba", "mixtral", "rwkv"), "CausalLM"),
+    **dict.fromkeys(("deberta-v2", "xlnet", "squeezebert", "convbert", "roformer", "fnet", "rembert"), "MaskedLM"),
+    **dict.fromkeys(("marian", "mbart", "pegasus"), "Seq2SeqLM"),
+}
+TIMM: dict[str, dict[str, Any]] = {
+    "cait_xxs24_224": {"img_size": 32, "patch_size": 8, "embed_dim": 32, "depth": 2, "num_heads": 2},
+    "xcit_nano_12_p8_224": {"img_size": 32, "embed_dim": 32, "depth": 2, "num_heads": 2},
+    "mixer_s32_224": {"img_size": 32, "patch_size": 8, "embed_dim": 32, "num_blocks": 2},
+    "resmlp_12_224": {"img_size": 32, "patch_size": 8, "embed_dim": 32, "num_blocks": 2},
+    "gmlp_ti16_224": {"img_size": 32, "patch_size": 8, "embed_dim": 32, "num_blocks": 2},
+    "deit_tiny_distilled_patch16_224": {"img_size": 32, "patch_size": 8, "embed_dim": 32, "depth": 2, "num_heads": 2},
+    "beit_base_patch16_224": {"img_size": 32, "patch_size": 8, "embed_dim": 32, "depth": 2, "num_heads": 2},
+    "eva02_tiny_patch14_224": {"img_size": 32, "patch_size": 8, "embed_dim": 32, "depth": 2, "num_heads": 2},
+    "poolformer_s12": {"layers": (1, 1, 1, 1), "embed_dims": (8, 16, 16, 32)},
+    "levit_128s": {"img_size": 64, "embed_dim": (16, 32, 32), "depth": (1, 1, 1), "key_dim": 8, "num_heads": (2, 2, 2)},
+    "efficientformer_l1": {"img_size": 64, "depths": (1, 1, 1, 1), "embed_dims": (8, 16, 16, 32)},
+    "convnextv2_atto": {"depths": (1, 1, 1, 1), "dims": (8, 16, 16, 32)},
+    "nf_resnet26": {"layers": (1, 1, 1, 1)},
+    "ghostnet_050": {},
+    "repvgg_a0": {},
+    "res2net50_14w_8s": {"layers": (1, 1, 1, 1)},
+    "resnest14d": {},
+    "sknet18": {},
+    "ecaresnet26t": {"layers": (1, 1, 1, 1)},
+    "focalnet_tiny_srf": {"depths": (1, 1), "embed_dim": 16, "focal_levels": (2, 2), "focal_windows": (3, 3)},
+    "edgenext_xx_small": {},
+    "twins_svt_small": {"img_size": 64, "depths": (1, 1), "embed_dims": (16, 32), "num_heads": (2, 2)},
+    "inception_v3": {},
+    "davit_tiny": {"depths": (1, 1), "embed_dims": (16, 32), "num_heads": (2, 2)},
+    "maxvit_rmlp_pico_rw_256": {"img_size": 64},
+    "mobilevitv2_050": {},
+    "swinv2_cr_tiny_224": {"img_size": 64, "window_size": 4, "depths": (1, 1), "embed_dim": 16, "num_heads": (2, 2)},
 }
 VISION = ("vit", "deit", "beit", "dinov2", "swin", "convnext", "resnet", "segformer")
 
@@ -156,6 +190,15 @@ def vision(kind: str) -> tuple[nn.Module, Tensor, int]:
     return made[kind](), torch.randn(4, 3, size.get(kind, 32), size.get(kind, 32)), 1
 
 
+def timm_model(kind: str) -> Subject:
+    import timm
+
+    given = TIMM[kind]
+    rates = {"drop_rate": 0.0} if kind != "inception_v3" else {}
+    size = given.get("img_size", 299 if kind == "inception_v3" else 64)
+    return Subject(timm.create_model(kind, num_classes=10, **rates, **given), (torch.randn(4, 3, size, size),))
+
+
 def small_vgg(net: Any) -> nn.Module:
     """Its head's width is fixed."""
     net.classifier = nn.Sequential(nn.Linear(16 * 49, 32), nn.ReLU(True), nn.Dropout(), nn.Linear(32, 10))
@@ -166,7 +209,7 @@ TORCHVISION = (
     *("resnet18", "resnext", "vgg", "densenet", "mobilenet_v2", "mobilenet_v3", "shufflenet", "squeezenet"),
     *("mnasnet", "efficientnet", "convnext_tv", "swin_tv", "vit_tv", "regnet"),
 )
-NAMES = (*TORCHVISION, *LANGUAGE, *VISION, *MODULES)
+NAMES = (*TORCHVISION, *LANGUAGE, *VISION, *MODULES, *TIMM)
 
 
 def without_chance(module: nn.Module) -> nn.Module:
@@ -314,6 +357,8 @@ def _series(kind: str, mode: str) -> list[dict[str, Any]]:
 def subject_of(kind: str) -> Subject:
     if kind in MODULES:
         return MODULES[kind]()
+    if kind in TIMM:
+        return timm_model(kind)
     module, x, axis = (vision if kind in TORCHVISION else hugging)(kind)
     return Subject(module, (x,), axis=axis)
 

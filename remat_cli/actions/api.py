@@ -56,7 +56,7 @@ def grad(
     logits: str | None = None,
     class_axis: int | None = None,
     wrt: Sequence[str] = (),
-    params: Iterable[str] = (),
+    params: Iterable[str] | Any = (),
     ties: Iterable[tuple[str, str]] = (),
     as_exported: bool = False,
     batch: int | None = None,
@@ -69,15 +69,15 @@ def grad(
 ) -> onnx.ModelProto:
     """The training graph of a forward model, as `remat grad` makes it.
 
-    `params`: the module's names of what is trained, as in `dict(module.named_parameters())`; `ties`: pairs of names
-    that are one parameter; `as_exported`: whatever an exporter did, train what stands in the file; `precision`:
-    products in `float16` or `bfloat16`, the rest in float32.
+    `params`: the PyTorch module itself, of which all is trained that requires a gradient, or names of what is trained,
+    as in `dict(module.named_parameters())`; `ties`: pairs of names that are one parameter; `as_exported`: whatever an
+    exporter did, train what stands in the file; `precision`: products in `float16` or `bfloat16`, the rest in float32.
     """
     options = Options(
         loss=loss,
         logits=logits,
         class_axis=class_axis,
-        choice=Choice(tuple(wrt), tuple(params), tuple(ties), as_exported),
+        choice=Choice(tuple(wrt), ties=tuple(ties), as_exported=as_exported, **_trained(params)),
         binding=Binding(dict(shapes or {}), batch, dict(dims or {})),
         optimizer=optimizer,
         hyper=Hyper(rate=learning_rate),
@@ -85,6 +85,19 @@ def grad(
         precision=precision,
     )
     return differentiate(_model(model), options)
+
+
+def _trained(params: Any) -> dict[str, Any]:
+    """What is trained, as listed; of a module each parameter that requires a gradient, by all its names."""
+    if not hasattr(params, "named_parameters"):
+        return {"params": tuple(params)}
+    names: dict[int, list[str]] = {}
+    for name, value in params.named_parameters(remove_duplicate=False):
+        if value.requires_grad:
+            names.setdefault(id(value), []).append(name)
+    if not names:
+        raise Usage("no parameter of the module requires a gradient")
+    return {"params": [name for group in names.values() for name in group], "groups": list(names.values())}
 
 
 def profile(

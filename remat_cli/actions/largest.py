@@ -28,7 +28,8 @@ from remat_cli.planning.record import plan_file
 from remat_cli.planning.sizes import Largest, Tried
 from remat_cli.planning.subject import Subject
 from remat_cli.results.memory import Memory
-from remat_cli.saying.units import Budget
+from remat_cli.saying.report import gradients_hint
+from remat_cli.saying.units import Budget, show_bytes
 from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Status
 from solvers.registry import DEFAULT, METHODS
@@ -212,9 +213,11 @@ class _Hunt:
         """That not even the least size fits, or that it is not known."""
         first = self.impossible if self.impossible and self.impossible.size == 1 else self.tried.get(1)
         why = first.why if first else "no time was left for it"
+        least, budget = f"the least size, {self.asked.step}", show_bytes(self.budget)
+        why += gradients_hint(self.at(1), self.budget)
         if first and first.verdict == "infeasible":
-            return Infeasible(f"proved: not even the least size, {self.asked.step}, fits {self.budget} bytes; {why}")
-        return NoPlan(f"no plan was found for the least size, {self.asked.step}, within {self.budget} bytes; {why}")
+            return Infeasible(f"proved: not even {least}, fits {budget}; {why}")
+        return NoPlan(f"no plan was found for {least}, within {budget}; {why}")
 
     def _holds(self, size: int, limits: Limits) -> bool:
         """Whether a plan is found for the size, which is kept in mind, as a proof is that there is none."""
@@ -236,7 +239,7 @@ class _Hunt:
                 raise
             return Tried(size, "unknown", why=str(error))
         if (least := self._at_least(subject)) > self.budget:
-            return Tried(size, "infeasible", why=f"every schedule needs at least {least} bytes")
+            return _needs_more(size, least)
         if limits.clock.over():
             return Tried(size, "unknown", why="no time was left for it")
         return self._verdict(size, subject, ask(subject, self._question(subject, method), limits, self._memory(limits)))
@@ -264,7 +267,7 @@ class _Hunt:
         if found.found and outcome is not None and outcome.cost <= allowed:
             return Tried(size, "fits", Planned(plan_file(found), found.subject))
         if found.status is Status.INFEASIBLE:
-            return Tried(size, "infeasible", why=f"nothing fits {self.budget} bytes{_class_of(found)}")
+            return Tried(size, "infeasible", why=f"nothing fits {show_bytes(self.budget)}{_class_of(found)}")
         if found.bound_any_order is not None and found.bound_any_order > allowed:
             return Tried(size, "infeasible", why="whatever fits takes longer than is allowed")
         if not METHODS[found.method].own_order and (found.bound or 0) > allowed:
@@ -288,8 +291,14 @@ class _Hunt:
                 raise
             return None
         if least > self.budget and (self.impossible is None or size < self.impossible.size):
-            self.impossible = Tried(size, "infeasible", why=f"every schedule needs at least {least} bytes")
+            self.impossible = Tried(
+                size, "infeasible", why=f"every schedule needs at least {show_bytes(least)} ({least} bytes)"
+            )
         return least
+
+
+def _needs_more(size: int, least: int) -> Tried:
+    return Tried(size, "infeasible", why=f"every schedule needs at least {show_bytes(least)} ({least} bytes)")
 
 
 def _class_of(found: Answer) -> str:

@@ -18,7 +18,7 @@ from remat_cli.planning.asking import Fitting, nobody_keeps
 from remat_cli.planning.fusing import as_fused
 from remat_cli.planning.insurance import on_the_way
 from remat_cli.planning.keeping import fitted_and_kept, foreseen, kept
-from remat_cli.planning.known import cheaper_known
+from remat_cli.planning.known import cheaper_known, cheapest_known
 from remat_cli.planning.pipeline import Answer, Enough, answer, find_solver
 from remat_cli.planning.points import takes_plans
 from remat_cli.planning.subject import Subject
@@ -101,6 +101,9 @@ def ask(
     asked = Fitting(subject, budget, question.method, solver, limits, question.session, reorder, question.enough, keep)
     if keep is nobody_keeps:  # else a plan is wanted while the search goes on, whatever is at hand in the end
         asked = replace(asked, at_hand=_at_hand(subject, budget, question))
+
+    if searching and (first := cheapest_known(asked, question.earlier)):
+        keep(first)  # whatever comes, there is this
 
     def search() -> Answer:
         found = fitted_and_kept(asked)

@@ -6,6 +6,7 @@ Invariant: a plan file on disk is always legal and whole; while a solver still s
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
 COMPILING = "compiling the solvers' loops, once after installing: not part of the time limit"
+BUSY = 0.5  # of the time on the wall that had a processor: below it, the machine is said to be busy
 EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to its word and to write it
 
 
@@ -94,6 +96,9 @@ def _nothing_yet(given: Mapping[str, Any], clock: Clock) -> int:
     words = "interrupted before there was a plan"
     if stopped == "time":
         words = "no plan was found within the time limit; give more time with --time-limit"
+        had, passed = time.process_time(), clock.elapsed()
+        if had < BUSY * passed:
+            words += f" (this machine is busy: of {passed:.1f} s the command had {had:.1f} on a processor)"
     click.echo(f"remat: {words}", err=True)
     return NoPlan.code
 

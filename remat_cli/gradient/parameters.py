@@ -33,7 +33,8 @@ MASKED = -1e4  # below it, an initializer is an attention mask
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the user says. `wrt`: these alone. `params`: the module's names, of which some may not be in the graph.
+    """What the user says. `wrt`: these alone. `params`: the module's names, of which some may not be in the graph;
+    `groups`: those by parameter, where all the names of each are known, so that what bears another is none of them.
 
     `ties`: pairs that are one parameter. `as_exported`: train what stands in the file, whatever an exporter did.
     """
@@ -42,6 +43,7 @@ class Choice:
     params: Sequence[str] = ()
     ties: Sequence[tuple[str, str]] = ()
     as_exported: bool = False
+    groups: Sequence[Sequence[str]] = ()
 
 
 def settled(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choice) -> list[str]:
@@ -57,7 +59,7 @@ def settled(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Cho
     if model.producer_name != "pytorch":
         return []
     notes = found_alike(model.graph)
-    if not choice.wrt and not choice.params:
+    if not choice.wrt and (choice.groups or not choice.params):
         _refuse_folded(model.graph, nodes)
     return notes
 
@@ -93,7 +95,7 @@ def chosen(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choi
         return set(choice.wrt)
     used = {name for node in nodes for index, name in enumerate(node.input) if _is_operand(node, index)}
     if choice.params:
-        return _listed(model, choice.params, floats | set(inputs)) & used
+        return _listed(model, choice, floats | set(inputs)) & used
     named = _metadata(model).get(PARAMETERS, "").split()
     fills = {node.output[0] for node in nodes if node.op_type == "ConstantOfShape" and _is_float(node)}
     weights = {name for node in nodes if node.op_type in ("Conv", "Gemm", "MatMul") for name in node.input[1:2]}
@@ -117,10 +119,11 @@ def _stored(model: onnx.ModelProto, floats: set[str], choice: Choice) -> set[str
     return floats - scalars - (signature.kinds.keys() - signature.parameters)
 
 
-def _listed(model: onnx.ModelProto, names: Sequence[str], there: set[str]) -> set[str]:
+def _listed(model: onnx.ModelProto, choice: Choice, there: set[str]) -> set[str]:
     """The names that the model has; a tied parameter may stand there under another of its names."""
+    names = choice.params
     found = there.intersection(names)
-    signature = signature_of(model)
+    signature = None if choice.groups else signature_of(model)
     others = signature.parameters - found if signature else set()
     if len(others) <= len(set(names) - found):
         found |= others

@@ -24,7 +24,8 @@ def remarks(
     model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]], reads: Mapping[str, int], choice: Choice
 ) -> Iterator[str]:
     """A line for each kind of oddity among the parameters of these shapes, read so many times."""
-    if choice.params and (missing := [name for name in choice.params if name not in shapes]):
+    wanted = choice.groups or [(name,) for name in choice.params]
+    if missing := [names[0] for names in wanted if not any(name in shapes for name in names)]:
         yield f"not trained, since no op that leads to the loss reads them under that name: {shown(missing)}"
     if model.producer_name == "remat" or choice.wrt or choice.params:
         return

@@ -49,6 +49,17 @@ def cheaper_known(asked: Fitting, found: Answer, plans: Iterable[PlanFile]) -> A
     return found
 
 
+def cheapest_known(asked: Fitting, plans: Iterable[PlanFile]) -> Answer | None:
+    """The cheapest of these plans that fits, before anything was searched for; only that one is given its places."""
+    nothing = Schedule(Result(Status.UNKNOWN, None), None, None)
+    subject, session = asked.subject, asked.session
+    start = Answer(subject, asked.method, asked.budget, subject.before(), nothing, 0.0, asked.limits, session, cut=True)
+    for plan in sorted(plans, key=lambda plan: plan.cost):
+        if plan.peak <= asked.budget and (found := cheaper_known(asked, start, [plan])).found:
+            return found
+    return None
+
+
 def _as_answer(asked: Fitting, found: Answer, known: PlanFile) -> Answer | None:
     """The known plan as an answer, if it fits and costs less than what was found."""
     try:

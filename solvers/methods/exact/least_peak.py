@@ -1,6 +1,6 @@
 """`--minimize peak`: the schedule of least peak, or the least peak at a price.
 
-Invariant: `peak_bound` is a proof; for what costs at most so much more, it covers the class that `milp`'s bound covers.
+Invariant: `peak_bound` is a proof for every schedule, whatever it costs and whatever its order.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead
     allowed = int(sum(node.cost for node in problem.nodes) * (1 + max_overhead))
     kept = Best(problem, 1 << 62, limits.silent(), in_order).weigh(range(len(problem.nodes)))
     assert kept is not None, "the order as given can always run"
-    low, high = peak_bound(problem).peak - 1, kept.peak  # nothing fits in low; high is reached
-    proved = low
+    least = peak_bound(problem)
+    low, high = least.peak - 1, kept.peak  # nothing fits in low; high is reached
     while high - low > max(1, high // 1000) and not limits.clock.over():
         middle = (low + high) // 2
         share = limits.silent().share(1 / 3)
@@ -48,8 +48,6 @@ def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead
             kept, high = cheap.fitting, cheap.fitting.peak
         else:
             low = middle
-            if answer.status is Status.INFEASIBLE or (answer.bound is not None and answer.bound > allowed):
-                proved = max(proved, middle)
     status = Status.FEASIBLE if high <= budget else Status.UNKNOWN
     note = f"least peak found at an overhead of at most {max_overhead:.1%}"
-    return Result(status, kept.steps(), None, (note,), proved + 1)
+    return least.told(Result(status, kept.steps(), None, (note,)))

@@ -121,6 +121,34 @@ def test_the_modules_own_list_of_parameters_chooses() -> None:
         remat.grad(FILES / "language_train_traced_whole.onnx", params=["model.wte.weight"])
 
 
+class _Parameter:
+    def __init__(self, requires_grad: bool) -> None:
+        self.requires_grad = requires_grad
+
+
+class _Module:
+    """What of a PyTorch module says which parameters are trained: all but `frozen`, and one that has two names."""
+
+    def __init__(self, names: list[str], frozen: str, tied: tuple[str, str]) -> None:
+        self.found = {name: _Parameter(name != frozen) for name in names}
+        self.found[tied[1]] = self.found[tied[0]]
+
+    def named_parameters(self, remove_duplicate: bool) -> list[tuple[str, _Parameter]]:
+        assert not remove_duplicate
+        return list(self.found.items())
+
+
+@pytest.mark.parametrize("way, tied", [("whole", "head.weight"), ("traced_whole", "wte.weight")])
+def test_of_a_module_all_is_trained_that_requires_a_gradient(way: str, tied: str) -> None:
+    names = [key.removeprefix("grad.") for key in _witness("language_train") if key.startswith("grad.")]
+    module = _Module(names, "ln1.weight", ("wte.weight", "head.weight"))
+    chosen = _parts(remat.grad(FILES / f"language_train_{way}.onnx", params=module))
+    assert set(chosen.parameters) == {*names, tied} - {"ln1.weight", "wte.weight"} | {tied}
+    assert not any("not trained" in note for note in chosen.notes)
+    with pytest.raises(remat.BadInput, match="folded or transposed"):
+        remat.grad(FILES / "language_train_traced.onnx", params=module)
+
+
 def test_tied_weights_are_one_parameter_read_twice() -> None:
     parts = _parts(remat.grad(FILES / "language_train_whole.onnx"))
     assert parts.parameters["head.weight"] == 2

@@ -13,7 +13,7 @@ from remat_cli.planning import holding, record
 from remat_cli.planning.asking import Fitting
 from remat_cli.planning.fitting import fitted
 from remat_cli.planning.holding import ALLOCATORS
-from remat_cli.planning.known import cheaper_known
+from remat_cli.planning.known import cheaper_known, cheapest_known
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.pipeline import Answer, find_solver
 from solvers.clock import Clock
@@ -93,3 +93,9 @@ def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_pa
     assert (better.budget, better.method) == (large.budget, "recompute-all")
     tight = question(path, 0.7, "recompute-all")
     assert cheaper_known(tight, found, (plan,)) is found  # it needs more than that
+    dearer = record.plan_file(found)
+    first = cheapest_known(large, (dearer, plan))  # before anything is searched for
+    assert first is not None
+    assert first.schedule.plan == small.schedule.plan
+    assert first.placement is not None
+    assert cheapest_known(tight, (plan,)) is None

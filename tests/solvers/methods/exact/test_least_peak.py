@@ -49,6 +49,8 @@ def test_a_price_limits_the_least_peak() -> None:
     outcome = simulate(problem, lower(problem, result.order))
     assert outcome.cost <= 17 * 1.3
     assert outcome.peak == 5  # 22 at 5, 26 at 4: the optima that came with the instance
+    assert result.peak_bound is not None
+    assert result.peak_bound <= 4  # a schedule that costs more holds less: 5 is no bound of every schedule
 
 
 def test_little_time_gets_most_of_the_way() -> None:
