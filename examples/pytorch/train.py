@@ -2,6 +2,7 @@
 
 python examples/pytorch/train.py            # all six
 python examples/pytorch/train.py gpt2 --steps 20 --budget 60%
+python examples/pytorch/train.py cnn vit --session default --steps 10 --budget 85%
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def by_pytorch(module: nn.Module, example: Example, batches: list[tuple[Tensor, 
         yield loss.item()
 
 
-def compare(name: str, steps: int, budget: str, seconds: float, folder: Path) -> bool:
+def compare(name: str, given: argparse.Namespace, folder: Path) -> bool:
+    steps = given.steps
     torch.manual_seed(0)
     example = EXAMPLES[name]
     module, batches = example.make().train(), [example.batch() for _ in range(steps)]
@@ -99,7 +101,8 @@ def compare(name: str, steps: int, budget: str, seconds: float, folder: Path) ->
 
     torch.onnx.export(module, batches[0][:1], path, dynamo=True, optimize=False, verbose=False)
     training = remat.grad(path, optimizer=example.optimizer, learning_rate=example.rate)
-    plan = remat.solve(training, budget=budget, time_limit=seconds)
+    costs = remat.profile(training, threads=1, time_limit=given.profile) if given.profile else None
+    plan = remat.solve(training, budget=given.budget, costs=costs, session=given.session, time_limit=given.time_limit)
     step = remat.step(plan, path)
 
     witness = with_masks(module, training)
@@ -112,7 +115,8 @@ def compare(name: str, steps: int, budget: str, seconds: float, folder: Path) ->
     off = max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(found, expected, strict=True))
     alike = off <= NEAR and _same_answer(module, witness, batches[0][0])
     print(
-        f"{name:8} loss {expected[0]:.4f} to {expected[-1]:.4f}, at most {off:.1e} off in {steps} steps;"
+        f"{name:8} {given.session} session: loss {expected[0]:.4f} to {expected[-1]:.4f},"
+        f" at most {off:.1e} off in {steps} steps;"
         f" memory {plan.peak / 1e6:.3g} of {plan.recorded.baseline_peak / 1e6:.3g} MB, time {plan.overhead:+.1%};"
         f" {1000 * took / steps:.0f} ms of CPU a step; {'the same' if alike else 'NOT THE SAME'}",
         flush=True,
@@ -141,11 +145,13 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--budget", default="60%")
     parser.add_argument("--time-limit", type=float, default=30.0, help="Seconds to solve each.")
+    parser.add_argument("--session", choices=("strict", "default"), default="strict")
+    parser.add_argument("--profile", type=float, default=0.0, help="Seconds to measure each; else costs are estimated.")
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
     names = list(EXAMPLES) if "all" in given.names else given.names
     with tempfile.TemporaryDirectory() as folder:
-        alike = [compare(name, given.steps, given.budget, given.time_limit, Path(folder)) for name in names]
+        alike = [compare(name, given, Path(folder)) for name in names]
     return 0 if all(alike) else 1
 
 

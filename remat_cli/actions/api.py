@@ -30,7 +30,7 @@ from remat_cli.gradient.optimizers import Hyper
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options
-from remat_cli.model.sessions import STRICT
+from remat_cli.model.sessions import OWN, STRICT
 from remat_cli.planning import record
 from remat_cli.planning.loading import content_of, given_subject, is_model, load_planned
 from remat_cli.planning.planned import Planned
@@ -38,7 +38,7 @@ from remat_cli.planning.points import Curve
 from remat_cli.planning.sizes import Largest
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder
-from remat_cli.runtime.session import placement_in, planned_of, session_of
+from remat_cli.runtime.session import by_default_of, placement_in, planned_of, session_of
 from remat_cli.saying.units import Budget, parse_budget, parse_budgets
 from solvers.clock import Clock, limited
 from solvers.problem import Limits, Progress
@@ -306,7 +306,7 @@ def verify(
 
 
 def session(plan: Plan, *, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
-    """An onnxruntime.InferenceSession on the rewritten model that keeps the plan's promise.
+    """An onnxruntime.InferenceSession on the rewritten model that keeps the plan's promise: of the plan's kind.
 
     On a CPU every value lies where the plan says, or where the first run shows that it can, if the plan's costs are
     estimates. It runs on as many threads as the costs are for, since kernels work in memory of each thread's own. Other
@@ -315,6 +315,8 @@ def session(plan: Plan, *, providers: Sequence[Any] = ("CPUExecutionProvider",))
     planned = _plan(plan)
     content, folder = content_of(emitting.emit(planned).model), planned.subject.path.resolve().parent
     places, threads = planned.recorded.placement, planned.subject.threads
+    if planned.recorded.kind.allocator == OWN:
+        return by_default_of(content, folder, providers, threads)
     if places is None or list(providers) != ["CPUExecutionProvider"]:
         return session_of(content, folder, providers, threads)
     return planned_of(content, folder, placement_in(places) if planned.subject.measured else None, threads=threads)

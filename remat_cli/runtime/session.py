@@ -19,6 +19,7 @@ from remat_cli.runtime.placed import MISSING, library
 from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
 
+SILENT = 3  # of the runtime's levels: errors alone are said
 CPP = """\
 Ort::SessionOptions options;  // the C API cannot choose the order; the model's anchors bring it
 options.SetExecutionMode(ORT_SEQUENTIAL);
@@ -45,9 +46,18 @@ def session_of(
     return _strict(content, _beside(folder, threads), providers, None)
 
 
-def _beside(folder: Path, threads: int) -> Any:
-    """Strict options for a model in memory, whose external tensors lie in `folder`."""
-    options = strict_options()
+def by_default_of(
+    content: bytes, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",), threads: int = 0
+) -> Any:
+    """A session as onnxruntime makes it by itself, on a model in memory that was rewritten for such a one."""
+    options = quiet_runtime().SessionOptions()
+    options.log_severity_level = SILENT
+    return cuda.session(content, _beside(folder, threads, options), providers)
+
+
+def _beside(folder: Path, threads: int, options: Any = None) -> Any:
+    """The options, by default strict ones, for a model in memory whose external tensors lie in `folder`."""
+    options = options or strict_options()
     options.intra_op_num_threads = threads
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     return options

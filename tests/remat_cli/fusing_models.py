@@ -10,12 +10,16 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.remat_cli.fusing_others import OTHERS
+
 ROWS, WIDTH, HEADS = 24, 32, 4
 SHAPE = (2, ROWS, WIDTH)
 
 
 class FusingModel:
     """`blocks` forward, each a pattern from and to SHAPE, then as many products backward."""
+
+    rows, width, shape = ROWS, WIDTH, SHAPE
 
     def __init__(self, seed: int, blocks: int) -> None:
         self.random = random.Random(seed)
@@ -204,6 +208,7 @@ def _noops(m: FusingModel, x: str) -> str:
 PATTERNS: tuple[Callable[[FusingModel, str], str], ...] = (
     *(_dense, _product, _gelu, _fast_gelu, _quick_gelu, _norm, _layer_norm, _dropout, _idle_dropout),
     *(_attention, _conv, _parts, _moved, _noops),
+    *OTHERS,
 )
 
 

@@ -50,6 +50,13 @@ def test_a_session_of_a_plan_computes_what_the_model_does(model: Path) -> None:
     assert names == set(plan.subject.graph.inputs if plan.subject.graph else ())
 
 
+def test_a_session_is_of_the_kind_that_its_plan_is_for(model: Path) -> None:
+    """onnxruntime's options themselves tell: a plan for default sessions is not run in a strict one."""
+    for kind, by_default in (("strict", False), ("default", True)):
+        plan = api.solve(onnx.load(model), budget="100%", method="evict", session=kind)
+        assert api.session(plan).get_session_options().enable_mem_pattern is by_default
+
+
 def test_what_is_in_memory_is_saved_along(remat: Command, model: Path, tmp_path: Path) -> None:
     held = onnx.load(model)
     plan = api.solve(held, budget="95%", method="evict", costs=api.profile(held, estimate="h100"))

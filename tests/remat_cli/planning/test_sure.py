@@ -41,7 +41,7 @@ def same(before: list[Any], after: list[Any]) -> bool:
     return all(np.array_equal(old, new, equal_nan=True) for old, new in zip(before, after, strict=True))
 
 
-@pytest.mark.parametrize("seed", [4, 13, 43, 55])
+@pytest.mark.parametrize("seed", [28, 31, 40, 61])
 def test_results_are_the_same_by_default(seed: int) -> None:
     model = fusing_model(seed)
     subject = given_subject(model, None, {}, DEFAULT)
