@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from pyscipopt import LP, SCIP_PARAMSETTING, SCIP_STAGE, Model
+from pyscipopt import LP, SCIP_LPPARAM, SCIP_PARAMSETTING, SCIP_STAGE, Model
 from pyscipopt.scip import Expr, ExprCons, Term
 
 from solvers.clock import Clock
@@ -240,8 +240,12 @@ class Linear:
     Nothing it answers is safe from rounding.
     """
 
-    def __init__(self, costs: Sequence[float]) -> None:
+    def __init__(self, costs: Sequence[float], most: int | None = None) -> None:
+        """`most`: iterations of one solve; one that would take more has no answer."""
         self._lp = LP()
+        self.iterations = 0  # of the last solve
+        if most is not None:
+            self._lp.setIntParam(SCIP_LPPARAM.LPITLIM, most)
         count = len(costs)
         self._lp.addCols([[] for _ in costs], list(costs), [0.0] * count, [1.0] * count)
         self._count = count
@@ -259,6 +263,7 @@ class Linear:
         if not self._count:
             return 0.0, [], []
         cost = self._lp.solve()
+        self.iterations = self._lp.getNIterations()
         if self._lp.isOptimal():
             return cost, self._lp.getPrimal(), self._lp.getDual()
         ray = self._lp.getDualRay()

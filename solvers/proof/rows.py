@@ -237,11 +237,9 @@ class Rows:
         ]
 
     def through(self, group: int, value: int) -> Row:
-        """What is held at both ends of a group, or read as it ends, and is not made in it, is there throughout."""
-        row = Row(0 if value in self.end_of(group).reads else -1)
+        """What is held as a group ends, or read there, and is not made in it, is there throughout."""
+        row = Row(0)
         row.add(("through", group, value), 1)
-        row.add(self.held(group, value), -1)
-        if value not in self.end_of(group).reads:
-            row.add(self.held(group + 1, value), -1)
+        row.add(1 if value in self.end_of(group).reads else self.held(group + 1, value), -1)
         row.add(self.made(group, value), 1)
         return row

@@ -32,10 +32,11 @@ def project(timed: Timed, order: Sequence[int]) -> list[float]:
             solution[timed.runs[g][index]] = 1.0
         needed.difference_update(nodes[index].writes)
         needed.update(nodes[index].reads)
-    for g, columns in enumerate(timed.joint):
+    for g, blocks in enumerate(timed.joint):
         for value, column in timed.held[g].items():
-            if solution[column] > 0 and timed.blocks.root[value] in columns:
-                solution[columns[timed.blocks.root[value]]] = 1.0
+            if solution[column] > 0 and timed.blocks.root[value] in blocks:
+                block, most = blocks[timed.blocks.root[value]]
+                solution[block] = max(solution[block], min(1.0, timed.blocks.floor[value] / most))
     for g, columns in enumerate(timed.across):
         last = timed.needed_at_end(g)
         for value, column in columns.items():

@@ -10,7 +10,8 @@ compute is g alone. S(g, v) says that value v is held from before the first comp
          ran before, or v is held across it or made again: S(g, v) + C(h >= g, writer(v)) + C(h < g, j) >= 1
     (3)  when a pivot runs: its reads, its writes, its workspace and all S across it fit
     (4)  where a node was seen not to fit: if C(g, j), then what j reads and writes, its workspace and every other value
-         held throughout group g, which H(g, v) >= S(g, v) + S(g+1, v) - C(g, writer(v)) - 1 says, fit
+         held throughout group g, which H(g, v) >= S(g+1, v) - C(g, writer(v)) says, fit; what the last first compute
+         of the group reads counts as S(g+1, v) = 1
 
 Values that may lie in one block count once: B(g, r) >= S(g, v) for each of those whose root is r.
 `solvers.methods.exact.cuts` is the case in which every window has one group.
@@ -50,7 +51,7 @@ class Timed:
     held: list[dict[int, int]]  # for each group, value -> column of S at its beginning
     runs: list[dict[int, int]]  # for each group, node -> column of C, or SURELY
     across: list[dict[int, int]]  # for each group, value -> column of H
-    joint: list[dict[int, int]]  # for each group, root -> column of B
+    joint: list[dict[int, tuple[int, int]]]  # for each group, root -> column of B, and the bytes that 1 stands for
 
     def needed_at_end(self, g: int) -> tuple[int, ...]:
         """What the last first compute of a group reads."""
@@ -70,10 +71,11 @@ def build(
     """Costs are divided by `scale`. `peaks`: (group, node) to which (4) applies."""
     many = len(windows.pivots) + 1
     held, runs, across = (_columns(many) for _ in range(3))
+    joint: list[dict[int, tuple[int, int]]] = [{} for _ in range(many)]
     passing = replaceable_values(problem, free)
     blocks = Blocks(problem)
     stuck = stuck_values(blocks)
-    timed = Timed(problem, writer, windows, free, passing, blocks, stuck, Program(), held, runs, across, _columns(many))
+    timed = Timed(problem, writer, windows, free, passing, blocks, stuck, Program(), held, runs, across, joint)
     _add_variables(timed, scale)
     for g in range(many):
         _add_availability(timed, g)
@@ -189,7 +191,8 @@ def _jointly(timed: Timed, g: int, root: int, values: Sequence[int]) -> int:
     """The column of B."""
     floor = timed.blocks.floor
     most = max(floor[value] for value in values)
-    column = timed.joint[g][root] = timed.program.variable(whole=False)
+    column = timed.program.variable(whole=False)
+    timed.joint[g][root] = column, most
     for value in values:
         timed.program.row([column, timed.held[g][value]], [1.0, -floor[value] / most], low=0.0)
     return column
@@ -245,9 +248,9 @@ def _held_across(timed: Timed, g: int, value: int) -> int:
     """The column of H."""
     if value not in timed.across[g]:
         column = timed.across[g][value] = timed.program.variable(whole=False)
-        columns, signs, low = [column, timed.held[g][value]], [1.0, -1.0], 0.0
+        columns, signs, low = [column], [1.0], 1.0
         if value not in timed.needed_at_end(g):
-            columns, signs, low = [*columns, timed.held[g + 1][value]], [*signs, -1.0], -1.0
+            columns, signs, low = [column, timed.held[g + 1][value]], [1.0, -1.0], 0.0
         made = timed.runs[g].get(timed.writer[value])
         if made is not None:
             columns, signs = [*columns, made], [*signs, 1.0]

@@ -6,6 +6,7 @@ from random import Random
 
 from solvers.methods.anyorder.answers import expand, project
 from solvers.methods.anyorder.program import Timed, build
+from solvers.methods.anyorder.tracing import Tracing
 from solvers.methods.anyorder.windows import heaviest_path, windows_of
 from solvers.methods.exact.replaceable import advance
 from solvers.plan import lower
@@ -16,7 +17,7 @@ from tests.oracle.problems import random_problem
 
 def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
     random = Random(7)
-    across = wide = moved = 0
+    across = wide = moved = traced = 0
     for _ in range(800):
         problem = random_problem(random, random.randint(2, 12))
         order = shuffled_order(random, problem, random.randint(0, 8))
@@ -25,10 +26,13 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
         across += sum(map(len, timed.across))
         wide += sum(low < high for low, high in zip(timed.windows.low, timed.windows.high, strict=True))
         moved += tuple(advance(timed.problem, timed.passing, order)) != order
+        before = len(timed.program.rows)
+        Tracing(timed).add([random.random() ** 2 for _ in timed.program.costs])
+        traced += len(timed.program.rows) - before
         solution = project(timed, order)
         for columns, coefficients, low, high in timed.program.rows:
             total = sum(c * solution[column] for column, c in zip(columns, coefficients, strict=True))
-            assert low <= total <= high, (problem, order, timed.windows.pivots)
+            assert low - 1e-9 <= total <= high + 1e-9, (problem, order, timed.windows.pivots)
         cost = sum(cost * value for cost, value in zip(timed.program.costs, solution, strict=True))
         assert cost + surely(timed) <= outcome.cost
         again = expand(timed, solution)
@@ -36,6 +40,7 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
     assert across > 100, "peaks off the path were hardly looked at"
     assert wide > 1000, "windows of several groups were hardly met"
     assert moved > 10, "passing values were hardly met"
+    assert traced > 1000, "hardly anything was traced"
 
 
 def posed(random: Random, problem: Problem, budget: int) -> Timed:

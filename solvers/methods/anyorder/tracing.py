@@ -1,0 +1,121 @@
+"""The relaxation made sharper before it is searched: rows that trace what is read to what that was made from.
+
+    (5)  C(h, j) <= S(g, v1) + ... + S(g, vk) + C(g .. h, writer(vk)), g <= h, where j reads v1, whose writer reads v2,
+         and so on: what j reads was held as group g began, or what that is made from was, or it was made since
+
+They are found where the linear relaxation's answer breaks them.
+
+Invariant: no answer in whole numbers is lost. How many are found is decided by counts, never by seconds, unless time is
+up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from solvers.clock import Clock
+from solvers.methods.anyorder.program import SURELY, Timed
+from solvers.orders.arrays import arrays_of
+from solvers.orders.traces import Floats, cheapest
+from solvers.scip import INFINITY, Linear
+
+_ROUNDS = 60
+_MOST = 60  # rows found at a time for one pair of groups
+_ALL = 300  # in a round
+_BROKEN = 0.02
+_GAIN = 0.001  # of what the bound has won so far, that a round is worth
+_STALLED = 3  # rounds without
+_LARGE = 20_000  # columns from which on the linear program alone takes too long
+_ITERATIONS = 30_000  # of the simplex method, in all
+
+
+def tighten(timed: Timed, clock: Clock) -> int:
+    """Adds rows to the program; how many iterations that took."""
+    if len(timed.program.costs) > _LARGE:
+        return 0
+    tracing = Tracing(timed)
+    first = before = -INFINITY
+    stalled = 0
+    for _ in range(_ROUNDS):
+        cost, values = tracing.solve()
+        if not values or clock.over() or tracing.iterations > _ITERATIONS:
+            break
+        first = max(first, cost) if first == -INFINITY else first
+        stalled = 0 if cost - before > _GAIN * (cost - first) else stalled + 1
+        before = cost
+        if stalled >= _STALLED or not tracing.add(values):
+            break
+    return tracing.iterations
+
+
+class Tracing:
+    """The linear relaxation, and the rows that its answers break."""
+
+    def __init__(self, timed: Timed) -> None:
+        self.timed = timed
+        self.arrays = arrays_of(timed.problem)
+        self.free = np.zeros(len(timed.problem.sizes), np.bool_)
+        self.free[sorted(timed.free)] = True
+        self.linear = Linear(timed.program.costs, _ITERATIONS)
+        self.given = self.iterations = 0
+        self.known: set[tuple[int, ...]] = set()
+
+    def solve(self) -> tuple[float, Sequence[float]]:
+        """With all rows that there are by now."""
+        rows, lows = [], []
+        for columns, coefficients, low, high in self.timed.program.rows[self.given :]:
+            largest = max(map(abs, coefficients), default=1.0)
+            for side, sign in ((low, 1.0), (-high, -1.0)):
+                if side > -INFINITY:
+                    pairs = zip(columns, coefficients, strict=True)
+                    rows.append([(column, sign * times / largest) for column, times in pairs])
+                    lows.append(side / largest)
+        self.linear.add_rows(rows, lows)
+        self.given = len(self.timed.program.rows)
+        cost, values, _ = self.linear.solve()
+        self.iterations += self.linear.iterations
+        return cost, values
+
+    def add(self, values: Sequence[float]) -> bool:
+        """The rows that are broken most; whether there are any."""
+        program = self.timed.program
+        before = len(program.rows)
+        for _, less, columns in sorted(self._broken(np.array(values)), reverse=True)[:_ALL]:
+            if (less, *columns) in self.known:
+                continue
+            self.known.add((less, *columns))
+            if less == SURELY:
+                program.row(columns, [1.0] * len(columns), low=1.0)
+            else:
+                program.row([*columns, less], [1.0] * len(columns) + [-1.0], low=0.0)
+        return len(program.rows) > before
+
+    def _broken(self, values: Floats) -> Iterator[tuple[float, int, tuple[int, ...]]]:
+        """By how much, the column of what runs, and those of which one must be 1."""
+        timed = self.timed
+        runs = [self._at(columns, values, len(timed.problem.nodes)) for columns in timed.runs]
+        for group in range(1, len(runs)):
+            held = self._at(timed.held[group], values, len(timed.problem.sizes))
+            made = np.zeros(len(timed.problem.nodes))
+            for until in range(group, len(runs)):
+                made += runs[until]
+                traces = cheapest(self.arrays, self.free, held, made)
+                off = runs[until] - traces.cost
+                for node in np.argsort(-off, kind="stable")[:_MOST].tolist():
+                    if off[node] < _BROKEN:
+                        break
+                    columns = self._columns(group, until, traces.path(int(traces.read[node])))
+                    yield float(off[node]), timed.runs[until][node], columns
+
+    def _columns(self, group: int, until: int, path: Sequence[int]) -> tuple[int, ...]:
+        timed, source = self.timed, self.timed.writer[path[-1]]
+        held = [timed.held[group][value] for value in path if value in timed.held[group]]
+        return *held, *(timed.runs[g][source] for g in range(group, until + 1) if source in timed.runs[g])
+
+    def _at(self, columns: dict[int, int], values: Floats, count: int) -> Floats:
+        found = np.zeros(count)
+        for index, column in columns.items():
+            found[index] = 1.0 if column == SURELY else values[column]
+        return found
