@@ -21,6 +21,7 @@ from solvers import scip
 from solvers.methods.anyorder.answers import expand, project
 from solvers.methods.anyorder.program import Timed, build
 from solvers.methods.anyorder.tracing import tighten
+from solvers.methods.anyorder.unit_chain import reversal_bound
 from solvers.methods.anyorder.windows import Windows, heaviest_path, windows_of
 from solvers.methods.exact.cuts import small_values
 from solvers.methods.exact.relaxation import first_boundaries, tree
@@ -70,7 +71,7 @@ class Search:
         self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
         self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
         self.free = small_values(self.ended, budget, _SMALL)
-        self.bound: float = self.total
+        self.bound: float = reversal_bound(problem, budget) or self.total
         self.known = known
         self.order: list[int] | None = None
         self.infeasible = self.done = False

@@ -25,7 +25,7 @@ from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.small import MOST, Small
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Best, Weighed
-from solvers.orders.bounds import cost_bound, peak_bound
+from solvers.orders.bounds import peak_bound
 from solvers.orders.evict import RULES, Evictor
 from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
 from solvers.reductions.reorder import in_order_of, lazy_orders
@@ -100,12 +100,10 @@ class Auto:
         self.problem = problem
         self.budget = budget
         self.limits = limits
-        self.total = cost_bound(problem)
         self.least = peak_bound(problem)
         self.best = Best(problem, budget, limits)
-        self.best.bound = self.total
         self.below = Search(problem, budget)
-        self.floor: float = self.total  # the bound that `below` had after its last round
+        self.floor = self.best.bound = self.below.bound  # the bound that `below` had after its last round
         self.no_plan = False
         self.walked: list[tuple[int, ...]] = []
         self.fitting_walks: list[Weighed] = []
