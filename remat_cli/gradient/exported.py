@@ -23,6 +23,8 @@ from remat_cli.errors import BadInput
 SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
 KIND = "pkg.torch.export.graph_signature.InputSpec.kind"
 FX_NODE = "pkg.torch.onnx.fx_node"
+STACK = "pkg.torch.onnx.stack_trace"
+REGION = 'File "<eval_with_key>'  # where torch.export keeps what ran under no_grad or autocast
 FOLDED_FROM = "pkg.onnxscript.optimizer.folded_from"
 BATCH_NORM = "_native_batch_norm_legit"  # what aten calls it; ONNX's training_mode is left out by the exporter
 ADVICE = (
@@ -75,9 +77,15 @@ def checked(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> list[str
         raise BadInput(
             f"PyTorch's exporter left out {len(cut)} detach of the module, so gradients would flow through; {ADVICE}"
         )
+    notes = []
+    if inner := [node.name for node in nodes if REGION in _metadata(node).get(STACK, "")]:
+        notes.append(
+            f"{len(inner)} ops ({shown(inner)}) stand in a region of no_grad or autocast, and the file does not tell "
+            "which: gradients lead through them; what no_grad gives must end with .detach()"
+        )
     if not missing:
-        return []
-    return [f"no op reads {shown(sorted(missing.values()))}: tied to another parameter, or without use"]
+        return notes
+    return [*notes, f"no op reads {shown(sorted(missing.values()))}: tied to another parameter, or without use"]
 
 
 def shown(names: Sequence[str]) -> str:

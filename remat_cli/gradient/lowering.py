@@ -32,6 +32,16 @@ def _identity(tracer: Tracer, step: Taped, active: bool) -> Outputs:
     return [step.x]
 
 
+def _matrix_vector(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
+    """A product with a vector on the right, by a matrix of one column: where the other operand is a Transpose,
+    onnxruntime's optimizer fuses both, and gets other numbers."""
+    x, vector = step.x, step.input(1)
+    if vector.rank != 1 or x.rank < 2:
+        return None
+    with step.tape.recording():
+        return [(x @ vector.reshape(vector.size, 1)).reshape(*x.shape[:-1])]
+
+
 def _cast_like(tracer: Tracer, step: Taped, active: bool) -> Outputs:
     """A Cast, as every type is known; few runtimes have a kernel for the op, and its gradient is a Cast back."""
     with step.tape.recording():
@@ -129,6 +139,7 @@ LOWERED: dict[str, Callable[[Tracer, Taped, bool], Outputs | None]] = {
     "Identity": _identity,
     "CastLike": _cast_like,
     "Dropout": _dropout,
+    "MatMul": _matrix_vector,
     "BatchNormalization": _batch_norm,
     "GroupNormalization": _group_norm,
     "LSTM": recurrent.lstm,

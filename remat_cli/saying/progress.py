@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -11,23 +13,46 @@ from remat_cli.saying.terminal import clipped, writes_over
 from remat_cli.saying.units import show_time
 from solvers.problem import Progress
 
+PATIENCE = 2.0  # seconds that the same words stand before they get a number
+
 
 class Line:
-    """One line of the terminal, written over; gone at the end."""
+    """One line of the terminal, written over; gone at the end. Words that stand for long get the seconds since, so that
+    whoever looks sees that something is going on."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, patience: float = PATIENCE) -> None:
         self.shown = writes_over() and not quiet
+        self.patience = patience
+        self._words, self._since = "", 0.0
+        self._over = threading.Event()
+        self._writing = threading.Lock()
 
     def __enter__(self) -> Line:
+        if self.shown:
+            threading.Thread(target=self._tick, daemon=True).start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._over.set()
         self.say("")
 
     def say(self, words: str) -> None:
         if self.shown:
-            sys.stderr.write("\r\033[K" + clipped(words))
-            sys.stderr.flush()
+            with self._writing:
+                self._words, self._since = words, time.monotonic()
+                _write(words)
+
+    def _tick(self) -> None:
+        while not self._over.wait(self.patience / 2):
+            with self._writing:
+                stood = time.monotonic() - self._since
+                if self._words and stood >= self.patience and not self._over.is_set():
+                    _write(self._words, f"  ({stood:.0f} s)")
+
+
+def _write(words: str, end: str = "") -> None:
+    sys.stderr.write("\r\033[K" + clipped(words, end))
+    sys.stderr.flush()
 
 
 def bar(at: float, done: int, total: int, seconds: float, what: str) -> str:

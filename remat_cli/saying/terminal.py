@@ -17,10 +17,11 @@ def has_colors(stream: TextIO) -> bool:
     return stream.isatty() and _knows_codes() and not os.environ.get("NO_COLOR")
 
 
-def clipped(words: str) -> str:
-    """As much as fits a row: what wraps cannot be written over. The last column would wrap on some terminals."""
-    width = get_terminal_size().columns - 1
-    return words if len(words) <= width else words[: max(0, width - 3)] + "..."
+def clipped(words: str, end: str = "") -> str:
+    """As much as fits a row beside the end: what wraps cannot be written over. The last column would wrap on some
+    terminals."""
+    width = get_terminal_size().columns - 1 - len(end)
+    return (words if len(words) <= width else words[: max(0, width - 3)] + "...") + end
 
 
 def _knows_codes() -> bool:

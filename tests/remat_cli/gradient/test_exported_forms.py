@@ -81,6 +81,21 @@ def test_what_has_no_gradient_stays_a_constant() -> None:
     np.testing.assert_allclose(gradient, [0, 0.5, 1], atol=1e-6)
 
 
+def test_a_transposed_matrix_by_a_vector_is_right_in_a_default_session() -> None:
+    """As in a spectral norm; onnxruntime 1.31 fuses the two ops to something else."""
+    w, v = normal(4, 5), normal(4)
+    nodes = [
+        helper.make_node("Transpose", ["w"], ["turned"], perm=[1, 0]),
+        helper.make_node("MatMul", ["turned", "v"], ["y"]),
+        helper.make_node("ReduceSum", ["y"], ["total"], keepdims=0),
+    ]
+    training = training_graph(model(nodes, [], [], [("w", w), ("v", v)], "total"), Options(loss="total"))
+    found = run(training, {"w": w, "v": v})
+    assert found["loss"] == pytest.approx((w.T @ v).sum(), rel=1e-4)
+    np.testing.assert_allclose(found["w_grad"], np.repeat(v[:, None], 5, 1), rtol=1e-5)
+    np.testing.assert_allclose(found["v_grad"], w.sum(1), rtol=1e-4, atol=1e-5)
+
+
 CALL = "%{0} : [num_users=1] = call_function[target=torch.ops.aten.{1}.default](args = ({2}), kwargs = {{}})"
 
 

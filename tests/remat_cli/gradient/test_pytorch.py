@@ -149,6 +149,17 @@ def test_of_a_module_all_is_trained_that_requires_a_gradient(way: str, tied: str
         remat.grad(FILES / "language_train_traced.onnx", params=module)
 
 
+def test_a_region_of_no_grad_is_named() -> None:
+    """torch.export keeps it as code of its own, which the places in the file show, and nothing else does."""
+    path = FILES / "vanishing_train_whole.onnx"
+    model = onnx.load(path)
+    assert "no_grad" not in " ".join(_parts(remat.grad(model)).notes)
+    node = next(node for node in model.graph.node if node.op_type == "Exp")
+    place = 'File "<eval_with_key>.97", line 6, in forward'
+    node.metadata_props.add(key="pkg.torch.onnx.stack_trace", value=place)
+    assert f"1 ops ({node.name}) stand in a region of no_grad" in " ".join(_parts(remat.grad(model)).notes)
+
+
 def test_tied_weights_are_one_parameter_read_twice() -> None:
     parts = _parts(remat.grad(FILES / "language_train_whole.onnx"))
     assert parts.parameters["head.weight"] == 2

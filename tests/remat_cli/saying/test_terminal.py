@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 
 import pytest
 
@@ -39,3 +40,16 @@ def test_no_codes_where_the_terminal_knows_none_or_nobody_looks(monkeypatch: pyt
 def test_a_bar_is_as_full_as_the_time_is_spent(at: float, filled: int) -> None:
     words = bar(at, 3, 8, 1.5, "Conv")
     assert words == f"[{'#' * filled}{'.' * (20 - filled)}] 3/8  1.5s left  Conv"
+
+
+def test_words_that_stand_get_the_seconds_since(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr("remat_cli.saying.progress.writes_over", lambda: True)
+    monkeypatch.setattr("sys.stderr", written)
+    with Line(quiet=False, patience=0.02) as line:
+        line.say("the whole graph")
+        while "(0 s)" not in written.getvalue():
+            time.sleep(0.01)
+        line.say("")
+    assert written.getvalue().startswith("\r\033[Kthe whole graph\r\033[Kthe whole graph  (0 s)")
+    assert written.getvalue().endswith("\r\033[K")
