@@ -48,10 +48,10 @@ class Live(NamedTuple):
     mark: Ints
     stack: Ints
     aside: Ints
-    now: Ints  # used, stage, group, last mark
+    now: Ints  # used, stage, group, last mark, what was looked at so far
 
 
-USED, STAGE, GROUP, MARK = range(4)
+USED, STAGE, GROUP, MARK, LOOKED = range(5)
 
 
 @inner
@@ -73,7 +73,7 @@ def nothing_live(arrays: Arrays, scoring: Scoring) -> Live:
         np.zeros(max(values, nodes) + 1, np.int64),
         np.zeros(max(values, nodes) + 1, np.int64),
         np.zeros(values, np.int64),
-        np.zeros(4, np.int64),
+        np.zeros(5, np.int64),
     )
     live.now[USED] = arrays.resident
     for value in range(values):
@@ -247,6 +247,7 @@ def _make_stale(arrays: Arrays, live: Live, value: int, cheaper: bool) -> None:
     top = 1
     while top:
         top -= 1
+        live.now[LOOKED] += 1
         changed = live.stack[top]
         for place in range(arrays.users_at[changed], arrays.users_at[changed + 1]):
             if arrays.users[place] >= live.now[STAGE]:  # it has not run yet
@@ -277,6 +278,7 @@ def _find_recompute_cost(arrays: Arrays, live: Live, value: int, most: float) ->
         top -= 1
         node = live.stack[top]
         count += 1
+        live.now[LOOKED] += 1
         total += np.inf if arrays.once[node] else arrays.cost[node]
         for read in reads_of(arrays, node):
             parent = arrays.writer[read]

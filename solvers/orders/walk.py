@@ -12,6 +12,7 @@ import numpy as np
 from solvers.orders.arrays import Arrays, Ints
 from solvers.orders.compiled import entry, inner
 from solvers.orders.live import (
+    LOOKED,
     MARK,
     USED,
     Live,
@@ -30,6 +31,8 @@ from solvers.orders.live import (
 _RESTARTS = 30
 _REPEATS = 10  # computes for each stage so far, and _SPARE more, after which the walk gives up
 _SPARE = 1000
+_LOOKS = 300  # at what would be rebuilt, for each node, and as many more as for so many nodes; walks that end take 100
+_SPARE_LOOKS = 100
 
 
 class Walk(NamedTuple):
@@ -42,7 +45,7 @@ class Walk(NamedTuple):
 
 @entry
 def walk_through(arrays: Arrays, budget: int, scoring: Scoring, group: Ints, depth_first: bool, halt: Ints) -> Ints:
-    """The order; empty if rebuilding goes round in circles, or if `halt` comes to say so."""
+    """The order; empty if rebuilding goes round in circles or far back, or if `halt` comes to say so."""
     nodes = len(arrays.cost)
     live = nothing_live(arrays, scoring)
     walk = Walk(live, budget, np.zeros(_REPEATS * nodes + _SPARE, np.int64), np.zeros(2, np.int64), halt)
@@ -70,16 +73,16 @@ def walk_through(arrays: Arrays, budget: int, scoring: Scoring, group: Ints, dep
 def _rebuild(arrays: Arrays, walk: Walk, stage: int, nodes: Ints) -> None:
     """Compute again what a stage is missing, as far as memory lets it."""
     live = walk.live
-    for place in range(len(nodes) - 1, -1, -1):
-        for value in reads_of(arrays, nodes[place]):
-            live.wanted_at[value] = place
+    later = _wanted_later(arrays, live, nodes)
     for value in reads_of(arrays, stage):
         live.pinned[value] = True
-    for place, node in enumerate(nodes):
+    known = 0
+    for node in nodes:
         if not live.live[reads_of(arrays, node)].all():
             break
         for value in reads_of(arrays, node):
-            live.wanted_at[value] = _next_wanted(arrays, nodes, place + 1, value)
+            live.wanted_at[value] = later[known]
+            known += 1
             look_again(live, value)
         _compute(arrays, walk, node, stage)
     for node in nodes:
@@ -89,12 +92,20 @@ def _rebuild(arrays: Arrays, walk: Walk, stage: int, nodes: Ints) -> None:
 
 
 @inner
-def _next_wanted(arrays: Arrays, nodes: Ints, start: int, value: int) -> int:
-    for place in range(start, len(nodes)):
-        for read in reads_of(arrays, nodes[place]):
-            if read == value:
-                return place
-    return -1
+def _wanted_later(arrays: Arrays, live: Live, nodes: Ints) -> Ints:
+    """For each read of each of the nodes the next place at which the value is read, or -1; `wanted_at`, the first."""
+    count = 0
+    for node in nodes:
+        count += len(reads_of(arrays, node))
+    later = np.empty(count, np.int64)
+    for place in range(len(nodes) - 1, -1, -1):
+        reads = reads_of(arrays, nodes[place])
+        count -= len(reads)
+        for r, value in enumerate(reads):
+            later[count + r] = live.wanted_at[value]
+        for value in reads:
+            live.wanted_at[value] = place
+    return later
 
 
 @inner
@@ -122,6 +133,7 @@ def _missing(arrays: Arrays, live: Live, reads: Ints, found: Ints, depth_first: 
                     pushed = True
                     break
             if not pushed:
+                live.now[LOOKED] += 1
                 found[count] = node
                 count += 1
                 top -= 1
@@ -134,7 +146,8 @@ def _missing(arrays: Arrays, live: Live, reads: Ints, found: Ints, depth_first: 
 def _compute(arrays: Arrays, walk: Walk, node: int, stage: int) -> None:
     """Run a node whose reads are live, after making room for it."""
     live = walk.live
-    if walk.halt[0] or walk.steps[0] >= _REPEATS * stage + _SPARE:
+    looks = _LOOKS * (len(arrays.cost) + _SPARE_LOOKS)
+    if walk.halt[0] or walk.steps[0] >= _REPEATS * stage + _SPARE or live.now[LOOKED] > looks:
         walk.steps[1] = 1
         return
     was_pinned = live.pinned[reads_of(arrays, node)].copy()

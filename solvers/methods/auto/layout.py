@@ -25,7 +25,7 @@ MAXIMUM, ADDED, KNOWN, ABOVE, OVER, SLOPE, UP, DOWN, FIELDS = range(9)  # of a n
 EMPTY = 1 << 60
 LONGEST = 96  # changes in one move, at most
 GAP = 4  # slots for each compute, at least
-WIDE = 16  # slots in a block of the tree
+WIDE = 32  # slots in a block of the tree
 
 
 def blank(tables: Ints, steps: int, budget: int) -> Ints:
