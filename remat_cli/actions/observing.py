@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from profiles.costs import Costs
-from remat_cli.checking import in_all
+from remat_cli.checking import in_all, outside
 from remat_cli.checking.child import Kernel
 from remat_cli.checking.processes import Bench
 from remat_cli.checking.trying import Peaks, in_file, peaks
@@ -94,15 +94,10 @@ def _file(graph: Graph, folder: Path) -> Path:
 
 
 def _held_against(graph: Graph, problem: Problem, kernels: Sequence[Kernel]) -> Observed:
-    """Each kernel's memory beside what is reckoned with; by how much they differ at the first is taken off.
-
-    Some weights live in the arena, inputs do not.
-    """
+    """Each kernel's memory beside what is reckoned with; what lies outside of the arena is added to it."""
     bare = replace(problem, nodes=tuple(replace(node, workspace=0, early=()) for node in problem.nodes))
     expected = dict(zip((op.name for op in graph.ops), baseline(bare)[1].memory, strict=True))
-    runs = list(_of_ops(graph, kernels))
-    first = next((run for run in runs if run.op is not None), None)
-    off = expected[first.op.name] - first.after if first and first.op else 0
+    runs, off = list(_of_ops(graph, kernels)), outside(graph)
     inside = {
         run.op.name: max(0, run.most + off - expected[run.op.name]) for run in runs if run.op and _has_subgraph(run.op)
     }

@@ -163,8 +163,10 @@ def _check_provider(name: str) -> None:
 def _faults(report: Report, session: Session, budget: int, promise: Promise) -> Iterator[str]:
     """What is not as the plan promised, in the session that it was made for."""
     where, mode = f"{session.name} session", report.mode(session.name)
+    said = set[str]()
     for name, ran in ((where, mode), (f"{where}, with its allocator", report.process)):
-        if ran is not None and ran.failed:
+        if ran is not None and ran.failed and ran.failed not in said:
+            said.add(ran.failed)
             yield f"{name}: {ran.failed}"
         if ran is not None and ran.differs:
             yield f"{name}: {_worst(ran.differs)}"

@@ -94,3 +94,11 @@ def _sums_of_half() -> list[onnx.NodeProto]:
         helper.make_node("ScatterElements", ["h", "places", "h"], ["t"], name="sums", reduction="add"),
         helper.make_node("Cast", ["t"], ["b"], name="up", to=TensorProto.FLOAT),
     ]
+
+
+def test_what_does_not_run_is_said_once(costs: Path, remat: Command) -> None:
+    model = made(costs.with_name("m.onnx"), _sums_of_half())
+    assert remat("solve", model, "--budget", "100%", "--time-limit", "5s", "-q").code == 0
+    verified = remat("verify", costs.with_name("m.plan.json"))
+    assert verified.code == 6
+    assert verified.err.count("ScatterElements opset") == 1
