@@ -52,7 +52,7 @@ def road(path: Path, session: str, shares: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {"session": session}
     try:
         costs = remat.profile(path, threads=1, time_limit=2.0)
-        found["unlike"] = costs.whole.get("unlike", "")
+        found["unlike"], found["not_run"] = (costs.whole.get(said, "") for said in ("unlike", "not_run"))
         plan = _plan(path, costs, session, shares)
         found |= {"budget": plan.budget, "status": plan.status, "overhead": round(plan.overhead, 4)}
         found |= _measured(plan, session)
@@ -97,7 +97,7 @@ def _measured(plan: Any, session: str) -> dict[str, Any]:
 def _judged(found: dict[str, Any]) -> str:
     off = [abs(found[name]) for name in ("off", "off_later") if found.get(name) is not None]
     if not found["same"]:
-        return "WRONG"
+        return "named" if found["not_run"] else "WRONG"
     if not found["faults"] and off and max(off) <= NEAR:
         return "foretold"
     return "named" if found["unlike"] else "WRONG"  # results are as they should be, so what is amiss are the bytes

@@ -21,7 +21,8 @@ from remat_cli.rewrite.kernels import Numbered, astray, numbered
 from remat_cli.runtime.optimized import optimized
 from solvers.plan import Plan
 
-ROUNDS = 4  # of letting be what optimizers treat differently
+ROUNDS = 8  # of letting be what optimizers treat differently
+STEPS = 3  # from op to op, by which more is let be where that alone does not help
 
 
 def kernels_of(graph: Graph) -> Numbered | None:
@@ -41,13 +42,26 @@ def surely(subject: Subject, plan: Plan, session: Session) -> Rewritten:
     found = rewrite(graph, subject.problem, plan, subject.launch, session)
     if original is None:
         return found
+    far = 0
     for number in range(ROUNDS):
         wrong = _astray(graph, original, found)
         found = replace(found, astray=wrong)
-        if wrong <= found.bare or number == ROUNDS - 1:
+        if not wrong or number == ROUNDS - 1:
             break
-        found = rewrite(graph, subject.problem, plan, subject.launch, session, found.bare | wrong)
+        far += wrong <= found.bare  # what is pushed along a path stops at what lies further on
+        around = _around(graph, wrong, STEPS * far)
+        if around <= found.bare:
+            break
+        found = rewrite(graph, subject.problem, plan, subject.launch, session, found.bare | around)
     return found
+
+
+def _around(graph: Graph, values: frozenset[str], steps: int) -> frozenset[str]:
+    """The values, and those that are read or made by so many ops from them on."""
+    for _ in range(steps):
+        near = [op for op in graph.ops if not values.isdisjoint((*op.reads, *op.writes))]
+        values = values.union(*((*op.reads, *op.writes) for op in near))
+    return values
 
 
 def _astray(graph: Graph, original: Numbered, found: Rewritten) -> frozenset[str]:

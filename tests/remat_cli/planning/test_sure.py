@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
+from remat_cli.planning import sure
 from remat_cli.planning.keeping import more_once, running_once
 from remat_cli.planning.loading import given_subject
 from remat_cli.planning.subject import Subject
@@ -100,3 +101,17 @@ def test_another_kernel_is_named() -> None:
     assert astray(plain, numbers(node("Exp", ["x"], ["y"]))) == {"x", "y"}
     assert astray(plain, numbers(node("Neg", ["x"], ["n"]), node("Exp", ["n"], ["e"]), node("Exp", ["e"], ["y"])))
     assert astray(plain, numbers(node("Abs", ["x"], ["a"]), node("Exp", ["a"], ["y"]))) == {"x", "a", "y"}
+
+
+def test_where_that_alone_does_not_help_more_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a Transpose that optimizers push along a path, until something further on stops it: a guard of ours."""
+    subject = given_subject(fusing_model(0), None, {}, DEFAULT)
+    plan = planned(subject, 0)
+    first = subject.graph.ops[0]
+    second = next(op for op in subject.graph.ops if first.outputs[0] in op.reads)
+    monkeypatch.setattr(
+        sure, "_astray", lambda _, __, found: frozenset(() if second.outputs[0] in found.bare else first.outputs)
+    )
+    found = surely(subject, plan, DEFAULT)
+    assert not found.astray
+    assert found.bare >= {*first.outputs, *second.outputs}
