@@ -55,7 +55,7 @@ def ours(module: nn.Module, x: Tensor, labels: Tensor) -> dict[str, Gradients]:
     feeds = {
         **remat.initial_state(module.state_dict(), training),
         "labels": labels.numpy(),
-        "loss_scale": np.float32(SCALE),
+        "loss_scale": np.array(SCALE, np.float32),
     }
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

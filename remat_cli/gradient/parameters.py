@@ -5,7 +5,7 @@ Invariant: what is chosen is float, stands in the model, and leads to the loss.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx
@@ -27,6 +27,10 @@ SETTINGS = {  # inputs that say how an op works; what only stands there is no pa
     "OneHot": (2,),
     "Range": (0, 1, 2),
 }
+LOST = (
+    "PyTorch's tracing exporter keeps no detach(), no_grad or padding_idx: "
+    "of a module that has any, export with dynamo=True, optimize=False"
+)
 TRACED = "onnx::"  # what PyTorch's tracing exporter calls the weights that it has computed
 MASKED = -1e4  # below it, an initializer is an attention mask
 
@@ -58,7 +62,7 @@ def settled(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Cho
         return [] if choice.wrt else checked(model, nodes)
     if model.producer_name != "pytorch":
         return []
-    notes = found_alike(model.graph)
+    notes = [*found_alike(model.graph), LOST]
     if not choice.wrt and (choice.groups or not choice.params):
         _refuse_folded(model.graph, nodes)
     return notes
@@ -93,7 +97,7 @@ def chosen(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choi
         for name in choice.wrt:
             _check_wanted(name, graph, inputs, floats | fills)
         return set(choice.wrt)
-    used = {name for node in nodes for index, name in enumerate(node.input) if _is_operand(node, index)}
+    used = {name for node in _every(nodes) for index, name in enumerate(node.input) if _is_operand(node, index)}
     if choice.params:
         return _listed(model, choice, floats | set(inputs)) & used
     named = _metadata(model).get(PARAMETERS, "").split()
@@ -141,6 +145,15 @@ def _check_wanted(name: str, graph: onnx.GraphProto, inputs: Mapping[str, int], 
         raise BadInput(f"'{name}' is {kind}: only float tensors have gradients; leave it out of --wrt")
     if name not in inputs and name not in known:
         raise BadInput(f"--wrt {name}: the model has no initializer or input of that name that leads to the loss")
+
+
+def _every(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """The nodes, and those of loops and branches among them, which read what stands outside."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _every(inner.node)
 
 
 def _is_operand(node: onnx.NodeProto, index: int) -> bool:

@@ -81,6 +81,11 @@ def test_known_rounds_are_written_out(rounds: int | None, last: int | None) -> N
         assert found[place] == pytest.approx((loss(W + step, taken) - loss(W - step, taken)) / 2e-6, rel=1e-3, abs=1e-4)
 
 
+def test_what_is_read_in_a_loop_alone_is_trained() -> None:
+    training = training_graph(looped(4, None), Options(loss="loss"))
+    assert {"w_grad", "x_grad"} <= {output.name for output in training.graph.output}
+
+
 @pytest.mark.parametrize("rounds", [None, 10**9])
 def test_rounds_that_depend_on_data_or_have_no_end_are_refused(rounds: int | None) -> None:
     with pytest.raises(BadInput, match="no gradient rule for Loop"):
