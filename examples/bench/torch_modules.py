@@ -145,7 +145,7 @@ def losses() -> Subject:
             functional.binary_cross_entropy_with_logits(z, target, pos_weight=torch.full((6,), 2.0, dtype=x.dtype)),
             functional.kl_div(functional.log_softmax(z, -1), functional.softmax(y, -1), reduction="batchmean"),
             functional.nll_loss(functional.log_softmax(z, 1), labels, weight=torch.linspace(0.5, 1, 6, dtype=x.dtype)),
-            functional.cross_entropy(z, labels, label_smoothing=0.1),
+            0.9 * functional.cross_entropy(z, labels) - 0.1 * functional.log_softmax(z, 1).mean(),
             functional.poisson_nll_loss(z, target),
             functional.cosine_embedding_loss(z, y, sign),
             functional.margin_ranking_loss(z[:, 0], z[:, 1], sign, margin=0.3),
@@ -157,6 +157,13 @@ def losses() -> Subject:
         return torch.stack(parts).sum()
 
     return Subject(Told(forward, net=nn.Linear(8, 6)), (torch.randn(4, 8), torch.randn(4, 6)), "own")
+
+
+def smoothed() -> Subject:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        return functional.cross_entropy(m.net(x), torch.arange(4), label_smoothing=0.1)
+
+    return Subject(Told(forward, net=nn.Linear(8, 6)), (torch.randn(4, 8),), "own")
 
 
 def several() -> Subject:
@@ -522,6 +529,7 @@ MODULES: dict[str, Callable[[], Subject]] = {
     "triplet": triplet,
     "contrastive": contrastive,
     "losses": losses,
+    "smoothed": smoothed,
     "several": several,
     "weight_norm": normed,
     "orthogonal": orthogonal,

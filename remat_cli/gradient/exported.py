@@ -116,6 +116,13 @@ def is_detached(node: onnx.NodeProto) -> bool:
     return "aten.detach." in _metadata(node).get(FX_NODE, "")
 
 
+def smoothing_of(node: onnx.NodeProto) -> float:
+    """What the module's cross-entropy smooths labels by: (x, labels, weight, reduction, ignored, smoothing)."""
+    call = _metadata(node).get(FX_NODE, "")
+    given = call.partition("](args = (")[2].partition(")")[0].split(", ")
+    return float(given[5]) if "aten.cross_entropy_loss." in call and len(given) > 5 else 0.0
+
+
 def padding_of(node: onnx.NodeProto | None) -> int | None:
     """The row of an embedding that is never trained: (weight, indices, padding_idx, ...). Gather has no such thing."""
     call = _metadata(node).get(FX_NODE, "") if node is not None else ""

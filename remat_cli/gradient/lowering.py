@@ -14,7 +14,7 @@ from onnx import helper
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient import recurrent
-from remat_cli.gradient.exported import is_detached
+from remat_cli.gradient.exported import is_detached, smoothing_of
 from remat_cli.gradient.losses import cross_entropy, negative_log_likelihood
 from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
@@ -99,6 +99,11 @@ def _cross_entropy(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     """Its kernels, where they exist, keep the one-hot labels' worth of memory; this form does not."""
     if not active:
         return None
+    if smoothing := step.node is not None and smoothing_of(step.node):
+        raise step.refuse(
+            f"PyTorch's exporter dropped its label_smoothing={smoothing:g}; in the module, with e for that, "
+            "(1 - e) * cross_entropy(x, labels) - e * log_softmax(x, 1).mean() is the same"
+        )
     labels, weights, ignored = step.input(1), step.optional(2), step.get("ignore_index")
     return cross_entropy(step.x, labels, axis=1, weights=weights, ignored=ignored, reduction=_reduction(step))
 

@@ -10,6 +10,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from remat_cli.errors import BadInput
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.training import Options, training_graph
 
@@ -125,6 +126,18 @@ def test_no_gradient_leads_through_what_the_module_detached() -> None:
     w, v = normal(3), normal(3)
     training = training_graph(model(nodes, [], [], [("w", w), ("v", v)], "total"), Options(loss="total"))
     np.testing.assert_array_equal(run(training, {"w": w, "v": v})["w_grad"], w)
+
+
+@pytest.mark.parametrize("smoothing", ["", ", None, 1, -100, 0.1"])
+def test_label_smoothing_that_the_exporter_dropped_is_refused(smoothing: str) -> None:
+    loss = helper.make_node("SoftmaxCrossEntropyLoss", ["w", "labels"], ["total"])
+    nodes = [called(loss, "cross_entropy_loss", f"%linear, %labels{smoothing}")]
+    stored = model(nodes, [], [], [("w", normal(4, 3)), ("labels", LABELS)], "total")
+    if not smoothing:
+        assert "w_grad" in run(training_graph(stored, Options(loss="total")), {"w": normal(4, 3)})
+        return
+    with pytest.raises(BadInput, match=r"dropped its label_smoothing=0\.1; in the module"):
+        training_graph(stored, Options(loss="total"))
 
 
 def test_numbers_lifted_by_pytorchs_exporter_are_not_trained() -> None:
