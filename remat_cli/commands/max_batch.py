@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import methods, options
+from remat_cli.commands.compiling import compiled, telling
 from remat_cli.commands.ending import out_of_time
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def command(model: Path, **given: Any) -> None:
         Line(given["quiet"]) as line,
         Deadline(Clock(given["time_limit"], interrupts), out_of_time) as deadline,
     ):
+        telling(line.say)
         steps = scaled(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
         found = _found(model, steps, asked, given, deadline, line)
     _tell(model, steps, found, given)
@@ -168,8 +170,10 @@ def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) 
     path = given["output"] or model.with_name(f"{stem}.{steps.dim}{found.size}.plan.json")
     found.plan.save(path)
     if given["as_json"]:
-        click.echo(json.dumps(sizes.as_object(found, steps.dim, str(path))))
+        click.echo(json.dumps(sizes.as_object(found, steps.dim, str(path), compiled())))
     elif not given["quiet"]:
         click.echo(sizes.as_text(found, steps.dim))
+        for note in (*found.plan.notes, *compiled()):
+            click.echo(f"note: {note}")
         click.echo(f"wrote {path}")
     return 0

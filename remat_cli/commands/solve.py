@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from remat_cli.commands import methods, options
+from remat_cli.commands.compiling import compiled, telling
 from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from solvers.problem import Limits, Progress
 
 WRITE_EVERY = 1.0  # seconds between writes of an improving plan
-COMPILING = "compiling the solvers' loops, once after installing: not part of the time limit"
 BUSY = 0.5  # of the time on the wall that had a processor: below it, the machine is said to be busy
 EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to its word and to write it
 
@@ -173,7 +173,6 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     from remat_cli.formats.files import check_apart
     from remat_cli.planning.known import plans_beside
     from remat_cli.saying.progress import progress_line
-    from solvers.clock import STANDSTILL
     from solvers.problem import Progress
 
     destination = given["output"] or subject.beside(".plan.json")
@@ -196,26 +195,15 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
             show(progress)
             latest.hear(progress)
 
-        STANDSTILL.tell = lambda: show(Progress(limits.clock.elapsed(), doing=COMPILING))
+        telling(lambda words: show(Progress(limits.clock.elapsed(), doing=words)))
         found = ask(subject, question, replace(searching, report=report), _memory(given), latest.keep)
     found = replace(found, limits=limits)
-    notes = _compiled()
+    notes = compiled()
     if given["certificate"]:
         deadline.last_words = lambda: _uncertified(found, destination, given)
         notes += _certify(subject, found, question.session, given["certificate"], limits.clock)
     deadline.met()
     _tell(found, destination, given, notes)
-
-
-def _compiled() -> list[str]:
-    """What to say of time that the limit does not count."""
-    from solvers.clock import STANDSTILL
-
-    seconds = STANDSTILL.seconds()
-    words = (
-        f"{seconds:.0f} s went into compiling the solvers' loops, once after installing, and are not counted as time"
-    )
-    return [words] if seconds >= 1 else []
 
 
 def _certify(subject: Subject, found: Answer, session: Session, path: Path, clock: Clock) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from remat_cli.planning.sizes import Largest
@@ -9,8 +10,8 @@ from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes
 
 
-def as_object(found: Largest, dim: str, plan: str) -> dict[str, Any]:
-    """The object that `remat max-batch --json` prints; the keys are a contract."""
+def as_object(found: Largest, dim: str, plan: str, notes: Sequence[str] = ()) -> dict[str, Any]:
+    """The object that `remat max-batch --json` prints; the keys are a contract. `notes`: besides those of the plan."""
     recorded = found.plan.recorded
     return {
         "batch": found.size,
@@ -25,7 +26,7 @@ def as_object(found: Largest, dim: str, plan: str) -> dict[str, Any]:
         "dim": dim,
         "method": recorded.method,
         "plan": plan,
-        "notes": list(found.plan.notes),
+        "notes": [*found.plan.notes, *notes],
     }
 
 

@@ -92,11 +92,11 @@ def _whole(axes: Any, curve: Curve, scale: float) -> None:
 
 
 def _point_out(axes: Any, curve: Curve, knee: Point, scale: float) -> None:
-    """Towards the middle, where there is room."""
+    """Above the curve, which falls to the right."""
     place = (knee.budget / scale, _percent(knee.cost, curve))
     words = f"knee: {show_bytes(knee.budget)}, {knee.overhead:+.1%}"
     right, high = (there > sum(ends) / 2 for there, ends in zip(place, (axes.get_xlim(), axes.get_ylim()), strict=True))
     across, side = (-24, "right") if right else (24, "left")
     arrow = {"arrowstyle": "->", "color": canvas.QUIET}
-    where = (across, -44 if high else 44)
+    where = (across, 0 if high else 44)
     axes.annotate(words, place, where, textcoords="offset points", arrowprops=arrow, fontsize=9, ha=side)
