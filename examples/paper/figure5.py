@@ -10,7 +10,6 @@ All of a network's points come from one `sweep`.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import sys
 import time
@@ -18,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kept import HERE, step_of
+from kept import HERE, asked_for, step_of
 
 from remat_cli.actions.sweeping import Asked, Sweep
 from remat_cli.planning.points import Point
@@ -119,12 +118,9 @@ def panel(axes: Any, name: str, rows: list[dict[str, Any]]) -> None:
 def main() -> None:
     stored = HERE / "figure5.csv"
     rows: list[dict[str, Any]] = list(csv.DictReader(stored.open())) if stored.exists() else []
-    told = argparse.ArgumentParser()
-    told.add_argument("--seconds", type=float, default=SECONDS)
-    told.add_argument("networks", nargs="*", default=list(NETWORKS))
-    asked = told.parse_args()
-    for name in asked.networks:
-        rows = [row for row in rows if row["network"] != name] + measure(name, asked.seconds)
+    networks, seconds = asked_for(NETWORKS, SECONDS)
+    for name in networks:
+        rows = [row for row in rows if row["network"] != name] + measure(name, seconds)
         rows.sort(key=lambda row: list(NETWORKS).index(row["network"]))
         with stored.open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")

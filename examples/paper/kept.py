@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import sys
@@ -28,6 +29,15 @@ def step_of(name: str, device: str = "v100", session: Session = STRICT, **settin
         path.write_bytes(training_graph(forward, Options()).SerializeToString())
         costs = profile(path, Asked(estimate=device, cached=False), lambda _: None).costs
         return given_subject(path, costs, {}, session)
+
+
+def asked_for(networks: Iterable[str], seconds: float) -> tuple[list[str], float]:
+    """The networks that the command names, or all, and how long each may take."""
+    told = argparse.ArgumentParser()
+    told.add_argument("--seconds", type=float, default=seconds)
+    told.add_argument("networks", nargs="*", default=list(networks))
+    found = told.parse_args()
+    return found.networks, found.seconds
 
 
 def kept(stem: str, every: Iterable[str], measure: Callable[[str], dict[str, Any]]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Rotor's figures (Beaumont et al., arXiv 1911.13214): throughput by memory, of its optimal sequences and others'.
 
-Usage: python examples/paper/throughput.py [NETWORK ...]   (writes throughput.csv and throughput.png over all of it)
+Usage: python examples/paper/throughput.py [--seconds N] [NETWORK ...]   (writes throughput.csv, throughput.png over all)
 
-Networks are the zoo's, through `grad`, op by op, with costs estimated for a V100; nothing is run. Throughput is over
-that without recomputation; memory is what is live. All of a network's points come from one `sweep`.
+Networks are the zoo's, through `grad`, op by op, with costs estimated for a V100; nothing is run. N is for each network: 150, or
+more where other work has its share of the cores. Throughput is over that without recomputation; memory is what is live. All of a network's points come from one `sweep`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kept import HERE, step_of
+from kept import HERE, asked_for, step_of
 
 from remat_cli.actions.sweeping import Asked, Sweep
 from remat_cli.saying.pictures import canvas
@@ -34,11 +34,11 @@ COMPARED = {"resnet101": ("periodic", "revolve", "rotor", "auto"), "resnet1001":
 COLUMNS = ("network", "method", "budget", "share", "status", "peak", "throughput", "seconds", "made by")
 
 
-def measure(name: str) -> list[tuple[object, ...]]:
+def measure(name: str, seconds: float) -> list[tuple[object, ...]]:
     subject = replace(step_of(name, **NETWORKS[name]), graph=None)  # the bare problem: what is live, and nothing else
     spent, began = time.process_time(), time.monotonic()
     asked = Asked(budgets=parse_budgets(BUDGETS), methods=COMPARED[name])
-    curve = Sweep(subject, asked, Limits(Clock(SECONDS)), report=lambda at: print(name, at, file=sys.stderr)).run()
+    curve = Sweep(subject, asked, Limits(Clock(seconds)), report=lambda at: print(name, at, file=sys.stderr)).run()
     took = f"{time.monotonic() - began:.0f} s, {time.process_time() - spent:.0f} s of CPU"
     print(f"{name}: {len(subject.nodes)} ops, {took}", flush=True)
     return [
@@ -71,8 +71,9 @@ def draw(rows: list[tuple[Any, ...]], path: Path) -> None:
 def main() -> None:
     stored = HERE / "throughput.csv"
     rows: list[tuple[Any, ...]] = [tuple(row) for row in csv.reader(stored.open())][1:] if stored.exists() else []
-    for name in sys.argv[1:] or NETWORKS:
-        rows = [row for row in rows if row[0] != name] + measure(name)
+    networks, seconds = asked_for(NETWORKS, SECONDS)
+    for name in networks:
+        rows = [row for row in rows if row[0] != name] + measure(name, seconds)
         with stored.open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
     draw(rows, HERE / "throughput.png")
