@@ -1,9 +1,10 @@
 """Rotor's figures (Beaumont et al., arXiv 1911.13214): throughput by memory, of its optimal sequences and others'.
 
-Usage: python examples/paper/throughput.py [--seconds N] [NETWORK ...]   (writes throughput.csv, throughput.png over all)
+Usage: python examples/paper/throughput.py [--seconds N] [NETWORK ...]   (writes throughput.csv, throughput.png, of all)
 
-Networks are the zoo's, through `grad`, op by op, with costs estimated for a V100; nothing is run. N is for each network: 150, or
-more where other work has its share of the cores. Throughput is over that without recomputation; memory is what is live. All of a network's points come from one `sweep`.
+Networks are the zoo's, through `grad`, op by op, with costs estimated for a V100; nothing is run. N is for each network:
+150 on two idle cores, more where other work has its share of them. Throughput is over that without recomputation; memory
+is what is live. All of a network's points come from one `sweep`.
 """
 
 from __future__ import annotations
