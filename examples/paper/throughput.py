@@ -2,9 +2,9 @@
 
 Usage: python examples/paper/throughput.py [--seconds N] [NETWORK ...]   (writes throughput.csv, throughput.png, of all)
 
-Networks are the zoo's, through `grad`, op by op, with costs estimated for a V100; nothing is run. N is for each network:
-150 on two idle cores, more where other work has its share of them. Throughput is over that without recomputation; memory
-is what is live. All of a network's points come from one `sweep`.
+Networks are the zoo's, through `grad`, op by op, with costs estimated for a V100; nothing is run. N is for each network
+(150 on two idle cores, more where other work has its share of them). Throughput is over that without recomputation;
+memory is what is live. All of a network's points come from one `sweep`.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Named:
     nodes: tuple[str, ...]
     values: tuple[str, ...]
     rewritten: bool = False
-    aside: int = 0  # bytes: the most that a kernel takes beside its session's allocator
+    aside: int = 0  # bytes: the most that kernels take beside their session's allocator
 
 
 def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str = "cpu") -> Named:
@@ -50,7 +50,7 @@ def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str
         unread_stay=True,
     )
     shapes = {name: value.shape for name, value in graph.values.items()}
-    aside = max((semantics.aside(op, shapes, provider) for op in graph.ops), default=0)
+    aside = semantics.held_beside(semantics.aside(op, shapes, provider) for op in graph.ops)
     return Named(problem, tuple(op.name for op in graph.ops), values, aside=aside)
 
 
