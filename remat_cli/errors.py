@@ -21,6 +21,10 @@ class BadInput(RematError):
     code = 3
 
 
+class InTheWay(BadInput):
+    """A file that stands where another is to be written."""
+
+
 class NoSchedule(RematError):
     """There is no plan. `least_peak`: the least that was found, in bytes, where something was."""
 

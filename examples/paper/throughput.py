@@ -59,9 +59,11 @@ def draw(rows: list[tuple[Any, ...]], path: Path) -> None:
         for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
             for place, method in enumerate(COMPARED[name]):
                 own = [row for row in rows if row[:2] == (name, method) and row[6] != ""]
+                own.sort(key=lambda row: float(row[5]))
                 places, rates = [float(row[5]) / 1e9 for row in own], [float(row[6]) for row in own]
                 color = canvas.INK if method == "auto" else canvas.LINES[place]
-                axes.plot(places, rates, label=method, color=color, marker=MARKERS[place], markersize=5)
+                style = {"color": color, "marker": MARKERS[place], "markersize": 5, "drawstyle": "steps-post"}
+                axes.plot(places, rates, label=method, **style)  # what fits less memory fits more
             axes.set_xlabel("memory (GB)")
             axes.set_ylabel("throughput, over that without recomputation")
             axes.grid(linewidth=0.6)

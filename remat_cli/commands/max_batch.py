@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.largest import Asked
     from remat_cli.actions.scaling import Scaled, Step
+    from remat_cli.planning.planned import Planned
     from remat_cli.planning.sizes import Largest
     from remat_cli.saying.progress import Line
 
@@ -167,8 +169,7 @@ def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) 
     from remat_cli.saying import sizes
 
     stem = model.name.removesuffix(".onnx")
-    path = given["output"] or model.with_name(f"{stem}.{steps.dim}{found.size}.plan.json")
-    found.plan.save(path)
+    path = _saved(found.plan, given["output"] or model.with_name(f"{stem}.{steps.dim}{found.size}.plan.json"))
     if given["as_json"]:
         click.echo(json.dumps(sizes.as_object(found, steps.dim, str(path), compiled())))
     elif not given["quiet"]:
@@ -177,3 +178,18 @@ def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) 
             click.echo(f"note: {note}")
         click.echo(f"wrote {path}")
     return 0
+
+
+def _saved(plan: Planned, path: Path) -> Path:
+    """Where the plan was written with its model: what was searched for long is not lost for files in the way."""
+    from remat_cli.errors import InTheWay
+
+    stem, tries = path.name.removesuffix(".json").removesuffix(".plan"), count(2)
+    while True:
+        try:
+            plan.save(path)
+        except InTheWay as why:
+            path = path.with_name(f"{stem}-{next(tries)}.plan.json")
+            click.echo(f"remat: {why.args[0].partition(':')[0]}: the plan is {path.name}", err=True)
+        else:
+            return path

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from profiles.costs import dump
-from remat_cli.errors import BadInput
+from remat_cli.errors import InTheWay
 from remat_cli.formats import planfile
 from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.formats.planfile import PlanFile, Source, describe, replay
@@ -86,7 +86,7 @@ def _kept(path: Path, content: bytes) -> Source:
     """The file with this content; another that stands there is not written over."""
     if path.exists():
         if path.read_bytes() != content:
-            raise BadInput(f"{path} is in the way: it is not what the plan was made from; save the plan elsewhere")
+            raise InTheWay(f"{path} is in the way: it is not what the plan was made from; save the plan elsewhere")
     else:
         write_whole(path, content)
     return describe(path)

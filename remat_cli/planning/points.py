@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from remat_cli.formats.planfile import PlanFile
+from remat_cli.model.sessions import kind_of
+from remat_cli.planning.holding import ALLOCATORS
 from remat_cli.planning.pipeline import Answer
 from remat_cli.planning.planned import Planned
 from remat_cli.planning.record import plan_file
@@ -135,8 +137,20 @@ def known_impossible(points: Iterable[Point], budget: int, method: str) -> Point
 
 def known_plans(points: Iterable[Point], budget: int, method: str) -> list[Point]:
     """Points whose plans keep to the budget, the cheapest first: the method's own, or any if it looks for the best."""
-    own = [p for p in points if p.found and p.budget <= budget and (p.method == method or takes_plans(method))]
+    own = [p for p in points if p.plan and needed(p.plan) <= budget and (p.method == method or takes_plans(method))]
     return sorted(own, key=lambda p: (p.cost or 0, p.peak or 0, p.budget))
+
+
+def needed(plan: PlanFile) -> int:
+    """The least budget that the plan keeps to, which may be much less than the one that it was made for.
+
+    Under a cap an arena does otherwise than under a lower one: there it is the plan's own.
+    """
+    kind, promises = kind_of(plan.session, plan.allocator), plan.promises
+    if kind is None or kind.capped:
+        return plan.budget
+    counted = 0 if promises.arena is None else ALLOCATORS[kind.allocator].counted(promises)  # a problem's has none
+    return min(plan.budget, max(plan.peak, counted))
 
 
 def agreed(points: Sequence[Point], gap: float) -> tuple[Point, ...]:

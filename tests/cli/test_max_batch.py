@@ -93,6 +93,11 @@ def test_the_largest_batch_runs_and_the_next_does_not_fit(remat: Command, tmp_pa
         assert remat("grad", model, "--batch", batch, "-q", "-o", "one.onnx").code == 0
         ran = remat("solve", "one.onnx", "--budget", budget, "--method", method, "--time-limit", "3s", "--json")
         assert (ran.code == 0 and ran.object["overhead"] == 0) == fits
+    less = [300_000 if part == budget else part for part in asked]
+    again = remat(*less, "--time-limit", "60s", "-o", found["plan"], "--json")
+    assert "is in the way" in again.err
+    assert Path(again.object["plan"]).name == Path(found["plan"]).name.replace(".plan", "-2.plan")
+    assert remat("show", again.object["plan"], "--json").object["budget"] == 300_000
 
 
 def test_a_training_graph_as_far_as_nothing_fits(remat: Command, tmp_path: Path) -> None:

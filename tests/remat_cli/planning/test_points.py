@@ -15,27 +15,27 @@ from solvers.problem import Status
 OPTIMUM = {budget: 200 - 10 * budget for budget in range(1, 11)}  # a curve of which random points know something
 
 
-def plan(cost: int) -> PlanFile:
+def plan(cost: int, budget: int, peak: int) -> PlanFile:
     source = Source(Path("m.onnx"), "0")
     return PlanFile(
-        source, None, {}, 0, "", 0, Searched(1, 0), "feasible", None, 1, cost, 9, 100, 0, Promise(strict=1), ()
+        source, None, {}, budget, "", 0, Searched(1, 0), "feasible", None, peak, cost, 9, 100, 0, Promise(peak), ()
     )
 
 
 @st.composite
 def points(draw: st.DrawFn) -> list[Point]:
-    """By two methods at ten budgets: costs above the optimum, bounds below it."""
+    """By two methods at ten budgets: costs above the optimum, of what plans really need, and bounds below it."""
     found = []
     for method in ("auto", "evict"):
         for budget, least in OPTIMUM.items():
             over, under = draw(st.integers(0, 60)), draw(st.integers(0, 60))
-            known = draw(st.booleans())
+            known, peak = draw(st.booleans()), draw(st.integers(1, budget))
             found.append(
                 Point(
                     budget=budget,
                     method=method,
                     status=Status.FEASIBLE if known else Status.UNKNOWN,
-                    plan=plan(least + over) if known else None,
+                    plan=plan(OPTIMUM[peak] + over, budget, peak) if known else None,
                     bound_any_order=draw(st.sampled_from([None, least - under])),
                     made_by=method,
                 )
@@ -50,7 +50,7 @@ def test_every_point_knows_what_the_others_found_and_proved(given: list[Point]) 
         plans = [
             p.cost
             for p in given
-            if p.cost and p.budget <= point.budget and (point.method == "auto" or p.method == "evict")
+            if p.cost and p.peak and p.peak <= point.budget and (point.method == "auto" or p.method == "evict")
         ]
         bounds = [p.bound_any_order for p in given if p.bound_any_order is not None and p.budget >= point.budget]
         assert point.cost == min(plans, default=None)
@@ -63,7 +63,8 @@ def test_every_point_knows_what_the_others_found_and_proved(given: list[Point]) 
 def test_the_knee_is_where_memory_times_time_is_least() -> None:
     costs = {10: 100, 8: 101, 6: 110, 4: 180, 2: 900}
     curve = [
-        Point(budget=budget, method="auto", status=Status.FEASIBLE, plan=plan(cost)) for budget, cost in costs.items()
+        Point(budget=budget, method="auto", status=Status.FEASIBLE, plan=plan(cost, budget, budget))
+        for budget, cost in costs.items()
     ]
     found = knee(curve)
     assert found is not None
