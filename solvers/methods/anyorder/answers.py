@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from solvers.methods.anyorder.program import SURELY, Timed
+from solvers.methods.anyorder.program import Timed
 from solvers.methods.exact.replaceable import advance
+from solvers.methods.exact.tracing import SURELY
 
 
 def project(timed: Timed, order: Sequence[int]) -> list[float]:

@@ -20,11 +20,11 @@ import numpy as np
 from solvers import scip
 from solvers.methods.anyorder.answers import expand, project
 from solvers.methods.anyorder.program import Timed, build
-from solvers.methods.anyorder.tracing import tighten
 from solvers.methods.anyorder.unit_chain import reversal_bound
 from solvers.methods.anyorder.windows import Windows, heaviest_path, windows_of
 from solvers.methods.exact.cuts import small_values
 from solvers.methods.exact.relaxation import first_boundaries, tree
+from solvers.methods.exact.tracing import tighten
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.bounds import cost_bound
 from solvers.orders.measure import memory_of
@@ -119,7 +119,7 @@ class Search:
     def _relax(self, limits: Limits, enough: float | None) -> scip.Answer:
         if self.timed is None or self.solving is None:
             self.timed = self.pose()
-            self.work += tighten(self.timed, limits.clock)
+            self.work += tighten(self.timed.grouped(), limits.clock)
             self.columns, self.nodes = len(self.timed.program.costs), 0
         self.nodes += self.effort * tree(self.columns)
         settings = scip.Settings(

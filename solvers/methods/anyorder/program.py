@@ -29,11 +29,10 @@ from dataclasses import dataclass
 from solvers.methods.anyorder.windows import Windows
 from solvers.methods.exact.cuts import add_knapsack, stuck_values
 from solvers.methods.exact.replaceable import replaceable_values
+from solvers.methods.exact.tracing import SURELY, Grouped
 from solvers.orders.blocks import Blocks
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.scip import INFINITY, Program
-
-SURELY = -1  # instead of a column: always 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,9 @@ class Timed:
     runs: list[dict[int, int]]  # for each group, node -> column of C, or SURELY
     across: list[dict[int, int]]  # for each group, value -> column of H
     joint: list[dict[int, tuple[int, int]]]  # for each group, root -> column of B, and the bytes that 1 stands for
+
+    def grouped(self) -> Grouped:
+        return Grouped(self.problem, self.writer, self.free, self.program, self.held, self.runs)
 
     def needed_at_end(self, g: int) -> tuple[int, ...]:
         """What the last first compute of a group reads."""

@@ -9,8 +9,8 @@ from before the first compute of tau_g to after it, R(g, j) that node j runs aga
     (2)  S(g, v) + R(g, writer(v)) >= 1 for each v read by a first compute of group g, >= R(g, j) if read by j
     (3)  when tau runs: its reads, its writes, its workspace and all S across it fit
     (4)  where a recomputation was seen not to fit: if R(g, j), then what j reads and writes, its workspace and every
-         other value that is held throughout group g, which H(g, v) >= S(g, v) + S(g+1, v) - R(g, writer(v)) - 1 says,
-         fit; what the last first compute of the group reads counts as S(g+1, v) = 1
+         other value that is held throughout group g, which H(g, v) >= S(g+1, v) - R(g, writer(v)) says, fit; what the
+         last first compute of the group reads counts as S(g+1, v) = 1
 
 Values that may lie in one block count once: B(g, r) >= S(g, v) for each of those whose root is r.
 
@@ -29,6 +29,7 @@ from itertools import pairwise
 from math import gcd
 
 from solvers.methods.exact.replaceable import advance, replaceable_values
+from solvers.methods.exact.tracing import SURELY, Grouped
 from solvers.orders.blocks import Blocks
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.scip import Program
@@ -50,6 +51,12 @@ class Cuts:
     passing: dict[int, int]  # values without S after the first compute of the one node that reads them
     blocks: Blocks
     joint: list[dict[int, int]]  # for each group, root -> column of B
+
+
+def grouped(cuts: Cuts) -> Grouped:
+    """What first runs in a group surely does."""
+    runs = [{**again, **dict.fromkeys(first, SURELY)} for again, first in zip(cuts.again, cuts.groups, strict=True)]
+    return Grouped(cuts.problem, cuts.writer, cuts.free, cuts.program, cuts.keep, runs)
 
 
 def small_values(problem: Problem, budget: int, share: float) -> frozenset[int]:
@@ -203,9 +210,9 @@ def _held_across(cuts: Cuts, g: int, value: int, certain: Sequence[int]) -> int:
     """The column of H."""
     if value not in cuts.across[g]:
         column = cuts.across[g][value] = cuts.program.variable(whole=False)
-        columns, signs, low = [column, cuts.keep[g][value]], [1.0, -1.0], 0.0
+        columns, signs, low = [column], [1.0], 1.0
         if value not in certain:
-            columns, signs, low = [*columns, cuts.keep[g + 1][value]], [*signs, -1.0], -1.0
+            columns, signs, low = [column, cuts.keep[g + 1][value]], [1.0, -1.0], 0.0
         again = cuts.again[g].get(cuts.writer[value])
         if again is not None:
             columns, signs = [*columns, again], [*signs, 1.0]

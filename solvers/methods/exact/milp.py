@@ -20,12 +20,13 @@ from math import ceil, gcd, isfinite
 import numpy as np
 
 from solvers import scip
-from solvers.methods.exact.cuts import Cuts, build, expand, project, small_values
+from solvers.methods.exact.cuts import Cuts, build, expand, grouped, project, small_values
 from solvers.methods.exact.improve import WORK, Improver
 from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.relaxation import Relaxation, disputed, first_boundaries, hints_of, over_again, over_budget
 from solvers.methods.exact.small import MOST, Small
+from solvers.methods.exact.tracing import tighten
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import cost_bound, peak_bound, prove
 from solvers.orders.measure import memory_of
@@ -160,6 +161,9 @@ class Hunt:
         free = small_values(self.ended, self.budget, _SMALL)
         cuts = build(self.ended, self.budget, taus, free, self.scale, repeats)
         cuts.program.offset = self.total / self.scale
+        iterations = tighten(grouped(cuts), self.clock)
+        self.work += iterations
+        self.clock.spend(iterations=iterations)
         relaxation = Relaxation(cuts)
         peaks = sorted((bisect_left(cuts.taus, stage), node) for stage, node in repeats)
         self.grounds = replace(self.grounds, pivots=cuts.taus, peaks=tuple(peaks))

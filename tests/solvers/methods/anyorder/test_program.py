@@ -6,9 +6,9 @@ from random import Random
 
 from solvers.methods.anyorder.answers import expand, project
 from solvers.methods.anyorder.program import Timed, build
-from solvers.methods.anyorder.tracing import Tracing
 from solvers.methods.anyorder.windows import heaviest_path, windows_of
 from solvers.methods.exact.replaceable import advance
+from solvers.methods.exact.tracing import Tracing
 from solvers.plan import lower
 from solvers.problem import Problem
 from solvers.simulate import simulate
@@ -27,7 +27,7 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
         wide += sum(low < high for low, high in zip(timed.windows.low, timed.windows.high, strict=True))
         moved += tuple(advance(timed.problem, timed.passing, order)) != order
         before = len(timed.program.rows)
-        Tracing(timed).add([random.random() ** 2 for _ in timed.program.costs])
+        Tracing(timed.grouped()).add([random.random() ** 2 for _ in timed.program.costs])
         traced += len(timed.program.rows) - before
         solution = project(timed, order)
         for columns, coefficients, low, high in timed.program.rows:

@@ -7,8 +7,9 @@ from random import Random
 
 import pytest
 
-from solvers.methods.exact.cuts import build, expand, project
+from solvers.methods.exact.cuts import build, expand, grouped, project
 from solvers.methods.exact.replaceable import advance
+from solvers.methods.exact.tracing import Tracing
 from solvers.plan import lower
 from solvers.problem import Node, Problem
 from solvers.simulate import simulate
@@ -17,7 +18,7 @@ from tests.solvers.random_problems import random_order, random_problem
 
 def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
     random = Random(31)
-    rows = moved = 0
+    rows = moved = traced = 0
     for _ in range(600):
         problem = random_problem(random, random.randint(2, 10))
         count = len(problem.nodes)
@@ -30,6 +31,9 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
         cuts = build(ended, outcome.peak, taus, free, 1.0, repeats)
         rows += sum(map(len, cuts.across))
         moved += tuple(advance(ended, cuts.passing, order)) != order
+        before = len(cuts.program.rows)
+        Tracing(grouped(cuts)).add([random.random() ** 2 for _ in cuts.program.costs])
+        traced += len(cuts.program.rows) - before
         solution = project(cuts, order)
         for columns, coefficients, low, high in cuts.program.rows:
             total = sum(c * solution[column] for column, c in zip(columns, coefficients, strict=True))
@@ -38,6 +42,7 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
         assert again <= outcome.cost - sum(node.cost for node in problem.nodes)
     assert rows > 100, "peaks inside recomputations were hardly looked at"
     assert moved > 10, "passing values were hardly met"
+    assert traced > 500, "hardly anything was traced"
 
 
 def test_an_output_too_small_to_count_may_be_written_in_place() -> None:

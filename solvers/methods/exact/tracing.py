@@ -1,7 +1,9 @@
-"""The relaxation made sharper before it is searched: rows that trace what is read to what that was made from.
+"""A relaxation made sharper before it is searched: rows that trace what is read to what that was made from.
 
-    (5)  C(h, j) <= S(g, v1) + ... + S(g, vk) + C(g .. h, writer(vk)), g <= h, where j reads v1, whose writer reads v2,
-         and so on: what j reads was held as group g began, or what that is made from was, or it was made since
+With C(g, j) for "node j runs in group g" (1 where it surely does) and S(g, v) for "v is held as group g begins",
+
+    C(h, j) <= S(g, v1) + ... + S(g, vk) + C(g .. h, writer(vk)), g <= h, where j reads v1, whose writer reads v2, and
+    so on: what j reads was held as group g began, or what that is made from was, or it was made since
 
 They are found where the linear relaxation's answer breaks them.
 
@@ -12,14 +14,17 @@ up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from solvers.clock import Clock
-from solvers.methods.anyorder.program import SURELY, Timed
 from solvers.orders.arrays import arrays_of
 from solvers.orders.traces import Floats, cheapest
-from solvers.scip import INFINITY, Linear
+from solvers.problem import Problem
+from solvers.scip import INFINITY, Linear, Program
+
+SURELY = -1  # instead of a column: always 1
 
 _ROUNDS = 60
 _MOST = 60  # rows found at a time for one pair of groups
@@ -31,11 +36,23 @@ _LARGE = 20_000  # columns from which on the linear program alone takes too long
 _ITERATIONS = 30_000  # of the simplex method, in all
 
 
-def tighten(timed: Timed, clock: Clock) -> int:
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A relaxation in which time is cut into groups."""
+
+    problem: Problem
+    writer: Sequence[int]
+    free: frozenset[int]  # values that no row is about
+    program: Program
+    held: Sequence[dict[int, int]]  # for each group, value -> column of S; held by none that is not there
+    runs: Sequence[dict[int, int]]  # for each group, node -> column of C, or SURELY; runs in none that is not there
+
+
+def tighten(grouped: Grouped, clock: Clock) -> int:
     """Adds rows to the program; how many iterations that took."""
-    if len(timed.program.costs) > _LARGE:
+    if len(grouped.program.costs) > _LARGE:
         return 0
-    tracing = Tracing(timed)
+    tracing = Tracing(grouped)
     first = before = -INFINITY
     stalled = 0
     for _ in range(_ROUNDS):
@@ -53,19 +70,19 @@ def tighten(timed: Timed, clock: Clock) -> int:
 class Tracing:
     """The linear relaxation, and the rows that its answers break."""
 
-    def __init__(self, timed: Timed) -> None:
-        self.timed = timed
-        self.arrays = arrays_of(timed.problem)
-        self.free = np.zeros(len(timed.problem.sizes), np.bool_)
-        self.free[sorted(timed.free)] = True
-        self.linear = Linear(timed.program.costs, _ITERATIONS)
+    def __init__(self, grouped: Grouped) -> None:
+        self.grouped = grouped
+        self.arrays = arrays_of(grouped.problem)
+        self.free = np.zeros(len(grouped.problem.sizes), np.bool_)
+        self.free[sorted(grouped.free)] = True
+        self.linear = Linear(grouped.program.costs, _ITERATIONS)
         self.given = self.iterations = 0
         self.known: set[tuple[int, ...]] = set()
 
     def solve(self) -> tuple[float, Sequence[float]]:
         """With all rows that there are by now."""
         rows, lows = [], []
-        for columns, coefficients, low, high in self.timed.program.rows[self.given :]:
+        for columns, coefficients, low, high in self.grouped.program.rows[self.given :]:
             largest = max(map(abs, coefficients), default=1.0)
             for side, sign in ((low, 1.0), (-high, -1.0)):
                 if side > -INFINITY:
@@ -73,14 +90,14 @@ class Tracing:
                     rows.append([(column, sign * times / largest) for column, times in pairs])
                     lows.append(side / largest)
         self.linear.add_rows(rows, lows)
-        self.given = len(self.timed.program.rows)
+        self.given = len(self.grouped.program.rows)
         cost, values, _ = self.linear.solve()
         self.iterations += self.linear.iterations
         return cost, values
 
     def add(self, values: Sequence[float]) -> bool:
         """The rows that are broken most; whether there are any."""
-        program = self.timed.program
+        program = self.grouped.program
         before = len(program.rows)
         for _, less, columns in sorted(self._broken(np.array(values)), reverse=True)[:_ALL]:
             if (less, *columns) in self.known:
@@ -94,11 +111,11 @@ class Tracing:
 
     def _broken(self, values: Floats) -> Iterator[tuple[float, int, tuple[int, ...]]]:
         """By how much, the column of what runs, and those of which one must be 1."""
-        timed = self.timed
-        runs = [self._at(columns, values, len(timed.problem.nodes)) for columns in timed.runs]
+        grouped = self.grouped
+        runs = [self._at(columns, values, len(grouped.problem.nodes)) for columns in grouped.runs]
         for group in range(1, len(runs)):
-            held = self._at(timed.held[group], values, len(timed.problem.sizes))
-            made = np.zeros(len(timed.problem.nodes))
+            held = self._at(grouped.held[group], values, len(grouped.problem.sizes))
+            made = np.zeros(len(grouped.problem.nodes))
             for until in range(group, len(runs)):
                 made += runs[until]
                 traces = cheapest(self.arrays, self.free, held, made)
@@ -107,12 +124,12 @@ class Tracing:
                     if off[node] < _BROKEN:
                         break
                     columns = self._columns(group, until, traces.path(int(traces.read[node])))
-                    yield float(off[node]), timed.runs[until][node], columns
+                    yield float(off[node]), grouped.runs[until][node], columns
 
     def _columns(self, group: int, until: int, path: Sequence[int]) -> tuple[int, ...]:
-        timed, source = self.timed, self.timed.writer[path[-1]]
-        held = [timed.held[group][value] for value in path if value in timed.held[group]]
-        return *held, *(timed.runs[g][source] for g in range(group, until + 1) if source in timed.runs[g])
+        grouped, source = self.grouped, self.grouped.writer[path[-1]]
+        held = [grouped.held[group][value] for value in path if value in grouped.held[group]]
+        return *held, *(grouped.runs[g][source] for g in range(group, until + 1) if source in grouped.runs[g])
 
     def _at(self, columns: dict[int, int], values: Floats, count: int) -> Floats:
         found = np.zeros(count)
