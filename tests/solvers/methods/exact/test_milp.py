@@ -112,7 +112,7 @@ def test_the_same_seed_gives_the_same_order() -> None:
 
 def test_nor_does_the_clock_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much is done beside SCIP by the time it answers: annealing and windows are as slow as can be at first."""
-    problem = load("unet")
+    problem = load("resnet50_fused")
     peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
     fast = solve(problem, peak // 2, Limits(Clock(100)))
     attempt = Improver.attempt
