@@ -32,7 +32,8 @@ def cross_entropy(
     loss, share, index = _likelihood(logs, labels, axis, weights, ignored, reduction)
     places = index.shape
     saved = {"logs": logs, "index": index, "share": share, "axis": axis, "places": places}
-    tape.step("cross-entropy", [logits, labels], [loss, logs], {"reduction": reduction}, **saved)
+    outputs = [loss] if tape.is_recorded(logs) else [loss, logs]  # the model may have taken these logarithms itself
+    tape.step("cross-entropy", [logits, labels], outputs, {"reduction": reduction}, **saved)
     return [loss, logs]
 
 

@@ -212,6 +212,10 @@ class Tape:
         """Note that the nodes just emitted stand for one op with a rule of its own."""
         self.note(Taped(kind, self._scope, tuple(inputs), tuple(outputs), attributes, None, self, saved))
 
+    def is_recorded(self, tensor: Tensor) -> bool:
+        """Whether some step makes the value, so that its gradient goes back over that one."""
+        return tensor.name in self._recorded
+
     def note(self, step: Taped) -> None:
         """Add a step to those that a gradient goes back over."""
         self.steps.append(step)

@@ -154,6 +154,25 @@ def test_a_scalar_that_comes_first_is_the_loss(name: str) -> None:
     assert "labels" in _names(training_graph(forward, Options(logits="y")).graph.input)
 
 
+def test_a_softmax_that_the_model_takes_as_well_counts_once() -> None:
+    """The logarithms of cross-entropy are those of the model's own LogSoftmax of the same logits."""
+    forward = perceptron()
+    nodes = [
+        helper.make_node("LogSoftmax", ["y"], ["logs"], axis=1, name="logs"),
+        helper.make_node("SoftmaxCrossEntropyLoss", ["y", "classes"], ["likely"], name="likely"),
+        helper.make_node("ReduceMean", ["logs"], ["even"], keepdims=0, name="even"),
+        helper.make_node("Sub", ["likely", "even"], ["total"], name="total"),
+    ]
+    forward.graph.node.extend(nodes)
+    forward.graph.initializer.append(onnx.numpy_helper.from_array(LABELS, "classes"))
+    found = run(training_graph(forward, Options(loss="total")), FEED)["w2_grad"]
+    a = np.tanh(DATA @ FEED["w1"].T + FEED["b1"])
+    y = ReferenceEvaluator(perceptron()).run(None, {"x": DATA})[0]
+    softmax = np.exp(y) / np.exp(y).sum(1, keepdims=True)
+    by_y = (softmax - np.eye(y.shape[1])[LABELS]) / len(y) - (1 - y.shape[1] * softmax) / y.size
+    np.testing.assert_allclose(found, a.T @ by_y, rtol=1e-4, atol=1e-6)
+
+
 def test_only_what_is_asked_for() -> None:
     training = training_graph(perceptron(), Options(choice=Choice(wrt=["w2"])))
     assert _names(training.graph.output) == ["loss", "w2_grad"]
