@@ -8,7 +8,9 @@ error is the largest difference of a parameter's gradient over its largest value
 of all. An export is `same` to 1e-4. Where rounding decides, as at a ReLU's kink behind a BatchNorm of few numbers, both
 float32 results may be further off: then the very graph is computed in float64 too, and is `same in float64` to 1e-5.
 
-`torch_modules.jsonl` has the rows of `torch_modules.py` and of later kinds. The rows carry no versions. The environment, made before the first of them, holds torch 2.13.0 (CPU), torchvision
+`torch_modules.jsonl` has the rows of `torch_modules.py` and of later kinds.
+The rows carry no versions.
+The environment, made before the first of them, holds torch 2.13.0 (CPU), torchvision
 0.28.0, transformers 5.23.0 and onnxruntime-gpu 1.31.1. 50 rows are of the first runs, 312 of the last,
 with a later `grad`.
 """
