@@ -1,11 +1,12 @@
 """Time against size, from 100 to 50,000 nodes, and what each step of a solve takes of it.
 
-Usage: python examples/bench/scale.py [--most 50000] [--seconds 60] [--whole] [-o examples/bench/scale.json]
+Usage: python examples/bench/scale.py [--most 50000] [--seconds 120] [--only KIND]... [-o examples/bench/scale.json]
+       python examples/bench/scale.py --plot
 
 Three kinds of graphs: training graphs of chains, random layered graphs with edges that cross many layers, and
-transformers of ever more layers. Each step runs by itself, in CPU seconds; a walk is given up
-after a while. `--whole` also runs `milp` for so many seconds at three quarters of the peak: when it had its
-first plan, how late it came back, and how much memory it took.
+transformers of ever more layers. Each step runs by itself, in CPU seconds; then `auto` runs for so many
+seconds: CPU seconds to its first plan and to its end, which is a proof or the limit. Budgets are shares of the peak
+without recomputation. `--plot` draws scale.png from the rows that are there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from time import monotonic, process_time
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ from solvers.registry import METHODS
 from solvers.simulate import simulate
 
 SIZES = (100, 300, 1000, 3000, 10_000, 20_000, 50_000)
-SHARE = 0.75
+SHARES = {"chain": 0.75, "layered": 0.9, "transformer": 0.5}
 WALK = 20.0  # seconds after which a walk is given up
 
 
@@ -87,12 +88,14 @@ def transformer(count: int) -> Problem:
 KINDS: dict[str, Callable[[int], Problem]] = {"chain": chain, "layered": layered, "transformer": transformer}
 
 
-def steps_of(problem: Problem) -> dict[str, Callable[[], object]]:
+def budget_of(problem: Problem, share: float) -> int:
+    return int(memory_of(arrays_of(problem), np.arange(len(problem.nodes), dtype=np.int64)).max() * share)
+
+
+def steps_of(small: Problem, budget: int) -> dict[str, Callable[[], object]]:
     """Each step of a solve, ready to run."""
-    small = reduced(problem).problem
     arrays, ended = arrays_of(small), small.ended()
     memory = memory_of(arrays, np.arange(len(small.nodes), dtype=np.int64))
-    budget = int(memory.max() * SHARE)
     taus = first_boundaries(memory, budget)
     free = small_values(ended, budget, 0.001)
     cuts = build(ended, budget, taus, free, 1.0)
@@ -100,7 +103,7 @@ def steps_of(problem: Problem) -> dict[str, Callable[[], object]]:
     plan = lower(small, order)
     search = Search(small, budget)
     return {
-        "contract": lambda: reduced(problem),
+        "contract": lambda: reduced(small),
         "arrays": lambda: arrays_of(small),
         "peak bound": lambda: peak_bound(small),
         "one walk": lambda: Evictor(small, Clock(WALK)).run(budget, RULES[0]),
@@ -121,51 +124,104 @@ def timed(step: Callable[[], object]) -> float:
     return round(process_time() - begun, 4)
 
 
-def whole(problem: Problem, seconds: float) -> dict[str, Any]:
-    small = reduced(problem).problem
-    memory = memory_of(arrays_of(small), np.arange(len(small.nodes), dtype=np.int64))
-    begun, first = monotonic(), list[float]()
+def whole(problem: Problem, budget: int, seconds: float) -> dict[str, Any]:
+    first = list[float]()
+    begun = process_time()
 
     def hear(progress: Progress) -> None:
         if progress.cost is not None:
-            first.append(round(monotonic() - begun, 2))
+            first.append(round(process_time() - begun, 2))
 
-    found = METHODS["milp"].load()(small, int(memory.max() * SHARE), Limits(clock=Clock(seconds), report=hear))
-    took = monotonic() - begun
-    total = sum(node.cost for node in small.nodes)
-    cost = None if found.order is None or found.bound is None else sum(small.nodes[node].cost for node in found.order)
+    found = METHODS["auto"].load()(problem, budget, Limits(clock=Clock(seconds), report=hear))
+    total = sum(node.cost for node in problem.nodes)
+    cost = None if found.order is None else sum(problem.nodes[node].cost for node in found.order)
+    planned = found.status.found and cost is not None
     return {
         "status": found.status.value,
         "first plan": first[0] if first else None,
-        "seconds": round(took, 2),
-        "overhead": None if cost is None else round(cost / total - 1, 5),
-        "gap": None if cost is None or not found.bound else round(cost / found.bound - 1, 5),
+        "cpu": round(process_time() - begun, 2),
+        "overhead": round(cost / total - 1, 5) if planned else None,
+        "gap": round(cost / found.bound_any_order - 1, 5) if planned and found.bound_any_order else None,
     }
+
+
+def draw(told: dict[str, Any], picture: Path) -> None:
+    """Left: to the first plan and to the end, against size. Right: each step's share at each kind's largest."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(12, 5), layout="constrained")
+    colours = dict(zip(SHARES, ("tab:blue", "tab:orange", "tab:green"), strict=True))
+    for kind, colour in colours.items():
+        rows = [row for row in told["table"] if row["kind"] == kind]
+        for what, line in (("first plan", "--"), ("cpu", "-")):
+            known = [(row["nodes"], row["auto"][what]) for row in rows if row["auto"][what]]
+            label = f"{kind} at {SHARES[kind]:.0%}, {what.replace('cpu', 'end')}"
+            left.plot(*zip(*known, strict=True), line, marker="o", ms=4, color=colour, label=label)
+        for row in rows:
+            proved = row["auto"]["status"] == "optimal"
+            left.plot(row["nodes"], row["auto"]["cpu"], "o", ms=9, mfc=colour if proved else "white", mec=colour)
+    left.set(
+        xscale="log", yscale="log", xlabel="ops", ylabel="CPU seconds", title="auto: first plan, end (filled: proved)"
+    )
+    left.grid(alpha=0.3)
+    left.legend(fontsize=8)
+    names = sorted({name for row in told["table"] for name in row["steps"]})
+    palette = pyplot.get_cmap("tab20").colors
+    largest = [
+        max((row for row in told["table"] if row["kind"] == kind), key=lambda row: row["nodes"]) for kind in SHARES
+    ]
+    for place, row in enumerate(largest):
+        bottom, total = 0.0, sum(row["steps"].values())
+        for index, name in enumerate(names):
+            share = row["steps"].get(name, 0) / total
+            label = name if place == 0 else None
+            right.bar(
+                f"{row['kind']}\n{row['nodes']:,} ops, {total:.1f} s",
+                share,
+                bottom=bottom,
+                color=palette[index],
+                label=label,
+            )
+            bottom += share
+    right.set(title="each step by itself, share of their CPU seconds", ylim=(0, 1))
+    right.legend(bbox_to_anchor=(1.01, 1), loc="upper left", fontsize=8)
+    figure.savefig(picture, dpi=110)
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--most", type=int, default=SIZES[-1])
-    options.add_argument("--seconds", type=float, default=60.0)
+    options.add_argument("--seconds", type=float, default=120.0)
     options.add_argument("--only", choices=KINDS, action="append")
-    options.add_argument("--whole", action="store_true")
+    options.add_argument("--plot", action="store_true")
     options.add_argument("-o", "--output", type=Path, default=Path(__file__).with_suffix(".json"))
     asked = options.parse_args()
+    if asked.plot:
+        draw(json.loads(asked.output.read_text()), asked.output.with_suffix(".png"))
+        return
     table: list[dict[str, Any]] = []
     for kind in asked.only or KINDS:
-        for step in steps_of(KINDS[kind](SIZES[0])).values():
+        first = reduced(KINDS[kind](SIZES[0])).problem
+        for step in steps_of(first, budget_of(first, SHARES[kind])).values():
             step()  # compiled code is loaded
+        whole(first, budget_of(first, SHARES[kind]), 20.0)
         for size in (size for size in SIZES if size <= asked.most):
             problem = KINDS[kind](size)
-            row: dict[str, Any] = {"kind": kind, "nodes": len(problem.nodes)}
-            row["steps"] = {name: timed(step) for name, step in steps_of(problem).items()}
-            if asked.whole:
-                row["milp"] = whole(problem, asked.seconds)
+            if any((row["kind"], row["nodes"]) == (kind, len(problem.nodes)) for row in table):
+                continue  # the smallest transformer is larger than that
+            small = reduced(problem).problem
+            budget = budget_of(small, SHARES[kind])
+            row: dict[str, Any] = {"kind": kind, "nodes": len(problem.nodes), "share": SHARES[kind]}
+            row["steps"] = {name: timed(step) for name, step in steps_of(small, budget).items()}
+            row["auto"] = whole(small, budget, asked.seconds)
             row["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
             table.append(row)
             print(json.dumps(row), flush=True)
             machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-            told = {"machine": machine, "share": SHARE, "table": table}
+            told = {"machine": machine, "seed": 0, "gap": 0.001, "seconds": asked.seconds, "table": table}
             asked.output.write_text(json.dumps(told, indent=1) + "\n")
 
 
