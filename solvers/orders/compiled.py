@@ -38,11 +38,11 @@ def _text(module: str) -> str:
 
 @cache
 def _sources(module: str) -> str:
-    """A hash of a module and all that it imports from its own package, and these in turn."""
-    package = module.split(".")[0]
+    """A hash of a module and all that it imports from its own package and from this one, and these in turn."""
+    packages = "|".join({module.split(".")[0], __name__.split(".")[0]})
     names, known = [module], {module}
     for name in names:
-        new = set(re.findall(rf"^from ({package}\.[\w.]+) import", _text(name), re.MULTILINE)) - known
+        new = set(re.findall(rf"^from ((?:{packages})\.[\w.]+) import", _text(name), re.MULTILINE)) - known
         known |= new
         names += sorted(new)
     return hashlib.sha256("\0".join(_text(name) for name in names).encode()).hexdigest()

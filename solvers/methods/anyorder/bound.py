@@ -34,6 +34,7 @@ _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does
 _ADDED = 4  # pivots in a round
 _LARGE = 2000  # nodes from which on one pivot is tried first: it often says as much as several, in a tenth of the time
 _PEAKS = 20  # peaks off the path in a round
+_COUNTED = 2  # rounds after which a unit chain's bound is counted: what a relaxation proves, a certificate can prove too
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ class Search:
         self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
         self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
         self.free = small_values(self.ended, budget, _SMALL)
-        self.bound: float = reversal_bound(problem, budget) or self.total
+        self.bound: float = self.total
+        self.counted, self.rounds = reversal_bound(problem, budget), 0
         self.known = known
         self.order: list[int] | None = None
         self.infeasible = self.done = False
@@ -111,6 +113,9 @@ class Search:
             self.infeasible = self.done = True
             return
         self._raise(answer.bound * self.scale)
+        self.rounds += 1
+        if self.rounds == _COUNTED and self.counted is not None:
+            self.bound = max(self.bound, self.counted)
         if answer.values is None:
             self.effort *= 2
             return
