@@ -34,7 +34,7 @@ _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does
 _ADDED = 4  # pivots in a round
 _LARGE = 2000  # nodes from which on one pivot is tried first: it often says as much as several, in a tenth of the time
 _PEAKS = 20  # peaks off the path in a round
-_COUNTED = 2  # rounds after which a unit chain's bound is counted: what a relaxation proves, a certificate can prove too
+_COUNTED = 2  # rounds before a unit chain is counted: of what a relaxation proves a certificate can be made
 
 
 @dataclass(frozen=True, slots=True)
