@@ -79,4 +79,6 @@ def test_what_it_started_ends_with_it(remat: Command, data: Path, tmp_path: Path
     while Path("/proc", child[0]).exists() and time.monotonic() < until:
         time.sleep(0.01)
     assert not Path("/proc", child[0]).exists()
-    assert list(scratch.iterdir()) == []
+    assert [
+        left.name for left in scratch.iterdir() if left.name != ".ses"
+    ] == []  # which onnxruntime leaves, if it loads
