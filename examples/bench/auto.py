@@ -6,7 +6,8 @@ The instances are the tests' networks and random layered graphs drawn here, whic
 to G4 of MOCCASIN, 100 to 1,000 nodes): as many nodes and edges, by the recipe of Gagrani et al. (NeurIPS 2022,
 appendix A), but not the same graphs, so that no row here can be laid beside a published one. Budgets are shares of the
 peak without recomputation; costs, and bounds, percentages beyond every op once. Timings are of the method alone,
-compiled code being loaded beforehand.
+compiled code being loaded beforehand. In `auto_all.json` stands every method that takes a budget; what is cheaper there
+than `auto` is printed at the end: nothing was.
 """
 
 from __future__ import annotations
