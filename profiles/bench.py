@@ -23,10 +23,10 @@ from typing import Any
 from profiles.device import Device, quiet
 from profiles.kernels import scratch
 from profiles.measure import Seen, Timing, measure, session_ns
-from profiles.probe import probe_ns
+from profiles.probe import Probe, probe
 from profiles.running import CannotRun
 from profiles.signature import Signature, Tensor
-from profiles.whole import SHARE, Whole, time_whole, trace_whole
+from profiles.whole import SHARE, Times, Whole, time_whole, trace_whole
 
 ALIGNMENT = 256  # the arena hands out multiples of this
 UNSEEN = 2**63  # a peak that nobody watched: higher than any
@@ -73,9 +73,9 @@ class Bench:
         found: int = self._ask(session_ns, self.device)
         return found
 
-    def probe_ns(self) -> int:
+    def probe(self) -> Probe:
         """What the op that is timed with every profile takes now."""
-        found: int = self._ask(probe_ns, self.device)
+        found: Probe = self._ask(probe, self.device)
         return found
 
     def whole(
@@ -85,19 +85,20 @@ class Bench:
         feeds: dict[str, Any],
         folder: Path,
         seconds: float,
-        earlier: tuple[int, ...] = (),
+        earlier: Times,
     ) -> Whole:
         """A whole graph, timed and then traced. Raises CannotRun."""
-        times = (*earlier, *self.whole_times(content, feeds, folder, seconds * SHARE))
+        times = earlier + self.whole_times(content, feeds, folder, seconds * SHARE)
         if self.device.kind == "cuda":
             self._stop()  # the trace needs a process in which every launch is waited for
             self._start(blocking=True)
-        inside = self._ask(trace_whole, content, names, feeds, self.device, folder, seconds, min(times))
-        return Whole(times, *inside)
+        fastest = min(times.runs)
+        inside, elsewhere, waited = self._ask(trace_whole, content, names, feeds, self.device, folder, seconds, fastest)
+        return Whole(times.runs, inside, elsewhere, max(times.waited, waited))
 
-    def whole_times(self, content: bytes, feeds: dict[str, Any], folder: Path, seconds: float) -> tuple[int, ...]:
+    def whole_times(self, content: bytes, feeds: dict[str, Any], folder: Path, seconds: float) -> Times:
         """A whole graph, timed only. Raises CannotRun."""
-        found: tuple[int, ...] = self._ask(time_whole, content, feeds, self.device, folder, seconds)
+        found: Times = self._ask(time_whole, content, feeds, self.device, folder, seconds)
         return found
 
     def _work(self, signature: Signature, before: int, peak: int) -> int | None:

@@ -10,28 +10,33 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from profiles.device import Device
-from profiles.measure import Timing
+from profiles.measure import BUSY, Timing
 from profiles.place import kept
+from profiles.probe import Probe
 from profiles.signature import RECURRENT, Signature
+
+CLOCK = 2  # how figures are taken: those that were taken otherwise are in another file
 
 
 class Cache:
     """Timings by signature key, refusals by signature key, and whole-graph runs by the graph's key."""
 
     def __init__(self, device: Device, folder: Path | None, fresh: bool = False) -> None:
-        self.path = folder / f"{device.kind}-{device.key}.jsonl" if folder else None
+        self.path = folder / f"{device.kind}-{device.key}-{CLOCK}.jsonl" if folder else None
         self.timings: dict[str, Timing] = {}
         self.refusals: dict[str, str] = {}
         self.wholes: dict[str, dict[str, Any]] = {}
         self.seen: dict[str, dict[str, Any]] = {}  # of runs kernel by kernel
         self.dates: dict[str, str] = {}
-        self.probe: int | None = None  # what the probe takes now, in ns
-        self.probes: dict[str, int] = {}  # and what it took when the figures under a key were measured
+        self.probe: Probe | None = None  # what the probe takes now
+        self.probes: dict[str, int] = {}  # and how many ns it took when the figures under a key were measured
+        self.waited: dict[str, float] = {}  # what share of the time threads waited for a processor as they were
+        self.doubted: dict[str, Timing] = {}  # to be measured again
         self.session_ns: int | None = None  # what one run of a session costs before its first op
         self.families: dict[str, dict[str, tuple[str, ...]]] = {}  # family -> key -> outputs, of what is known
         if self.path and not fresh:
@@ -41,6 +46,9 @@ class Cache:
             self._append({"device": device.described()})
 
     def keep_timing(self, signature: Signature, timing: Timing, date: str) -> None:
+        earlier = self.doubted.get(signature.key, timing)  # nothing makes an op look faster than it is
+        if earlier.ns < timing.ns:
+            timing = replace(timing, ns=earlier.ns, spread=earlier.spread, runs=earlier.runs)
         self._note({**_named(signature), "date": date, **asdict(timing), **self._probed()})
 
     def keep_refusal(self, signature: Signature, reason: str, date: str) -> None:
@@ -72,17 +80,24 @@ class Cache:
         self._note({"graph": key, "date": date, "seen": seen})
 
     def _probed(self) -> dict[str, int]:
-        return {} if self.probe is None else {"probe": self.probe}
+        return {} if self.probe is None else {"probe": self.probe.ns}
 
     def slowness(self, keys: Iterable[str]) -> dict[str, float]:
         """How many times as long the probe took when the figures under these keys were measured."""
         now = self.probe
-        return {key: self.probes[key] / now for key in keys if key in self.probes} if now else {}
+        return {key: self.probes[key] / now.ns for key in keys if key in self.probes} if now else {}
+
+    def disturbed(self, keys: Iterable[str]) -> dict[str, float]:
+        """What share of the time threads waited for figures under these keys, where they wait far less now."""
+        now = self.probe
+        found = {key: self.waited.get(key, 0.0) for key in keys}
+        return {key: share for key, share in found.items() if now and share > max(BUSY, 2 * now.waited)}
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Measure these again, whatever is kept of them."""
+        """Measure these again, whatever is kept of them; what an op took at the least stands."""
         for key in keys:
-            self.timings.pop(key, None)
+            if timing := self.timings.pop(key, None):
+                self.doubted[key] = timing
             self.wholes.pop(key, None)
 
     def _note(self, line: dict[str, Any]) -> None:
@@ -103,13 +118,16 @@ class Cache:
                 self.refusals[key] = str(line["refused"])
             elif "ns" in line:
                 spent = (int(line["ns"]), float(line["spread"]), int(line["runs"]), int(line["workspace"]))
-                if min(spent) >= 0:
-                    self.timings[key] = Timing(*spent)
+                waited = float(line.get("waited", 0.0))
+                if min(*spent, waited) >= 0:
+                    self.timings[key] = Timing(*spent, waited)
             if "family" in line:
                 self.families.setdefault(str(line["family"]), {})[key] = tuple(line["results"])
             self.dates[key] = str(line.get("date", ""))
             if "probe" in line and "seen" not in line:
                 self.probes[key] = max(1, int(line["probe"]))
+            if "whole" in line or "ns" in line:
+                self.waited[key] = float(line.get("whole", line).get("waited", 0.0))
         except (KeyError, TypeError, ValueError):
             return
 

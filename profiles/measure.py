@@ -1,7 +1,8 @@
 """One op alone in onnxruntime: how long it takes and how much memory it takes besides its operands.
 
-Invariant: a Timing is a median over undisturbed runs after warm-up; its spread is the half-width of the median's 95%
-confidence interval over the median, from order statistics, so it assumes nothing about the noise.
+Invariant: a Timing is a median over undisturbed runs after warm-up, or says how much its threads waited; its spread is
+the half-width of the median's 95% confidence interval over the median, from order statistics, so it assumes nothing
+about the noise.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from profiles.device import Device
 from profiles.feeds import operands
 from profiles.running import CannotRun, bind, chain, events, failures, refusal, run, session, single
 from profiles.signature import Signature
+from profiles.stopwatch import Waiting, lap, works_alone
 
+BUSY = 0.1  # of the time that threads were ready to run, they waited for a processor: figures are in doubt
 ENOUGH = 0.02  # a median known to 2% is known well enough
 LEAST_RUNS, MOST_RUNS = 5, 1000
 CHAINS = (1, 17)  # tiny ops in a row
@@ -32,12 +35,17 @@ FEW = 3  # runs, where even LEAST_RUNS would take too long
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """`ns`: the median; `spread`: relative, of the median; `workspace`: bytes held only while the op runs."""
+    """`ns`: the median; `spread`: relative, of the median; `workspace`: bytes held only while the op runs.
+
+    `waited`: what share of the time its threads waited for a processor, where hardly a run went uninterrupted: even on
+    one thread, whose waiting is not in `ns`, others leave caches cold.
+    """
 
     ns: int
     spread: float
     runs: int
     workspace: int = 0
+    waited: float = 0.0
 
 
 Seen = tuple[Timing, int, int]  # and the bytes in the arena before the op, and at its peak
@@ -58,12 +66,12 @@ def measure(signature: Signature, device: Device, seconds: float, watched: bool 
             binding = bind(running, feeds, device)
             warmed = _seconds(lambda: run(running, binding))
             before, peak = _arena(events(running)) if watched else (0, 0)
-        ns, spread, runs = sample(lambda: run(running, binding), seconds, FEW - (warmed > seconds))
+        timing = sample(lambda: run(running, binding), seconds, works_alone(device), FEW - (warmed > seconds))
     except MemoryError as error:
         raise CannotRun("the host has too little memory for its operands", memory=True) from error
     except failures() as error:
         raise refusal(error) from error
-    return Timing(ns, spread, runs), before, peak
+    return timing, before, peak
 
 
 def session_ns(device: Device) -> int:
@@ -74,18 +82,14 @@ def session_ns(device: Device) -> int:
         running = session(content, device)
         binding = bind(running, feeds, device)
         runs.append(partial(run, running, binding))
-    rounds = [[_quick(once) for once in runs] for _ in range(CHAIN_ROUNDS)]
+    alone = works_alone(device)
+    rounds = [[_quick(once, alone) for once in runs] for _ in range(CHAIN_ROUNDS)]
     short, long = (min(found) for found in zip(*rounds, strict=True))
     return max(0, round(short - CHAINS[0] * (long - short) / (CHAINS[1] - CHAINS[0])))
 
 
-def _quick(once: Callable[[], None]) -> float:
-    times = []
-    for _ in range(CHAIN_RUNS):
-        begin = time.perf_counter_ns()
-        once()
-        times.append(time.perf_counter_ns() - begin)
-    return statistics.median(times)
+def _quick(once: Callable[[], None], alone: bool) -> float:
+    return statistics.median(lap(once, alone) for _ in range(CHAIN_RUNS))
 
 
 def _arena(events: Sequence[Any]) -> tuple[int, int]:
@@ -103,17 +107,17 @@ def _seconds(once: Callable[[], None]) -> float:
     return time.perf_counter() - begin
 
 
-def sample(once: Callable[[], None], seconds: float, few: int = FEW) -> tuple[int, float, int]:
+def sample(once: Callable[[], None], seconds: float, alone: bool = False, few: int = FEW) -> Timing:
     """The median time in ns, its spread, and the runs it took: until it is known to 2%, or the time is up.
 
-    What is timed must be warm; `few` runs are made however long they take.
+    What is timed must be warm; `alone`: this thread does all of it; `few` runs are made however long they take.
     """
     runs: list[tuple[int, int]] = []  # how often the run was interrupted, and its ns
+    waiting = Waiting()
     end = time.perf_counter() + seconds
     while len(runs) < MOST_RUNS:
-        before, start = interruptions(), time.perf_counter_ns()
-        once()
-        took = time.perf_counter_ns() - start
+        before = interruptions()
+        took = lap(once, alone)
         runs.append((interruptions() - before, took))
         if time.perf_counter() > end:
             if len(runs) >= few:
@@ -121,7 +125,8 @@ def sample(once: Callable[[], None], seconds: float, few: int = FEW) -> tuple[in
         elif len(runs) >= LEAST_RUNS and len(runs) % 8 == 0 and spread_of(undisturbed(runs)) <= ENOUGH:
             break
     times = undisturbed(runs)
-    return int(statistics.median(times)), spread_of(times), len(times)
+    waited = waiting.share() if sum(not interrupted for interrupted, _ in runs) < LEAST_RUNS else 0.0
+    return Timing(int(statistics.median(times)), spread_of(times), len(times), waited=waited)
 
 
 def undisturbed(runs: Sequence[tuple[int, int]]) -> list[int]:

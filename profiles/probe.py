@@ -5,6 +5,8 @@ Invariant: it is timed as the ops are, by the fastest of a few rounds, on as man
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import onnx
 from onnx import helper
@@ -12,17 +14,30 @@ from onnx import helper
 from profiles.device import Device
 from profiles.measure import sample
 from profiles.running import bind, run, session
+from profiles.stopwatch import Waiting, works_alone
 
 SIDE = 256  # of a product of two squares
 ROUNDS, SECONDS = 5, 0.03
 OFF = 0.3  # of its time: on a quiet virtual machine a fifth is seen
 
 
-def probe_ns(device: Device) -> int:
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """`ns` of the fastest round. `waited`: of the time, for a processor: what others do here shows less in short runs
+    than in the runs of a whole graph, each of which they interrupt.
+    """
+
+    ns: int
+    waited: float = 0.0
+
+
+def probe(device: Device) -> Probe:
     told = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [SIDE, SIDE]) for name in "abc"]
     nodes = [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("Tanh", ["p"], ["c"])]
     graph = helper.make_graph(nodes, "probe", told[:2], told[2:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
     running = session(model.SerializeToString(), device)
     binding = bind(running, {name: np.ones((SIDE, SIDE), np.float32) for name in "ab"}, device)
-    return min(sample(lambda: run(running, binding), SECONDS)[0] for _ in range(ROUNDS))
+    waiting, alone = Waiting(), works_alone(device)
+    fastest = min(sample(lambda: run(running, binding), SECONDS, alone).ns for _ in range(ROUNDS))
+    return Probe(fastest, waiting.share())

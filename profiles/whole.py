@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from profiles.device import Device
-from profiles.measure import spread_of
+from profiles.measure import BUSY, spread_of
 from profiles.running import bind, run, session, traced
+from profiles.stopwatch import Waiting, lap, works_alone
 
 WHOLE_SECONDS = 12.0  # for the runs of one graph; a few runs are made however long they take
 SHARE = 0.25  # of that for each time it is run plainly: before its ops are measured, and after
@@ -26,6 +27,8 @@ TRACED_SHARE = 0.3
 LEAST_RUNS = 4
 WARM_RUNS = 3  # at most, after the first
 WARM_FAULTS = 0.02  # of the first run's page faults: with fewer, the arena has grown as far as it will
+HARDLY = 0.02  # of its time that a run's threads may wait for a processor
+FEW = 2  # runs that nobody disturbed: more than all those that somebody did
 TRACED_RUNS = (2, 200)
 TRACED_EVENTS = 60_000  # a kilobyte each
 DOUBT = 0.005  # of all ops' time
@@ -36,12 +39,33 @@ LEAST_NS = 200  # no kernel was seen to take less, nor to be launched for less
 
 
 @dataclass(frozen=True, slots=True)
+class Times:
+    """ns of each run of a graph, of those alone that nobody disturbed where there are any such.
+
+    `waited`: what share of the others' time their threads waited for a processor.
+    """
+
+    runs: tuple[int, ...] = ()
+    waited: float = 0.0
+
+    def __add__(self, other: Times) -> Times:
+        """Both, or those that were disturbed less."""
+        if (self.waited > BUSY) != (other.waited > BUSY) and self.runs and other.runs:
+            return min(self, other, key=lambda times: times.waited)
+        return Times((*self.runs, *other.runs), max(self.waited, other.waited))
+
+
+@dataclass(frozen=True, slots=True)
 class Whole:
-    """`times`: ns of each run; `inside`: what each op took in traced runs, by name, as far as the trace tells."""
+    """`times`: ns of each run; `inside`: what each op took in traced runs, by name, as far as the trace tells.
+
+    `waited`: what share of the time threads waited for a processor, in what of these figures that shows.
+    """
 
     times: tuple[int, ...]
     inside: Mapping[str, int]
     elsewhere: int = 0  # kernels that bear no op's name: what onnxruntime made of ops that are functions
+    waited: float = 0.0
 
     @property
     def ns(self) -> int:
@@ -90,8 +114,10 @@ def trace_whole(
     folder: Path,
     seconds: float,
     fastest: int,
-) -> tuple[dict[str, int], int]:
+) -> tuple[dict[str, int], int, float]:
     """What each op took in runs with onnxruntime's trace on, and what bears no op's name. Raises CannotRun.
+
+    Last, what share of the time threads waited for a processor: the trace has that in it.
 
     `fastest`: ns of a run without: traced runs are no measure of the whole, as the trace takes up to 15 microseconds a
     kernel.
@@ -99,28 +125,37 @@ def trace_whole(
     least, most = TRACED_RUNS
     wanted = min(seconds * TRACED_SHARE * 1e9 / max(1, fastest), TRACED_EVENTS / max(1, len(names)))
     runs = max(least, min(most, int(wanted)))
-    return _shares(traced(content, feeds, device, runs + 1, folder), set(names))
+    waiting = Waiting()
+    events = traced(content, feeds, device, runs + 1, folder)
+    return *_shares(events, set(names)), waiting.share()
 
 
 def time_whole(
     content: bytes, feeds: dict[str, Any], device: Device, folder: Path, seconds: float = WHOLE_SECONDS * SHARE
-) -> tuple[int, ...]:
+) -> Times:
     """Times of runs without a trace, once no run makes the arena grow any more. Raises CannotRun."""
     running = session(content, device, folder=folder)
     binding = bind(running, feeds, device)
+    alone = works_alone(device)
     first = _touched(lambda: run(running, binding))
-    times: list[int] = []
     for _ in range(WARM_RUNS):
-        begin = time.perf_counter_ns()
         if _touched(lambda: run(running, binding)) <= first * WARM_FAULTS:
-            times.append(time.perf_counter_ns() - begin)
             break
+    laps: list[tuple[int, float]] = []
     end = time.perf_counter() + seconds
-    while len(times) < LEAST_RUNS or time.perf_counter() < end:
-        begin = time.perf_counter_ns()
-        run(running, binding)
-        times.append(time.perf_counter_ns() - begin)
-    return tuple(times)
+    while len(laps) < LEAST_RUNS or time.perf_counter() < end:
+        waiting = Waiting()
+        took = lap(lambda: run(running, binding), alone)
+        laps.append((took, 0.0 if alone else waiting.share()))
+    return undisturbed(laps)
+
+
+def undisturbed(laps: Sequence[tuple[int, float]]) -> Times:
+    """The runs in which threads hardly waited for a processor, if there are a few; else all, and how much they did."""
+    clean = [took for took, waited in laps if waited <= HARDLY]
+    if len(clean) >= min(FEW, len(laps)):
+        return Times(tuple(clean))
+    return Times(tuple(took for took, _ in laps), statistics.median(waited for _, waited in laps))
 
 
 def _touched(once: Callable[[], None]) -> int:

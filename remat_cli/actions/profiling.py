@@ -20,8 +20,10 @@ from profiles import roofline, survey
 from profiles.cache import Cache
 from profiles.costs import BadCosts, Costs, OpCost, dump, load, over_batches
 from profiles.device import Device
+from profiles.measure import BUSY
 from profiles.running import CannotRun
 from profiles.survey import Ops, Timing
+from profiles.whole import Times
 from remat_cli.actions import whole_graph
 from remat_cli.actions.observing import Observed, observed
 from remat_cli.errors import BadInput, Usage
@@ -205,15 +207,15 @@ def _busy(device: Device) -> tuple[str, ...]:
     return () if load <= 0.5 * device.threads else (f"this machine was busy (load {load:.1f}); times may read high",)
 
 
-def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, asked: Asked) -> tuple[int, ...]:
+def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, asked: Asked) -> Times:
     """The whole graph's times before its ops are measured: a machine is not as fast at all times."""
     alone = survey.alone(ops, cache, device)
     if not asked.whole or survey.recall(ops, cache, alone):
-        return ()
+        return Times()
     try:
         return whole_graph.time(graph, ops, alone, device, asked.seconds)
     except CannotRun:  # this is said when it is tried again
-        return ()
+        return Times()
 
 
 def _in_the_whole(
@@ -223,7 +225,7 @@ def _in_the_whole(
     device: Device,
     cache: Cache,
     asked: Asked,
-    earlier: tuple[int, ...],
+    earlier: Times,
 ) -> tuple[dict[str, OpCost], dict[str, Any]]:
     """The ops' costs scaled to a run of the whole graph, and what the file says of that run."""
     said: dict[str, Any] = {"alone": sum(cost.ns for cost in alone.values()), "session": cache.session_ns or 0}
@@ -241,6 +243,10 @@ def _in_the_whole(
     calibration = survey.calibration_of(record)
     costs = survey.scaled(ops, alone, calibration, record["inside"])
     said["launch"] = calibration.launch
+    if (probe := cache.probes.get(ops.key)) is not None:
+        said["probe"] = probe
+    if (waited := record.get("waited", 0.0)) > BUSY:
+        said["waited"] = waited
     if ops.key not in cache.wholes:
         return costs, {**said, "whole_graph": "not run: scaled as a graph of the same ops was"}
     total = sum(cost.ns for cost in costs.values())

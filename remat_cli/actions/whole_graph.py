@@ -19,7 +19,7 @@ from profiles.costs import Costs, OpCost
 from profiles.device import Device, free_memory
 from profiles.running import CannotRun
 from profiles.survey import Ops
-from profiles.whole import SHARE, WHOLE_SECONDS, Whole, untaxed
+from profiles.whole import SHARE, WHOLE_SECONDS, Times, Whole, untaxed
 from remat_cli.errors import BadInput, Usage
 from remat_cli.ingest import IN_MEMORY
 from remat_cli.model.graph import Graph
@@ -66,7 +66,7 @@ def _row(name: str, predicted: int, measured: int) -> tuple[str, str, str, str]:
     return name, show_time(predicted), show_time(measured), off
 
 
-def time(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float) -> tuple[int, ...]:
+def time(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float) -> Times:
     """Times of the whole graph, in ns. Raises CannotRun, also where it would not fit."""
     check_room(graph, costs, device)
     content, feeds, folder = _subject(graph, ops)
@@ -74,9 +74,7 @@ def time(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, se
         return bench.whole_times(content, feeds, folder, SHARE * min(seconds, WHOLE_SECONDS))
 
 
-def run(
-    graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float, earlier: tuple[int, ...]
-) -> Whole:
+def run(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float, earlier: Times) -> Whole:
     """Time and trace the whole graph. Raises CannotRun, also where it would not fit. `earlier`: times found before."""
     check_room(graph, costs, device)
     content, feeds, folder = _subject(graph, ops)

@@ -27,6 +27,10 @@ from remat_cli.rewrite.kernels import Numbered
 from solvers.problem import sound
 
 ESTIMATED = "the costs are estimates for a CPU; `remat profile` measures them"
+BUSY = (
+    "the costs were measured while others used this machine's processors (threads waited {:.0%} of the time), so times"
+    " may read high; `remat profile` measures again once it is quieter"
+)
 UNLIKE = "not as foretold, so the plan may not be either"
 UNVERIFIED = "not verified: "
 TRAINING = f"{UNVERIFIED}only training builds run this graph (`pip install onnxruntime-training`, for Python 3.11)"
@@ -162,6 +166,8 @@ def _notes(costs: Costs | None, session: Session) -> Iterator[str]:
         yield ESTIMATED + traced
     elif not costs.measured and traced:
         yield f"the costs are from paper{traced}"
+    if costs is not None and isinstance(waited := costs.whole.get("waited"), float):
+        yield BUSY.format(waited)
     if costs is not None and (unlike := costs.whole.get("unlike")):
         yield f"{UNLIKE}: {unlike}"
 

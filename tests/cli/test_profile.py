@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -10,7 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from profiles.bench import Bench
-from profiles.costs import load
+from profiles.costs import dump, load
+from profiles.probe import Probe
 from profiles.signature import VIEWS
 from remat_cli.ingest import ingest
 from remat_cli.planning.loading import load_subject
@@ -23,7 +25,7 @@ QUICK = ("--device", "cpu", "--threads", "1", "--time-limit", "1s")
 @pytest.fixture
 def mlp(remat, data, tmp_path, monkeypatch):
     """A small training graph in the working directory, a cache of its own, and a machine that is as fast all day."""
-    monkeypatch.setattr(Bench, "probe_ns", lambda _: 1000)
+    monkeypatch.setattr(Bench, "probe", lambda _: Probe(1000, waited=1.0))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     shutil.copy(data / "torch_mlp.onnx", tmp_path / "m.onnx")
     return tmp_path / "m.onnx"
@@ -53,6 +55,15 @@ def test_a_second_run_touches_no_kernel_and_writes_the_same_bytes(remat, mlp, mo
     monkeypatch.setattr("profiles.bench.Bench._start", touch)
     assert remat("profile", "m.onnx", "--json", *QUICK).object["measured_now"] == 0
     assert mlp.with_name("m.costs.yaml").read_bytes() == before
+
+
+def test_a_plan_made_from_what_a_busy_machine_measured_says_so(remat, mlp):
+    remat("profile", "m.onnx", *QUICK)
+    path = mlp.with_name("m.costs.yaml")
+    costs = load(path)
+    path.write_text(dump(replace(costs, whole={**costs.whole, "waited": 0.62})))
+    notes = remat("solve", "m.onnx", "--budget", "100%", "--json").object["notes"]
+    assert sum("62%" in note for note in notes) == 1
 
 
 def test_a_kill_loses_nothing_measured(remat, mlp, monkeypatch):

@@ -1,4 +1,4 @@
-"""What was measured while this machine was slower is measured again."""
+"""What was measured while this machine was slower, or busy, is measured again."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from profiles import device, survey
+from profiles.bench import Bench
 from profiles.cache import Cache
 from profiles.measure import Timing
+from profiles.probe import Probe
 from profiles.survey import Ops
 from tests.profiles.making import floats, signature
 
@@ -21,7 +23,7 @@ def test_what_another_day_measured(before: int, again: set[str], said: str, tmp_
     here = device.find("cpu", 1)
     cache = Cache(here, tmp_path)
     cache.keep_timing(TANH, Timing(1000, 0.01, 9), "")  # of before there was a probe: it stands
-    cache.probe = before
+    cache.probe = Probe(before)
     cache.keep_timing(RELU, Timing(10**9, 0.01, 9), "")
     cache.keep_whole(OPS.key, {"ns": 5}, "")
     later = Cache(here, tmp_path)
@@ -29,3 +31,24 @@ def test_what_another_day_measured(before: int, again: set[str], said: str, tmp_
     assert said in note
     assert set(survey.missing(OPS, later)) == again
     assert (OPS.key in later.wholes) == (not again)
+
+
+@pytest.mark.parametrize(("now", "again"), [(0.0, {RELU.key}), (0.5, set())])
+def test_what_was_measured_while_others_had_the_processors(
+    now: float, again: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short runs slip between those of others, so that the probe looks as ever: what was waited tells."""
+    monkeypatch.setattr(Bench, "probe", lambda _: Probe(1000, now))
+    here = device.find("cpu", 1)
+    cache = Cache(here, tmp_path)
+    cache.probe = Probe(1000, 0.6)
+    cache.keep_timing(TANH, Timing(1000, 0.01, 9), "")
+    cache.keep_timing(RELU, Timing(5000, 0.01, 9, waited=0.6), "")
+    cache.keep_whole(OPS.key, {"ns": 5, "waited": 0.6}, "")
+    later = Cache(here, tmp_path)
+    said = survey.held_against_now(OPS, here, later)
+    assert [("60%" in note) for note in said] == [True] * len(again)
+    assert set(survey.missing(OPS, later)) == again
+    assert (OPS.key in later.wholes) == (not again)
+    later.keep_timing(RELU, Timing(7000, 0.01, 9), "")  # nothing makes an op look faster than it is
+    assert Cache(here, tmp_path).timings[RELU.key].ns == (5000 if again else 7000)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from profiles.whole import TAX_NS, Whole, calibrate, untaxed
+from profiles.whole import TAX_NS, Times, Whole, calibrate, undisturbed, untaxed
 
 TIMES = st.lists(
     st.tuples(st.sampled_from("ABC"), st.integers(1_000, 10**7), st.none() | st.integers(1_000, 10**7)), min_size=1
@@ -49,3 +49,16 @@ def test_a_class_that_is_slower_inside_costs_more():
     assert made.apply("A", 1e6) == pytest.approx(2e6, rel=0.02)
     assert made.apply("C", 1e6) == pytest.approx(1e6, rel=0.02)
     assert made.apply("unseen", 1e6) == pytest.approx(1.5e6, rel=0.02)
+
+
+def test_runs_that_nobody_disturbed_are_what_counts():
+    assert undisturbed([(90, 0.4), (10, 0.0), (12, 0.01)]) == Times((10, 12))
+    assert undisturbed([(90, 0.4), (10, 0.0), (80, 0.2)]) == Times((90, 10, 80), 0.2)
+    assert undisturbed([(90, 0.0)]) == Times((90,))
+
+
+def test_of_two_times_that_a_graph_ran_the_quieter_one_counts():
+    quiet, busy = Times((10,)), Times((30, 40), 0.5)
+    assert Times() + quiet == quiet + Times() == quiet + busy == busy + quiet == quiet
+    assert Times() + busy == busy
+    assert quiet + Times((11,), 0.05) == Times((10, 11), 0.05)
