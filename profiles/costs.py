@@ -88,7 +88,7 @@ class Costs:
 
     def for_dims(self, dims: Mapping[str, int]) -> Costs:
         """The costs with these dimensions bound: as they are, or through the fits. Raises BadCosts where neither."""
-        if not dims or dict(dims) == dict(self.dims):
+        if dims.items() <= self.dims.items():
             return self
         if self.batch and {**dims, self.batch: 0} == {**self.dims, self.batch: 0} and self.batch in dims:
             return self.at_batch(dims[self.batch])

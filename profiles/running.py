@@ -126,7 +126,8 @@ def single(signature: Signature, arrays: Sequence[Any]) -> tuple[bytes, dict[str
         else:
             graph.input.append(_info(f"i{place}", tensor))
             feeds[f"i{place}"] = array
-    graph.output.extend(_info(f"o{place}", tensor) for place, tensor in enumerate(signature.outputs) if tensor)
+    made = ((f"o{place}", tensor.dtype) for place, tensor in enumerate(signature.outputs) if tensor)
+    graph.output.extend(helper.make_tensor_value_info(name, kind, None) for name, kind in made)  # data may size them
     domain = "" if signature.domain == "ai.onnx" else signature.domain
     versions = {"": 20, domain: signature.opset}
     imports = [helper.make_opsetid(name, version) for name, version in versions.items()]

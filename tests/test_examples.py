@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -53,3 +55,19 @@ def test_the_papers_networks_have_the_parameters_that_are_published() -> None:
         assert int(rows[name]["parameters"]) == 4 * count
     for row in rows.values():
         assert int(row["activations"]) > 5 * int(row["parameters"])
+
+
+LIBRARIES = {"cpp": "REMAT_CPP_HEADERS", "csharp": "REMAT_CSHARP_LIBRARY"}  # where those are, by examples/*/run.py
+
+
+@pytest.mark.parametrize("language, compiler", [("cpp", "g++"), ("csharp", "mcs")])
+def test_the_readmes_lines_in_other_languages_run_as_they_stand(language: str, compiler: str) -> None:
+    library = os.environ.get(LIBRARIES[language])
+    if library is None or shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler} here, or {LIBRARIES[language]} does not say where onnxruntime's part is")
+    command = [sys.executable, str(ROOT / "examples" / language / "run.py"), library, "torch_cnn"]
+    own = {**os.environ, "PYTHONPATH": str(ROOT)}
+    row = json.loads(subprocess.run(command, env=own, capture_output=True, text=True, check=True).stdout)
+    assert row["same"]
+    assert row["within"]
+    assert max(row["peak"]) < min(row["peak_before"])

@@ -33,14 +33,20 @@ DATA = HERE.parents[1] / "tests" / "data"
 SHARE, SECONDS = "85%", 10.0
 
 
-def compiled(headers: Path, folder: Path) -> Path:
+def native_library() -> Path:
+    """The runtime that the Python package brings."""
+    return next((Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so.*"))
+
+
+def compiled(headers: Path, folder: Path) -> list[str]:
+    """What runs the program."""
     source, program = folder / "train.cpp", folder / "train"
     source.write_text((HERE / "train.cpp").read_text().replace("  OPTIONS\n", f"{CPP}\n"))
-    library = next((Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so.*"))
+    library = native_library()
     (folder / library.name.rsplit(".", 2)[0]).symlink_to(library)  # libonnxruntime.so.1, as it names itself
     command = ["g++", "-std=c++17", "-O1", f"-I{headers}", str(source), str(library), f"-Wl,-rpath,{folder}"]
     subprocess.run([*command, "-o", str(program)], check=True)
-    return program
+    return [str(program)]
 
 
 def written(graph: Graph, folder: Path) -> Path:
@@ -54,11 +60,11 @@ def written(graph: Graph, folder: Path) -> Path:
     return folder / "feeds"
 
 
-def ran(program: Path, model: Path, feeds: Path, graph: Graph) -> tuple[bytes, list[int]]:
+def ran(program: list[str], model: Path, feeds: Path, graph: Graph) -> tuple[bytes, list[int]]:
     """What came out of both runs, and the most that was live in each."""
     folder = feeds.parent
     out, trace = folder / f"{model.name}.out", folder / f"{model.name}.trace"
-    command = [str(program), str(model), str(feeds), str(out), str(trace)]
+    command = [*program, str(model), str(feeds), str(out), str(trace)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     told = [event["args"] for event in json.loads(Path(done.stdout.strip()).read_text()) if event.get("cat") == "Node"]
     live = [int(args["mem_bytes_requested_in_use"]) for args in told if "mem_bytes_requested_in_use" in args]
@@ -66,7 +72,7 @@ def ran(program: Path, model: Path, feeds: Path, graph: Graph) -> tuple[bytes, l
     return out.read_bytes(), [outside(graph) + max(half) for half in halves]
 
 
-def row(name: str, program: Path, folder: Path) -> dict[str, Any]:
+def row(name: str, program: list[str], folder: Path) -> dict[str, Any]:
     path = DATA / f"{name}.onnx"
     graph, feeds = ingest(path), written(ingest(path), folder)
     costs = remat.profile(path, threads=1, time_limit=2.0)
@@ -79,14 +85,17 @@ def row(name: str, program: Path, folder: Path) -> dict[str, Any]:
     return {"graph": name, **said, "within": max(held) <= plan.budget, "same": before == after}
 
 
+def rows(names: list[str], program: list[str], folder: Path) -> None:
+    for name in names:
+        try:
+            print(json.dumps(row(name, program, folder)), flush=True)
+        except remat.RematError as error:
+            print(json.dumps({"graph": name, "refused": str(error)[:200]}), flush=True)
+
+
 def main() -> None:
     with TemporaryDirectory() as scratch:
-        program = compiled(Path(sys.argv[1]), Path(scratch))
-        for name in sys.argv[2:]:
-            try:
-                print(json.dumps(row(name, program, Path(scratch))), flush=True)
-            except remat.RematError as error:
-                print(json.dumps({"graph": name, "refused": str(error)[:200]}), flush=True)
+        rows(sys.argv[2:], compiled(Path(sys.argv[1]), Path(scratch)), Path(scratch))
 
 
 if __name__ == "__main__":

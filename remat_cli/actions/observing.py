@@ -98,9 +98,8 @@ def _held_against(graph: Graph, problem: Problem, kernels: Sequence[Kernel]) -> 
     bare = replace(problem, nodes=tuple(replace(node, workspace=0, early=()) for node in problem.nodes))
     expected = dict(zip((op.name for op in graph.ops), baseline(bare)[1].memory, strict=True))
     runs, off = list(_of_ops(graph, kernels)), outside(graph)
-    inside = {
-        run.op.name: max(0, run.most + off - expected[run.op.name]) for run in runs if run.op and _has_subgraph(run.op)
-    }
+    by_data = [(run.op.name, run.most) for run in runs if run.op and _cannot_be_alone(graph, run.op)]
+    inside = {name: max(0, most + off - expected[name]) for name, most in by_data}
     nodes = zip(graph.ops, problem.nodes, strict=True)
     problem = replace(problem, nodes=tuple(replace(n, workspace=inside.get(op.name, n.workspace)) for op, n in nodes))
     reckoned = baseline(problem)[1]
@@ -143,6 +142,11 @@ def _of_ops(graph: Graph, kernels: Sequence[Kernel]) -> Iterator[_Run]:
         waiting = []
         yield run
     yield from waiting
+
+
+def _cannot_be_alone(graph: Graph, op: Op) -> bool:
+    """Whether what an op works in hangs on the data it is given, so that nothing tells of it when it is timed alone."""
+    return _has_subgraph(op) or any(name.rpartition(":")[0] in op.writes for name in graph.dims)
 
 
 def _has_subgraph(op: Op) -> bool:

@@ -26,6 +26,7 @@ from profiles.survey import Ops, Timing
 from profiles.whole import Times
 from remat_cli.actions import whole_graph
 from remat_cli.actions.observing import Observed, observed
+from remat_cli.actions.seeing import graph_as_seen, words
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.ingest import ingest, ingest_content
@@ -85,7 +86,7 @@ class Ahead:
 def profile(model: Path | onnx.ModelProto, asked: Asked, report: Report) -> Profiled:
     """The costs of the model's ops; with batches, those of the largest, with a line through all for each op."""
     device, cache = _where(asked)
-    graphs = _graphs(model, asked)
+    graphs = _graphs(model, asked, None if asked.estimate else device)
     found = [_profile(graph, device, cache, asked, len(graphs), report) for graph in graphs]
     if len(found) == 1:
         return found[0]
@@ -109,7 +110,7 @@ def write(found: Profiled, model: Path, destination: Path) -> Costs:
 def ahead(model: Path | onnx.ModelProto, asked: Asked) -> Ahead:
     """What `profile` would do."""
     device, cache = _where(asked)
-    graphs = [ops_of(graph) for graph in _graphs(model, asked)]
+    graphs = [ops_of(graph) for graph in _graphs(model, asked, None if asked.estimate else device)]
     wanted = {key for ops in graphs for key in survey.missing(ops, cache)}
     distinct = {key for ops in graphs for key in ops.distinct()}
     seconds = 0.0 if asked.estimate else survey.how_long(graphs, cache, device, asked.seconds)
@@ -130,18 +131,24 @@ def _where(asked: Asked) -> tuple[Device, Cache]:
     return device, Cache(device, caches.folder() if asked.cached else None)
 
 
-def _graphs(model: Path | onnx.ModelProto, asked: Asked) -> list[Graph]:
+def _graphs(model: Path | onnx.ModelProto, asked: Asked, device: Device | None) -> list[Graph]:
     """The model with its dimensions bound: once, or once for each batch size, the largest last."""
     if not asked.batches:
         if asked.batch_dim is not None:
             raise Usage("--batch-dim says which dimension --batch sets: give both, or bind it with --dim NAME=SIZE")
-        return [_graph(model, asked.dims)]
+        return [_graph(model, asked.dims, device)]
     name = whole_graph.batch_dim(model, asked.batch_dim, asked.dims)
-    return [_graph(model, {**asked.dims, name: size}) for size in sorted(asked.batches)]
+    return [_graph(model, {**asked.dims, name: size}, device) for size in sorted(asked.batches)]
 
 
-def _graph(model: Path | onnx.ModelProto, dims: Mapping[str, int]) -> Graph:
-    return ingest(model, dims) if isinstance(model, Path) else ingest_content(content_of(model), dims)
+def _graph(model: Path | onnx.ModelProto, dims: Mapping[str, int], device: Device | None) -> Graph:
+    """Sizes that depend on data are seen, unless nothing is to be run."""
+    content = None if isinstance(model, Path) else content_of(model)
+
+    def read(dims: Mapping[str, int]) -> Graph:
+        return ingest(model, dims) if isinstance(model, Path) else ingest_content(content or b"", dims)
+
+    return read(dims) if device is None else graph_as_seen(read, dims, device)
 
 
 def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: int, report: Report) -> Profiled:
@@ -163,6 +170,9 @@ def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: i
     found = _costs(graph, device.described(), costs, whole, survey.dated(ops, cache))
     if asked.whole and device.kind == "cpu":
         found = _seen(graph, ops, found, cache, device)
+    if seen := words(graph, asked.dims):
+        found = replace(found, whole={**found.whole, "seen": seen})
+        notes = (*notes, seen)
     if unlike := found.whole.get("unlike"):
         notes = (*notes, f"not as foretold: {unlike}")
     if why := found.whole.get("not_run"):

@@ -19,7 +19,7 @@ from remat_cli.ingest.expand import expand
 from remat_cli.ingest.load import load, parsed
 from remat_cli.ingest.names import captures, name_nodes, sort_nodes
 from remat_cli.ingest.phases import backward_ops
-from remat_cli.ingest.shapes import infer
+from remat_cli.ingest.shapes import UnknownSize, infer
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.limits import TENSOR_BYTES
 
@@ -48,8 +48,13 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         sort_nodes(model.graph, path)
     proto = model.graph
     name_nodes(proto)
-    values, needed = infer(model, path, dims or {})
-    refuse_unused(model, dims or {}, {*bound, *needed}, path)
+    try:
+        found = infer(model, path, dims or {})
+    except UnknownSize as unknown:
+        unknown.path, unknown.model = path, model
+        raise
+    values = found.values
+    refuse_unused(model, dims or {}, {*bound, *found.needed}, path)
     weights = dict.fromkeys(
         (
             *(tensor.name for tensor in proto.initializer),
@@ -77,6 +82,8 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         dims=dict(dims or {}),
         opsets={entry.domain: entry.version for entry in model.opset_import},
         expanded=expanded,
+        loose=found.loose,
+        by_data=found.by_data,
     )
 
 

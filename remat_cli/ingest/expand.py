@@ -14,6 +14,7 @@ import onnx.inliner
 from onnx import helper
 
 from remat_cli.errors import BadInput
+from remat_cli.ingest.defaults import give_defaults, give_schema_defaults
 from remat_cli.model.limits import FUNCTION_NODES, written_out
 from remat_cli.model.semantics import EXPANDED, needs_training_build
 
@@ -33,20 +34,27 @@ def expand(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
 
 
 def _inline_standard(model: onnx.ModelProto, ops: list[tuple[str, str]], path: Path) -> onnx.ModelProto:
-    """Functions of ONNX replaced. The inliner wants to know the type of all that they read, weights among it."""
+    """Functions of ONNX replaced."""
+    opset = next(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
+    give_schema_defaults((node for node in model.graph.node if _is_expanded(node)), opset)
     try:
-        typed = onnx.shape_inference.infer_shapes(model)
-        known = {value.name for value in typed.graph.value_info}
-        for tensor in typed.graph.initializer:
-            if tensor.name not in known:
-                typed.graph.value_info.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
-        inlined = onnx.inliner.inline_selected_functions(typed, ops, inline_schema_functions=True)
+        inlined = onnx.inliner.inline_selected_functions(_typed(model), ops, inline_schema_functions=True)
     except (RuntimeError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         kinds = ", ".join(kind for _, kind in ops)
         raise BadInput(f"{path}: {kinds} cannot be written out: {' '.join(str(error).split())}") from error
     del inlined.graph.value_info[:]
     inlined.graph.value_info.extend(model.graph.value_info)
     return inlined
+
+
+def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
+    """With the type of all that functions may read, weights among it: the inliner wants to know."""
+    typed = onnx.shape_inference.infer_shapes(model)
+    known = {value.name for value in typed.graph.value_info}
+    for tensor in typed.graph.initializer:
+        if tensor.name not in known:
+            typed.graph.value_info.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    return typed
 
 
 def _is_expanded(node: onnx.NodeProto) -> bool:
@@ -61,11 +69,17 @@ def _inline_local(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     """Functions written against other opset versions are converted as they are inlined."""
     if written_out(model) > FUNCTION_NODES:
         raise BadInput(f"{path}: with its functions written out it has more than {FUNCTION_NODES} nodes, or no end")
+    if unsaid := give_defaults(model):
+        raise BadInput(
+            f"{path}: a function hands on its attribute {unsaid!r}, which a call does not give: give it there"
+        )
     try:
         inlined = onnx.inliner.inline_local_functions(model)
         if _calls(inlined):
-            inlined = onnx.inliner.inline_local_functions(model, convert_version=True)
-    except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
+            inlined = onnx.inliner.inline_local_functions(_typed(model), convert_version=True)
+            del inlined.graph.value_info[:]
+            inlined.graph.value_info.extend(model.graph.value_info)
+    except (RuntimeError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise BadInput(
             f"{path}: its model-local functions cannot be inlined: {' '.join(str(error).split())}"
         ) from error

@@ -7,9 +7,11 @@ Constants of a few thousand elements are folded along the way, for they are what
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import onnx
@@ -17,31 +19,58 @@ from onnx import helper, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.ingest.constants import SMALL, constant_tensor, fold
+from remat_cli.ingest.known_control import as_it_begins, depends_on_data, settled, trips
 from remat_cli.ingest.load import TYPES
+from remat_cli.ingest.loose import Loose
 from remat_cli.ingest.names import captures, subgraphs
 from remat_cli.ingest.rules import ALIASES, BLOCKED, RULES, Call, Type
+from remat_cli.ingest.runtime_types import Partial, ask_runtime
 from remat_cli.model.graph import Value
 
-Partial = tuple[int, tuple[int | None, ...]]  # a type with dimensions that are not known yet
+Types = Mapping[str, Partial]
+Constants = Mapping[str, np.ndarray]
 INFERENCE_ERRORS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError)
 
 
-def infer(model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> tuple[dict[str, Value], set[str]]:
-    """Every value of the main graph, and which of the `stated` dimensions (`value:axis`) were needed.
+class UnknownSize(BadInput):
+    """What an op makes depends on data, at these `places`: values and axes."""
 
-    The model's value_info is replaced by what was found.
+    def __init__(self, says: str, places: Sequence[tuple[str, int]]) -> None:
+        super().__init__(says)
+        self.places = tuple(places)
+        self.path = Path()
+        self.model: onnx.ModelProto | None = None  # its functions written out, its nodes in order
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Every value of the main graph; which of the stated dimensions (`value:axis`) were `needed`.
+
+    `loose`: values whose size is as stated, or may follow from that: other data may make other sizes. `by_data`: the
+    names of Ifs and Loops whose course depends on data.
     """
+
+    values: dict[str, Value]
+    needed: set[str]
+    loose: frozenset[str]
+    by_data: frozenset[str]
+
+
+def infer(model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> Found:
+    """The model's value_info is replaced by what was found; of what is loose nothing is said there."""
     walk = _Walk(model, path, stated)
     for node in model.graph.node:
         walk.visit(node)
     ends = {value.name for value in model.graph.output}
-    inside = [name for node in model.graph.node for name in node.output if name and name not in ends]
+    inside = [
+        name for node in model.graph.node for name in node.output if name and name not in ends | walk.loose.sizes.keys()
+    ]
     del model.graph.value_info[:]
     model.graph.value_info.extend(helper.make_tensor_value_info(name, *walk.types[name]) for name in inside)
-    for output in model.graph.output:
+    for output in (output for output in model.graph.output if output.name not in walk.loose.sizes):
         output.type.CopyFrom(helper.make_tensor_type_proto(*walk.types[output.name]))
     values = {name: Value(name, dtype, shape, size_of(dtype, shape)) for name, (dtype, shape) in walk.types.items()}
-    return values, walk.used
+    return Found(values, walk.used, frozenset(walk.loose.sizes), frozenset(walk.by_data))
 
 
 def size_of(dtype: int, shape: tuple[int, ...]) -> int:
@@ -68,6 +97,8 @@ class _Walk:
         self.types: dict[str, Type] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.makers: dict[str, onnx.NodeProto] = {}
+        self.loose = Loose()
+        self.by_data: set[str] = set()
         for value in model.graph.input:
             if (known := _static(value.type)) is not None:
                 self.types[value.name] = known
@@ -89,10 +120,22 @@ class _Walk:
 
     def visit(self, node: onnx.NodeProto) -> None:
         """Find the types of the node's outputs, and their content if it is constant and small."""
-        found, trouble = self._types_of(node)
+        found, trouble = self._types_of(node, self.types, self.constants)
+        reached = self.loose.reaches(node)
+        always = self._always(node) if reached else found
+        if depends_on_data(node, self.constants):
+            self.by_data.add(node.name)
+        made = {
+            name: self._settle(node, name, found.get(place), trouble) for place, name in enumerate(node.output) if name
+        }
+        unknown = [(name, axis) for name, kind in made.items() for axis, size in enumerate(kind[1]) if size is None]
+        if unknown:
+            raise UnknownSize(self._unknown(node, unknown[0][0], "it depends on data", unknown), unknown)
         for place, name in enumerate(node.output):
             if name:
-                self.types[name] = self._settle(node, name, found.get(place), trouble)
+                self.types[name] = cast(Type, made[name])
+                if name not in self.declared:
+                    self.loose.settle(name, self.types[name], always.get(place))
                 self.makers[name] = node
                 self._know_empty(name)
         if len(node.output) == 1 and all(
@@ -101,6 +144,13 @@ class _Walk:
             array = fold(node, self.types, self.constants)
             if array is not None:
                 self.constants[node.output[0]] = array
+        if reached:
+            self.loose.contents.update(name for name in node.output if name in self.constants)
+
+    def _always(self, node: onnx.NodeProto) -> dict[int, Partial]:
+        """The types of the node's outputs as far as they are the same for all data."""
+        types, constants = self.loose.types(self.types), self.loose.constants(node, self.constants)
+        return self._types_of(node, types, constants)[0]
 
     def _know_empty(self, name: str) -> None:
         """A tensor without elements has known content, wherever it comes from; hidden shapes rest on that."""
@@ -108,40 +158,85 @@ class _Walk:
         if 0 in shape and dtype != onnx.TensorProto.STRING:
             self.constants[name] = np.zeros(shape, helper.tensor_dtype_to_np_dtype(dtype))
 
-    def _types_of(self, node: onnx.NodeProto) -> tuple[dict[int, Partial], str]:
+    def _types_of(self, node: onnx.NodeProto, types: Types, constants: Constants) -> tuple[dict[int, Partial], str]:
         """For each output a type, unknown dimensions None; and what onnx had against the node."""
         if node.op_type == "Constant" and (tensor := constant_tensor(node)) is not None:
             self._store(node.output[0], tensor)
             return {0: self.types[node.output[0]]}, ""
         schema, standard = self._schema(node)
         if schema is None and node.op_type in RULES:
-            call = Call(node, self.types, self.constants, self.makers)
+            call = Call(node, cast(Mapping[str, Type], types), constants, self.makers)
             try:
                 return {place: kind for place, kind in enumerate(RULES[node.op_type](call)) if kind is not None}, ""
             except (ArithmeticError, IndexError, TypeError, ValueError) as error:
                 return {}, f"{node.op_type} does not have the inputs it should have ({error})"
         if schema is None:
-            return {}, ""
+            if all(name in self.declared for name in node.output if name):
+                return {}, ""
+            return dict(ask_runtime(node, types, constants, self.imports, self.ir_version)), ""
         ask = self._ask_for_node if next(subgraphs(node), None) is None else self._ask_for_subgraphs
         try:
-            types = ask(schema, standard)
+            made = ask(schema, standard, types, constants)
         except INFERENCE_ERRORS as error:
             return {}, " ".join(str(error).split())[:200]
-        kinds = {kind.WhichOneof("value") for kind in types.values()} - {"tensor_type", None}
-        found = ((place, _partial(types[name])) for place, name in enumerate(node.output) if name in types)
-        return {place: kind for place, kind in found if kind is not None}, NO_TENSOR if kinds else ""
+        kinds = {kind.WhichOneof("value") for kind in made.values()} - {"tensor_type", None}
+        found = ((place, _partial(made[name])) for place, name in enumerate(node.output) if name in made)
+        known = {place: kind for place, kind in found if kind is not None}
+        if node.op_type == "Loop":
+            known = self._of_loop(node, known, types, constants)
+        return known, NO_TENSOR if kinds else ""
 
-    def _ask_for_node(self, schema: onnx.defs.OpSchema, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
+    def _of_loop(
+        self, node: onnx.NodeProto, found: dict[int, Partial], types: Types, constants: Constants
+    ) -> dict[int, Partial]:
+        """What a Loop carries stays as it begins if one round leaves it so; what it stacks up has a row for each."""
+        carried = max(0, len(node.input) - 2)
+        if rounds := self._rounds(node, types):
+            kept = {place: kind for place, kind in enumerate(rounds) if kind is not None}
+            found = {p: kind if p < carried else (kind[0], (None, *kind[1])) for p, kind in kept.items()}
+        count = trips(node, constants)
+        return {
+            place: (dtype, (count, *sizes[1:])) if place >= carried and sizes else (dtype, sizes)
+            for place, (dtype, sizes) in found.items()
+        }
+
+    def _rounds(self, node: onnx.NodeProto, types: Types) -> list[Partial | None]:
+        """What every round of a Loop makes: of what it carries, sizes that a round changes are not known."""
+        carries = [types.get(name) for name in node.input[2:]]
+        for _ in range(ROUNDS):
+            body = as_it_begins(node, types, carries, captures(node))
+            made = self._inferred(body) if body else {}
+            if not body or not made:
+                return []
+            rounds = [_partial(made[value.name]) for value in body.output[1:]]
+            same = [_common(was, now) for was, now in zip(carries, rounds, strict=False)]
+            if same == carries:
+                return rounds
+            carries = same
+        return []
+
+    def _inferred(self, graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
+        """The types of a graph's outputs; none where onnx has something against it."""
+        model = helper.make_model(graph, opset_imports=self.imports, ir_version=self.ir_version)
+        try:
+            inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        except INFERENCE_ERRORS:
+            return {}
+        return {value.name: value.type for value in inferred.graph.output}
+
+    def _ask_for_node(
+        self, schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Types, constants: Constants
+    ) -> dict[str, onnx.TypeProto]:
         reads = [name for name in node.input if name]
-        types: dict[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
+        made: dict[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
             schema,
             node,
-            {name: helper.make_tensor_type_proto(*self.types[name]) for name in reads},
-            {name: numpy_helper.from_array(self.constants[name]) for name in reads if name in self.constants},
+            {name: helper.make_tensor_type_proto(*types[name]) for name in reads},
+            {name: numpy_helper.from_array(constants[name]) for name in reads if name in constants},
             opset_imports=self.imports,
             ir_version=self.ir_version,
         )
-        return types
+        return made
 
     def _schema(self, node: onnx.NodeProto) -> tuple[onnx.defs.OpSchema | None, onnx.NodeProto]:
         """The node's schema; for one that only adds to a standard op, the standard op and its schema."""
@@ -157,55 +252,65 @@ class _Walk:
         plain.attribute.extend(attributes)
         return schema, plain
 
-    def _ask_for_subgraphs(self, _: onnx.defs.OpSchema, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
+    def _ask_for_subgraphs(
+        self, _: onnx.defs.OpSchema, node: onnx.NodeProto, types: Types, constants: Constants
+    ) -> dict[str, onnx.TypeProto]:
         """A model of this one node, all it reads as inputs or initializers, through onnx's whole-graph inference."""
         reads = dict.fromkeys(name for name in (*node.input, *captures(node)) if name)
         graph = helper.make_graph(
-            [node],
+            [settled(node, constants)],
             "one",
-            [helper.make_tensor_value_info(name, *self.types[name]) for name in reads if name not in self.constants],
+            [helper.make_tensor_value_info(name, *types[name]) for name in reads if name not in constants],
             [onnx.ValueInfoProto(name=name) for name in node.output if name],
-            [numpy_helper.from_array(self.constants[name], name) for name in reads if name in self.constants],
+            [numpy_helper.from_array(constants[name], name) for name in reads if name in constants],
         )
         model = helper.make_model(graph, opset_imports=self.imports, ir_version=self.ir_version)
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
         return {value.name: value.type for value in inferred.graph.output}
 
-    def _settle(self, node: onnx.NodeProto, name: str, found: Partial | None, trouble: str) -> Type:
-        """Fill what is still unknown from the model's own words, then from the user's; refuse what remains."""
+    def _settle(self, node: onnx.NodeProto, name: str, found: Partial | None, trouble: str) -> Partial:
+        """Fill what is still unknown from the model's own words, then from the user's; refuse what is no tensor."""
         declared = self.declared.get(name)
         if found is None:
             found = declared
         if found is None:
-            raise BadInput(self._unknown(node, name, trouble or NO_RULE, None))
+            raise BadInput(self._unknown(node, name, trouble or NO_RULE))
         dtype, sizes = found
         if dtype not in TYPES:
-            raise BadInput(self._unknown(node, name, f"there is no type {dtype}", None))
+            raise BadInput(self._unknown(node, name, f"there is no type {dtype}"))
         if declared and len(declared[1]) == len(sizes):
             sizes = tuple(d if s is None else s for s, d in zip(sizes, declared[1]))
-        shape = []
-        for axis, size in enumerate(sizes):
-            key = f"{name}:{axis}"
-            if size is None and key in self.stated:
-                self.used.add(key)
-                size = self.stated[key]
-            if size is None:
-                raise BadInput(self._unknown(node, name, "it depends on data", axis))
-            shape.append(size)
-        return dtype, tuple(shape)
+        keys = [f"{name}:{axis}" if size is None else "" for axis, size in enumerate(sizes)]
+        self.used.update(key for key in keys if key in self.stated)
+        return dtype, tuple(self.stated.get(key, size) for key, size in zip(keys, sizes, strict=True))
 
-    def _unknown(self, node: onnx.NodeProto, name: str, why: str, axis: int | None) -> str:
+    def _unknown(self, node: onnx.NodeProto, name: str, why: str, places: Sequence[tuple[str, int]] = ()) -> str:
         domain = f"{node.domain}." if node.domain else ""
-        remedy = "give it a static shape in the model's value_info" if axis is None else f"pass --dim {name}:{axis}=N"
+        stated = " ".join(f"--dim {value}:{axis}=N" for value, axis in places)
+        remedy = (
+            f"pass {stated}, or `remat profile` sees what random inputs make"
+            if places
+            else "give it a static shape in the model's value_info"
+        )
         return (
             f"{self.path}: the size of value {name!r}, made by {domain}{node.op_type} {node.name!r}, "
-            f"is not known: {why}; {remedy}"
+            f"is not known: {why}{'' if why == NO_TENSOR else f'; {remedy}'}"
         )
 
 
-NO_TENSOR = "it is a sequence or optional, and remat schedules tensors only"
-NO_RULE = "neither onnx nor remat has a shape rule for this op"
+NO_TENSOR = (
+    "it is a sequence or optional, and remat schedules tensors only: export with Split, Concat or Identity instead"
+)
+NO_RULE = "neither onnx, onnxruntime nor remat has a shape rule for this op"
+ROUNDS = 8  # of a Loop, until what it carries changes no more
 OPSET = onnx.defs.onnx_opset_version()
+
+
+def _common(one: Partial | None, other: Partial | None) -> Partial | None:
+    """What two types have in common; None if they are not of one rank."""
+    if one is None or other is None or one[0] != other[0] or len(one[1]) != len(other[1]):
+        return None
+    return one[0], tuple(a if a == b else None for a, b in zip(one[1], other[1], strict=True))
 
 
 def _find_schema(op_type: str, version: int, domain: str) -> onnx.defs.OpSchema | None:

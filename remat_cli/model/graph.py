@@ -62,6 +62,8 @@ class Graph:
     outputs: tuple[str, ...]
     dims: Mapping[str, int] = field(default_factory=dict)  # symbolic dimensions that were bound
     opsets: Mapping[str, int] = field(default_factory=dict)
+    loose: frozenset[str] = frozenset()  # values that other data may make of other sizes
+    by_data: frozenset[str] = frozenset()  # names of ops of whose subgraphs other data may run more
     expanded: bool = False  # functions in the file were written out: the runtime would do so in an order of its own
 
     @property

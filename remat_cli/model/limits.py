@@ -26,8 +26,8 @@ def below_zero(graph: onnx.GraphProto) -> bool:
 
 def written_out(model: onnx.ModelProto) -> int:
     """How many nodes the model has once its functions are written out, as far as the limit; beyond it for a circle."""
-    bodies = {(function.domain, function.name): function.node for function in model.functions}
-    known: dict[tuple[str, str], int] = {}
+    bodies = {(function.domain, function.name, function.overload): function.node for function in model.functions}
+    known: dict[tuple[str, str, str], int] = {}
     waiting = list(bodies)
     while waiting:
         name = waiting[-1]
@@ -43,14 +43,14 @@ def written_out(model: onnx.ModelProto) -> int:
     return _total(model.graph.node, known)
 
 
-def _total(nodes: Iterable[onnx.NodeProto], known: dict[tuple[str, str], int]) -> int:
+def _total(nodes: Iterable[onnx.NodeProto], known: dict[tuple[str, str, str], int]) -> int:
     return sum(known.get(name, 1) for name in _names(nodes))
 
 
-def _names(nodes: Iterable[onnx.NodeProto]) -> list[tuple[str, str]]:
+def _names(nodes: Iterable[onnx.NodeProto]) -> list[tuple[str, str, str]]:
     found = []
     for node in nodes:
-        found.append((node.domain, node.op_type))
+        found.append((node.domain, node.op_type, node.overload))
         for attribute in node.attribute:
             for graph in (attribute.g, *attribute.graphs):
                 found += _names(graph.node)

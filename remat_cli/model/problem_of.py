@@ -134,12 +134,13 @@ def _pairs(op: Op, number: Mapping[str, int], places: semantics.Places) -> tuple
 
 
 def _reusable(graph: Graph, op: Op, places: semantics.Places, fixed: set[str]) -> semantics.Places:
-    """The places where the runtime may reuse the read: not fixed, and of the result's shape and element size."""
+    """The places where the runtime may reuse the read: not fixed, and known to be of the result's shape and size."""
     return tuple(
         (out, into)
         for out, into in places
         if op.inputs[into]
         and op.inputs[into] not in fixed
+        and op.inputs[into] not in graph.loose
         and graph.values[op.outputs[out]].shape == graph.values[op.inputs[into]].shape
         and graph.values[op.outputs[out]].bytes == graph.values[op.inputs[into]].bytes
     )

@@ -126,6 +126,9 @@ OPTIONAL = {
 # for them while it runs, a Dropout beside its session's allocator.
 MADE_ANYWAY = {"BatchNormalization", "Dropout", *RECURRENT}
 
+ATTENTION_PASTS = slice(4, 6)  # the keys and values of earlier, of which the kernel then insists on the whole
+ATTENTION_PRESENTS = {1, 2}
+
 COMPUTE = {
     "Attention",
     "Conv",
@@ -240,9 +243,11 @@ def _optional_places(op: Op, opset: int) -> set[int]:
         return set()
     if op.domain == STANDARD and onnx.defs.has(op.op_type, opset, ""):
         outputs = onnx.defs.get_schema(op.op_type, opset, "").outputs
-        return {
+        found = {
             p for p, output in enumerate(outputs) if output.option == onnx.defs.OpSchema.FormalParameterOption.Optional
         }
+        insisted = op.op_type == "Attention" and any(op.inputs[ATTENTION_PASTS])
+        return found - ATTENTION_PRESENTS if insisted else found
     return OPTIONAL.get(op.op_type, set())
 
 

@@ -62,7 +62,7 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Se
 
     costs = costs or _beside(model)
     found = read_costs(costs, dims) if costs else None
-    if found and not dims:
+    if found and dims.items() <= found.dims.items():
         dims = found.dims
     graph = ingest(model, dims)
     if found and costs:
@@ -85,7 +85,7 @@ def given_subject(
         return load_subject(model, costs, dims, session)
     content = None if isinstance(model, Path) else content_of(model)
     found = costs if isinstance(costs, Costs) else read_costs(costs, dims) if costs else None
-    if found and not dims:
+    if found and dims.items() <= found.dims.items():
         dims = found.dims
     graph = ingest(model, dims) if isinstance(model, Path) else ingest_content(content or b"", dims)
     if found:
@@ -168,6 +168,8 @@ def _notes(costs: Costs | None, session: Session) -> Iterator[str]:
         yield f"the costs are from paper{traced}"
     if costs is not None and isinstance(waited := costs.whole.get("waited"), float):
         yield BUSY.format(waited)
+    if costs is not None and (seen := costs.whole.get("seen")):
+        yield seen
     if costs is not None and (unlike := costs.whole.get("unlike")):
         yield f"{UNLIKE}: {unlike}"
 

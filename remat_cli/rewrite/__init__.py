@@ -104,7 +104,7 @@ def _lean(graph: Graph, plain: list[Emitted], names: Names) -> _Made:
 
 def _robust(graph: Graph, problem: Problem, plain: list[Emitted], names: Names, bare: frozenset[str]) -> _Made:
     """For a session that merges, fuses, reorders and keeps idle buffers."""
-    inner = bare.union(name for place, name in enumerate(written(graph)) if place in problem.inner)
+    inner = bare.union(graph.loose, (name for place, name in enumerate(written(graph)) if place in problem.inner))
     guards = Guards(graph, names, inner)
     guarded = guards.guarded(plain)
     steps, zero = anchored(graph, guarded, names, inner)

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from remat_cli.errors import BadInput
 from remat_cli.ingest import graph_of, ingest
 from remat_cli.ingest.dims import refuse_unused
 from remat_cli.model.problem_of import problem_of
@@ -304,3 +305,88 @@ def test_a_function_of_a_weight_is_written_out() -> None:
     found = graph_of(model(nodes, [value("x", 3)], ["y"], {"w": np.ones(3, np.float64)}), Path("m.onnx"))
     assert [op.op_type for op in found.ops] == ["Cast", "Cast", "Mul"]
     assert found.values["y"].bytes == 12
+
+
+def leaky(name: str, kind: str, of: str, attribute: str, default: float | None) -> onnx.FunctionProto:
+    """A function of one op, whose slope is an attribute of its own."""
+    inner = node(kind, ["a"], ["b"], domain="" if kind == "LeakyRelu" else "f")
+    inner.attribute.add(name=of, ref_attr_name=attribute, type=onnx.AttributeProto.FLOAT)
+    given, own = ([], [helper.make_attribute(attribute, default)]) if default else ([attribute], [])
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("f", 1)]
+    return helper.make_function("f", name, ["a"], ["b"], [inner], opsets, given, own)
+
+
+def test_defaults_of_functions_are_written_out() -> None:
+    """onnx's inliner knows nothing of them: a LeakyRelu got the slope that the op itself has."""
+    functions = [leaky("Leak", "LeakyRelu", "alpha", "slope", 0.3), leaky("More", "Leak", "slope", "steep", 0.5)]
+    calls = [
+        node("Leak", ["x"], ["p"], domain="f"),
+        node("Leak", ["p"], ["q"], domain="f", slope=0.25),
+        node("More", ["q"], ["y"], domain="f"),
+    ]
+    found = graph_of(model(calls, [value("x", 3)], ["y"], functions=functions), HERE)
+    assert [round(op.node.attribute[0].f, 6) for op in found.ops] == [0.3, 0.25, 0.5]
+
+
+def test_what_a_function_hands_on_and_nobody_gives_is_refused() -> None:
+    functions = [leaky("Leak", "LeakyRelu", "alpha", "slope", 0.3), leaky("More", "Leak", "slope", "steep", None)]
+    made = model([node("More", ["x"], ["y"], domain="f")], [value("x", 3)], ["y"], functions=functions)
+    with pytest.raises(BadInput, match="hands on its attribute 'steep'"):
+        graph_of(made, HERE)
+
+
+def repeated(count: int | str, still: onnx.NodeProto, condition: str = "") -> onnx.ModelProto:
+    """A Loop that stacks up what its body makes, a row for each time that it runs."""
+    body = helper.make_graph(
+        [still, node("Neg", ["h"], ["made"]), node("Identity", ["made"], ["row"])],
+        "body",
+        [value("i", dtype=TensorProto.INT64), value("go", dtype=TensorProto.BOOL), value("h", 5)],
+        [value("still", dtype=TensorProto.BOOL), value("made", 5), onnx.ValueInfoProto(name="row")],
+    )
+    trips, inputs = ("trips", [value("x", 5)]) if isinstance(count, int) else (count, [value("x", 5), value(count)])
+    inputs[1:] = [value(entry.name, dtype=TensorProto.INT64) for entry in inputs[1:]]
+    weights = {"trips": np.array(count, np.int64)} if isinstance(count, int) else {}
+    weights |= {"yes": np.array(True), "no": np.array(False)}
+    return model([node("Loop", [trips, condition, "x"], ["last", "y"], body=body)], inputs, ["last", "y"], weights)
+
+
+ON, YES = node("Identity", ["go"], ["still"]), node("Identity", ["yes"], ["still"])
+SOON = node("Less", ["i", "trips"], ["still"])
+
+
+@pytest.mark.parametrize(
+    "count, still, condition, rows", [(4, ON, "", 4), (4, ON, "yes", 4), (3, YES, "yes", 3), (4, ON, "no", 0)]
+)
+def test_a_loop_of_so_many_rounds_stacks_up_as_many_rows(
+    count: int, still: onnx.NodeProto, condition: str, rows: int
+) -> None:
+    assert graph_of(repeated(count, still, condition), HERE).values["y"].shape == (rows, 5)
+
+
+@pytest.mark.parametrize("count, still", [("n", ON), (4, SOON)])
+def test_a_loop_that_data_ends_is_not_known(count: int | str, still: onnx.NodeProto) -> None:
+    with pytest.raises(BadInput, match="pass --dim y:0=N"):
+        graph_of(repeated(count, still), HERE)
+
+
+def test_of_a_known_condition_the_branch_that_is_taken_counts() -> None:
+    then = helper.make_graph([node("Concat", ["x", "x"], ["t"], axis=0)], "then", [], [onnx.ValueInfoProto(name="t")])
+    other = helper.make_graph([node("Neg", ["x"], ["e"])], "other", [], [onnx.ValueInfoProto(name="e")])
+    chosen = node("If", ["yes"], ["y"], then_branch=then, else_branch=other)
+    made = model([chosen], [value("x", 5)], ["y"], {"yes": np.array(True)})
+    assert graph_of(made, HERE).values["y"].shape == (10,)
+
+
+def test_what_onnxruntime_knows_of_its_own_ops_is_asked() -> None:
+    """Four-bit weights, for which there is no rule here."""
+    weights = {"w": np.zeros((6, 2, 8), np.uint8), "s": np.ones(12, np.float32)}
+    own = node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", K=32, N=6, bits=4, block_size=16)
+    found = graph_of(model([own], [value("x", 3, 32)], ["y"], weights), HERE)
+    assert (found.values["y"].dtype, found.values["y"].shape) == (TensorProto.FLOAT, (3, 6))
+
+
+def test_defaults_of_onnxs_own_functions_are_written_out() -> None:
+    made = model([node("Swish", ["x"], ["y"])], [value("x", 3)], ["y"], opset=24)
+    made.ir_version = 11
+    (result,) = session(graph_of(made, HERE).model).run(None, {"x": np.ones(3, np.float32)})
+    assert np.allclose(result, 1 / (1 + np.exp(-1)))

@@ -180,7 +180,7 @@ def one_op(op_type: str, operands: list[Operand], count: int, attributes: dict[s
 def test_shapes_follow_from_the_definition(op_type: str, row: list[Any]) -> None:
     operands, results, *attributes = row
     model = one_op(op_type, operands, len(results), attributes[0] if attributes else {})
-    values, _ = infer(model, Path("one.onnx"), {})
+    values = infer(model, Path("one.onnx"), {}).values
     assert [(values[f"y{k}"].dtype, values[f"y{k}"].shape) for k in range(len(results))] == results
 
 
@@ -195,7 +195,7 @@ def test_gradients_of_pools_are_as_large_as_the_pool_s_input(pool: str) -> None:
     nodes = [helper.make_node(pool, ["x"], made, **window), helper.make_node(f"{pool}Grad", made, ["y"], **window)]
     inputs = [helper.make_tensor_value_info("x", F, (1, 2, 9, 10))]
     model = helper.make_model(helper.make_graph(nodes, "pool", inputs, [onnx.ValueInfoProto(name="y")]))
-    assert infer(model, Path("pool.onnx"), {})[0]["y"].shape == (1, 2, 9, 10)
+    assert infer(model, Path("pool.onnx"), {}).values["y"].shape == (1, 2, 9, 10)
 
 
 @pytest.mark.parametrize("name", ["ort_mlp", "ort_gpt2_eager", "ort_light_resnet50"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import onnx
 
+from tests.remat_cli.kinds.by_data import BY_DATA, SAID_ELSEWHERE
 from tests.remat_cli.kinds.chain import Chain, Twist
 from tests.remat_cli.kinds.control import CONTROL, FUNCTIONS
 from tests.remat_cli.kinds.numbers import HALF, QUANTIZED, RANDOM, RECURRENT
@@ -23,6 +24,8 @@ GROUPS: dict[str, dict[str, Twist]] = {
     "odd values": ODD_VALUES,
     "narrow numbers": NARROW,
     "wide": WIDE,
+    "by data": BY_DATA,
+    "said elsewhere": SAID_ELSEWHERE,
 }
 KINDS: dict[str, Twist] = {name: twist for group in GROUPS.values() for name, twist in group.items()}
 

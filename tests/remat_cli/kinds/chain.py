@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 OPSET = 18
-IR = {18: 9, 19: 9, 20: 9, 21: 10, 23: 11}
+IR = {18: 9, 19: 9, 20: 9, 21: 10, 23: 11, 24: 11}
 
 
 class Chain:

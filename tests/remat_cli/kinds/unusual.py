@@ -12,7 +12,7 @@ from tests.remat_cli.kinds.chain import FLOAT, INT64, OPSET, Chain, Twist
 BOOL, FLOAT16, INT8 = TensorProto.BOOL, TensorProto.FLOAT16, TensorProto.INT8
 
 
-def _info(name: str, kind: int = FLOAT, shape: tuple[int, ...] | None = None) -> onnx.ValueInfoProto:
+def _info(name: str, kind: int = FLOAT, shape: tuple[int | str, ...] | None = None) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, kind, shape)
 
 

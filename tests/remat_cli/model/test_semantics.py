@@ -147,6 +147,13 @@ def test_optional_outputs_never_all() -> None:
     assert semantics.optional_outputs(op("Split", ["y", "z"]), 18) == set()
 
 
+def test_attention_over_earlier_keys_hands_on_all_of_them() -> None:
+    """The kernel refuses to run without either."""
+    for inputs, free in ((["q", "q", "q"], {1, 2, 3}), (["q", "q", "q", "", "k0", "v0"], {3})):
+        node = helper.make_node("Attention", inputs, ["y", "k", "v", "qk"])
+        assert semantics.optional_outputs(graph_stub(node), 23) == free
+
+
 def graph_stub(node: onnx.NodeProto) -> Any:
     from remat_cli.model.graph import Op
 

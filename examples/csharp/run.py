@@ -1,0 +1,49 @@
+"""The README's lines for C#, compiled and run as they stand: the same bytes, and no more than the plan states?
+
+    PYTHONPATH=. python examples/csharp/run.py Microsoft.ML.OnnxRuntime.dll torch_cnn > examples/csharp/results.json
+
+The compiler is Mono's (mcs and mono of Debian's mono-mcs and mono-runtime), the runtime the one that the Python package
+brings. The library is Microsoft.ML.OnnxRuntime's managed part, of any version up to the runtime's. Rows are those of
+`examples/cpp/run.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from examples.cpp.run import native_library, rows
+
+HERE = Path(__file__).parent
+README = HERE.parents[1] / "README.md"
+
+
+def options() -> str:
+    """The README's lines, as they stand."""
+    found = re.search(r"```csharp\n(.*?)```", README.read_text(), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def compiled(library: Path, folder: Path) -> list[str]:
+    """What runs the program: Mono finds the library and the runtime beside it."""
+    source, program = folder / "Train.cs", folder / "Train.exe"
+    source.write_text((HERE / "Train.cs").read_text().replace("        OPTIONS\n", options()))
+    shutil.copy(library, folder)
+    (folder / "libonnxruntime.so").symlink_to(native_library())
+    command = ["mcs", "-langversion:latest", f"-r:{folder / library.name}", f"-out:{program}", str(source)]
+    subprocess.run(command, check=True)
+    return ["mono", str(program)]
+
+
+def main() -> None:
+    with TemporaryDirectory() as scratch:
+        rows(sys.argv[2:], compiled(Path(sys.argv[1]), Path(scratch)), Path(scratch))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Sizes that depend on data, as a run of the original on random inputs makes them.
+
+Invariant: nothing that a user states is seen anew, nor anything that follows from what is known; all that was seen is
+named, for other data may make more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import onnx
+
+from profiles import survey
+from profiles.device import Device
+from profiles.running import CannotRun
+from remat_cli.actions.whole_graph import check_room
+from remat_cli.checking.processes import Bench
+from remat_cli.checking.trying import in_file
+from remat_cli.ingest import graph_of
+from remat_cli.ingest.names import captures
+from remat_cli.ingest.shapes import UnknownSize
+from remat_cli.model.graph import Graph
+from remat_cli.model.signatures import feeds_of, ops_of
+
+Dims = Mapping[str, int]
+Read = Callable[[Dims], Graph]
+
+MOST = 32  # values of such sizes, each of which takes a run
+ROUNDS = 3  # until a run of the whole makes the sizes that it was fed for
+TIMEOUT = 600.0  # seconds
+NAMED = 3  # ops whose course depends on data
+AS_SEEN = "as seen in a run on random inputs, and other data may need more: "
+
+
+def graph_as_seen(read: Read, dims: Dims, device: Device) -> Graph:
+    """The graph; the sizes (`value:axis`) that had to be seen for it are among its `dims`."""
+    seen: dict[str, int] = {}
+    for _ in range(MOST):
+        try:
+            graph = read({**dims, **seen})
+        except UnknownSize as unknown:
+            if unknown.model is None or not (sizes := _made(unknown, {**dims, **seen}, device)):
+                raise
+            seen |= sizes
+        else:
+            return _agreed(read, graph, dims, seen, device) if seen else graph
+    return read({**dims, **seen})
+
+
+def words(graph: Graph, given: Collection[str]) -> str:
+    """What of the graph is as other data may not have it; `given`: the sizes that were stated."""
+    sizes = [f"{name}={size}" for name, size in graph.dims.items() if name not in given and _made_by_op(name, graph)]
+    inside = [f"what {op.op_type} {op.name!r} works in" for op in graph.ops if op.name in graph.by_data]
+    inside[NAMED:] = [f"{len(inside) - NAMED} more"] if len(inside) > NAMED else []
+    seen = [f"sizes ({' '.join(f'--dim {size}' for size in sizes)})"] if sizes else []
+    return f"{AS_SEEN}{', '.join([*seen, *inside])}" if seen or inside else ""
+
+
+def _made_by_op(dim: str, graph: Graph) -> bool:
+    value, place, _ = dim.rpartition(":")
+    return bool(place) and value in graph.values and value not in graph.inputs
+
+
+def _made(unknown: UnknownSize, dims: Dims, device: Device) -> dict[str, int]:
+    """What the model makes of the values, by a run as far as those."""
+    assert unknown.model is not None
+    model = up_to(unknown.model, [name for name, _ in unknown.places])
+    made = {name for node in model.graph.node for name in node.output}
+    any_size = {f"{name}:{axis}": 1 for name, axis in unknown.places}
+    known = {name: size for name, size in dims.items() if name.rpartition(":")[0] in made}
+    graph = graph_of(model, unknown.path, dims={**known, **any_size})
+    return _run(graph, unknown.places, device)
+
+
+def _agreed(read: Read, graph: Graph, dims: Dims, seen: dict[str, int], device: Device) -> Graph:
+    """What inputs are fed depends on all that reads them; so the whole is run once more, with what it will be fed."""
+    places = [(name, int(axis)) for name, _, axis in (key.rpartition(":") for key in seen)]
+    for _ in range(ROUNDS):
+        made = _run(graph, places, device)
+        if not made or made == seen:
+            break
+        seen = made
+        graph = read({**dims, **seen})
+    return graph
+
+
+def _run(graph: Graph, places: Collection[tuple[str, int]], device: Device) -> dict[str, int]:
+    """The sizes of values along axes in a run; none where it does not run."""
+    ops = ops_of(graph)
+    asked = onnx.ModelProto()
+    asked.CopyFrom(graph.model)
+    names = list(dict.fromkeys(name for name, _ in places))
+    del asked.graph.output[:]
+    asked.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+    feeds = feeds_of(graph, ops)
+    try:
+        check_room(graph, survey.estimated(ops, "cpu"), device)
+    except CannotRun:
+        return {}
+    with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", TIMEOUT, device.threads) as bench:
+        reply = bench.run(in_file(asked, graph.path, Path(folder)), "strict", outputs="seen.npz")
+        if reply.refused or reply.failed:
+            return {}
+        made = dict(zip(names, bench.results("seen.npz"), strict=True))
+    return {f"{name}:{axis}": int(made[name].shape[axis]) for name, axis in places}
+
+
+def up_to(model: onnx.ModelProto, values: Collection[str]) -> onnx.ModelProto:
+    """The part of the model that makes the values."""
+    needed, kept = set(values), list[onnx.NodeProto]()
+    for node in reversed(model.graph.node):
+        if not needed.isdisjoint(node.output):
+            needed.update((*node.input, *captures(node)))
+            kept.append(node)
+    found = onnx.ModelProto()
+    found.CopyFrom(model)
+    graph = found.graph
+    for held in (graph.input, graph.initializer):
+        entries = [entry for entry in held if entry.name in needed]
+        del held[:]
+        held.extend(entries)
+    del graph.node[:], graph.output[:]
+    graph.node.extend(reversed(kept))
+    graph.output.extend(onnx.ValueInfoProto(name=name) for name in dict.fromkeys(values))
+    return found

@@ -1,0 +1,62 @@
+"""What a call of a function leaves out and the function has a default for, written into the call.
+
+Invariant: afterwards a call means the same to those who know nothing of defaults, such as onnx's own inliner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import onnx
+
+from remat_cli.ingest.names import subgraphs
+
+Key = tuple[str, str, str]
+
+
+def give_defaults(model: onnx.ModelProto) -> str | None:
+    """Complete all calls; the name of an attribute for which that cannot be said, as it is handed on and not given."""
+    bodies = (model.graph.node, *(function.node for function in model.functions))
+    calls: dict[Key, list[onnx.NodeProto]] = {}
+    for body in bodies:
+        for node in _all(body):
+            calls.setdefault((node.domain, node.op_type, node.overload), []).append(node)
+    for function in model.functions:
+        for call in calls.get(_key(function), ()):
+            given = {attribute.name for attribute in call.attribute}
+            call.attribute.extend(one for one in function.attribute_proto if one.name not in given)
+    defaults = {_key(function): {one.name for one in function.attribute_proto} for function in model.functions}
+    for function in model.functions:
+        handed = set(_handed_on(function, defaults))
+        for call in calls.get(_key(function), ()):
+            if missing := handed - {attribute.name for attribute in call.attribute}:
+                return min(missing)
+    return None
+
+
+def give_schema_defaults(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
+    """The same for functions of ONNX itself, whose defaults stand in their schemas."""
+    for node in nodes:
+        if onnx.defs.has(node.op_type, opset, ""):
+            known = onnx.defs.get_schema(node.op_type, opset, "").attributes
+            given = {attribute.name for attribute in node.attribute}
+            defaults = (one.default_value for name, one in known.items() if name not in given)
+            node.attribute.extend(one for one in defaults if one.type != onnx.AttributeProto.UNDEFINED)
+
+
+def _handed_on(function: onnx.FunctionProto, defaults: dict[Key, set[str]]) -> Iterator[str]:
+    """Attributes of the function's own that its body hands to calls which have another default for them."""
+    for node in _all(function.node):
+        known = defaults.get((node.domain, node.op_type, node.overload), set())
+        yield from (one.ref_attr_name for one in node.attribute if one.ref_attr_name and one.name in known)
+
+
+def _key(function: onnx.FunctionProto) -> Key:
+    return function.domain, function.name, function.overload
+
+
+def _all(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    for node in nodes:
+        yield node
+        for inner in subgraphs(node):
+            yield from _all(inner.node)

@@ -1,0 +1,96 @@
+"""What is known ahead of control flow: how often a Loop runs its body, which branch an If takes.
+
+Invariant: what is said here holds for all data; where it depends on data, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from remat_cli.ingest.constants import constant_tensor
+from remat_cli.ingest.runtime_types import Partial
+
+HANDED_ON = ("Identity", "Cast")
+
+
+def trips(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> int | None:
+    """How often the Loop runs its body: as often as is said, where nothing in its body ends it before."""
+    count = constants.get(node.input[0])
+    if count is None or count.size != 1:
+        return None
+    if len(node.input) > 1 and node.input[1]:
+        begins = constants.get(node.input[1])
+        if begins is None:
+            return None
+        if not begins.all():
+            return 0
+    body = next(attribute.g for attribute in node.attribute if attribute.name == "body")
+    return max(0, int(count.reshape(-1)[0])) if _goes_on(body, constants) else None
+
+
+def _goes_on(body: onnx.GraphProto, constants: Mapping[str, np.ndarray]) -> bool:
+    """Whether the body's condition is the one it was given, or true."""
+    makers = {name: node for node in body.node for name in node.output}
+    stored = {tensor.name: tensor for tensor in body.initializer}
+    name = body.output[0].name
+    while name in makers and makers[name].op_type in HANDED_ON:
+        name = makers[name].input[0]
+    if len(body.input) > 1 and name == body.input[1].name:
+        return True
+    tensor = stored.get(name)
+    if name in makers and makers[name].op_type == "Constant":
+        tensor = constant_tensor(makers[name])
+    if tensor is not None:
+        return bool(onnx.numpy_helper.to_array(tensor).all())
+    return name not in makers and name in constants and bool(constants[name].all())
+
+
+def as_it_begins(
+    node: onnx.NodeProto, types: Mapping[str, Partial], carries: Sequence[Partial | None], outer: Iterable[str]
+) -> onnx.GraphProto | None:
+    """The Loop's body by itself, with the types of what it `carries` into a round; `outer`: what it captures.
+
+    None if it carries what is no tensor of known rank.
+    """
+    body = next(attribute.g for attribute in node.attribute if attribute.name == "body")
+    known = [kind for kind in carries if kind is not None]
+    if len(body.input) != 2 + len(known) or len(known) < len(carries):
+        return None
+    found = onnx.GraphProto()
+    found.CopyFrom(body)
+    for value, kind in zip(found.input[2:], known, strict=True):
+        value.CopyFrom(helper.make_tensor_value_info(value.name, *kind))
+    for value in found.output[1 : 1 + len(known)]:
+        value.ClearField("type")
+    found.input.extend(helper.make_tensor_value_info(name, *types[name]) for name in outer)
+    return found
+
+
+def depends_on_data(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> bool:
+    """Whether what runs of a node's subgraphs is another matter with other data."""
+    if node.domain not in ("", "ai.onnx"):
+        return False
+    return node.input[0] not in constants if node.op_type == "If" else _open_end(node, constants)
+
+
+def _open_end(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> bool:
+    return node.op_type == "Loop" and trips(node, constants) is None
+
+
+def settled(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> onnx.NodeProto:
+    """An If of constant condition with the branch it takes in both places."""
+    condition = constants.get(node.input[0]) if node.op_type == "If" and node.input else None
+    if condition is None or condition.size != 1:
+        return node
+    taken = "then_branch" if condition.all() else "else_branch"
+    branch = next(attribute.g for attribute in node.attribute if attribute.name == taken)
+    found = onnx.NodeProto()
+    found.CopyFrom(node)
+    for attribute in found.attribute:
+        if attribute.name in ("then_branch", "else_branch"):
+            attribute.g.CopyFrom(branch)
+    return found

@@ -1,0 +1,42 @@
+"""Sizes and contents that other data may change, beside those that were stated for this data.
+
+Invariant: what is not here is so for all data, as far as shape inference tells with all that is here unknown.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+import onnx
+
+from remat_cli.ingest.names import captures
+from remat_cli.ingest.runtime_types import Partial
+
+
+@dataclass(slots=True)
+class Loose:
+    """`sizes`: types of which dimensions may change; `contents`: constants that were reckoned from those."""
+
+    sizes: dict[str, Partial] = field(default_factory=dict)
+    contents: set[str] = field(default_factory=set)
+
+    def reaches(self, node: onnx.NodeProto) -> bool:
+        return any(name in self.sizes or name in self.contents for name in (*node.input, *captures(node)))
+
+    def types(self, types: Mapping[str, Partial]) -> Mapping[str, Partial]:
+        return ChainMap(self.sizes, cast(dict[str, Partial], types))
+
+    def constants(self, node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        names = (*node.input, *captures(node))
+        return {name: constants[name] for name in names if name in constants and name not in self.contents}
+
+    def settle(self, name: str, here: tuple[int, tuple[int, ...]], always: Partial | None) -> None:
+        """Keep what of a value's type is so with this data only."""
+        dtype, shape = here
+        sizes = always[1] if always and len(always[1]) == len(shape) else (None,) * len(shape)
+        if None in sizes:
+            self.sizes[name] = dtype, sizes

@@ -1,0 +1,63 @@
+"""What onnxruntime knows of an op that onnx does not: the types of its results, from its own schemas.
+
+Invariant: nothing runs; the op is loaded alone, its operands known by type only, but for small constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from profiles.device import quiet
+from profiles.running import failures
+from profiles.strict import strict_options
+
+Partial = tuple[int, tuple[int | None, ...]]
+
+WORDS = {
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    **{name: name.upper() for name in ("float16", "bfloat16", "bool", "string", "int4", "uint4")},
+    **{f"{sign}int{bits}": f"{sign}int{bits}".upper() for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}
+
+
+def ask_runtime(
+    node: onnx.NodeProto,
+    types: Mapping[str, Partial],
+    constants: Mapping[str, np.ndarray],
+    imports: Iterable[onnx.OperatorSetIdProto],
+    ir_version: int,
+) -> dict[int, Partial]:
+    """The types of the node's outputs by place, as far as onnxruntime tells."""
+    import onnxruntime
+
+    quiet()
+    reads = dict.fromkeys(name for name in node.input if name)
+    graph = helper.make_graph(
+        [node],
+        "one",
+        [helper.make_tensor_value_info(name, *types[name]) for name in reads if name not in constants],
+        [onnx.ValueInfoProto(name=name) for name in node.output if name],
+        [numpy_helper.from_array(constants[name], name) for name in reads if name in constants],
+    )
+    model = helper.make_model(graph, opset_imports=list(imports), ir_version=ir_version)
+    options = strict_options()
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    except failures():
+        return {}
+    told = {output.name: output for output in session.get_outputs()}
+    found = ((place, told[name]) for place, name in enumerate(node.output) if name)
+    return {place: kind for place, output in found if (kind := _partial(output.type, output.shape)) is not None}
+
+
+def _partial(kind: str, shape: list[int | str | None] | None) -> Partial | None:
+    word = WORDS.get(kind.removeprefix("tensor(").removesuffix(")"))
+    if word is None or shape is None:
+        return None
+    return onnx.TensorProto.DataType.Value(word), tuple(size if isinstance(size, int) else None for size in shape)

@@ -1,0 +1,71 @@
+"""Sizes that depend on data are seen in a run, named, planned with, and no claim of the rewritten model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import remat_cli as remat
+from remat_cli.ingest import ingest
+from remat_cli.model.signatures import feeds_of, ops_of
+from tests.remat_cli.kinds import model
+from tests.remat_cli.strict_session import session
+
+
+def saved(kind: str, folder: Path) -> Path:
+    path = folder / "m.onnx"
+    path.write_bytes(model(kind).SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("kind, values", [("kept_rows", 1), ("distinct", 2)])
+def test_sizes_that_data_makes_are_as_seen(kind: str, values: int, tmp_path: Path) -> None:
+    path = saved(kind, tmp_path)
+    costs = remat.profile(path, threads=1, time_limit=1.0)
+    assert len(costs.dims) == values
+    plan = remat.solve(path, budget="92%", costs=costs, time_limit=10.0, cache=False)
+    (note,) = (note for note in plan.subject.notes if note.startswith("as seen in a run on random inputs"))
+    assert all(f"--dim {name}={size}" in note for name, size in costs.dims.items())
+    found = remat.verify(plan)
+    assert found.report.strict.after.first == found.promise.live
+
+
+def test_a_plan_for_seen_sizes_runs_on_other_data(tmp_path: Path) -> None:
+    path = saved("kept_rows", tmp_path)
+    costs = remat.profile(path, threads=1, time_limit=1.0)
+    graph = ingest(path, costs.dims)
+    feeds = feeds_of(graph, ops_of(graph), seed=7)
+    for name, budget in (("strict", "80%"), ("default", "100%")):
+        plan = remat.solve(path, budget=budget, costs=costs, session=name, time_limit=5.0, cache=False)
+        made = remat.emit(plan)
+        for one in (feeds, {"x": np.zeros_like(feeds["x"])}):
+            was = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, one)
+            now = session(made).run(None, one) if name == "strict" else by_default(made).run(None, one)
+            assert all(np.allclose(old, new, rtol=1e-4, atol=1e-5) for old, new in zip(was, now, strict=True))
+
+
+def by_default(made: onnx.ModelProto) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def test_what_is_stated_is_not_seen(tmp_path: Path) -> None:
+    path = saved("kept_rows", tmp_path)
+    (name,) = remat.profile(path, threads=1, time_limit=1.0).dims
+    costs = remat.profile(path, threads=1, time_limit=1.0, dims={name: 17})
+    assert dict(costs.dims) == {name: 17}
+    assert "sizes" not in costs.whole.get("seen", "")
+
+
+def test_from_paper_nothing_is_seen(tmp_path: Path) -> None:
+    with pytest.raises(remat.BadInput, match=r"it depends on data; pass --dim \w+:0=N.*`remat profile` sees"):
+        remat.profile(saved("kept_rows", tmp_path), estimate="h100")
+
+
+def test_what_other_data_may_run_is_named(tmp_path: Path) -> None:
+    costs = remat.profile(saved("if_wide", tmp_path), threads=1, time_limit=1.0)
+    assert "what If 'n" in costs.whole["seen"]
+    assert "seen" not in remat.profile(saved("if_known", tmp_path), threads=1, time_limit=1.0).whole
