@@ -113,7 +113,15 @@ class Costs:
     @property
     def launch(self) -> int:
         """What the least kernel costs, where that is known: a rewritten graph has some more of them."""
-        found = self.whole.get("launch", 0)
+        return self._whole_ns("launch")
+
+    @property
+    def probe(self) -> int:
+        """What the op took that is timed with every profile, where that is known."""
+        return self._whole_ns("probe")
+
+    def _whole_ns(self, name: str) -> int:
+        found = self.whole.get(name, 0)
         return found if isinstance(found, int) and 0 <= found <= ABSURD_NS else 0
 
     @property

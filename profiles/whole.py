@@ -48,6 +48,11 @@ class Times:
     runs: tuple[int, ...] = ()
     waited: float = 0.0
 
+    @property
+    def ns(self) -> int:
+        """A run that nobody disturbed: the tenth percentile. On a machine with neighbours no other figure repeats."""
+        return sorted(self.runs)[len(self.runs) // 10]
+
     def __add__(self, other: Times) -> Times:
         """Both, or those that were disturbed less."""
         if (self.waited > BUSY) != (other.waited > BUSY) and self.runs and other.runs:
@@ -69,8 +74,8 @@ class Whole:
 
     @property
     def ns(self) -> int:
-        """A run that nobody disturbed: the tenth percentile. On a machine with neighbours no other figure repeats."""
-        return sorted(self.times)[len(self.times) // 10]
+        """A run that nobody disturbed."""
+        return Times(self.times).ns
 
     @property
     def median(self) -> int:
@@ -167,14 +172,19 @@ def _touched(once: Callable[[], None]) -> int:
 
 def _shares(events: Sequence[Any], names: set[str]) -> tuple[dict[str, int], int]:
     """What each op took in the traced runs, the first left out; and the sum of what bears no op's name."""
+    usual = by_name(events)
+    inside = {name: ns for name, ns in usual.items() if name in names}
+    elsewhere = sum(ns for name, ns in usual.items() if name not in names)
+    return inside, elsewhere
+
+
+def by_name(events: Sequence[Any]) -> dict[str, int]:
+    """What each node took in traced runs that nobody disturbed, the first run left out."""
     times: dict[str, list[int]] = defaultdict(list)
     for event in sorted(events, key=lambda event: int(event["ts"])):
         if event.get("cat") == "Node" and event["name"].endswith(SUFFIX):
             times[event["name"].removesuffix(SUFFIX)].append(int(event["dur"]) * 1000)
-    usual = {name: _undisturbed(found[1:]) for name, found in times.items() if found[1:]}
-    inside = {name: ns for name, ns in usual.items() if name in names}
-    elsewhere = sum(ns for name, ns in usual.items() if name not in names)
-    return inside, elsewhere
+    return {name: _undisturbed(found[1:]) for name, found in times.items() if found[1:]}
 
 
 def _undisturbed(times: Sequence[int]) -> int:

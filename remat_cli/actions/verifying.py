@@ -91,7 +91,8 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
         Bench(feeds, trial.provider, trial.timeout, threads, trial.report, trial.level) as bench,
         in_a_file(plan, graph) as original,
     ):
-        asked = Asked(cap, trial.near, trial.seconds)
+        costs = {name: node.cost for name, node in zip(plan.subject.nodes, plan.subject.problem.nodes, strict=True)}
+        asked = Asked(cap, trial.near, trial.seconds, costs)
         draws = len(unseeded(graph.model))
         if draws:
             original = replace(original, path=seeded(original.path, bench.folder / "original"))

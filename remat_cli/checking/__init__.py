@@ -19,6 +19,7 @@ from remat_cli.checking.processes import Bench
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import DEFAULT, STRICT, Session
+from remat_cli.rewrite.copies import COPY
 from remat_cli.rewrite.predict import IN_ARENA
 
 
@@ -68,20 +69,42 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class Again:
+    """What is computed again: how many ops, ns that their further computes took in the rewritten model, that the first
+    computes of the same ops took in the original, and that was foretold.
+    """
+
+    ops: int
+    took: int
+    first: int
+    foretold: int
+
+
+@dataclass(frozen=True, slots=True)
 class Timed:
-    """ns of an undisturbed run of either model, their runs taking turns."""
+    """ns of an undisturbed run of either model, their runs taking turns.
+
+    `waited`: what share of the time threads waited for a processor, where no run went undisturbed. `probe`: ns of the
+    op that is timed with every profile. `again`: None where the runtime's trace does not tell.
+    """
 
     before: int
     after: int
+    waited: float = 0.0
+    probe: int = 0
+    again: Again | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How closely to look. `seconds`: for timing both models; none: they are not timed."""
+    """How closely to look. `seconds`: for timing both models; none: they are not timed. `costs`: ns that were foretold
+    of each op.
+    """
 
     budget: int | None = None  # under which cap; None: there is none
     near: Tolerance = EXACT
     seconds: float = 0.0
+    costs: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +145,31 @@ def verify(
         capped = Capped(budget, arena, after, before)
     timed = None
     if asked.seconds > 0:
-        pair = bench.race(rewritten, graph.path, session.name, placement, asked.seconds).times
-        timed = Timed(before=pair[1], after=pair[0]) if pair else None
+        timed = _timed(bench.race(rewritten, graph.path, session.name, placement, asked.seconds, True), asked.costs)
     return Report(**modes, process=process, capped=capped, timed=timed, versions=_versions())
+
+
+def _timed(reply: Reply, costs: Mapping[str, int]) -> Timed | None:
+    """Both models' times; a trace gives each kernel's share of them."""
+    if reply.times is None:
+        return None
+    after, before = reply.times
+    again = None
+    if reply.inside:
+        new, old = (_stretched(inside, took) for inside, took in zip(reply.inside, reply.times, strict=True))
+        named = {name: name.partition(COPY)[0] for name in new if name not in old}
+        clones = {name: op for name, op in named.items() if op in old and costs.get(op)}
+        if clones:
+            took = sum(new[name] for name in clones)
+            first, foretold = sum(old[op] for op in clones.values()), sum(costs[op] for op in clones.values())
+            again = Again(len(clones), round(took), round(first), foretold)
+    return Timed(before, after, reply.waited, reply.probe, again)
+
+
+def _stretched(inside: Mapping[str, int], ns: int) -> dict[str, float]:
+    """Each kernel's share of a run that takes so long without a trace."""
+    total = max(1, sum(inside.values()))
+    return {name: took * ns / total for name, took in inside.items()}
 
 
 def _process(

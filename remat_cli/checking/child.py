@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,9 @@ from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
 from remat_cli.runtime.optimized import level_named
 from remat_cli.runtime.providers import PROVIDERS
-from remat_cli.runtime.session import cap_arena, placement_in, planned, quiet_runtime
+from remat_cli.runtime.session import cap_arena, placement_in, planned, quiet_runtime, traced_to
 
-LEAST_ROUNDS = 8  # of timing two models in turn; the first does not count
-UNDISTURBED = 0.1  # the quantile of times that says how long a run takes by itself
+TRACED = 0.5  # of the time for timing both models: for seeing what each kernel takes, besides
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,9 @@ class Reply:
     stray: int | None = None  # allocations that were not as planned
     kernels: tuple[Kernel, ...] = ()  # of the first run, if they were asked for
     times: tuple[int, int] | None = None  # ns of a run of this model and of the other, undisturbed
+    waited: float = 0.0  # what share of the time threads waited for a processor, where no run went undisturbed
+    probe: int = 0  # ns of the op that is timed with every profile
+    inside: tuple[dict[str, int], ...] = ()  # ns of each kernel of this model and of the other, by its op's name
 
 
 def main(path: str, parent: str) -> None:
@@ -137,39 +141,38 @@ def _weighed(session: Any, request: Request) -> Reply:
 
 def _raced(session: Any, request: Request) -> Reply:
     """Both models in turn, so that whatever else this machine does meets both."""
-    from time import monotonic, perf_counter_ns
+    from remat_cli.checking.racing import inside, raced
 
-    import numpy as np
+    against, feeds = replace(request, model=request.against or "", placement=None), _feeds(request)
 
-    other = _as_users_make_it(replace(request, model=request.against or "", placement=None))
-    feeds, end = _feeds(request), monotonic() + request.seconds
-    times: list[tuple[int, int]] = []
-    while len(times) < LEAST_ROUNDS or monotonic() < end:
-        marks = [perf_counter_ns()]
-        for one in (session, other):
-            _run(one, feeds)
-            marks.append(perf_counter_ns())
-        times.append((marks[1] - marks[0], marks[2] - marks[1]))
-    own, others = (int(np.quantile(column, UNDISTURBED)) for column in zip(*times[1:], strict=True))
-    return Reply(times=(own, others))
+    def runs(sessions: Sequence[Any]) -> list[Callable[[], object]]:
+        return [partial(_run, one, feeds) for one in sessions]
+
+    pair = [session, _as_users_make_it(against)]
+    found = raced(runs(pair), request.provider, request.threads, request.seconds)
+    if not request.trace:
+        return Reply(**asdict(found))
+    pair = [_as_users_make_it(one, f"{request.trace}.{number}") for number, one in enumerate((request, against))]
+    return Reply(**asdict(found), inside=inside(pair, runs(pair), TRACED * request.seconds))
 
 
-def _as_users_make_it(request: Request) -> Any:
-    """With the runtime's own allocator, or with the plan's, where that has places for what is asked."""
+def _as_users_make_it(request: Request, trace: str | None = None) -> Any:
+    """With the runtime's own allocator, or with the plan's, where that has places for what is asked.
+
+    `trace`: what the name of a trace's file begins with, if there is to be one.
+    """
     if request.placement:
-        return planned(request.model, placement_in(request.placement), request.provider, request.threads)
+        places = placement_in(request.placement)
+        return planned(request.model, places, request.provider, request.threads, trace)
     options = strict_options() if request.session == "strict" else _by_default(request)
-    return _made(request, options)
+    return _made(request, traced_to(trace, options))
 
 
 def _session(request: Request) -> Any:
     options = strict_options() if request.session == "strict" else _by_default(request)
     cap_arena(request.cap, PROVIDERS[request.provider])
     options.add_session_config_entry("session.use_env_allocators", "1")
-    if request.trace:
-        options.enable_profiling = True
-        options.profile_file_prefix = request.trace
-    return _made(request, options)
+    return _made(request, traced_to(request.trace, options))
 
 
 def _by_default(request: Request) -> Any:

@@ -113,11 +113,19 @@ class Bench:
         return _carry_out(written, Path(request.reply), self.timeout)
 
     def race(
-        self, model: Path, other: Path, session: str, placement: Mapping[str, Any] | None, seconds: float
+        self,
+        model: Path,
+        other: Path,
+        session: str,
+        placement: Mapping[str, Any] | None,
+        seconds: float,
+        inside: bool = False,
     ) -> Reply:
-        """Runs of two models in turn; the first with the plan's allocator."""
+        """Runs of two models in turn; the first with the plan's allocator. `inside`: what each kernel takes, too."""
+        stem = self._next()
         return self._carry_out(
-            self._next(),
+            stem,
+            trace=f"{stem}.trace" if inside else None,
             model=str(model.resolve()),
             against=str(other.resolve()),
             session=session,
@@ -147,7 +155,8 @@ def _carry_out(request: Path, reply: Path, timeout: float) -> Reply:
     if reply.is_file():
         answer = json.loads(reply.read_text())
         kernels = tuple(Kernel(**kernel) for kernel in answer["kernels"])
-        return Reply(**{**answer, "arena": tuple(answer["arena"]), "kernels": kernels})
+        lists = {name: tuple(answer[name]) for name in ("arena", "inside")}
+        return Reply(**{**answer, **lists, "kernels": kernels})
     if done.returncode < 0:
         return Reply(failed=f"its process was killed by signal {-done.returncode}, perhaps for want of memory")
     last = done.stderr.strip().splitlines()

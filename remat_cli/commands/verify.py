@@ -143,6 +143,7 @@ def _summary(found: Verified) -> str:
 
 def _times(found: Verified, plan: Planned) -> Iterator[str]:
     """Both models' times beside those that the costs foretell."""
+    from profiles.measure import BUSY
     from remat_cli.saying.units import show_time
 
     timed, foretold = found.report.timed, (plan.recorded.baseline_cost, plan.recorded.promises.time)
@@ -151,7 +152,17 @@ def _times(found: Verified, plan: Planned) -> Iterator[str]:
     for name, took, said in zip(("the original", "the rewritten model"), (timed.before, timed.after), foretold):
         predicted = f", {show_time(said)} predicted ({said / took - 1:+.1%})" if said and plan.subject.measured else ""
         yield f"{name} takes {show_time(took)}{predicted}"
-    yield f"so rewriting costs {timed.after / timed.before - 1:+.1%} of time, measured in turns"
+    before, after = foretold
+    foreseen = f", {after / before - 1:+.1%} predicted" if before and after else ""
+    yield f"so rewriting costs {timed.after / timed.before - 1:+.1%} of time, measured in turns{foreseen}"
+    if timed.again is not None:
+        again, number = timed.again, f"{timed.again.ops} op{'s' if timed.again.ops > 1 else ''}"
+        words = f"{number} computed again: {show_time(again.took)}, where the first time took {show_time(again.first)}"
+        yield f"{words}{f' and {show_time(again.foretold)} was predicted' if plan.subject.measured else ''}"
+    if timed.waited > BUSY:
+        yield f"others used the processors: threads waited {timed.waited:.0%} of the time, and times read high"
+    if timed.probe and plan.subject.probe and abs(off := timed.probe / plan.subject.probe - 1) > NEAR:
+        yield f"a probe takes {1 + off:.2f} times what it took as the ops were profiled"
 
 
 def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:

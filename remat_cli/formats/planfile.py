@@ -76,6 +76,16 @@ class PlanFile:
         assert kind is not None
         return kind
 
+    @property
+    def time(self) -> int:
+        """What a step is to take: the cost, and what the rewritten model has besides, where that is known."""
+        return self.promises.time or self.cost
+
+    @property
+    def overhead(self) -> float:
+        """The share of time that the plan adds."""
+        return self.time / max(self.baseline_cost, 1) - 1
+
 
 def describe(path: Path) -> Source:
     """A file by path and content, as a plan records it."""

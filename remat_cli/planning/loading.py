@@ -145,6 +145,7 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
         measured=costs is not None and costs.measured,
         threads=threads,
         launch=launch,
+        probe=costs.probe if costs else 0,
         kernels=kernels,
         seen=_seen(costs.whole, session) if costs is not None else None,
     )

@@ -52,7 +52,7 @@ class Planned:
     @property
     def overhead(self) -> float:
         """The share of time that recomputation adds, and what the rewritten model has besides, where that is known."""
-        return (self.recorded.promises.time or self.cost) / max(self.recorded.baseline_cost, 1) - 1
+        return self.recorded.overhead
 
     @property
     def gap(self) -> float | None:

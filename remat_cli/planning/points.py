@@ -65,13 +65,18 @@ class Point:
         return self.plan.cost if self.plan else None
 
     @property
+    def time(self) -> int | None:
+        """The cost, and what the rewritten model has besides."""
+        return self.plan.time if self.plan else None
+
+    @property
     def peak(self) -> int | None:
         return self.plan.peak if self.plan else None
 
     @property
     def overhead(self) -> float | None:
-        """The share of time that recomputation adds."""
-        return self.plan.cost / max(self.plan.baseline_cost, 1) - 1 if self.plan else None
+        """The share of time that recomputation adds, and what the rewritten model has besides."""
+        return self.plan.overhead if self.plan else None
 
     @property
     def gap(self) -> float | None:
@@ -138,7 +143,7 @@ def known_impossible(points: Iterable[Point], budget: int, method: str) -> Point
 def known_plans(points: Iterable[Point], budget: int, method: str) -> list[Point]:
     """Points whose plans keep to the budget, the cheapest first: the method's own, or any if it looks for the best."""
     own = [p for p in points if p.plan and needed(p.plan) <= budget and (p.method == method or takes_plans(method))]
-    return sorted(own, key=lambda p: (p.cost or 0, p.peak or 0, p.budget))
+    return sorted(own, key=lambda p: (p.time or 0, p.peak or 0, p.budget))
 
 
 def needed(plan: PlanFile) -> int:
@@ -164,7 +169,7 @@ def _told(point: Point, points: Sequence[Point], gap: float) -> Point:
     if best is None or best.plan is None:
         impossible = known_impossible(points, point.budget, point.method)
         return replace(point, status=Status.INFEASIBLE if impossible else point.status, bound_any_order=floor)
-    if point.cost is not None and best.plan.cost >= point.cost:
+    if point.time is not None and best.plan.time >= point.time:
         best = point
     assert best.plan is not None
     own = best.budget == point.budget and best.method == point.method
@@ -189,7 +194,7 @@ def envelope(points: Iterable[Point]) -> list[Point]:
     cheapest: dict[int, Point] = {}
     for point in points:
         known = cheapest.get(point.budget)
-        if point.cost is not None and (known is None or known.cost is None or point.cost < known.cost):
+        if point.time is not None and (known is None or known.time is None or point.time < known.time):
             cheapest[point.budget] = point
     return [cheapest[budget] for budget in sorted(cheapest)]
 
@@ -197,4 +202,4 @@ def envelope(points: Iterable[Point]) -> list[Point]:
 def knee(points: Iterable[Point]) -> Point | None:
     """Where memory times time is least: with less memory than that, time grows faster than memory shrinks."""
     curve = envelope(points)
-    return min(curve, key=lambda point: point.budget * (point.cost or 0)) if len(curve) > 2 else None
+    return min(curve, key=lambda point: point.budget * (point.time or 0)) if len(curve) > 2 else None

@@ -34,6 +34,7 @@ class Subject:
     threads: int = THREADS  # of the sessions that the costs are for: some kernels work in memory of each thread's own
     measured: bool = True  # whether kernels were run for the costs, so that what they work in is known
     launch: int = 0  # what the least kernel costs: a rewritten model has some besides the plan's
+    probe: int = 0  # ns of the op that is timed with every profile; 0: not known
     content: bytes | None = None  # of a model that is in memory only
     given_costs: Costs | None = None  # costs that are in memory only
     kernels: Numbered | None = None  # that the model runs by default; None: nobody asks, or it does not run here

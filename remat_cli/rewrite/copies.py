@@ -14,6 +14,8 @@ import onnx
 
 from remat_cli.model.graph import Graph, Op
 
+COPY = "__remat_"  # in the name of what is copied, then a number
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -42,7 +44,7 @@ class Names:
 
     def copy(self, name: str, number: int) -> str:
         """`name__remat_1`; further underscores keep it apart from a name of the model's own."""
-        fresh = f"{name}__remat_{number}"
+        fresh = f"{name}{COPY}{number}"
         while fresh in self.taken:
             fresh += "_"
         self.taken.add(fresh)

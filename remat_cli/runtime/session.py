@@ -103,15 +103,29 @@ def _name(provider: Any) -> str:
     return provider if isinstance(provider, str) else provider[0]
 
 
-def planned(path: str | Path, placement: Placement | None = None, device: str = "cpu", threads: int = 0) -> Any:
+def planned(
+    path: str | Path,
+    placement: Placement | None = None,
+    device: str = "cpu",
+    threads: int = 0,
+    trace: str | None = None,
+) -> Any:
     """A strict session that puts every value where the plan says, an `onnxruntime.InferenceSession` in all else.
 
     `placement`: the plan's; without one, the first run is traced and the places are found then. Where the allocator was
     not built, a strict session with the stock arena, and a warning that says so.
     """
-    options = strict_options()
+    options = traced_to(trace, strict_options())
     options.intra_op_num_threads = threads
     return _planned(str(path), placement, device, options)
+
+
+def traced_to(trace: str | None, options: Any) -> Any:
+    """The options with the runtime's trace on, into a file whose name begins so; as they are where there is none."""
+    if trace is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = trace
+    return options
 
 
 def placement_in(places: Mapping[str, Any]) -> Placement:

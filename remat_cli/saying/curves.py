@@ -42,6 +42,7 @@ def _point(point: Point, plan: str | None) -> dict[str, Any]:
         "peak": point.peak,
         "cost": point.cost,
         "overhead": point.overhead,
+        "emitted_cost": point.plan.promises.time if point.plan else None,
         "bound": point.bound,
         "bound_any_order": point.bound_any_order,
         "gap": point.gap,

@@ -58,7 +58,7 @@ def comparison(every: Sequence[Shown]) -> str:
         made = [plan.method, plan.status, show_bytes(plan.budget)] if plan else ["none", "", ""]
         change = f"{found.after.peak / found.before.peak - 1:+.2%}" if plan and found.before.peak else ""
         over = [f"{found.overhead:+.2%}", str(again)] if plan else ["", ""]
-        rows.append([found.path.name, *made, show_bytes(found.after.peak), change, show_time(found.after.cost), *over])
+        rows.append([found.path.name, *made, show_bytes(found.after.peak), change, show_time(found.time), *over])
     return table(rows, left=(0, 1, 2))
 
 

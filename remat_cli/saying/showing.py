@@ -49,8 +49,13 @@ class Shown:
 
     @property
     def overhead(self) -> float:
-        """The share of time that recomputation adds."""
-        return self.after.cost / max(self.before.cost, 1) - 1
+        """The share of time that recomputation adds, and what the rewritten model has besides."""
+        return self.time / max(self.before.cost, 1) - 1
+
+    @property
+    def time(self) -> int:
+        """What a step is to take."""
+        return self.recorded.time if self.recorded else self.after.cost
 
     def breakdowns(self) -> tuple[Breakdown, Breakdown]:
         """What fills the memory at either peak."""
@@ -101,6 +106,8 @@ def as_object(found: Shown, statements: bool) -> dict[str, Any]:
         "cost": after.cost,
         "baseline_peak": before.peak,
         "baseline_cost": before.cost,
+        "overhead": found.overhead,
+        "emitted_cost": promises.time if promises else None,
         "resident": subject.problem.resident,
         "peak_at": subject.nodes[plan.order()[after.peak_step]],
         "recomputed": [{"node": name, "times": times, "cost": cost} for name, times, cost in again(subject, plan)],

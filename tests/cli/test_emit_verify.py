@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from remat_cli.formats import planfile
+from remat_cli.planning.points import Point
 from remat_cli.runtime.session import session
+from remat_cli.saying.showing import shown
+from solvers.problem import Status
 from tests.cli.running import Command
 
 
@@ -51,6 +56,25 @@ def test_a_plan_is_kept(unet: Path, remat: Command) -> None:
     assert found["strict"]["differs"] == found["process"]["differs"] == []
     assert found["strict"]["after"]["first"] == found["predicted"]["strict"] < found["strict"]["before"]["first"]
     assert (unet.parent / "report.json").is_file()
+
+
+def test_times_stand_beside_what_was_foretold(unet: Path, remat: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remat_cli.commands.verify.TIMING", 0.2)
+    emitted = remat("emit", unet, "--json").object
+    timed = remat("verify", unet, "--time", "--json").object["timed"]
+    assert 0 < timed["again"]["ops"] <= emitted["clones"]  # views take no time
+    assert min(timed["again"].values()) > 0
+    assert 0 <= timed["waited"] <= 1
+    assert min(timed["before"], timed["after"], timed["probe"]) > 0
+
+
+def test_what_emit_adds_is_in_every_overhead(unet: Path) -> None:
+    plan = planfile.read(unet)
+    dearer = replace(plan, promises=replace(plan.promises, time=2 * plan.baseline_cost))
+    point = Point(budget=plan.budget, method=plan.method, status=Status.FEASIBLE, plan=dearer)
+    assert point.overhead == dearer.overhead == 1
+    planfile.write(dearer, unet)
+    assert shown(unet).overhead == 1
 
 
 def test_a_plan_for_default_options_is_kept_there(unet: Path, remat: Command) -> None:

@@ -80,7 +80,7 @@ def _cards(found: Shown) -> Iterator[tuple[str, str, str]]:
         return
     change = f"{after.peak / max(before.peak, 1) - 1:+.1%}"
     yield "live at once", show_bytes(after.peak), f"{change} from {show_bytes(before.peak)}"
-    yield "time", show_time(after.cost), f"{found.overhead:+.2%} from {show_time(before.cost)}"
+    yield "time", show_time(found.time), f"{found.overhead:+.2%} from {show_time(before.cost)}"
     yield "budget", show_bytes(plan.budget), "of all the process holds"
     if plan.promises.arena is not None:
         yield "held by the process", show_bytes(plan.promises.arena), "promised"

@@ -30,7 +30,7 @@ def draw_curve(path: Path, curve: Curve) -> None:
 def _planned(axes: Any, curve: Curve, scale: float) -> None:
     for method, style in _styles(curve).items():
         own = [point for point in curve.points if point.method == method and point.overhead is not None]
-        over = [_percent(point.cost, curve) for point in own]
+        over = [_percent(point.time, curve) for point in own]
         axes.plot([point.budget / scale for point in own], over, label=method if own else f"{method}: no plan", **style)
     _bound(axes, curve, scale)
     _whole(axes, curve, scale)
@@ -93,7 +93,7 @@ def _whole(axes: Any, curve: Curve, scale: float) -> None:
 
 def _point_out(axes: Any, curve: Curve, knee: Point, scale: float) -> None:
     """Above the curve, which falls to the right."""
-    place = (knee.budget / scale, _percent(knee.cost, curve))
+    place = (knee.budget / scale, _percent(knee.time, curve))
     words = f"knee: {show_bytes(knee.budget)}, {knee.overhead:+.1%}"
     right, high = (there > sum(ends) / 2 for there, ends in zip(place, (axes.get_xlim(), axes.get_ylim()), strict=True))
     across, side = (-24, "right") if right else (24, "left")
