@@ -16,6 +16,7 @@ from profiles.signature import Signature, Tensor
 BLOCK = 65_521  # a prime, so that rows differ
 ALIGNMENT = 64
 POSITIVE = frozenset({"Sqrt", "Log", "Reciprocal", "Pow", "Div", "RMSNormalization", "LRN"})  # else nan or inf
+SHARES = {("Dropout", 1), ("BiasDropout", 3), ("TrainableDropout", 1)}  # of what is dropped, by position
 VARIANCES = {  # inputs that are variances or their like, by position
     "BatchNormalization": (3, 4),
     "BatchNormInternal": (3, 4),
@@ -39,13 +40,17 @@ def _operand(signature: Signature, place: int, tensor: Tensor, rng: np.random.Ge
         whole = aligned(tensor)
         whole[...] = known
         return whole
-    return draw(tensor, rng, index_bound(signature, place) or 2, needs_positive(signature, place))
+    positive, share = needs_positive(signature, place), (signature.op_type, place) in SHARES
+    return draw(tensor, rng, index_bound(signature, place) or 2, positive, share)
 
 
-def draw(tensor: Tensor, rng: np.random.Generator, bound: int = 2, positive: bool = False) -> np.ndarray:
-    """An array of one tensor's type and shape; whole numbers lie in [0, bound)."""
+def draw(
+    tensor: Tensor, rng: np.random.Generator, bound: int = 2, positive: bool = False, share: bool = False
+) -> np.ndarray:
+    """An array of one tensor's type and shape; whole numbers lie in [0, bound). `share`: of a whole, such as a half."""
     whole = aligned(tensor)
-    whole.reshape(-1)[:] = np.resize(_block(tensor, rng, bound, positive), tensor.count)  # drawing much is slow
+    made = np.resize(_block(tensor, rng, bound, positive or share), tensor.count)  # drawing much is slow
+    whole.reshape(-1)[:] = (made / 2).astype(made.dtype) if share else made
     return whole
 
 

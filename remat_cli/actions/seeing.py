@@ -23,6 +23,7 @@ from remat_cli.ingest.names import captures
 from remat_cli.ingest.shapes import UnknownSize
 from remat_cli.model.graph import Graph
 from remat_cli.model.signatures import feeds_of, ops_of
+from remat_cli.planning.loading import AS_SEEN
 
 Dims = Mapping[str, int]
 Read = Callable[[Dims], Graph]
@@ -31,7 +32,6 @@ MOST = 32  # values of such sizes, each of which takes a run
 ROUNDS = 3  # until a run of the whole makes the sizes that it was fed for
 TIMEOUT = 600.0  # seconds
 NAMED = 3  # ops whose course depends on data
-AS_SEEN = "as seen in a run on random inputs, and other data may need more: "
 
 
 def graph_as_seen(read: Read, dims: Dims, device: Device) -> Graph:

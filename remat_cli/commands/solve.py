@@ -288,7 +288,7 @@ def _tell(found: Answer, destination: Path, given: Mapping[str, Any], notes: Seq
     """Write the plan and say what came of it; raise where there is none."""
     from remat_cli.actions.solving import found_or_raised
     from remat_cli.planning import record
-    from remat_cli.planning.loading import UNLIKE, UNVERIFIED
+    from remat_cli.planning.loading import IN_ANY_CASE
     from remat_cli.saying import report
 
     if found.found:
@@ -302,7 +302,7 @@ def _tell(found: Answer, destination: Path, given: Mapping[str, Any], notes: Seq
         return
     if found.untouched:
         for note in found.subject.notes:
-            if note.startswith((UNLIKE, UNVERIFIED)):
+            if note.startswith(IN_ANY_CASE):
                 click.echo(f"note: {note}")
         click.echo(f"{report.as_it_is(found)}\n{_wrote(destination, given)}")
         return

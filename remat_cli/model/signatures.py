@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from profiles.feeds import draw, index_bound, needs_positive
+from profiles.feeds import SHARES, draw, index_bound, needs_positive
 from profiles.signature import Signature, Tensor, attributes_of
 from profiles.survey import Ops
 from remat_cli.model import semantics
@@ -128,7 +128,8 @@ def feeds_of(graph: Graph, ops: Ops, seed: int = 0) -> dict[str, Any]:
         uses = list(_uses(name, readers))
         bounds = [index_bound(ops.signatures[op.name], place) for op, place in uses]
         positive = any(needs_positive(ops.signatures[op.name], place) for op, place in uses)
-        feeds[name] = draw(_plain(graph, name), rng, min((b for b in bounds if b), default=2), positive)
+        share = any((op.op_type, place) in SHARES for op, place in uses)
+        feeds[name] = draw(_plain(graph, name), rng, min((b for b in bounds if b), default=2), positive, share)
     return feeds
 
 

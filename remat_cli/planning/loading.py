@@ -23,6 +23,7 @@ from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import PLANNED, STRICT, Session
 from remat_cli.planning.planned import Planned
 from remat_cli.planning.subject import Subject
+from remat_cli.rewrite.copies import subgraphs
 from remat_cli.rewrite.kernels import Numbered
 from solvers.problem import sound
 
@@ -39,6 +40,9 @@ UNCHECKED = (
     " or it has more than 1 GiB of weights in its file"
 )
 NOT_RUN = UNVERIFIED + "the original does not run here, as `remat profile` saw: {}"
+INSIDE = "estimates know nothing of what subgraphs work in, and `remat profile` sees it: "
+AS_SEEN = "as seen in a run on random inputs, and other data may need more: "
+IN_ANY_CASE = (UNLIKE, UNVERIFIED, INSIDE, AS_SEEN)  # how notes begin that are said of models too that fit as they are
 TRACED = "estimates know little of what kernels work in: a session's first run finds where values lie"
 
 
@@ -141,7 +145,7 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
         graph=graph,
         dims=graph.dims,
         costs=where,
-        notes=(*_notes(costs, session), *_unseen(graph, costs, kernels, session)),
+        notes=(*_notes(graph, costs, session), *_unseen(graph, costs, kernels, session)),
         measured=costs is not None and costs.measured,
         threads=threads,
         launch=launch,
@@ -161,18 +165,28 @@ def _seen(whole: Mapping[str, Any], session: Session) -> Peaks | None:
     return None
 
 
-def _notes(costs: Costs | None, session: Session) -> Iterator[str]:
+def _notes(graph: Graph, costs: Costs | None, session: Session) -> Iterator[str]:
     traced = f"; {TRACED}" if session.allocator == PLANNED else ""
     if costs is None:
         yield ESTIMATED + traced
     elif not costs.measured and traced:
         yield f"the costs are from paper{traced}"
+    if costs is None or not costs.measured:
+        yield from _insides(graph)
     if costs is not None and isinstance(waited := costs.whole.get("waited"), float):
         yield BUSY.format(waited)
     if costs is not None and (seen := costs.whole.get("seen")):
         yield seen
     if costs is not None and (unlike := costs.whole.get("unlike")):
         yield f"{UNLIKE}: {unlike}"
+
+
+def _insides(graph: Graph) -> Iterator[str]:
+    """Ops that may work in anything, of which no estimate knows."""
+    holders = [op for op in graph.ops if any(True for _ in subgraphs(op.node))]
+    if holders:
+        more = f" and {len(holders) - 1} more" if len(holders) > 1 else ""
+        yield f"{INSIDE}{holders[0].op_type} {holders[0].name!r}{more}"
 
 
 def _unseen(graph: Graph, costs: Costs | None, kernels: Numbered | None, session: Session) -> Iterator[str]:

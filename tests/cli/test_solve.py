@@ -12,6 +12,7 @@ import pytest
 
 from solvers.registry import METHODS
 from tests.cli.running import Command, Ran
+from tests.remat_cli.kinds import model as kind
 
 KEYS = [
     *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead", "emitted_cost"),
@@ -169,3 +170,13 @@ def test_a_budget_of_a_few_bytes_was_meant_in_gigabytes(remat: Command) -> None:
     assert "remat grad --optimizer" in ran.err
     remat("grad", "m.onnx", "--optimizer", "sgd", "-o", "u.onnx", "-q")
     assert "remat grad --optimizer" not in remat("solve", "u.onnx", "--budget", "16").err
+
+
+@pytest.mark.parametrize("budget", ["100%", "90%"])
+def test_what_estimates_know_nothing_of_is_named(budget: str, tmp_path: Path, remat: Command) -> None:
+    """Without a profile an If is taken to work in nothing: also of a model that is said to fit as it is."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(kind("if_narrow").SerializeToString())
+    done = remat("solve", path, "--budget", budget, "--time-limit", "20s")
+    assert "note: estimates know nothing of what subgraphs work in" in done.out
+    assert "If 'n" in done.out

@@ -69,3 +69,10 @@ def test_what_other_data_may_run_is_named(tmp_path: Path) -> None:
     costs = remat.profile(saved("if_wide", tmp_path), threads=1, time_limit=1.0)
     assert "what If 'n" in costs.whole["seen"]
     assert "seen" not in remat.profile(saved("if_known", tmp_path), threads=1, time_limit=1.0).whole
+
+
+def test_what_is_dropped_is_a_share(tmp_path: Path) -> None:
+    """A kernel refuses other ratios, and nothing of the model would be seen."""
+    graph = ingest(saved("dropout_asked", tmp_path))
+    drawn = [feeds_of(graph, ops_of(graph), seed)["ratio"] for seed in range(8)]
+    assert all(0 < ratio < 1 for ratio in drawn)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from tests.remat_cli.kinds.chain import FLOAT, Chain, Twist
 
@@ -30,6 +30,13 @@ def dropout(seed: int | None, mask: bool) -> Twist:
         return chain.add("Mul", [made, chain.add("Cast", [chain.last[1]], to=FLOAT)]) if mask else made
 
     return twist
+
+
+def dropout_asked(chain: Chain, value: str) -> str:
+    """How much is dropped, and whether, are inputs."""
+    for name, kind in (("ratio", FLOAT), ("training", TensorProto.BOOL)):
+        chain.inputs.append(helper.make_tensor_value_info(name, kind, []))
+    return chain.add("Dropout", [value, "ratio", "training"], 2, seed=5)
 
 
 def multinomial(chain: Chain, value: str) -> str:
@@ -139,6 +146,7 @@ RANDOM: dict[str, Twist] = {
     "dropout": dropout(9, mask=False),
     "dropout_with_mask": dropout(9, mask=True),
     "dropout_unseeded": dropout(None, mask=True),
+    "dropout_asked": dropout_asked,
 }
 HALF: dict[str, Twist] = {
     "half_product": half_product,
