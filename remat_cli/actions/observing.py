@@ -29,7 +29,8 @@ from solvers.schedule import baseline
 NEAR = 0.01  # of the peak: closer than that the model is as foretold
 TIMEOUT = 600.0  # seconds
 WRITTEN_OUT = (
-    "the file holds {} where {} are reckoned with: onnxruntime runs functions' bodies late, rewritten models do not"
+    "the file holds {} where {} are reckoned with: onnxruntime runs functions' bodies late and copies sequences, and"
+    " rewritten models do not"
 )
 
 

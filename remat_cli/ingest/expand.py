@@ -1,4 +1,4 @@
-"""Functions replaced by their bodies, where the runtime would do so before it decides on an order.
+"""Functions and sequences written out, the former where the runtime would do so before it decides on an order.
 
 Invariant: afterwards the nodes of the main graph are the kernels that run, so that a plan can promise their order.
 Model-local functions go first; then standard functions that ONNX Runtime has no kernel for. A graph with ops that only
@@ -15,6 +15,7 @@ from onnx import helper
 
 from remat_cli.errors import BadInput
 from remat_cli.ingest.defaults import give_defaults, give_schema_defaults
+from remat_cli.ingest.sequences import write_out
 from remat_cli.model.limits import FUNCTION_NODES, written_out
 from remat_cli.model.semantics import EXPANDED, needs_training_build
 
@@ -23,6 +24,7 @@ def expand(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     """The model with its functions replaced; the same object where there is nothing to replace."""
     if model.functions:
         model = _inline_local(model, path)
+    model = write_out(model)
     if any(needs_training_build(node) for node in model.graph.node):
         return model
     while found := {(node.domain, node.op_type) for node in model.graph.node if _is_expanded(node)}:

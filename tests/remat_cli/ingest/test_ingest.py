@@ -17,6 +17,7 @@ from remat_cli.model.problem_of import problem_of
 from solvers.problem import faults
 from solvers.schedule import baseline
 from tests.remat_cli.ingest.models import model, node, save, value
+from tests.remat_cli.kinds import model as kind_model
 from tests.remat_cli.strict_session import feeds, session
 
 HERE = Path("m.onnx")
@@ -390,3 +391,22 @@ def test_defaults_of_onnxs_own_functions_are_written_out() -> None:
     made.ir_version = 11
     (result,) = session(graph_of(made, HERE).model).run(None, {"x": np.ones(3, np.float32)})
     assert np.allclose(result, 1 / (1 + np.exp(-1)))
+
+
+SEQUENCES = ["sequence", "optional", "optional_none", "sequence_split", "sequence_pieces", "sequence_edited"]
+
+
+@pytest.mark.parametrize("kind", SEQUENCES)
+def test_sequences_are_written_out(kind: str, tmp_path: Path) -> None:
+    path = save(kind_model(kind), tmp_path)
+    graph = ingest(path)
+    assert graph.expanded
+    assert not any("Sequence" in op.op_type or "Optional" in op.op_type for op in graph.ops)
+    fed = feeds(graph.model)
+    results = zip(session(onnx.load(path)).run(None, fed), session(graph.model).run(None, fed), strict=True)
+    assert all(np.array_equal(was, now) for was, now in results)
+
+
+def test_a_sequence_that_a_loop_grows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="it is a sequence or optional, and remat schedules tensors only: export with"):
+        ingest(save(kind_model("loop_of_sequence"), tmp_path))

@@ -104,6 +104,31 @@ def four_bit_product(chain: Chain, value: str) -> str:
     return chain.add("Tanh", [made])
 
 
+def sequence_pieces(chain: Chain, value: str) -> str:
+    """Split in unequal pieces, asked for from either end, stacked up."""
+    half = chain.rows // 2
+    parts = chain.constant([half, half // 2, half // 2], np.int64)
+    held = chain.add("SplitToSequence", [value, parts], axis=0)
+    pieces = [chain.add("SequenceAt", [held, chain.constant(place, np.int64)]) for place in (0, 1, -1)]
+    whole = chain.add("Concat", [pieces[2], pieces[1], pieces[0]], axis=0)
+    rows = chain.add("SplitToSequence", [whole], axis=0, keepdims=0)
+    return chain.tell(chain.add("ConcatFromSequence", [rows], axis=0, new_axis=1))
+
+
+def sequence_edited(chain: Chain, value: str) -> str:
+    held = chain.add("SequenceInsert", [chain.add("SequenceEmpty", []), value])
+    held = chain.add("SequenceInsert", [held, chain.add("Exp", [value]), chain.constant(0, np.int64)])
+    length = chain.add("Cast", [chain.add("SequenceLength", [held])], to=FLOAT)
+    held = chain.add("SequenceErase", [held, chain.constant(1, np.int64)])
+    return chain.tell(chain.add("Div", [chain.add("SequenceAt", [held, chain.constant(0, np.int64)]), length]))
+
+
+def optional_none(chain: Chain, value: str) -> str:
+    kind = helper.make_tensor_type_proto(FLOAT, [chain.rows, chain.width])
+    held = chain.add("OptionalHasElement", [chain.add("Optional", [], type=kind)])
+    return chain.add("Where", [held, value, chain.add("Neg", [value])])
+
+
 def swish(chain: Chain, value: str) -> str:
     chain.opset = 24
     return chain.add("Swish", [value])
@@ -123,4 +148,7 @@ SAID_ELSEWHERE: dict[str, Twist] = {
     "attention_over_earlier": attention_over_earlier,
     "four_bit_product": four_bit_product,
     "swish": swish,
+    "sequence_pieces": sequence_pieces,
+    "sequence_edited": sequence_edited,
+    "optional_none": optional_none,
 }
