@@ -21,7 +21,7 @@ from solvers.registry import METHODS
 from solvers.simulate import Outcome
 
 GIVEN_UP = (ASTRAY, BY_DEFAULT, AS_SEEN, UNTRIED, ENDING)  # notes that say why there is none
-FEW = 1000  # bytes: no budget that anybody means
+FEW = 1000  # bytes: no budget that anybody means, but of a model that holds no more
 MUCH = 0.4  # of a budget
 ENDED = {
     "time": "; time was up, and with more (--time-limit) there may be a faster plan",
@@ -200,7 +200,7 @@ def why_not(answer: Answer) -> str:
         words = f"proved: no schedule of {name} fits {show_bytes(answer.budget)} ({answer.budget} bytes)"
         if (result.peak_bound or 0) + answer.aside <= answer.budget and not METHODS[answer.method].own_order:
             words += " if it first computes the ops in the order given"
-    if answer.subject.graph is not None and answer.budget < FEW:
+    if answer.subject.graph is not None and answer.budget < FEW <= answer.baseline.peak:
         words += f"; a plain number is bytes: did you mean {answer.budget}GB?"
     if (least := least_peak_bound(answer)) is not None:
         words += f"; {least}"

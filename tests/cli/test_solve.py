@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
 
 from solvers.registry import METHODS
@@ -170,6 +171,16 @@ def test_a_budget_of_a_few_bytes_was_meant_in_gigabytes(remat: Command) -> None:
     assert "remat grad --optimizer" in ran.err
     remat("grad", "m.onnx", "--optimizer", "sgd", "-o", "u.onnx", "-q")
     assert "remat grad --optimizer" not in remat("solve", "u.onnx", "--budget", "16").err
+
+
+def test_a_share_of_next_to_nothing_was_meant_so(remat: Command, tmp_path: Path) -> None:
+    nodes = [onnx.helper.make_node("Exp", ["x"], ["a"]), onnx.helper.make_node("Mul", ["x", "a"], ["y"])]
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4]) for name in "xy")
+    graph = onnx.helper.make_graph(nodes, "g", [x], [y])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 20)]), tmp_path / "m.onnx")
+    ran = remat("solve", "m.onnx", "--budget", "50%")
+    assert ran.code == 4
+    assert "did you mean" not in ran.err
 
 
 @pytest.mark.parametrize("budget", ["100%", "90%"])
