@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 
 import onnx
 
@@ -65,7 +66,9 @@ def _bind_dim(
     if not dim.HasField("dim_value") or dim.dim_value < 0:
         symbol = f"{dim.dim_param!r} " if dim.dim_param else ""
         hint = dim.dim_param or place
-        raise BadInput(f"{path}: dimension {axis} {symbol}of input {name!r} has no size; pass --dim {hint}=N")
+        raise BadInput(
+            f"{path}: dimension {axis} {symbol}of input {name!r} has no size; pass --dim {quote(f'{hint}=N')}"
+        )
 
 
 def _symbols(model: onnx.ModelProto, used: set[str]) -> str:

@@ -292,6 +292,7 @@ RULES: dict[str, Rule] = {
     "LogSoftmaxGrad": like(0),
     "LogSoftmaxGrad_13": like(0),
     "MaxPoolGrad": _max_pool_grad,
+    "MeanVarianceNormalization": like(0),
     "MixedPrecisionScale": _mixed_precision_scale,
     "MultiHeadAttention": _multi_head_attention,
     "QuickGelu": like(0),

@@ -17,6 +17,7 @@ from profiles.strict import strict_options
 
 Partial = tuple[int, tuple[int | None, ...]]
 
+RANK = "__rank"
 WORDS = {
     "float": "FLOAT",
     "double": "DOUBLE",
@@ -37,11 +38,12 @@ def ask_runtime(
 
     quiet()
     reads = dict.fromkeys(name for name in node.input if name)
+    writes = [name for name in node.output if name]
     graph = helper.make_graph(
-        [node],
+        [node, *(helper.make_node("Shape", [name], [f"{name}{RANK}"]) for name in writes)],
         "one",
         [helper.make_tensor_value_info(name, *types[name]) for name in reads if name not in constants],
-        [onnx.ValueInfoProto(name=name) for name in node.output if name],
+        [onnx.ValueInfoProto(name=f"{name}{end}") for name in writes for end in ("", RANK)],
         [numpy_helper.from_array(constants[name], name) for name in reads if name in constants],
     )
     model = helper.make_model(graph, opset_imports=list(imports), ir_version=ir_version)
@@ -52,12 +54,14 @@ def ask_runtime(
     except failures():
         return {}
     told = {output.name: output for output in session.get_outputs()}
-    found = ((place, told[name]) for place, name in enumerate(node.output) if name)
-    return {place: kind for place, output in found if (kind := _partial(output.type, output.shape)) is not None}
+    found = ((place, told[name], told[f"{name}{RANK}"].shape) for place, name in enumerate(node.output) if name)
+    known = ((place, _partial(output.type, output.shape, rank)) for place, output, rank in found)
+    return {place: kind for place, kind in known if kind is not None}
 
 
-def _partial(kind: str, shape: list[int | str | None] | None) -> Partial | None:
+def _partial(kind: str, shape: list[int | str | None], rank: list[int | str | None]) -> Partial | None:
+    """A scalar's shape is told like one that is not known; its rank is not."""
     word = WORDS.get(kind.removeprefix("tensor(").removesuffix(")"))
-    if word is None or shape is None:
+    if word is None or rank != [len(shape)]:
         return None
     return onnx.TensorProto.DataType.Value(word), tuple(size if isinstance(size, int) else None for size in shape)

@@ -165,15 +165,9 @@ class _Walk:
             return {0: self.types[node.output[0]]}, ""
         schema, standard = self._schema(node)
         if schema is None and node.op_type in RULES:
-            call = Call(node, cast(Mapping[str, Type], types), constants, self.makers)
-            try:
-                return {place: kind for place, kind in enumerate(RULES[node.op_type](call)) if kind is not None}, ""
-            except (ArithmeticError, IndexError, TypeError, ValueError) as error:
-                return {}, f"{node.op_type} does not have the inputs it should have ({error})"
+            return self._of_rule(node, types, constants)
         if schema is None:
-            if all(name in self.declared for name in node.output if name):
-                return {}, ""
-            return dict(ask_runtime(node, types, constants, self.imports, self.ir_version)), ""
+            return self._of_runtime(node, types, constants), ""
         ask = self._ask_for_node if next(subgraphs(node), None) is None else self._ask_for_subgraphs
         try:
             made = ask(schema, standard, types, constants)
@@ -182,9 +176,26 @@ class _Walk:
         kinds = {kind.WhichOneof("value") for kind in made.values()} - {"tensor_type", None}
         found = ((place, _partial(made[name])) for place, name in enumerate(node.output) if name in made)
         known = {place: kind for place, kind in found if kind is not None}
+        if not known and not kinds and next(subgraphs(node), None) is None:
+            if node.op_type in RULES:
+                return self._of_rule(node, types, constants)
+            known = self._of_runtime(node, types, constants)
         if node.op_type == "Loop":
             known = self._of_loop(node, known, types, constants)
         return known, NO_TENSOR if kinds else ""
+
+    def _of_rule(self, node: onnx.NodeProto, types: Types, constants: Constants) -> tuple[dict[int, Partial], str]:
+        call = Call(node, cast(Mapping[str, Type], types), constants, self.makers)
+        try:
+            return {place: kind for place, kind in enumerate(RULES[node.op_type](call)) if kind is not None}, ""
+        except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+            return {}, f"{node.op_type} does not have the inputs it should have ({error})"
+
+    def _of_runtime(self, node: onnx.NodeProto, types: Types, constants: Constants) -> dict[int, Partial]:
+        """What onnxruntime says of it, unless the model says all."""
+        if all(name in self.declared for name in node.output if name):
+            return {}
+        return ask_runtime(node, types, constants, self.imports, self.ir_version)
 
     def _of_loop(
         self, node: onnx.NodeProto, found: dict[int, Partial], types: Types, constants: Constants
@@ -274,7 +285,8 @@ class _Walk:
         if found is None:
             found = declared
         if found is None:
-            raise BadInput(self._unknown(node, name, trouble or NO_RULE))
+            no_rule = NO_RANK if next(subgraphs(node), None) else NO_RULE
+            raise BadInput(self._unknown(node, name, trouble or no_rule))
         dtype, sizes = found
         if dtype not in TYPES:
             raise BadInput(self._unknown(node, name, f"there is no type {dtype}"))
@@ -301,6 +313,7 @@ class _Walk:
 NO_TENSOR = (
     "it is a sequence or optional, and remat schedules tensors only: export with Split, Concat or Identity instead"
 )
+NO_RANK = "what its subgraphs make is not of one rank"
 NO_RULE = "neither onnx, onnxruntime nor remat has a shape rule for this op"
 ROUNDS = 8  # of a Loop, until what it carries changes no more
 OPSET = onnx.defs.onnx_opset_version()

@@ -410,3 +410,21 @@ def test_sequences_are_written_out(kind: str, tmp_path: Path) -> None:
 def test_a_sequence_that_a_loop_grows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="it is a sequence or optional, and remat schedules tensors only: export with"):
         ingest(save(kind_model("loop_of_sequence"), tmp_path))
+
+
+def test_branches_of_other_ranks_are_named() -> None:
+    then = helper.make_graph([node("Neg", ["x"], ["t"])], "then", [], [onnx.ValueInfoProto(name="t")])
+    total = helper.make_graph([node("ReduceSum", ["x"], ["e"], keepdims=0)], "e", [], [onnx.ValueInfoProto(name="e")])
+    chosen = node("If", ["go"], ["y"], then_branch=then, else_branch=total)
+    with pytest.raises(BadInput, match="what its subgraphs make is not of one rank; give it a static shape"):
+        graph_of(model([chosen], [value("x", 5), value("go", dtype=TensorProto.BOOL)], ["y"]), HERE)
+
+
+def test_what_onnxruntime_does_not_know_either_is_refused() -> None:
+    """Its API tells an unknown shape as it tells a scalar's."""
+    weights = {"w": np.zeros((2, 3), np.float32)}
+    unknown = node("MurmurHash3", ["x"], ["y"], domain="com.microsoft")
+    found = graph_of(model([unknown], [value("x", 7, dtype=TensorProto.INT32)], ["y"], weights), HERE)
+    assert found.values["y"].shape == (7,)
+    with pytest.raises(BadInput, match="neither onnx, onnxruntime nor remat has a shape rule"):
+        graph_of(model([node("CDist", ["x", "x"], ["y"], domain="com.microsoft")], [value("x", 5, 4)], ["y"]), HERE)

@@ -87,6 +87,7 @@ ROWS: dict[str, list[list[Any]]] = {
     "GatherGrad": [[[[50, 12], (L, (2, 5)), (2, 5, 12)], [(F, (50, 12))]]],
     "GatherNDGrad": [[[[50, 12], (L, (5, 1)), (5, 12)], [(F, (50, 12))]]],
     "Gelu": [like_first(1)],
+    "MeanVarianceNormalization": [like_first(1)],  # of which onnx has a schema, and no rule
     "GeluGrad": [like_first()],
     "Group": [[[(4, 6), (2,)], [(B, ())]]],
     "InPlaceAccumulator": [like_first()],
