@@ -24,13 +24,14 @@ from profiles.device import Device, quiet
 from profiles.kernels import scratch
 from profiles.measure import Seen, Timing, measure, session_ns
 from profiles.probe import Probe, probe
-from profiles.running import CannotRun
+from profiles.running import CannotRun, Endless
 from profiles.signature import Signature, Tensor
 from profiles.whole import SHARE, Times, Whole, time_whole, trace_whole
 
 ALIGNMENT = 256  # the arena hands out multiples of this
 UNSEEN = 2**63  # a peak that nobody watched: higher than any
 DIED = "the process that ran it died"
+PATIENCE = 60.0  # seconds: no op takes so long by itself
 
 
 class Bench:
@@ -86,19 +87,23 @@ class Bench:
         folder: Path,
         seconds: float,
         earlier: Times,
+        slack: float,
     ) -> Whole:
         """A whole graph, timed and then traced. Raises CannotRun."""
-        times = earlier + self.whole_times(content, feeds, folder, seconds * SHARE)
+        times = earlier + self.whole_times(content, feeds, folder, seconds * SHARE, slack)
         if self.device.kind == "cuda":
             self._stop()  # the trace needs a process in which every launch is waited for
             self._start(blocking=True)
         fastest = min(times.runs)
-        inside, elsewhere, waited = self._ask(trace_whole, content, names, feeds, self.device, folder, seconds, fastest)
+        asked = content, names, feeds, self.device, folder, seconds, fastest
+        inside, elsewhere, waited = self._ask(trace_whole, *asked, slack=slack + 10 * seconds)
         return Whole(times.runs, inside, elsewhere, max(times.waited, waited))
 
-    def whole_times(self, content: bytes, feeds: dict[str, Any], folder: Path, seconds: float) -> Times:
-        """A whole graph, timed only. Raises CannotRun."""
-        found: Times = self._ask(time_whole, content, feeds, self.device, folder, seconds)
+    def whole_times(
+        self, content: bytes, feeds: dict[str, Any], folder: Path, seconds: float, slack: float = 0.0
+    ) -> Times:
+        """A whole graph, timed only. Raises CannotRun; `slack`: as for `_ask`."""
+        found: Times = self._ask(time_whole, content, feeds, self.device, folder, seconds, slack=slack + 10 * seconds)
         return found
 
     def _work(self, signature: Signature, before: int, peak: int) -> int | None:
@@ -111,10 +116,15 @@ class Bench:
         self.highest = max(self.highest, peak)
         return None if hidden else found
 
-    def _ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _ask(self, function: Callable[..., Any], *arguments: Any, slack: float = 0.0) -> Any:
+        """What the function gives there. Raises CannotRun; `slack`: seconds that it may take beyond the usual."""
+        patience = PATIENCE + slack
         line = self.line or self._start()
         try:
             line.send((function, arguments))
+            if not line.poll(patience):
+                self._stop()
+                raise Endless(f"it did not end within {patience:.0f} s")
             found = line.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError) as error:
             self._stop()

@@ -31,6 +31,10 @@ class CannotRun(Exception):
         self.memory = memory
 
 
+class Endless(CannotRun):
+    """It did not end in any time that was to be expected."""
+
+
 def failures() -> tuple[type[Exception], ...]:
     """Every way in which onnxruntime says no."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state

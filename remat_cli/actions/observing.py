@@ -27,7 +27,8 @@ from solvers.problem import Problem
 from solvers.schedule import baseline
 
 NEAR = 0.01  # of the peak: closer than that the model is as foretold
-TIMEOUT = 600.0  # seconds
+PATIENCE = 60.0  # seconds for a run, beside
+SLOWER = 100  # times what was foretold
 WRITTEN_OUT = (
     "the file holds {} where {} are reckoned with: onnxruntime runs functions' bodies late and copies sequences, and"
     " rewritten models do not"
@@ -67,14 +68,15 @@ class Observed:
 
 def observed(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int) -> Observed:
     """What runs of the model in processes of their own show."""
-    with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", TIMEOUT, threads) as bench:
+    timeout = PATIENCE + SLOWER * sum(cost.ns for cost in costs.ops.values()) / 1e9
+    with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", timeout, threads) as bench:
         path = _file(graph, Path(folder))
         reply = bench.watch(in_file(graph.model, graph.path, Path(folder)) if graph.expanded else path)
         own = in_all(graph, bench.run(path, STRICT.name)).first if graph.expanded else None
         if not reply.kernels:
             why = " ".join((reply.refused or reply.failed or "no kernel was seen to run").split())
             return Observed(not_run=why[:WORDS])
-        by_default = peaks(graph, path, feeds, threads, TIMEOUT)
+        by_default = peaks(graph, path, feeds, threads, timeout)
     problem = as_it_stands(problem_of(graph, costs.table()).problem)
     found = replace(_held_against(graph, problem, reply.kernels), by_default=by_default)
     return _written_out(found, own) if own else found

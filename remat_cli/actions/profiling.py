@@ -21,7 +21,7 @@ from profiles.cache import Cache
 from profiles.costs import BadCosts, Costs, OpCost, dump, load, over_batches
 from profiles.device import Device
 from profiles.measure import BUSY
-from profiles.running import CannotRun
+from profiles.running import CannotRun, Endless
 from profiles.survey import Ops, Timing
 from profiles.whole import Times
 from remat_cli.actions import whole_graph
@@ -35,6 +35,8 @@ from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.loading import content_of
 
 SEEN = "strict and default, op by op"  # how a model is seen
+ENDLESS = "a Loop that data ends may never end there: give it a count of rounds, or take costs from paper (--estimate)"
+NO_END = "it did not end"  # how both kinds of runs begin to say so
 NAMED = 5  # of the ops that could not be measured
 WHOLE = Timing(0, 0, "the whole graph", 0.0)
 Report = Callable[[Timing], None]
@@ -190,7 +192,9 @@ def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device) ->
     except CannotRun:
         return costs
     found = observed(graph, costs, feeds_of(graph, ops), costs.threads)
-    if not found.not_run:
+    if found.not_run:
+        _refuse_endless(graph, found.not_run)
+    else:
         cache.keep_seen(key, asdict(found), costs.date)
     return found.into(costs)
 
@@ -224,8 +228,17 @@ def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, asked: A
         return Times()
     try:
         return whole_graph.time(graph, ops, alone, device, asked.seconds)
+    except Endless as endless:
+        _refuse_endless(graph, str(endless))
+        return Times()
     except CannotRun:  # this is said when it is tried again
         return Times()
+
+
+def _refuse_endless(graph: Graph, why: str) -> None:
+    """Of a Loop that data ends a run that takes too long tells enough: each further one would take as long."""
+    if why.startswith(NO_END) and any(op.op_type == "Loop" for op in graph.ops if op.name in graph.by_data):
+        raise BadInput(f"{graph.path}: {why} on random inputs; {ENDLESS}")
 
 
 def _in_the_whole(

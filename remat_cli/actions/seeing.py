@@ -30,7 +30,7 @@ Read = Callable[[Dims], Graph]
 
 MOST = 32  # values of such sizes, each of which takes a run
 ROUNDS = 3  # until a run of the whole makes the sizes that it was fed for
-TIMEOUT = 600.0  # seconds
+TIMEOUT = 120.0  # seconds for a run
 NAMED = 3  # ops whose course depends on data
 
 

@@ -151,7 +151,7 @@ def _carry_out(request: Path, reply: Path, timeout: float) -> Reply:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment, check=False)
     except subprocess.TimeoutExpired:
-        return Reply(failed=f"it did not end within {timeout:g} s")
+        return Reply(failed=f"it did not end within {timeout:.3g} s")
     if reply.is_file():
         answer = json.loads(reply.read_text())
         kernels = tuple(Kernel(**kernel) for kernel in answer["kernels"])

@@ -10,9 +10,13 @@ import onnxruntime
 import pytest
 
 import remat_cli as remat
+from profiles import bench
+from remat_cli.actions import observing
 from remat_cli.ingest import ingest
 from remat_cli.model.signatures import feeds_of, ops_of
 from tests.remat_cli.kinds import model
+from tests.remat_cli.kinds.by_data import endless
+from tests.remat_cli.kinds.chain import Chain
 from tests.remat_cli.strict_session import session
 
 
@@ -76,3 +80,12 @@ def test_what_is_dropped_is_a_share(tmp_path: Path) -> None:
     graph = ingest(saved("dropout_asked", tmp_path))
     drawn = [feeds_of(graph, ops_of(graph), seed)["ratio"] for seed in range(8)]
     assert all(0 < ratio < 1 for ratio in drawn)
+
+
+def test_a_loop_that_never_ends_is_refused_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "PATIENCE", 3.0)
+    monkeypatch.setattr(observing, "PATIENCE", 3.0)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(Chain("endless", 0).with_twist(endless).SerializeToString())
+    with pytest.raises(remat.BadInput, match=r"did not end within [\d.]+ s on random inputs; a Loop that data ends"):
+        remat.profile(path, threads=1, time_limit=1.0)

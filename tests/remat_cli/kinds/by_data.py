@@ -63,6 +63,18 @@ def loop_of_asked_rounds(chain: Chain, value: str) -> str:
     return made
 
 
+def endless(chain: Chain, value: str) -> str:
+    """A Loop that random inputs never end: not one of the kinds."""
+    nodes = [
+        helper.make_node("Tanh", ["h"], ["made"]),
+        helper.make_node("ReduceMax", ["made"], ["most"], keepdims=0),
+        helper.make_node("Greater", ["most", "low"], ["still"]),
+    ]
+    chain.constant(-99.0, name="low")
+    body = _body(nodes, [_info("h", shape=(chain.rows, chain.width))], ["made"])
+    return chain.add("Loop", ["", chain.constant(True, np.bool_), value], body=body)
+
+
 def boxes(chain: Chain, value: str) -> str:
     corners = chain.add("Reshape", [chain.add("Abs", [value]), chain.shape(1, -1, 4)])
     rows = chain.add("ReduceMean", [chain.add("Reshape", [value, chain.shape(-1, 4)]), chain.shape(1)], keepdims=0)
