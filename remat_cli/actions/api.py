@@ -292,15 +292,23 @@ def verify(
     rtol: float = 0.0,
     atol: float = 0.0,
     level: str = "all",
+    timing: float = 0.0,
 ) -> Verified:
     """Run both models on the real runtime, each in a process of its own. Raises Mismatch where a promise fails.
 
     `rtol`, `atol`: how far results may be off; by default the bits are the same. `level`: of a default session's
-    optimizations.
+    optimizations. `timing`: seconds for timing both, their runs taking turns; what they took is `report.timed`.
     """
     given = Path(feeds) if isinstance(feeds, str | os.PathLike) else feeds
     trial = Trial(
-        feeds=given, seed=seed, cap=cap, provider=provider, timeout=timeout, near=Tolerance(rtol, atol), level=level
+        feeds=given,
+        seed=seed,
+        cap=cap,
+        provider=provider,
+        timeout=timeout,
+        near=Tolerance(rtol, atol),
+        level=level,
+        seconds=timing,
     )
     return verifying.verified(_plan(plan), trial).or_raised("the plan")
 
