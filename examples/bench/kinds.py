@@ -9,13 +9,13 @@ Each row: `profile` names what is not as foretold (`unlike`), `solve` finds a pl
 no fault; "named" if `profile` said why it would not be, and `verify` finds no fault beyond that; "refused" with the
 words; or "WRONG".
 
-`kinds.jsonl`: 102 graphs, put together from several runs on a machine under load 5 to 13, where a search of some
-seconds has a tenth of that in processor time: more is refused there than on a quiet one. `code`: "before" are rows of
-the first run, with shares of 65 and 80% (strict), 80 and 95% (default) and searches of 3 s, in which five rows were
-wrong: Casts around half precision that show only at a plan's peak, states of an LSTM that nobody reads, an input that
-is an output, strings (twice). Those, and as many more as time allowed, ran again once that was mended: "mended".
-`cases.jsonl`: what was once reported, strict at 70, then 85% (gpt_fp16 at 60, then 75%); some by default at 70, then
-88%, as far as that run came.
+Both files are of a machine under load 3 to 13, where a search of some seconds has a tenth of that in processor time:
+more is refused there than on a quiet one.
+
+`kinds.jsonl`: 117 graphs. Strict: all of one run, with SHARES and SECONDS as below. Default: 99 rows of earlier runs;
+`code` says "before" of the first, with shares of 80 and 95% and searches of 3 s, "mended" of what ran again.
+`cases.jsonl`: what was once reported, strict at 70, then 85%, all of one run; some by default at 70, then 88%, of an
+earlier one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The README's lines for C++, compiled and run as they stand: the same bytes, and no more than the plan states?
 
-    PYTHONPATH=. python examples/cpp/run.py HEADERS torch_cnn > examples/cpp/results.json
+    PYTHONPATH=. python examples/cpp/run.py HEADERS torch_cnn torch_unet_convt > examples/cpp/results.json
 
 HEADERS: a folder with onnxruntime_cxx_api.h, such as /usr/include/onnxruntime of Debian's libonnxruntime-dev; any
 version up to the runtime's does. The runtime is the one that the Python package brings. Each graph named, of the
