@@ -1,9 +1,9 @@
 """The README's lines for C#, compiled and run as they stand: the same bytes, and no more than the plan states?
 
-    PYTHONPATH=. python examples/csharp/run.py Microsoft.ML.OnnxRuntime.dll torch_cnn torch_unet_convt > examples/csharp/results.json
+    PYTHONPATH=. python examples/csharp/run.py DLL torch_cnn torch_unet_convt > examples/csharp/results.json
 
-The compiler is Mono's (mcs and mono of Debian's mono-mcs and mono-runtime), the runtime the one that the Python package
-brings. The library is Microsoft.ML.OnnxRuntime's managed part, of any version up to the runtime's. Rows are those of
+DLL: the managed Microsoft.ML.OnnxRuntime.dll, of any version up to the runtime's. The compiler is Mono's (mcs and mono
+of Debian's mono-mcs and mono-runtime), the runtime the one that the Python package brings. Rows are those of
 `examples/cpp/run.py`.
 """
 
