@@ -14,8 +14,8 @@ static class Train
     {
         OPTIONS
         options.IntraOpNumThreads = 1;
+        options.ProfileOutputPathPrefix = given[3];  // read as the next line is
         options.EnableProfiling = true;
-        options.ProfileOutputPathPrefix = given[3];
         using (var session = new InferenceSession(given[0], options))
         using (var results = File.Create(given[2]))
         {
