@@ -59,10 +59,19 @@ class OpCost:
     pinned: bool = False
     fit: Fit | None = None
 
+    def at_batch(self, batch: int) -> OpCost:
+        if self.pinned or not self.fit:
+            return self
+        ns, workspace = self.fit.at(batch)
+        return replace(self, ns=ns, workspace=workspace)
+
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """`model`, `device` and `whole` are as in the file: what was costed, where, and the whole graph's own figures."""
+    """`model`, `device` and `whole` are as in the file: what was costed, where, and the whole graph's own figures.
+
+    `kernels`: the ops of the graph that default sessions make of the model, where that is another.
+    """
 
     model: str
     sha256: str
@@ -73,18 +82,20 @@ class Costs:
     date: str = ""
     unit: str = "ns"
     batch: str = ""  # the dimension that the ops' fits run over
+    kernels: Mapping[str, OpCost] = field(default_factory=dict)
 
-    def table(self) -> dict[str, tuple[int, int]]:
-        """Time and workspace by op name: what a schedule is made from."""
-        return {name: (cost.ns, cost.workspace) for name, cost in self.ops.items()}
+    def table(self, by_default: bool = False) -> dict[str, tuple[int, int]]:
+        """Time and workspace by op name: what a schedule is made from; or those of the kernels of default sessions."""
+        costs = self.kernels if by_default else self.ops
+        return {name: (cost.ns, cost.workspace) for name, cost in costs.items()}
 
     def at_batch(self, batch: int) -> Costs:
         """The costs at another batch size, through each op's fit; ops without one keep their figures."""
-        moved = {}
-        for name, cost in self.ops.items():
-            ns, workspace = (cost.ns, cost.workspace) if cost.pinned or not cost.fit else cost.fit.at(batch)
-            moved[name] = replace(cost, ns=ns, workspace=workspace)
-        return replace(self, ops=moved, dims={**self.dims, self.batch: batch} if self.batch else self.dims)
+        ops, kernels = (
+            {name: cost.at_batch(batch) for name, cost in costs.items()} for costs in (self.ops, self.kernels)
+        )
+        dims = {**self.dims, self.batch: batch} if self.batch else self.dims
+        return replace(self, ops=ops, kernels=kernels, dims=dims)
 
     def for_dims(self, dims: Mapping[str, int]) -> Costs:
         """The costs with these dimensions bound: as they are, or through the fits. Raises BadCosts where neither."""
@@ -97,8 +108,11 @@ class Costs:
 
     def keeping_pins(self, earlier: Costs) -> Costs:
         """These costs, but with whatever was pinned by hand in an earlier file of the same model's ops."""
-        pinned = {name: cost for name, cost in earlier.ops.items() if cost.pinned and name in self.ops}
-        return replace(self, ops={**self.ops, **pinned})
+        ops, kernels = (
+            {**own, **{name: cost for name, cost in others.items() if cost.pinned and name in own}}
+            for own, others in ((self.ops, earlier.ops), (self.kernels, earlier.kernels))
+        )
+        return replace(self, ops=ops, kernels=kernels)
 
     @property
     def kind(self) -> str:
@@ -136,7 +150,7 @@ class Costs:
 
 
 def dump(costs: Costs) -> str:
-    """The file's text: a short head, then one line for each op, sorted by name."""
+    """The file's text: a short head, then one line for each op, sorted by name; kernels, if there are any, likewise."""
     head = {
         "schema": SCHEMA,
         "model": {"path": costs.model, "sha256": costs.sha256, "dims": dict(sorted(costs.dims.items()))},
@@ -146,14 +160,16 @@ def dump(costs: Costs) -> str:
         **({"batch": costs.batch} if costs.batch else {}),
         "totals": {"ops": len(costs.ops), "sum": costs.total, **costs.whole},
     }
-    lines = [yaml.dump(head, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1000).rstrip(), "ops:"]
-    for name, cost in sorted(costs.ops.items()):
-        key = _key(name)
-        start = f"  {key}:" if len(key) < LONGEST_KEY else f"  ? {key}\n  :"
-        lines.append(f"{start} {_flow(_plain(cost))}")
-    if not costs.ops:
-        lines[-1] = "ops: {}"
+    lines = [yaml.dump(head, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1000).rstrip()]
+    lines += ["ops:", *map(_line, sorted(costs.ops.items()))] if costs.ops else ["ops: {}"]
+    lines += ["kernels:", *map(_line, sorted(costs.kernels.items()))] if costs.kernels else []
     return "\n".join(lines) + "\n"
+
+
+def _line(item: tuple[str, OpCost]) -> str:
+    key = _key(item[0])
+    start = f"  {key}:" if len(key) < LONGEST_KEY else f"  ? {key}\n  :"
+    return f"{start} {_flow(_plain(item[1]))}"
 
 
 def load(path: Path) -> Costs:
@@ -202,9 +218,7 @@ def parse(document: Any, where: str) -> Costs:
         found = document.get("schema") if isinstance(document, dict) else type(document).__name__
         raise BadCosts(f"{where}: not a cost file of schema {SCHEMA} (found {found!r}); make one with `remat profile`")
     model = _mapping(document.get("model"), f"{where}: model")
-    ops = {}
-    for name, entry in _mapping(document.get("ops"), f"{where}: ops").items():
-        ops[str(name)] = _op(_mapping(entry, f"{where}: ops: {name}"), f"{where}: ops: {name}")
+    ops = _ops(document.get("ops"), f"{where}: ops")
     dims = {
         str(k): int(_number(v, f"{where}: model: dims: {k}"))
         for k, v in _mapping(model.get("dims") or {}, where).items()
@@ -222,7 +236,15 @@ def parse(document: Any, where: str) -> Costs:
         date=str(document.get("date", "")),
         unit=str(document.get("unit", "ns")),
         batch=str(document.get("batch", "")),
+        kernels=_ops(document.get("kernels") or {}, f"{where}: kernels"),
     )
+
+
+def _ops(entries: Any, where: str) -> dict[str, OpCost]:
+    return {
+        str(name): _op(_mapping(entry, f"{where}: {name}"), f"{where}: {name}")
+        for name, entry in _mapping(entries, where).items()
+    }
 
 
 def rounded(number: float, digits: int = 4) -> int:
@@ -250,13 +272,22 @@ def fit_line(points: Mapping[int, float]) -> tuple[float, float]:
 def over_batches(costs: Mapping[int, Costs], batch: str) -> Costs:
     """Costs at several batch sizes as one: the largest's, each op with its points and the line through them."""
     largest = costs[max(costs)]
-    ops = {}
-    for name, cost in largest.ops.items():
-        points = {size: (one.ops[name].ns, one.ops[name].workspace) for size, one in sorted(costs.items())}
+    ops = _fitted({size: one.ops for size, one in costs.items()}, largest.ops)
+    kernels = _fitted({size: one.kernels for size, one in costs.items()}, largest.kernels)
+    return replace(largest, ops=ops, kernels=kernels, batch=batch)
+
+
+def _fitted(costs: Mapping[int, Mapping[str, OpCost]], largest: Mapping[str, OpCost]) -> dict[str, OpCost]:
+    """Those of the largest size, each with its points; one that some size does not have stays as it is."""
+    found = dict(largest)
+    for name, cost in largest.items():
+        if cost.how == "view" or not all(name in ops for ops in costs.values()):
+            continue
+        points = {size: (ops[name].ns, ops[name].workspace) for size, ops in sorted(costs.items())}
         time = fit_line({size: ns for size, (ns, _) in points.items()})
         workspace = fit_line({size: held for size, (_, held) in points.items()})
-        ops[name] = cost if cost.how == "view" else replace(cost, fit=Fit(points, _tidy(time), _tidy(workspace)))
-    return replace(largest, ops=ops, batch=batch)
+        found[name] = replace(cost, fit=Fit(points, _tidy(time), _tidy(workspace)))
+    return found
 
 
 def _tidy(line: tuple[float, float]) -> tuple[float, float]:

@@ -11,6 +11,7 @@ the most that was live at the end of any kernel of a run, inputs and weights inc
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ import onnxruntime
 from onnx import helper
 
 import remat_cli as remat
+from remat_cli.actions.optimizing import fused_first
 from remat_cli.checking import outside
 from remat_cli.ingest import ingest
 from remat_cli.model.graph import Graph
@@ -73,7 +75,7 @@ def ran(program: list[str], model: Path, feeds: Path, graph: Graph) -> tuple[byt
 
 
 def row(name: str, program: list[str], folder: Path) -> dict[str, Any]:
-    path = DATA / f"{name}.onnx"
+    path = fused_first(Path(shutil.copy(DATA / f"{name}.onnx", folder)), "disabled")
     graph, feeds = ingest(path), written(ingest(path), folder)
     costs = remat.profile(path, threads=1, time_limit=2.0)
     plan = remat.solve(path, budget=SHARE, costs=costs, session="default", time_limit=SECONDS, cache=False)

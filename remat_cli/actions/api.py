@@ -111,12 +111,17 @@ def profile(
     dims: Mapping[str, int] | None = None,
     time_limit: float = 45.0,
     strict: bool = False,
+    session: str = "strict",
     cache: bool = True,
     whole: bool = True,
     report: Callable[[Timing], None] | None = None,
 ) -> Costs:
-    """What each op costs: measured here, or on paper with `estimate`; `report` hears which op is being timed."""
+    """What each op costs: measured here, or on paper with `estimate`; `report` hears which op is being timed.
+
+    `session`: with "default", what kernels cost that only default sessions have is measured too, not estimated.
+    """
     asked = profiling.Asked(
+        session=solving.kind_named(session, None).name,
         device=device,
         estimate=estimate,
         threads=threads,

@@ -51,7 +51,7 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     before = original(graph, plan.subject.problem)
     if is_untouched(statements, plan.subject) and not functions:
         return Emitted(plan, replace(before, model=_own(plan)), before.promise, unchanged=True)
-    found = surely(plan.subject, statements, plan.recorded.kind)
+    found = surely(plan.subject, statements, plan.recorded.kind, plan.recorded.promises.hiding or 0)
     if found.astray:
         raise Mismatch(f"{ASTRAY}: around {', '.join(sorted(found.astray)[:NAMED])}; solve again")
     if functions:

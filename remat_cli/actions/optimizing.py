@@ -15,10 +15,8 @@ from profiles.running import CannotRun
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.ingest.load import load
-from remat_cli.runtime.optimized import LAYOUTS, optimized
+from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimized
 from remat_cli.runtime.session import quiet_runtime
-
-SAYS = "remat.optimized"  # the key of what the file says of itself
 
 
 def fused_first(model: Path, level: str) -> Path:

@@ -22,6 +22,7 @@ from profiles.costs import BadCosts, Costs, OpCost, dump, load, over_batches
 from profiles.device import Device
 from profiles.measure import BUSY
 from profiles.running import CannotRun, Endless
+from profiles.signature import Signature
 from profiles.survey import Ops, Timing
 from profiles.whole import Times
 from remat_cli.actions import whole_graph
@@ -31,11 +32,14 @@ from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.graph import Graph
+from remat_cli.model.sessions import STRICT
 from remat_cli.model.signatures import feeds_of, ops_of
+from remat_cli.planning.default_graph import optimized_graph
 from remat_cli.planning.loading import content_of
 
 SEEN = "strict and default, op by op"  # how a model is seen
 ENDLESS = "a Loop that data ends may never end there: give it a count of rounds, or take costs from paper (--estimate)"
+KERNEL = "by default: "
 NO_END = "it did not end"  # how both kinds of runs begin to say so
 NAMED = 5  # of the ops that could not be measured
 WHOLE = Timing(0, 0, "the whole graph", 0.0)
@@ -59,6 +63,7 @@ class Asked:
     whole: bool = True
     seconds: float = 45.0
     dims: Mapping[str, int] = field(default_factory=dict)
+    session: str = "strict"  # default: kernels that only default sessions have are measured, not estimated
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,8 @@ def write(found: Profiled, model: Path, destination: Path) -> Costs:
 def ahead(model: Path | onnx.ModelProto, asked: Asked) -> Ahead:
     """What `profile` would do."""
     device, cache = _where(asked)
-    graphs = [ops_of(graph) for graph in _graphs(model, asked, None if asked.estimate else device)]
+    found = _graphs(model, asked, None if asked.estimate else device)
+    graphs = [_together(ops_of(graph), _kernels(graph), asked) for graph in found]
     wanted = {key for ops in graphs for key in survey.missing(ops, cache)}
     distinct = {key for ops in graphs for key in ops.distinct()}
     seconds = 0.0 if asked.estimate else survey.how_long(graphs, cache, device, asked.seconds)
@@ -154,15 +160,16 @@ def _graph(model: Path | onnx.ModelProto, dims: Mapping[str, int], device: Devic
 
 
 def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: int, report: Report) -> Profiled:
-    ops = ops_of(graph)
+    ops, kernels = ops_of(graph), _kernels(graph)
     if asked.estimate is not None:
-        return _from_paper(graph, ops, device, asked.estimate)
+        return _from_paper(graph, ops, kernels, device, asked.estimate)
     day = survey.held_against_now(ops, device, cache) if device.kind == "cpu" else ()
-    wanted = len(survey.missing(ops, cache))
+    both = _together(ops, kernels, asked)
+    wanted = len(survey.missing(both, cache))
     notes = (*day, *(_busy(device) if wanted else ()))
     report(WHOLE)
     earlier = _timed_before(graph, ops, device, cache, asked)
-    survey.measure_missing(ops, device, cache, asked.seconds / graphs, report)
+    survey.measure_missing(both, device, cache, asked.seconds / graphs, report)
     refused = survey.refused(ops, cache)
     if refused and asked.strict:
         raise BadInput(f"{graph.path}: {named_refused(refused, ops)}; without --strict they are estimated")
@@ -170,6 +177,7 @@ def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: i
     report(WHOLE)
     costs, whole = _in_the_whole(graph, ops, alone, device, cache, asked, earlier)
     found = _costs(graph, device.described(), costs, whole, survey.dated(ops, cache))
+    found = replace(found, kernels=_of_kernels(kernels, ops, alone, device, cache))
     if asked.whole and device.kind == "cpu":
         found = _seen(graph, ops, found, cache, device)
     if seen := words(graph, asked.dims):
@@ -180,6 +188,42 @@ def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: i
     if why := found.whole.get("not_run"):
         notes = (*notes, f"the model does not run here, so nothing of it is checked: {why}")
     return Profiled(graph, ops, found, device, refused, wanted, tuple(survey.outliers(ops, alone, costs)), notes)
+
+
+def _kernels(graph: Graph) -> Ops:
+    """The ops of the graph that default sessions make of the model, of those that it does not have itself."""
+    made = optimized_graph(graph)
+    if made is None:
+        return Ops({})
+    ops, own = ops_of(made), ops_of(graph).signatures
+    new = {name: one for name, one in ops.signatures.items() if name not in own or _other(own[name], one)}
+    return Ops(new, ops.free.intersection(new), ops.light.intersection(new))
+
+
+def _other(one: Signature, other: Signature) -> bool:
+    """Whether they are different kernels; optimizers spell defaults of attributes out."""
+    return replace(one, attributes=(), opset=0) != replace(other, attributes=(), opset=0)
+
+
+def _together(ops: Ops, kernels: Ops, asked: Asked) -> Ops:
+    """What is to be measured, in one go."""
+    return ops if asked.session == STRICT.name else _both(ops, kernels)
+
+
+def _both(ops: Ops, kernels: Ops) -> Ops:
+    """Kernels under names that no op has."""
+    named = {f"{KERNEL}{name}": one for name, one in kernels.signatures.items()}
+    free, light = ({f"{KERNEL}{name}" for name in names} for names in (kernels.free, kernels.light))
+    return Ops({**ops.signatures, **named}, ops.free | free, ops.light | light)
+
+
+def _of_kernels(kernels: Ops, ops: Ops, alone: Mapping[str, OpCost], device: Device, cache: Cache) -> dict[str, OpCost]:
+    """What they take, scaled as the model's own ops are; those that were not measured as these were off paper."""
+    record, both = survey.recall(ops, cache, alone), _both(ops, kernels)
+    calibration = survey.calibration_of(record) if record else None
+    inside = record["inside"] if record else {}
+    found = survey.scaled(both, survey.alone(both, cache, device), calibration, inside)
+    return {name: found[f"{KERNEL}{name}"] for name in kernels.signatures}
 
 
 def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device) -> Costs:
@@ -199,14 +243,15 @@ def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device) ->
     return found.into(costs)
 
 
-def _from_paper(graph: Graph, ops: Ops, device: Device, where: str) -> Profiled:
-    ops_costs = survey.estimated(ops, where)
+def _from_paper(graph: Graph, ops: Ops, kernels: Ops, device: Device, where: str) -> Profiled:
+    ops_costs, others = survey.estimated(ops, where), survey.estimated(kernels, where)
     if where == roofline.FLOPS:
         kind = {"kind": "paper", "name": "FLOPs: one takes one unit of time"}
-        return Profiled(graph, ops, replace(_costs(graph, kind, ops_costs, {}, ""), unit="flops"), device, {})
+        costs = replace(_costs(graph, kind, ops_costs, {}, ""), unit="flops", kernels=others)
+        return Profiled(graph, ops, costs, device, {})
     paper = roofline.device(where)
     kind = {"kind": "paper", "name": paper.name, "source": paper.source}
-    return Profiled(graph, ops, _costs(graph, kind, ops_costs, {}, ""), device, {})
+    return Profiled(graph, ops, replace(_costs(graph, kind, ops_costs, {}, ""), kernels=others), device, {})
 
 
 def _costs(

@@ -32,6 +32,7 @@ from remat_cli.planning.untouched import is_untouched
 
 TIMEOUT = 600.0  # seconds
 NAMED = 3  # of the outputs that differ
+LOWER = "this plan is of the kernels of default options; for programs that set {}, solve with --optimize disabled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,8 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
             model = seeded(model, bench.folder / "rewritten")
         report = verify(original, model, plan.recorded.placement, session, asked, bench)
     faults = tuple(_faults(report, session, plan.budget, promise))
+    if trial.level != "all" and plan.subject.as_run and any(mode.differs for mode in [report.mode(session.name)]):
+        faults = (*faults, LOWER.format(trial.level))
     return Verified(report, promise, session, plan.budget, threads, faults, draws)
 
 

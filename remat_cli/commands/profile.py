@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="An op that cannot be measured is an error, not an estimate.")
 @click.option("--no-cache", is_flag=True, help="Measure everything again, and keep nothing.")
 @click.option("--no-whole", is_flag=True, help="Do not run the whole graph: ops stand as they are alone.")
+@click.option(
+    "--session",
+    type=click.Choice(["strict", "default"]),
+    default="strict",
+    show_default=True,
+    help="Whose kernels are measured; those that only default sessions have are else estimated.",
+)
 @click.option("--threads", type=click.IntRange(1), help="Threads for each op; by default one for each core.")
 @click.option("--time-limit", type=options.TIME, default="45s", show_default=True, help="For all the measuring.")
 @options.optimize
@@ -70,6 +77,7 @@ def _asked(given: Mapping[str, Any]) -> Asked:
 
     return Asked(
         device=given["device"],
+        session=given["session"],
         estimate=given["estimate"],
         threads=given["threads"],
         batches=given["batches"],

@@ -137,8 +137,6 @@ COMPUTE = {
     "ConvTransposeGrad",
     "DeformConv",
     "Einsum",
-    "FusedConv",
-    "FusedGemm",
     "FusedMatMul",
     "GRU",
     "Gemm",
@@ -191,6 +189,8 @@ MOVES = {
     *("ConstantOfShape", "DepthToSpace", "EyeLike", "Gather", "GatherElements", "GatherND", "OneHot", "Pad", "Range"),
     *("Shape", "Size", "Slice", "SpaceToDepth", "Split", "SplitTraining", "Tile", "Transpose", "Trilu"),
 }
+
+EPILOGUES = {"FusedConv", "FusedGemm"}  # products with an activation, which the optimizers put into one
 
 CONCATS = {"Concat", "ConcatTraining"}
 
@@ -299,4 +299,5 @@ KINDS: tuple[tuple[Kind, Iterable[str]], ...] = (
     (Kind.REDUCTION, REDUCTIONS | REDUCES),
     (Kind.CONCAT, CONCATS),
     (Kind.COMPUTE, COMPUTE),
+    (Kind.EPILOGUE, EPILOGUES),
 )

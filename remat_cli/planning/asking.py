@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from remat_cli.model.sessions import Session
-from remat_cli.planning.holding import ALLOCATORS, Allocator, in_units, outputs_apart
+from remat_cli.planning.holding import ALLOCATORS, Allocator, in_units
 from remat_cli.planning.pipeline import Answer, Enough, answer, ending
 from remat_cli.planning.subject import Subject
+from solvers.placement.pattern import outputs_apart
 from solvers.problem import Limits, Problem, Progress, Solver
 from solvers.schedule import evaluate
 

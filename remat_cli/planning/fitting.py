@@ -20,7 +20,7 @@ from solvers.problem import Limits, Progress, Result, Status
 ROUNDS = 6
 STEP = 0.01  # of the budget, by which the first try for less asks for less
 SHARE = 0.6  # of the time, for the question itself: all but
-IN_ARENA = 0.4  # of it where there is an arena, in which orders are searched for afterwards
+ONLINE = 0.4  # of it where the allocator places as it is asked, so that orders are searched for afterwards
 PLACING = 15.0  # seconds, if there is so much
 AGAIN = 0.5  # of what is left then, for each try for less
 LESS = "made for less than the budget: no plan for all of it was found that can be placed within it"
@@ -109,14 +109,13 @@ def _first(asked: Fitting, insurance: Insurance) -> Answer:
     """The question itself, with room for what the rewriting may add; without, if so little less leads to no plan."""
     left = asked.limits.clock.left()
     limited = asked.limits.clock.work is not None
-    share = IN_ARENA if asked.session.capped else SHARE
-    if limited or asked.session.capped:
-        limits = asked.limits.share(share)
-    else:
-        limits = asked.limits.within(max(share * left, left - PLACING))
+    online = asked.allocator.online
+    share = ONLINE if online else SHARE
+    whole = limited or online
+    limits = asked.limits.share(share) if whole else asked.limits.within(max(share * left, left - PLACING))
     spare = additions(asked.session, asked.subject.problem)
     found = _with_bits(asked, asked.room - spare, limits, insurance)
-    if not found.found and asked.session.capped and not asked.late:
+    if not found.found and online and not asked.late:
         found = _with_bits(asked, asked.room - spare, asked.limits.share(SHARE), insurance)
     if found.found or not spare or asked.late:
         return found

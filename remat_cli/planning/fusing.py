@@ -37,14 +37,15 @@ def heavy(graph: Graph) -> bool:
     return sum(graph.values[name].bytes for name in graph.weights) > HEAVY
 
 
-def keeping_bits(graph: Graph, named: Named) -> Named:
-    """The graph's problem, told which values live only within kernels that the runtime fuses by default.
+def keeping_bits(graph: Graph, named: Named, fused: bool = False) -> Named:
+    """The graph's problem, told which values live only within kernels that the runtime fuses by default: none where it
+    is `fused` already.
 
     No result may be left out there: optimizers remove a Dropout without its mask. Where the runtime cannot run the
     model there is no default session either; weights of `HEAVY` bytes are not loaded only to see what would be fused.
     """
     named = replace(named, problem=replace(named.problem, optional=frozenset()))
-    if heavy(graph):
+    if fused or heavy(graph):
         return named
     try:
         names = inner_values(graph)

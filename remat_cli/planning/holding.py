@@ -23,10 +23,10 @@ from solvers.placement.lifetimes import requests
 from solvers.placement.placed import placement_of
 from solvers.placement.quiet import settled_in_block
 from solvers.placement.region import ALIGNMENT, fits, least_arena
-from solvers.placement.settle import walked, walked_in_block
+from solvers.placement.settle import walked, walked_in_block, walked_in_pattern
 from solvers.problem import Node, Problem
 
-UNSURE = 50  # the part of a default session's live bytes that is kept for what was not foretold: 1.8% was seen
+UNSURE = 100  # the part of a default session's live bytes that is kept for what was not foretold
 EFFORT = 1  # rounds of packing: a plan that takes more is asked to need less
 Settle = Callable[[Problem, Sequence[int], int, int, Clock], tuple[int, ...] | None]
 Walk = Callable[[Problem, int, int, int, Clock], tuple[int, ...] | None]
@@ -45,7 +45,7 @@ class Allocator:
     """`counted`: the figure that a budget is for. `unit`: what it hands out comes in multiples of that many bytes.
 
     `settle`, `arrange`, `walk`: other orders that such an allocator has room for: of the same computes; the cheapest,
-    where they may be others; and afresh.
+    where they may be others; and afresh. `online`: places are not planned, but as requests come.
     """
 
     hold: Callable[[Rewritten, int, int | None, Clock | None], Held]
@@ -54,6 +54,7 @@ class Allocator:
     settle: Settle
     arrange: Settle
     walk: Walk
+    online: bool = True
 
 
 def in_units(problem: Problem, unit: int) -> Problem:
@@ -114,15 +115,8 @@ def _own(model: Rewritten, *_: object) -> Held:
     prediction, live = model.prediction, model.promise.default
     assert live is not None
     total = prediction.problem.resident + grown(prediction.default_lifetimes(model.hidden))
-    return Held(replace(model.promise, live=live, arena=total, default_arena=total))
-
-
-def outputs_apart(problem: Problem) -> Problem:
-    """The problem as later runs of a default session hold it: one block for all but the outputs, from the beginning,
-    and they beside it."""
-    apart = frozenset(problem.outputs)
-    sizes = tuple(0 if value in apart else size for value, size in enumerate(problem.sizes))
-    return replace(problem, sizes=sizes, resident=problem.resident + sum(problem.sizes[value] for value in apart))
+    later = None if prediction.fuses else prediction.later(model.hidden)
+    return Held(replace(model.promise, live=live, arena=total, default_arena=total, later_foretold=later))
 
 
 def tried(session: Session, promise: Promise, peaks: Peaks) -> Promise:
@@ -143,15 +137,19 @@ def _live(promise: Promise) -> int:
     assert promise.live is not None
     if promise.later is not None:
         return max(promise.live, promise.later)
-    return promise.live + promise.live // UNSURE
-
-
-def _no_order(*_: object) -> None:
-    return None
+    most = max(promise.live, promise.later_foretold or 0)
+    return most + most // UNSURE
 
 
 ALLOCATORS = {
-    PLANNED: Allocator(_planned, _all, 64, settled_in_block, settled_in_block, walked_in_block),
+    PLANNED: Allocator(_planned, _all, 64, settled_in_block, settled_in_block, walked_in_block, online=False),
     ARENA: Allocator(_capped, _all, ALIGNMENT, partial(arranged, once=True), arranged, walked),
-    OWN: Allocator(_own, _live, 1, _no_order, _no_order, _no_order),
+    OWN: Allocator(
+        _own,
+        _live,
+        1,
+        partial(arranged, once=True, later=True),
+        partial(arranged, later=True),
+        walked_in_pattern,
+    ),
 }

@@ -15,8 +15,8 @@ from remat_cli.checking.trying import Peaks, peaks
 from remat_cli.model.problem_of import as_it_stands
 from remat_cli.model.sessions import Session
 from remat_cli.model.signatures import feeds_of, ops_of
-from remat_cli.planning.asking import Fitting
-from remat_cli.planning.fitting import fitted
+from remat_cli.planning.asking import Fitting, noted
+from remat_cli.planning.fitting import EARLIER, fitted
 from remat_cli.planning.holding import held, tried
 from remat_cli.planning.pipeline import Answer
 from remat_cli.planning.placing import cost, placed
@@ -24,11 +24,15 @@ from remat_cli.planning.subject import Subject
 from remat_cli.planning.sure import surely
 from remat_cli.rewrite import Rewritten
 from solvers.plan import Plan
-from solvers.problem import Status
+from solvers.problem import Limits, Status
 from solvers.schedule import baseline
 
 SHARE = 0.75  # of the time that is left, for each time that it is asked
+AS_RUN = 0.9  # of it, where what is asked is of the kernels that run, and seldom has to be asked again
 STEP = 200  # the part of the budget that is asked for less, besides what was too much
+NEARLY = 4  # times that what nearly fits is moved about
+NEARER = 0.3  # of the time that is left, for each of them
+AGAIN = 0.5  # of what a search took: with less time left there is no other
 GRACE = 5.0  # seconds that trying a model may take when the limit is over: for a process to start, and two short runs
 SPARE = 50  # the part of the budget that is worth another search
 NAMED = 5
@@ -52,39 +56,73 @@ def fitted_and_kept(asked: Fitting) -> Answer:
 def _tried(asked: Fitting) -> Answer:
     """One whose model was seen to hold no more than the budget, in its later runs as well."""
     trials = Trials()
+    kept: list[Answer] = []  # the cheapest of what was seen to fit on the way
 
     def keep(found: Answer) -> None:
         if asked.fits(found):
+            kept[:] = [min((*kept, found), key=cost)]
             asked.keep(replace(found, budget=asked.budget))
 
     def within(budget: int, way: Fitting) -> Answer:
-        return _kept(replace(way, budget=budget, limits=asked.limits.share(SHARE), keep=keep), trials)
+        return _kept(replace(way, budget=budget, limits=_limits(asked), keep=keep), trials)
+
+    def nearer(budget: int, way: Fitting, found: Answer) -> Answer | None:
+        """The same with ops moved about until less is foretold, as it was seen then."""
+        moved = placed(replace(way, budget=budget, limits=asked.limits.share(NEARER)), found)
+        return None if moved is None else _made(moved, moved.subject, replace(way, budget=budget), trials)
 
     nearly: list[Answer] = []  # what was found and did not run
     for way in _ways(asked):
-        found, over, budget = _down(asked, way, within)
+        found, over, budget = _down(asked, way, within, nearer)
         if found.found and over <= 0:
-            return _for(asked, _up(asked, way, found, budget, within), over)
+            found = _up(asked, way, found, budget, within)
+            if not kept or cost(found) <= cost(kept[0]):
+                return _for(asked, found, over)
+        if kept:
+            return _for(asked, noted(kept[0], EARLIER), 0)
         nearly += [found] if UNTRIED in found.schedule.result.notes else []
         if asked.late:
             break
     return _for(asked, nearly[0] if nearly else found, over)
 
 
-def _down(asked: Fitting, way: Fitting, within: Callable[[int, Fitting], Answer]) -> tuple[Answer, int, int]:
-    """What a plan's model was seen to hold too much is taken off the budget that the next is made for."""
+def _limits(asked: Fitting) -> Limits:
+    return asked.limits.share(AS_RUN if asked.subject.as_run else SHARE)
+
+
+def _down(
+    asked: Fitting,
+    way: Fitting,
+    within: Callable[[int, Fitting], Answer],
+    nearer: Callable[[int, Fitting, Answer], Answer | None],
+) -> tuple[Answer, int, int]:
+    """What a plan's model was seen to hold too much is taken off the budget that the next is made for: of the same
+    computes, as far as that goes."""
     budget = way.budget
     while True:
-        found = within(budget, way)
+        begun, found = asked.limits.clock.elapsed(), within(budget, way)
+        took = asked.limits.clock.elapsed() - begun
         over = asked.counted(found) - asked.budget if found.found else 0
-        if over <= 0 or asked.late:
+        other: Answer | None = found
+        for _ in range(NEARLY if found.found else 0):
+            if over <= 0 or asked.late:
+                return found, over, budget
+            budget -= over + asked.budget // STEP
+            other = nearer(budget, way, found)
+            if other is None:
+                break
+            found, over = other, asked.counted(other) - asked.budget
+        if over <= 0 or asked.late or asked.limits.clock.left() < AGAIN * took:
             return found, over, budget
-        budget -= over + asked.budget // STEP
+        budget -= 0 if other is None else over + asked.budget // STEP
 
 
 def _up(asked: Fitting, way: Fitting, found: Answer, budget: int, within: Callable[[int, Fitting], Answer]) -> Answer:
     """What it was seen not to need, a cheaper one may."""
+    took = asked.limits.clock.elapsed()
     while (spare := asked.budget - asked.counted(found)) > asked.budget // SPARE and not asked.late:
+        if asked.limits.clock.left() < AGAIN * took:
+            break
         budget += spare
         other = within(budget, way)
         if not other.found or not asked.fits(other) or cost(other) >= cost(found):
@@ -96,6 +134,9 @@ def _up(asked: Fitting, way: Fitting, found: Answer, budget: int, within: Callab
 def _ways(asked: Fitting) -> Iterator[Fitting]:
     """The question as later runs of a default session would have it, and as the first does; before either, for as much
     less as the original holds more than is reckoned with: packed weights, folded constants, memory that waits."""
+    if asked.subject.as_run:
+        yield replace(asked, apart=True)  # what later runs hold is foretold
+        return
     for way in (replace(asked, apart=True), asked) if asked.session.robust else (asked,):
         unknown = max(0, -_not_held(way))
         if unknown and asked.budget - unknown > asked.subject.problem.resident:
@@ -109,8 +150,9 @@ def foreseen(asked: Fitting) -> Fitting:
 
 
 def _not_held(asked: Fitting) -> int:
-    """How much less the original was seen to hold than is reckoned with."""
-    if asked.subject.seen is None:
+    """How much less the original was seen to hold than is reckoned with, where its plans can be expected to do so too:
+    of kernels that run as they stand, a plan is foretold better than the original's own order."""
+    if asked.subject.seen is None or asked.subject.as_run:
         return 0
     return baseline(as_it_stands(asked.taken(asked.subject.problem)))[1].peak - max(asked.subject.seen)
 
@@ -150,7 +192,7 @@ def _more(asked: Fitting, besides: str) -> str:
 def _kept(asked: Fitting, trials: Trials) -> Answer:
     if asked.subject.kernels is None and not asked.subject.seen:
         return fitted(asked)
-    limits, subject, once = asked.limits, asked.subject, set[str]()
+    subject, once = asked.subject, set[str]()
 
     def keep(found: Answer) -> None:
         made = _made(found, subject, asked, trials)
@@ -158,11 +200,11 @@ def _kept(asked: Fitting, trials: Trials) -> Answer:
             asked.keep(replace(made, subject=subject))
 
     while True:
-        now = replace(asked, subject=running_once(subject, once), limits=limits.share(SHARE), keep=keep)
+        now = replace(asked, subject=running_once(subject, once), limits=_limits(asked), keep=keep)
         found = fitted(now)
         if not found.found or found.schedule.plan is None:
             return _told(found, subject, once)
-        model = trials.model(subject, found.schedule.plan, asked.session)
+        model = trials.model(subject, found, asked.session)
         if (made := _as_made(found, model, asked)) is not None:
             ran = _seen(made, model, asked, trials)
             return _told(ran, subject, once) if ran else _given_up(found, UNTRIED)
@@ -185,7 +227,7 @@ def kept(found: Answer, asked: Fitting) -> Answer | None:
 def _made(found: Answer, subject: Subject, asked: Fitting, trials: Trials) -> Answer | None:
     """As its model is made, and was seen to be; None if it does not fit or does not run."""
     assert found.schedule.plan is not None
-    model = trials.model(subject, found.schedule.plan, asked.session)
+    model = trials.model(subject, found, asked.session)
     made = _as_made(found, model, asked)
     return None if made is None else _seen(made, model, asked, trials)
 
@@ -213,25 +255,31 @@ class Trials:
     """The models of plans, as they were made for one kind of session and seen to run in it: each once."""
 
     def __init__(self) -> None:
-        self._models: dict[Plan, Rewritten] = {}
-        self._peaks: dict[Plan, Peaks] = {}
+        self._models: dict[tuple[Plan, int], Rewritten] = {}
+        self._peaks: dict[tuple[Plan, int], Peaks] = {}
 
-    def model(self, subject: Subject, plan: Plan, session: Session) -> Rewritten:
-        if plan not in self._models:
-            self._models[plan] = surely(subject, plan, session)
-        return self._models[plan]
+    def model(self, subject: Subject, found: Answer, session: Session) -> Rewritten:
+        plan, hiding = which = _model_of(found)
+        if which not in self._models:
+            self._models[which] = surely(subject, plan, session, hiding)
+        return self._models[which]
 
     def peaks(self, found: Answer, model: Rewritten, asked: Fitting) -> Peaks | None:
-        graph, plan, seconds = found.subject.graph, found.schedule.plan, max(asked.limits.clock.left(), GRACE)
+        graph, which, seconds = found.subject.graph, _model_of(found), max(asked.limits.clock.left(), GRACE)
         assert graph is not None
-        assert plan is not None
-        if plan not in self._peaks:
+        if which not in self._peaks:
             feeds = feeds_of(graph, ops_of(graph))
             held = peaks(graph, model.model, feeds, found.subject.threads, seconds, asked.session)
             if held is None:
                 return None
-            self._peaks[plan] = held
-        return self._peaks[plan]
+            self._peaks[which] = held
+        return self._peaks[which]
+
+
+def _model_of(found: Answer) -> tuple[Plan, int]:
+    """What says which model it is."""
+    assert found.schedule.plan is not None
+    return found.schedule.plan, (found.promise.hiding if found.promise else None) or 0
 
 
 def _given_up(found: Answer, why: str) -> Answer:

@@ -120,24 +120,22 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
     """The subject of a graph; `where` its costs are kept, if in a file. Without costs, they are estimates."""
     from profiles.kernels import THREADS
     from profiles.roofline import device
-    from profiles.survey import estimated
     from remat_cli.model.problem_of import problem_of, rewritten
-    from remat_cli.model.signatures import ops_of
+    from remat_cli.planning.default_graph import default_graph
     from remat_cli.planning.fusing import keeping_bits
-    from remat_cli.planning.sure import kernels_of
 
+    kernels = None
+    plain = graph
+    if session.robust:
+        graph, kernels = default_graph(graph)
     if costs:
-        table = costs.table()
         launch, threads = costs.launch, costs.threads or THREADS
     else:
-        table = {name: (cost.ns, cost.workspace) for name, cost in estimated(ops_of(graph), "cpu").items()}
         launch, threads = device("cpu").launch_ns, THREADS
-    named = problem_of(graph, table, costs.kind if costs else "cpu")
+    named = problem_of(graph, _table(graph, costs, graph is not plain), costs.kind if costs else "cpu")
     named = replace(named, problem=rewritten(named.problem), rewritten=True)
-    kernels = None
     if session.robust:
-        named = keeping_bits(graph, named)
-        kernels = kernels_of(graph)
+        named = keeping_bits(graph, named, fused=graph is not plain)
     sound(named.problem, f"the problem of {graph.path}")
     return Subject(
         source=Source(graph.path, graph.sha256),
@@ -151,8 +149,24 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
         launch=launch,
         probe=costs.probe if costs else 0,
         kernels=kernels,
+        as_run=graph is not plain,
         seen=_seen(costs.whole, session) if costs is not None else None,
     )
+
+
+def _table(graph: Graph, costs: Costs | None, other: bool) -> dict[str, tuple[int, int]]:
+    """Time and workspace of each op. `other`: of a graph that default sessions make of the model that was costed."""
+    from profiles.roofline import FLOPS
+    from profiles.survey import estimated
+    from remat_cli.model.signatures import ops_of
+
+    if costs and not other:
+        return costs.table()
+    known = {**costs.table(), **costs.table(by_default=True)} if costs else {}
+    if all(op.name in known for op in graph.ops):
+        return known
+    paper = estimated(ops_of(graph), FLOPS if costs and costs.unit == FLOPS else "cpu")
+    return {name: (cost.ns, cost.workspace) for name, cost in paper.items()} | known
 
 
 def _seen(whole: Mapping[str, Any], session: Session) -> Peaks | None:

@@ -17,6 +17,8 @@ from solvers.registry import METHODS
 from solvers.schedule import evaluate
 
 SETTLING = 0.7  # of what is left, for moving ops about
+ONCE = 0.4  # of that, where one time may not be enough
+SETTLINGS = 8  # times, each for as much less as the model of the last was over: its session adds to what ops need
 LOWERINGS = 6  # times
 LOWERING = 0.5  # of what is left at the end, for a block that is lower than it must be
 WALKING = 0.3  # of it, for walks: the plan of last resort
@@ -28,7 +30,7 @@ MOVED = "ops were moved about, at no cost, so that all they need can be placed; 
 
 def promised(found: Answer, session: Session, budget: int | None = None, clock: Clock | None = None) -> Answer:
     """The answer with all that its model needs in such a session; with a budget, as tightly as that asks."""
-    figures = held(session, _rewritten(found, session), found.subject.aside(session), budget, clock)
+    figures = held(session, _rewritten(found, session, budget), found.subject.aside(session), budget, clock)
     return replace(found, session=session, promise=figures.promise, placement=figures.placement)
 
 
@@ -37,11 +39,11 @@ def cost(found: Answer) -> int:
     return found.schedule.outcome.cost
 
 
-def _rewritten(found: Answer, session: Session) -> Rewritten:
+def _rewritten(found: Answer, session: Session, budget: int | None = None) -> Rewritten:
     graph, plan = found.subject.graph, found.schedule.plan
     assert graph is not None
     assert plan is not None
-    return rewrite(graph, found.subject.problem, plan, found.subject.launch, session)
+    return rewrite(graph, found.subject.problem, plan, found.subject.launch, session, budget=budget)
 
 
 def placed(asked: Fitting, found: Answer) -> Answer | None:
@@ -57,7 +59,7 @@ def placed(asked: Fitting, found: Answer) -> Answer | None:
 
 def cheaper(asked: Fitting, found: Answer) -> Answer:
     """The plan, or what its order leads to in an arena, where computes may go as well."""
-    if not asked.session.capped or asked.late:
+    if not asked.allocator.online or asked.late:
         return found
     other = _settled(asked, found)
     return other if other is not None and cost(other) < cost(found) else found
@@ -69,9 +71,20 @@ def _settled(asked: Fitting, found: Answer) -> Answer | None:
     problem = in_units(found.subject.problem, asked.allocator.unit)
     clock = Clock(GRACE) if asked.late else asked.limits.clock.share(SETTLING)
     move = asked.allocator.arrange if _may_be_walked(asked.method) else asked.allocator.settle
-    settled = move(problem, order, _room(asked, found), asked.limits.seed, clock)
-    other = _taking(asked, found, settled)
-    return other and noted(other, MOVED if cost(other) == cost(found) else ARRANGED)
+    room, step = _room(asked, found), 0
+    for _ in range(SETTLINGS):
+        settled = move(problem, order, room, asked.limits.seed, clock.share(ONCE) if asked.allocator.online else clock)
+        if settled is None:
+            return None
+        other = _with_order(asked, found, settled)
+        if asked.fits(other):
+            return noted(other, MOVED if cost(other) == cost(found) else ARRANGED)
+        over = asked.counted(other) - asked.budget
+        step = max(over, 2 * step if settled == order else 0)  # the same order keeps to less than it was asked for
+        room, order = room - step, settled
+        if clock.over():
+            return None
+    return None
 
 
 def lowered(asked: Fitting, found: Answer) -> Answer:
@@ -126,10 +139,12 @@ def _room(asked: Fitting, found: Answer) -> int:
 
 def _taking(asked: Fitting, found: Answer, order: tuple[int, ...] | None) -> Answer | None:
     """The answer with another order, if its model fits."""
-    if order is None:
-        return None
+    other = None if order is None else _with_order(asked, found, order)
+    return other if other is not None and asked.fits(other) else None
+
+
+def _with_order(asked: Fitting, found: Answer, order: tuple[int, ...]) -> Answer:
     plan, outcome = evaluate(found.subject.problem, order)
     result = replace(found.schedule.result, order=order)
     other = replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome, result=result))
-    other = promised(other, asked.session, asked.budget, Clock(AFRESH))  # it was seen to have places
-    return other if asked.fits(other) else None
+    return promised(other, asked.session, asked.budget, Clock(AFRESH))  # it was seen to have places

@@ -38,6 +38,7 @@ class Subject:
     content: bytes | None = None  # of a model that is in memory only
     given_costs: Costs | None = None  # costs that are in memory only
     kernels: Numbered | None = None  # that the model runs by default; None: nobody asks, or it does not run here
+    as_run: bool = False  # whether the graph is what default sessions make of the file: its ops are kernels that run
     seen: Peaks | None = None  # what it holds in the plans' session, where that is not as reckoned; None: not tried
 
     @property

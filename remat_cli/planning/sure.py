@@ -9,37 +9,24 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import onnx
-
 from profiles.running import CannotRun
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import Session
-from remat_cli.planning.fusing import heavy
+from remat_cli.planning.default_graph import kernels, shapes_of
 from remat_cli.planning.subject import Subject
 from remat_cli.rewrite import Rewritten, rewrite
-from remat_cli.rewrite.kernels import Numbered, astray, numbered
-from remat_cli.runtime.optimized import optimized
+from remat_cli.rewrite.kernels import Numbered, astray
 from solvers.plan import Plan
 
 ROUNDS = 8  # of letting be what optimizers treat differently
 STEPS = 3  # from op to op, by which more is let be where that alone does not help
 
 
-def kernels_of(graph: Graph) -> Numbered | None:
-    """The original's; None where the runtime cannot run it, or its weights are not loaded only to see what is fused."""
-    if heavy(graph):
-        return None
-    try:
-        return _kernels(graph, graph.model, {})
-    except CannotRun:
-        return None
-
-
-def surely(subject: Subject, plan: Plan, session: Session) -> Rewritten:
+def surely(subject: Subject, plan: Plan, session: Session, hiding: int = 0) -> Rewritten:
     """The model of a plan, with as little in the way of optimizers as keeps its kernels the original's."""
     graph, original = subject.graph, subject.kernels
     assert graph is not None
-    found = rewrite(graph, subject.problem, plan, subject.launch, session)
+    found = rewrite(graph, subject.problem, plan, subject.launch, session, hiding=hiding)
     if original is None:
         return found
     far = 0
@@ -52,7 +39,7 @@ def surely(subject: Subject, plan: Plan, session: Session) -> Rewritten:
         around = _around(graph, wrong, STEPS * far)
         if around <= found.bare:
             break
-        found = rewrite(graph, subject.problem, plan, subject.launch, session, found.bare | around)
+        found = rewrite(graph, subject.problem, plan, subject.launch, session, found.bare | around, hiding)
     return found
 
 
@@ -68,14 +55,9 @@ def _astray(graph: Graph, original: Numbered, found: Rewritten) -> frozenset[str
     """Values of the original around which the rewritten model's kernels are other ones, or it does not load."""
     origin = found.prediction.origin
     try:
-        after = _kernels(graph, found.model, {name: graph.values[value].shape for name, value in origin.items()})
+        copies = {name: graph.values[value].shape for name, value in origin.items()}
+        after = kernels(graph, found.model, original.shapes | shapes_of(graph) | copies)
     except CannotRun as refused:  # some fusions take a value away that another op still reads
         named = set(re.findall(r"'([^']+)'", str(refused)))
         return frozenset(origin.get(name, name) for name in named or {"?"})
     return frozenset(origin.get(name, name) for name in astray(original, after))
-
-
-def _kernels(graph: Graph, model: onnx.ModelProto, shapes: dict[str, tuple[int, ...]]) -> Numbered:
-    known = {name: value.shape for name, value in graph.values.items()}
-    folder = graph.path.resolve().parent
-    return numbered(optimized(model.SerializeToString(), folder), {**known, **shapes})

@@ -7,7 +7,7 @@ a session's own optimizers make necessary takes no memory where the file's own o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx
 
@@ -19,10 +19,11 @@ from remat_cli.rewrite.anchors import anchored, freed
 from remat_cli.rewrite.copies import Emitted, Names, Run, copies, infos
 from remat_cli.rewrite.guards import Guards
 from remat_cli.rewrite.hidden_shapes import HiddenShapes
-from remat_cli.rewrite.predict import Prediction, written
+from remat_cli.rewrite.predict import WAITING, Prediction, written
 from solvers.plan import Compute, Plan
 from solvers.problem import Problem
 
+HIDINGS = 1 + len(WAITING)
 SHAPES = 1024  # bytes: constants of guards and hidden shapes, mostly
 ZERO = 8  # bytes: where an empty slice begins and ends
 
@@ -48,8 +49,12 @@ def rewrite(
     launch: int = 0,
     session: Session = DEFAULT,
     bare: frozenset[str] = frozenset(),
+    hiding: int = 0,
+    budget: int | None = None,
 ) -> Rewritten:
-    """The model that runs `plan` in such a session. `launch`: what the least kernel costs. `bare`: values to let be."""
+    """The model that runs `plan` in such a session. `launch`: what the least kernel costs. `bare`: values to let be.
+    `hiding`: how much is hidden from the session's planner, or more, if that is needed for a `budget`.
+    """
     runs = [
         Run(graph.ops[statement.node], tuple(register is not None for register in statement.registers))
         for statement in plan.statements
@@ -58,12 +63,16 @@ def rewrite(
     names = Names(graph)
     plain = copies(graph, runs, names)
     clones = len(plain) - len({run.op.name for run in runs})
-    made = _robust(graph, problem, plain, names, bare) if session.robust else _lean(graph, plain, names)
+    made = (
+        _robust(graph, problem, plain, names, bare, (hiding, budget)) if session.robust else _lean(graph, plain, names)
+    )
     sizes = [len(constant.raw_data) for constant in made.constants]
     prediction = Prediction(graph, problem, made.steps, sizes, launch)
     return Rewritten(
         model=_model(graph, made.steps, made.constants, made.hidden | made.untold),
-        promise=prediction.promise(made.hidden) if session.robust else prediction.strict_promise(),
+        promise=replace(prediction.promise(made.hidden), hiding=made.hiding)
+        if session.robust
+        else prediction.strict_promise(),
         prediction=prediction,
         hidden=made.hidden,
         clones=clones,
@@ -94,6 +103,7 @@ class _Made:
     anchors: int = 0
     hidden: frozenset[str] = frozenset()
     untold: frozenset[str] = frozenset()
+    hiding: int = 0
 
 
 def _lean(graph: Graph, plain: list[Emitted], names: Names) -> _Made:
@@ -102,17 +112,24 @@ def _lean(graph: Graph, plain: list[Emitted], names: Names) -> _Made:
     return _Made(steps, zero, anchors=len(steps) - len(plain))
 
 
-def _robust(graph: Graph, problem: Problem, plain: list[Emitted], names: Names, bare: frozenset[str]) -> _Made:
+def _robust(
+    graph: Graph,
+    problem: Problem,
+    plain: list[Emitted],
+    names: Names,
+    bare: frozenset[str],
+    hide: tuple[int, int | None],
+) -> _Made:
     """For a session that merges, fuses, reorders and keeps idle buffers."""
     inner = bare.union(graph.loose, (name for place, name in enumerate(written(graph)) if place in problem.inner))
     guards = Guards(graph, names, inner)
     guarded = guards.guarded(plain)
     steps, zero = anchored(graph, guarded, names, inner)
-    hidden = Prediction(graph, problem, steps).idle(_around(guarded, inner))
+    hidden, hiding = _hidden(Prediction(graph, problem, steps), _around(guarded, inner), *hide)
     hidden_shapes = HiddenShapes(graph, names)
     if hidden:
-        hiding = hidden_shapes.hiding(guarded, hidden)
-        steps, zero = anchored(graph, hiding, names, inner)
+        hidden_so = hidden_shapes.hiding(guarded, hidden)
+        steps, zero = anchored(graph, hidden_so, names, inner)
     added = len(guarded) - len(plain)
     return _Made(
         steps,
@@ -121,7 +138,22 @@ def _robust(graph: Graph, problem: Problem, plain: list[Emitted], names: Names, 
         sum(step.op is None for step in steps) - added - len(hidden_shapes.before),
         frozenset(hidden),
         frozenset(hidden_shapes.made),
+        hiding,
     )
+
+
+def _hidden(prediction: Prediction, known: set[str], least: int, budget: int | None) -> tuple[set[str], int]:
+    """What is hidden, and by which step: the first that keeps to the budget, or the one that comes nearest."""
+    hidden = prediction.idle(known, least)
+    if budget is None or prediction.fuses or (held := prediction.later(hidden)) <= budget:
+        return hidden, least
+    best = held, hidden, least
+    for hiding in range(least + 1, HIDINGS):
+        hidden = prediction.idle(known, hiding)
+        best = min(best, (prediction.later(hidden), hidden, hiding), key=lambda one: one[0])
+        if best[0] <= budget:
+            break
+    return best[1:]
 
 
 def _around(steps: Sequence[Emitted], inner: frozenset[str]) -> set[str]:

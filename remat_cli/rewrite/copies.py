@@ -34,6 +34,7 @@ class Emitted:
     origin: Mapping[str, str]  # its outputs -> the values of the model that they are copies of
     reads: tuple[str, ...]  # captures included
     bytes: int = 0  # of the outputs that are copies of nothing
+    hides: bool = False  # the shape of what it makes, which so nothing is written over
 
 
 class Names:

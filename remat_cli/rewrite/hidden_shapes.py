@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from remat_cli.model import semantics
 from remat_cli.model.graph import Graph
 from remat_cli.rewrite.anchors import SLICED
 from remat_cli.rewrite.copies import Emitted, Names
@@ -41,18 +42,31 @@ class HiddenShapes:
         if source is None or not hidden:
             return list(steps)
         origin: dict[str, str] = {}
+        base: dict[str, str] = {}  # a view -> what it is a view of, which is none
         result: list[Emitted] = []
         for step in steps:
             origin |= step.origin
+            if step.op is not None and any(True for _ in semantics.views(step.op)):
+                base[step.node.output[0]] = base.get(step.node.input[0], step.node.input[0])
             if step.op is not None and any(name in hidden for name in step.node.output):
                 through = {}
                 for read in self._readable(step, origin):
-                    hider = self._hider(read, origin.get(read, read), source)
+                    hider = self._hider(base.get(read, read), read, origin.get(read, read), source)
                     result.append(hider)
                     through[read] = hider.node.output[0]
                 step = reading(step, through)
             result.append(step)
-        return [*self.before, *result]
+        return [*self.before, *self._read(result, base)]
+
+    def _read(self, steps: Sequence[Emitted], views: Collection[str]) -> list[Emitted]:
+        """Without the views that nobody reads any more."""
+        wanted, kept = set(self.graph.outputs), []
+        for step in reversed(steps):
+            if wanted.isdisjoint(step.node.output) and step.node.output[0] in views:
+                continue
+            wanted.update(step.reads)
+            kept.append(step)
+        return kept[::-1]
 
     def _can_slice(self, name: str) -> bool:
         value = self.graph.values[name]
@@ -65,12 +79,13 @@ class HiddenShapes:
         shapes = [self.graph.values[origin.get(name, name)].shape for name in known]
         return [name for name, shape in zip(known, shapes, strict=True) if shape == shapes[0]]
 
-    def _hider(self, read: str, value: str, source: str) -> Emitted:
+    def _hider(self, base: str, read: str, value: str, source: str) -> Emitted:
+        """Of what `read` is a view of, since optimizers make one of two Reshapes in a row, whose shape they know."""
         shape = self._shape(self.graph.values[value].shape, source)
         fresh = self.names.copy(f"{read}__hidden_shape", 1)
         self.made.add(fresh)
-        node = helper.make_node("Reshape", [read, shape], [fresh], name=fresh)
-        return Emitted(node, None, {fresh: value}, (read, shape))
+        node = helper.make_node("Reshape", [base, shape], [fresh], name=fresh)
+        return Emitted(node, None, {fresh: value}, (base, shape), hides=True)
 
     def _shape(self, shape: tuple[int, ...], source: str) -> str:
         """A value that turns out to be `shape` when the model runs."""

@@ -5,13 +5,14 @@ Invariant: the strict figure is `simulate`'s for the very nodes that were writte
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.promise import Promise
 from remat_cli.rewrite.copies import Emitted
 from remat_cli.rewrite.orders import default_order, edges, strict_order
+from solvers.placement.pattern import block_of, most_at_once
 from solvers.placement.region import ALIGNMENT
 from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem
@@ -19,6 +20,7 @@ from solvers.simulate import simulate
 
 IN_ARENA = 127  # bytes: larger weights stay outside of a CPU's arena, as the model file's loader left them
 ROUNDS = 40  # of hiding what is idle at the peak
+WAITING = (16, 128, 1024)  # parts of the peak: the buffers that are looked at, step by step
 
 
 class Prediction:
@@ -31,6 +33,7 @@ class Prediction:
         self, graph: Graph, problem: Problem, steps: Sequence[Emitted], constants: Sequence[int] = (), launch: int = 0
     ) -> None:
         self.launch = launch
+        self.fuses = bool(problem.inner)  # default sessions run other kernels than its ops
         self.names = [name for step in steps for name in step.node.output if name]
         self.number = {name: index for index, name in enumerate(self.names)}
         self.origin = origin = {name: value for step in steps for name, value in step.origin.items()}
@@ -39,6 +42,7 @@ class Prediction:
         self.shapes = [(t.shape, t.bytes) if t else None for t in tensors]
         added = {name: step.bytes for step in steps for name in step.node.output}
         index_of = {op.name: index for index, op in enumerate(graph.ops)}
+        self.unknown = {self.number[name] for step in steps if step.hides for name in step.node.output}
         nodes = [self._node(step, problem.nodes[index_of[step.op.name]] if step.op else None) for step in steps]
         self.problem = Problem(
             nodes=tuple(nodes),
@@ -59,6 +63,10 @@ class Prediction:
         self.strict = lower(self.problem, strict_order(self.reads, self.op_types))
         self.shown = {self.names[value] for value in _written_over(self.problem, self.strict)}
         self.default = lower(self.problem, default_order(self.reads))
+        self.freed = {one.register for one in self.default.statements if isinstance(one, Deallocate)}
+        self.at_the_peak: tuple[set[str], set[str], int] | None = (
+            None  # what was asked, what is hidden, and what is held
+        )
 
     def _node(self, step: Emitted, asked: Node | None) -> Node:
         writes = tuple(self.number[name] for name in step.node.output if name)
@@ -67,6 +75,7 @@ class Prediction:
             base = ((writes[0], self.number.get(step.reads[0], RESIDENT)),)
             return Node(self.launch, reads, writes, views=base if step.node.op_type in ("Reshape", "Unsqueeze") else ())
         views, overwrites = (tuple(self._pairs(step, step.op, pairs)) for pairs in (asked.views, asked.overwrites))
+        overwrites = tuple(pair for pair in overwrites if pair[1] not in self.unknown)
         return Node(asked.cost, reads, writes, asked.workspace, views=views, overwrites=overwrites, early=asked.early)
 
     def _pairs(self, step: Emitted, op: Op, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -97,14 +106,47 @@ class Prediction:
         found = [(span.tenants[0][1], span.tenants[-1][2] + 1, span.size) for span in spans]
         return found + [(step, step + 1, size) for step, size in enumerate(work) if size]
 
-    def idle(self, known: Collection[str] = ()) -> set[str]:
-        """The values to hide, lest buffers wait for them at the peak of the default session; none of those `known`."""
+    def later(self, hidden: Collection[str] = ()) -> int:
+        """What runs after the first hold with default options: a block laid out by the first, and outputs beside it."""
+        spans, work = self._buffers(hidden)
+        apart = {self.names[value] for value in self.outputs}
+        held = [(span.tenants[0][1], span.tenants[-1][2] + 1, span.size) for span in spans]
+        outer = [any(name in apart for name, _, _ in span.tenants) for span in spans]
+        beside = [life for life, out in zip(held, outer, strict=True) if out]
+        beside += [(step, step + 1, size) for step, size in enumerate(work) if size]
+        block = block_of(life for life, out in zip(held, outer, strict=True) if not out)
+        return self.problem.resident + block + most_at_once(beside)
+
+    def idle(self, known: Collection[str] = (), hiding: int = 0) -> set[str]:
+        """The values to hide, lest buffers wait for them at the peak of the default session; none of those `known`.
+
+        `hiding`: by how many steps more are hidden, for which smaller and smaller buffers wait, at whatever time: that
+        can make what later runs are laid out in lower, and each value takes some small kernels.
+        """
         shown = self.shown.union(known)
+        if self.at_the_peak is None or self.at_the_peak[0] != shown:
+            hidden = self._at_the_peak(shown)
+            self.at_the_peak = shown, hidden, _highest(*self._buffers(hidden))[0]
+        _, hidden, peak = self.at_the_peak
+        return self._anywhere(shown, hidden, peak // WAITING[hiding - 1]) if hiding else hidden
+
+    def _at_the_peak(self, shown: Collection[str]) -> set[str]:
         hidden: set[str] = set()
         for _ in range(ROUNDS):
             spans, work = self._buffers(hidden)
             _, step = _highest(spans, work)
             waiting = {name for span in spans for name in span.held_idle(step, shown)} - hidden
+            if not waiting:
+                break
+            hidden |= waiting
+        return hidden
+
+    def _anywhere(self, shown: Collection[str], known: Collection[str], size: int) -> set[str]:
+        """With all for which buffers of that size or more wait longer than from one step to the next."""
+        hidden = set(known)
+        for _ in range(ROUNDS):
+            spans, _ = self._buffers(hidden)
+            waiting = {name for span in spans if span.size >= size for name in span.ever_idle(shown)} - hidden
             if not waiting:
                 break
             hidden |= waiting
@@ -120,12 +162,13 @@ class Prediction:
         buffer: dict[int, Span] = {}  # register -> where it lives
         spans: list[Span] = []
         work: list[int] = []
-        freed = {statement.register for statement in statements if isinstance(statement, Deallocate)}
         for statement in statements:
             match statement:
-                case Allocate(value, register, size, shares):
+                case Allocate():
+                    value, register = statement.value, statement.register
+                    size, shares = statement.bytes, statement.shares
                     if shares is None:
-                        shape = self._shape(value, hidden) if register in freed else None
+                        shape = self._shape(value, hidden) if size and register in self.freed else None
                         old = _reused(waiting.get(shape)) if size and shape else None
                         if old is None:
                             spans.append(Span(size, shape))
@@ -134,10 +177,10 @@ class Prediction:
                     else:
                         buffer[register] = buffer[shares]
                     buffer[register].holders += 1
-                case Compute(node):
-                    work.append(self.problem.nodes[node].workspace)
-                case Deallocate(register):
-                    found = buffer.pop(register)
+                case Compute():
+                    work.append(self.problem.nodes[statement.node].workspace)
+                case Deallocate():
+                    found = buffer.pop(statement.register)
                     found.holders -= 1
                     if not found.holders:
                         found.end(len(work) - 1)
@@ -175,8 +218,15 @@ class Span:
 
     def held_idle(self, step: int, shown: Collection[str]) -> list[str]:
         """What to hide lest the buffer is held idle at `step`: the tensor that it waits for, or its first."""
+        return self._waiting(shown, lambda before, after: before < step < after)
+
+    def ever_idle(self, shown: Collection[str]) -> list[str]:
+        """The same wherever the buffer is held idle for a step or more."""
+        return self._waiting(shown, lambda before, after: before + 1 < after)
+
+    def _waiting(self, shown: Collection[str], idle: Callable[[int, int], bool]) -> list[str]:
         pairs = zip(self.tenants, self.tenants[1:], strict=False)
-        found = [(after[0], self.tenants[0][0]) for before, after in pairs if before[2] < step < after[1]]
+        found = [(after[0], self.tenants[0][0]) for before, after in pairs if idle(before[2], after[1])]
         return [name for names in found for name in [name for name in names if name not in shown][:1]]
 
 

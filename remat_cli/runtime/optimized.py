@@ -17,6 +17,7 @@ from remat_cli.runtime.session import quiet_runtime
 
 LEVELS = {"disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED"}
 LEVELS["all"] = "ORT_ENABLE_ALL"  # what a session has by default
+SAYS = "remat.optimized"  # under which a model that was optimized to a file says so
 LAYOUTS = ("NchwcTransformer",)  # of convolutions: they are this machine's, and are chosen anew in every session
 
 

@@ -1,10 +1,11 @@
-"""Orders for an arena of a given size, whose free memory is in pieces: annealing with the arena itself in the loop.
+"""Orders for an arena of a given size, whose free memory is in pieces: annealing with the arena itself in the loop; or
+with the block that later runs of a default session are laid out in.
 
 What counts is the cost, and so much for each byte that finds no room; how much is learnt on the way, as in `anneal`.
 What is live is known after each move without running through the order, so that most moves are turned down by that.
 
-Invariant: what comes out is legal and runs in the arena, as `arena` has it; how much is tried is counted in moves, so
-that without a time-out the answer depends on the seed alone.
+Invariant: what comes out is legal and runs in the arena, as `arena` has it, or keeps to the room, as `later` has it;
+how much is tried is counted in moves, so that without a time-out the answer depends on the seed alone.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from solvers.orders.arrays import Arrays, Ints, arrays_of
 from solvers.orders.compiled import entry, halting
 from solvers.orders.measure import measure
 from solvers.placement.arena import Pieces, pieces_of, refused
+from solvers.placement.later import above
+from solvers.placement.pattern import outputs_apart
 from solvers.problem import Problem
 from solvers.reductions.views import reduced
 
@@ -43,23 +46,47 @@ REFUSED, COST, LENGTH = range(3)
 
 
 def arranged(
-    problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock, once: bool = False
+    problem: Problem,
+    order: Sequence[int],
+    room: int,
+    seed: int,
+    clock: Clock,
+    once: bool = False,
+    later: bool = False,
 ) -> tuple[int, ...] | None:
     """The cheapest order met that runs in `room` bytes, from one that may not; None if none does.
 
-    `once`: ops are only moved about, until it runs.
+    `once`: ops are only moved about, until it runs. `later`: in those that later runs of a default session hold.
     """
     smaller = reduced(problem)
-    local = LocalSearch(smaller.problem, problem.resident + room, seed)
-    arrays, pieces = arrays_of(smaller.problem), pieces_of(smaller.problem)
+    counted = outputs_apart(smaller.problem) if later else smaller.problem
+    local = LocalSearch(counted, problem.resident + room, seed)
+    case = Case(arrays_of(smaller.problem), pieces_of(smaller.problem), room, later)
     begin = np.array(smaller.shrink(order), np.int64)
-    lacking = int(refused(arrays, pieces, begin, local.room))
-    best = Best(begin, lacking, int(arrays.cost[begin].sum()))
+    best = Best(begin, int(_lacking(case, begin)), int(case.arrays.cost[begin].sum()))
+    least = int(case.arrays.cost.sum())  # of everything once
     for go in range(GOES):
-        if clock.over() or (once and not best.refused):
+        if clock.over() or (not best.refused and (once or best.cost <= least)):
             break
-        best = _go(local, arrays, pieces, best, go, clock, once)
+        best = _go(local, case, best, go, clock, once)
     return None if best.refused else smaller.expand(best.order.tolist())
+
+
+class Case(NamedTuple):
+    """What is placed in how much room; `later`: by the pattern of a default session, else by an arena."""
+
+    arrays: Arrays
+    pieces: Pieces
+    room: int
+    later: bool
+
+
+@entry
+def _lacking(case: Case, order: Ints) -> int:
+    """The bytes that find no room."""
+    if case.later:
+        return above(case.arrays, order, case.room)
+    return refused(case.arrays, case.pieces, order, case.room)
 
 
 class Best(NamedTuple):
@@ -68,7 +95,7 @@ class Best(NamedTuple):
     cost: int
 
 
-def _go(local: LocalSearch, arrays: Arrays, pieces: Pieces, begin: Best, number: int, clock: Clock, once: bool) -> Best:
+def _go(local: LocalSearch, case: Case, begin: Best, number: int, clock: Clock, once: bool) -> Best:
     """One go from there; the cheapest of those that run, else the one with the fewest bytes refused."""
     ended = np.append(begin.order, local.nodes - 1)
     tables, state = local.tables, blank(local.tables, 2 * len(ended), local.room)
@@ -82,7 +109,7 @@ def _go(local: LocalSearch, arrays: Arrays, pieces: Pieces, begin: Best, number:
     begins = (local.seed * 10_000 + number) * SEEDS % (1 << 32)
     with halting(clock) as halt:
         how = (MOVES * len(ended), heat, begins, price, once)
-        _anneal(tables, state, arrays, pieces, local.room, found, facts, *how, halt)
+        _anneal(tables, state, case, found, facts, *how, halt)
     if not facts[LENGTH]:
         return begin
     return Best(found[: facts[LENGTH]].copy(), int(facts[REFUSED]), int(facts[COST]))
@@ -92,9 +119,7 @@ def _go(local: LocalSearch, arrays: Arrays, pieces: Pieces, begin: Best, number:
 def _anneal(
     t: Ints,
     s: Ints,
-    arrays: Arrays,
-    pieces: Pieces,
-    room: int,
+    case: Case,
     found: Ints,
     facts: Ints,
     moves: int,
@@ -107,7 +132,7 @@ def _anneal(
     """So many moves, cooling from `hot`; the best order met goes to `found` and what it is to `facts`."""
     np.random.seed(seed)
     dearest = price * DEAREST
-    lacking = refused(arrays, pieces, order_of(s), room)
+    lacking = _lacking(case, order_of(s))
     over, fitting = excess(s) + WEIGHT * lacking, 0
     for number in range(moves):
         if halt[0]:
@@ -132,7 +157,7 @@ def _anneal(
                 undo(t, s, 0)
                 continue
             order = order_of(s)
-            missing = refused(arrays, pieces, order, room)
+            missing = _lacking(case, order)
             now += WEIGHT * missing
             if s[TOTAL] - cost + price * (now - over) > most:
                 undo(t, s, 0)

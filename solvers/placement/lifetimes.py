@@ -26,10 +26,11 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """`outputs`: the numbers of the requests that the caller is handed."""
+    """`outputs`: the numbers of the requests that the caller is handed; `scratch`: of those that kernels work in."""
 
     lifetimes: tuple[Lifetime, ...]
     outputs: tuple[int, ...]
+    scratch: tuple[int, ...] = ()
 
 
 def requests(problem: Problem, plan: Plan) -> Requests:
@@ -49,7 +50,8 @@ def requests(problem: Problem, plan: Plan) -> Requests:
                 waiting = []
             case Deallocate(register):
                 book.release(register)
-    return Requests(book.closed(), tuple(sorted({book.number[r] for r in newest.values() if r in book.number})))
+    outputs = tuple(sorted({book.number[r] for r in newest.values() if r in book.number}))
+    return Requests(book.closed(), outputs, tuple(book.scratch))
 
 
 def _run(book: _Book, node: Node, waiting: Sequence[Allocate]) -> None:
@@ -62,6 +64,7 @@ def _run(book: _Book, node: Node, waiting: Sequence[Allocate]) -> None:
         scratch.append(book.take(node.workspace))
     for number in scratch:
         book.end(number)
+    book.scratch += scratch
 
 
 class _Book:
@@ -73,6 +76,7 @@ class _Book:
         self.block: dict[int, int] = {}
         self.holders: dict[int, int] = {}
         self.number: dict[int, int] = {}  # block -> its request
+        self.scratch: list[int] = []
 
     def hold(self, asked: Allocate) -> None:
         owner = asked.register if asked.shares is None else self.block[asked.shares]

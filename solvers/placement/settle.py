@@ -12,6 +12,8 @@ from solvers.clock import Clock
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.evict import RULES, Evictor
 from solvers.orders.measure import ILLEGAL, measure
+from solvers.placement.lifetimes import requests
+from solvers.placement.pattern import held_later
 from solvers.placement.placed import placement_of
 from solvers.placement.region import stuck_at
 from solvers.plan import Plan, lower
@@ -32,6 +34,11 @@ def walked(problem: Problem, budget: int, room: int, seed: int, clock: Clock) ->
 def walked_in_block(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
     """The same where all places are planned, of what largest-first places within `room` bytes."""
     return _cheapest(problem, budget, seed, clock, lambda plan: placement_of(problem, plan, effort=0).block <= room)
+
+
+def walked_in_pattern(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
+    """The same of what later runs of a default session hold in no more than `room` bytes."""
+    return _cheapest(problem, budget, seed, clock, lambda plan: held_later(requests(problem, plan)) <= room)
 
 
 def _cheapest(

@@ -63,7 +63,7 @@ def test_random_orders_of_random_models(seed: int, tmp_path: Path) -> None:
     predicted = simulate(found.prediction.problem, found.prediction.strict)
     gap = predicted.memory[0] - kernels[0].held  # inputs and large weights, which live outside of the arena
     assert [kernel.held + gap for kernel in kernels] == list(predicted.memory)
-    assert simulate(problem, plan).peak <= (found.promise.strict or 0) <= simulate(problem, plan).peak + 4096
+    assert (found.promise.strict or 0) <= simulate(problem, plan).peak + 4096  # less where views nobody reads are gone
     _, anyway = by_default(found.model, tmp_path)
     assert same(by_default(graph.model, tmp_path)[1], anyway)
 

@@ -1,0 +1,121 @@
+"""The graph that default sessions run: what onnxruntime's optimizers make of a model, ahead of any plan.
+
+A plan of that graph leaves them nothing to fuse, so that nothing that is added for the plan can come between, and its
+ops are the kernels that run.
+
+Invariant: inputs, outputs and weights are the original's, and a default session computes each result of it by the very
+kernels by which it computes it of the original; where that cannot be had, there is none. A file that says that it was
+optimized is planned as it stands, for programs that set a lower level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+
+import onnx
+from onnx import helper
+
+from profiles.running import CannotRun
+from remat_cli.errors import BadInput
+from remat_cli.ingest import graph_of
+from remat_cli.ingest.names import captures
+from remat_cli.model.graph import Graph
+from remat_cli.planning.fusing import heavy
+from remat_cli.rewrite.kernels import Numbered, Shapes, numbered
+from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimized
+
+
+def optimized_graph(graph: Graph) -> Graph | None:
+    """The model as onnxruntime optimizes it, but for layouts of this machine; None where it is not looked at."""
+    if heavy(graph) or any(entry.key == SAYS for entry in graph.model.metadata_props):
+        return None
+    try:
+        made = optimized(graph.model.SerializeToString(), graph.path.resolve().parent, without=LAYOUTS)
+        _as_given(made, graph)
+        return replace(graph_of(made, graph.path, graph.sha256), dims=graph.dims, expanded=graph.expanded)
+    except (CannotRun, BadInput):
+        return None
+
+
+def default_graph(graph: Graph) -> tuple[Graph, Numbered | None]:
+    """The graph to plan for default sessions, and the kernels that the original runs there by default.
+
+    The graph itself where its optimized one leads to other kernels; no kernels where the runtime cannot run it, or its
+    weights are not loaded only to see what is fused.
+    """
+    if heavy(graph):
+        return graph, None
+    made = optimized_graph(graph)
+    shapes = shapes_of(graph) | (shapes_of(made) if made else {})
+    try:
+        own = kernels(graph, graph.model, shapes)
+        if made is not None and kernels(graph, made.model, shapes).results() == own.results():
+            return made, own
+    except CannotRun:
+        return graph, None
+    return graph, own
+
+
+def shapes_of(graph: Graph) -> dict[str, tuple[int, ...]]:
+    return {name: value.shape for name, value in graph.values.items()}
+
+
+def kernels(graph: Graph, model: onnx.ModelProto, shapes: Shapes) -> Numbered:
+    """What a default session runs of a model whose external tensors lie where the graph's do. Raises CannotRun."""
+    return numbered(optimized(model.SerializeToString(), graph.path.resolve().parent), shapes)
+
+
+def _as_given(made: onnx.ModelProto, graph: Graph) -> None:
+    """External weights stay outside of the file, and what is known of the graph's values is told of its own."""
+    outside = {tensor.name: tensor for tensor in graph.model.graph.initializer if _is_external(tensor)}
+    for tensor in made.graph.initializer:
+        old = outside.get(tensor.name)
+        if old is not None and (old.dims, old.data_type) == (tensor.dims, tensor.data_type):
+            tensor.CopyFrom(old)
+    nodes = _in_order(made.graph, graph)
+    del made.graph.node[:]
+    made.graph.node.extend(nodes)
+    told = {entry.name for entry in (*made.graph.value_info, *made.graph.output)}
+    made.graph.value_info.extend(_untold(made, graph, told))
+
+
+def _in_order(made: onnx.GraphProto, graph: Graph) -> list[onnx.NodeProto]:
+    """Its nodes as near to the order of the original's ops as can be: optimizers leave them in one of their own."""
+    nodes = list(made.node)
+    place = {name: index for index, op in enumerate(graph.ops) for name in op.writes}
+    maker = {name: index for index, node in enumerate(nodes) for name in node.output if name}
+    before = [{maker[name] for name in _reads(node) if name in maker} for node in nodes]
+    wanted = [min((place[name] for name in node.output if name in place), default=len(place)) for node in nodes]
+    waiting, readers = [len(sources) for sources in before], [list[int]() for _ in nodes]
+    for index, sources in reversed(list(enumerate(before))):  # they stand in an order that runs
+        for source in sources:
+            readers[source].append(index)
+            if not place.keys() & set(nodes[source].output):  # it is new: it comes where it is first read
+                wanted[source] = min(wanted[source], wanted[index])
+    ready = [(wanted[index], index) for index, count in enumerate(waiting) if not count]
+    heapify(ready)
+    found = []
+    while ready:
+        _, index = heappop(ready)
+        found.append(nodes[index])
+        for reader in readers[index]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heappush(ready, (wanted[reader], reader))
+    return found
+
+
+def _reads(node: onnx.NodeProto) -> list[str]:
+    return [*node.input, *captures(node)]
+
+
+def _untold(made: onnx.ModelProto, graph: Graph, told: set[str]) -> list[onnx.ValueInfoProto]:
+    known: Mapping[str, object] = graph.values
+    names = [name for node in made.graph.node for name in node.output if name in known and name not in told]
+    return [helper.make_tensor_value_info(n, graph.values[n].dtype, graph.values[n].shape) for n in names]
+
+
+def _is_external(tensor: onnx.TensorProto) -> bool:
+    return bool(tensor.data_location == onnx.TensorProto.EXTERNAL)

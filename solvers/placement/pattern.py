@@ -1,0 +1,80 @@
+"""What later runs of a default session hold: one block laid out by the first run's requests, and outputs beside it.
+
+Invariant: the block is that of ONNX Runtime's memory pattern. Each request takes the smallest gap between blocks that
+are live, the lowest of equals, else the room above the highest of them; none of it is given back before the run ends.
+Outputs, and what kernels work in, are asked for apart, as they come.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from solvers.placement.lifetimes import Requests
+from solvers.placement.region import rounded
+from solvers.problem import Problem
+
+Held = tuple[int, int, int]  # from when, until when, how many bytes; moments are numbers that only count
+
+
+def block_of(lifetimes: Iterable[Held]) -> int:
+    """The bytes of the block that has a place for all of these, which are asked for in this order at each moment."""
+    live: list[tuple[int, int]] = []  # where each block begins and ends, by address
+    ending: dict[int, list[tuple[int, int]]] = {}
+    moments = sorted(lifetimes, key=lambda held: held[0])
+    ends = sorted({end for _, end, _ in moments})
+    highest = gone = 0
+    for start, end, size in moments:
+        while gone < len(ends) and ends[gone] <= start:
+            for block in ending.pop(ends[gone], ()):
+                del live[bisect_left(live, block)]
+            gone += 1
+        if size:
+            place, address = _best(live, rounded(size))
+            block = (address, address + rounded(size))
+            live.insert(place, block)
+            ending.setdefault(end, []).append(block)
+            highest = max(highest, block[1])
+    return highest
+
+
+def _best(live: Sequence[tuple[int, int]], size: int) -> tuple[int, int]:
+    """Which place among the live blocks, and at what address: the gap that would be left smallest."""
+    place, address, least, reached = len(live), live[-1][1] if live else 0, -1, 0
+    for number, (begin, end) in enumerate(live):
+        over = begin - reached - size
+        if over >= 0 and (least < 0 or over < least):
+            place, address, least = number, reached, over
+            if not over:
+                break
+        reached = end
+    return place, address
+
+
+def held_later(asked: Requests) -> int:
+    """What the later runs hold at most, of requests in the order of the plan."""
+    apart = {*asked.outputs, *asked.scratch}
+    lives = [(life.start, life.end, life.bytes) for life in asked.lifetimes]
+    block = block_of(life for number, life in enumerate(lives) if number not in apart)
+    return block + most_at_once(lives[number] for number in sorted(apart))
+
+
+def most_at_once(lifetimes: Iterable[Held]) -> int:
+    change: dict[int, int] = {}
+    for start, end, size in lifetimes:
+        change[start] = change.get(start, 0) + size
+        change[end] = change.get(end, 0) - size
+    held = most = 0
+    for moment in sorted(change):
+        held += change[moment]
+        most = max(most, held)
+    return most
+
+
+def outputs_apart(problem: Problem) -> Problem:
+    """The problem as later runs of a default session hold it: one block for all but the outputs, from the beginning,
+    and they beside it."""
+    apart = frozenset(problem.outputs)
+    sizes = tuple(0 if value in apart else size for value, size in enumerate(problem.sizes))
+    return replace(problem, sizes=sizes, resident=problem.resident + sum(problem.sizes[value] for value in apart))

@@ -1,0 +1,76 @@
+"""The graph that default sessions run: the original's kernels, and what its plans hold in either run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from remat_cli.checking.trying import peaks
+from remat_cli.ingest import ingest, ingest_content
+from remat_cli.model.sessions import DEFAULT
+from remat_cli.model.signatures import feeds_of, ops_of
+from remat_cli.planning.default_graph import default_graph, kernels, shapes_of
+from remat_cli.planning.holding import held
+from remat_cli.planning.loading import given_subject
+from remat_cli.planning.subject import Subject
+from remat_cli.planning.sure import surely
+from solvers.plan import Plan, lower
+from solvers.reductions.views import reduced
+from tests.remat_cli.fusing_models import fusing_model
+from tests.remat_cli.rewrite.plans import random_order
+
+
+def planned(subject: Subject, seed: int, share: float) -> Plan:
+    smaller = reduced(subject.problem)
+    order = random_order(smaller.problem, seed, share) if share else range(len(smaller.problem.nodes))
+    return lower(subject.problem, smaller.expand(order))
+
+
+@pytest.mark.parametrize("name", ["torch_gpt2_eager", "torch_mlp"])
+@pytest.mark.parametrize("hiding", [0, 3])
+def test_both_runs_are_foretold(data: Path, name: str, hiding: int) -> None:
+    subject = given_subject(data / f"{name}.onnx", None, {}, DEFAULT)
+    assert subject.as_run
+    for seed, share in enumerate((0.0, 0.1)):
+        model = surely(subject, planned(subject, seed, share), DEFAULT, hiding)
+        assert not model.astray
+        foretold = held(DEFAULT, model).promise
+        feeds = feeds_of(subject.graph, ops_of(subject.graph))
+        first, later = peaks(subject.graph, model.model, feeds, 1, 100.0)
+        assert foretold.default == pytest.approx(first, rel=0.05)
+        assert foretold.later_foretold == pytest.approx(later, rel=0.05)
+
+
+@pytest.mark.parametrize("seed", [1, 3, 12, 14])
+def test_it_leads_to_the_originals_kernels(seed: int) -> None:
+    graph = ingest_content(fusing_model(seed).SerializeToString())
+    made, own = default_graph(graph)
+    assert own is not None
+    assert made is not graph
+    assert [made.inputs, made.outputs] == [graph.inputs, graph.outputs]
+    shapes = shapes_of(graph) | shapes_of(made)
+    assert kernels(graph, made.model, shapes).results() == own.results()
+
+
+def test_weights_outside_of_the_file_stay_there(data: Path, tmp_path: Path) -> None:
+    model = onnx.load(data / "torch_mlp.onnx")
+    weight = onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(_given(64)), "w_outside")
+    model.graph.initializer.append(weight)
+    out = model.graph.output[0]
+    shape = [dim.dim_value for dim in out.type.tensor_type.shape.dim]
+    made = onnx.helper.make_tensor_value_info("more", 1, shape or [64])
+    model.graph.node.append(onnx.helper.make_node("Add", [out.name, "w_outside"], ["more"]))
+    made.type.tensor_type.ClearField("shape")
+    model.graph.output.append(onnx.helper.make_tensor_value_info("more", 1, None))
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path, save_as_external_data=True, size_threshold=0, location="m.data")
+    graph = ingest(path)
+    found, _ = default_graph(graph)
+    kept = {tensor.name: tensor for tensor in found.model.graph.initializer}
+    assert kept["w_outside"].data_location == onnx.TensorProto.EXTERNAL
+
+
+def _given(size: int) -> onnx.TensorProto:
+    return onnx.helper.make_tensor("w", 1, [size], [0.5] * size)

@@ -1,0 +1,74 @@
+"""The block of later runs: on paper, compiled, and in the loop of a search for orders."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import pytest
+
+from solvers.clock import Clock
+from solvers.placement.arranging import arranged
+from solvers.placement.later import above_of
+from solvers.placement.lifetimes import requests
+from solvers.placement.pattern import block_of, held_later, most_at_once, outputs_apart
+from solvers.plan import lower
+from solvers.problem import Problem
+from solvers.schedule import evaluate
+from tests.solvers.placement.test_region import scaled
+from tests.solvers.random_problems import random_order
+
+
+def freeing(seed: int) -> Problem:
+    """A problem whose results go when nobody reads them any more, as in rewritten models."""
+    problem = scaled(seed)
+    return Problem(problem.nodes, problem.sizes, problem.outputs, problem.resident)
+
+
+def test_the_smallest_gap_is_taken_else_the_room_above() -> None:
+    lives = [(0, 9, 512), (1, 3, 512), (2, 9, 256), (3, 5, 256), (4, 9, 256), (5, 9, 300)]
+    assert block_of(lives[:3]) == 1280
+    assert block_of(lives[:5]) == 1280  # two quarters where the half was
+    assert block_of(lives) == 1792  # 512 for 300, and only a quarter is free
+    assert block_of([(0, 1, 256), (1, 2, 256), (1, 3, 0)]) == 256  # what ends goes before what begins
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_block_is_no_less_than_what_is_live(seed: int) -> None:
+    draw = random.Random(seed)
+    lives = [(start, start + draw.randint(1, 9), 256 * draw.randint(0, 9)) for start in range(40)]
+    assert most_at_once(lives) <= block_of(lives) <= sum(size for *_, size in lives)
+    pairs = combinations([life for life in lives if life[2]], 2)
+    if all(one[1] <= other[0] or other[1] <= one[0] for one, other in pairs):
+        assert block_of(lives) == most_at_once(lives)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_compiled_block_is_the_one_on_paper(seed: int) -> None:
+    problem = freeing(seed)
+    order = random_order(random.Random(seed), problem, 4)
+    held = held_later(requests(problem, lower(problem, order)))
+    for room in (held - 1, held, held // 2, 2 * held):
+        assert (above_of(problem, order, room) == 0) == (held <= room)
+
+
+def test_orders_are_arranged_until_later_runs_keep_to_the_room() -> None:
+    kept = 0
+    for seed in range(40):
+        problem = freeing(seed)
+        order = random_order(random.Random(seed), problem, 4)
+        room = int(0.95 * held_later(requests(problem, lower(problem, order))))
+        found = arranged(problem, order, room, seed, Clock(), later=True)
+        if found is not None:
+            plan, _ = evaluate(problem, found)
+            assert held_later(requests(problem, plan)) <= room
+            kept += 1
+    assert kept > 20
+
+
+def test_outputs_are_counted_from_the_beginning() -> None:
+    problem = freeing(3)
+    apart = outputs_apart(problem)
+    total = sum(problem.sizes[value] for value in set(problem.outputs))
+    assert apart.resident == problem.resident + total
+    assert all(apart.sizes[value] == 0 for value in problem.outputs)
