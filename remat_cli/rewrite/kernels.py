@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import blake2b
 from itertools import accumulate
 
@@ -30,6 +31,7 @@ class Numbered:
 
     graph: onnx.GraphProto
     shapes: dict[str, tuple[int, ...]]
+    opsets: Mapping[str, int]
     numbers: dict[str, bytes] = field(default_factory=dict)
     bases: dict[str, str] = field(default_factory=dict)  # a view -> what it is a view of, which is none
     constants: dict[str, list[int]] = field(default_factory=dict)  # that say where a part begins and ends
@@ -82,17 +84,26 @@ class Numbered:
             self.numbers[name] = _hash(kernel, place)
 
     def _attributes(self, node: onnx.NodeProto) -> Iterator[object]:
+        domain = node.domain.replace("ai.onnx", "")
+        defaults = _defaults(node.op_type, domain, self.opsets.get(domain, 1))
         for entry in sorted(node.attribute, key=lambda entry: entry.name):
             if entry.type == onnx.AttributeProto.GRAPH:
                 inner = Numbered(
-                    entry.g, dict(self.shapes), dict(self.numbers), dict(self.bases), dict(self.constants)
+                    entry.g,
+                    dict(self.shapes),
+                    self.opsets,
+                    dict(self.numbers),
+                    dict(self.bases),
+                    dict(self.constants),
                 ).walk()
                 yield (entry.name, [inner._number(output.name) for output in entry.g.output])
             else:
                 plain = onnx.AttributeProto()
                 plain.CopyFrom(entry)
                 plain.ClearField("doc_string")
-                yield plain.SerializeToString(deterministic=True)
+                spelled = plain.SerializeToString(deterministic=True)
+                if defaults.get(entry.name) != spelled:
+                    yield spelled
 
     def _number(self, name: str) -> bytes:
         return self.numbers[name] if name in self.numbers else _hash("unknown", name)
@@ -112,7 +123,19 @@ class Numbered:
 
 def numbered(model: onnx.ModelProto, shapes: Shapes) -> Numbered:
     """`shapes`: of values by name, where the model may not tell."""
-    return Numbered(model.graph, dict(shapes)).walk()
+    opsets = {entry.domain.replace("ai.onnx", ""): entry.version for entry in model.opset_import}
+    return Numbered(model.graph, dict(shapes), opsets).walk()
+
+
+@cache
+def _defaults(op_type: str, domain: str, opset: int) -> Mapping[str, bytes]:
+    """Attributes that are the same whether they are spelled out or left out."""
+    try:
+        known = onnx.defs.get_schema(op_type, opset, domain).attributes.values()
+    except onnx.defs.SchemaError:  # the runtime's own op
+        return {}
+    told = [entry.default_value for entry in known if entry.default_value.type]
+    return {entry.name: entry.SerializeToString(deterministic=True) for entry in told}
 
 
 def astray(before: Numbered, after: Numbered) -> set[str]:
@@ -159,6 +182,10 @@ def _subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def _content(tensor: onnx.TensorProto) -> bytes:
+    """The same for the same numbers, however the file spells them."""
+    if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type != onnx.TensorProto.STRING:
+        array = array_of(tensor)
+        return _hash("constant", tensor.data_type, tuple(tensor.dims), array.tobytes())
     plain = onnx.TensorProto()
     plain.CopyFrom(tensor)
     plain.name = plain.doc_string = ""

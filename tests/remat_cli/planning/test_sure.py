@@ -97,6 +97,20 @@ def test_names_views_and_parts_do_not_count() -> None:
     assert astray(one, other) == set()
 
 
+def test_how_a_file_spells_attributes_and_constants_does_not_count() -> None:
+    def summed(axes: onnx.TensorProto, **attributes: int) -> Any:
+        made = node("ReduceSum", ["x", "axes"], ["s"], **attributes)
+        told = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 6])]
+        ends = [helper.make_tensor_value_info("s", TensorProto.FLOAT, None)]
+        return numbered(helper.make_model(helper.make_graph([made], "g", told, ends, [axes])), {})
+
+    typed = onnx.TensorProto(name="axes", data_type=TensorProto.INT64, dims=[1], int64_data=[1])
+    raw = numpy_helper.from_array(np.array([1]), "axes")
+    assert astray(summed(typed), summed(raw, keepdims=1, noop_with_empty_axes=0)) == set()
+    assert astray(summed(typed), summed(raw, keepdims=0))
+    assert astray(summed(typed), summed(numpy_helper.from_array(np.array([0]), "axes")))
+
+
 def test_another_kernel_is_named() -> None:
     plain = numbers(node("Neg", ["x"], ["n"]), node("Exp", ["n"], ["y"]))
     assert astray(plain, numbers(node("Exp", ["x"], ["y"]))) == {"x", "y"}
