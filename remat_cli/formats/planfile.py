@@ -25,6 +25,7 @@ from solvers.problem import Problem
 from solvers.simulate import IllegalPlan, Outcome, simulate
 
 FORMAT = "remat-plan/1"
+FILE, AS_RUN = "file", "as run"  # what is scheduled: the model's own ops, or the kernels that a default session runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class PlanFile:
     session: str = "strict"
     allocator: str = "planned"
     placement: dict[str, Any] | None = field(default=None, repr=False)
+    graph: str = FILE
 
     @property
     def kind(self) -> Session:
@@ -157,10 +159,13 @@ def _plan(data: dict[str, Any], path: Path) -> PlanFile:
         placement=_placement(data.get("placement"), path),
         session=kind.name,
         allocator=kind.allocator,
+        graph=AS_RUN if data.get("graph") == AS_RUN else FILE,
     )
 
 
-_SPECIAL = frozenset({"model", "costs", "limits", "promises", "program", "notes", "session", "allocator", "placement"})
+_SPECIAL = frozenset(
+    {"model", "costs", "limits", "promises", "program", "notes", "session", "allocator", "placement", "graph"}
+)
 
 
 def _session(data: dict[str, Any], path: Path) -> Session:

@@ -39,15 +39,15 @@ def optimized_graph(graph: Graph) -> Graph | None:
         return None
 
 
-def default_graph(graph: Graph) -> tuple[Graph, Numbered | None]:
+def default_graph(graph: Graph, may: bool = True) -> tuple[Graph, Numbered | None]:
     """The graph to plan for default sessions, and the kernels that the original runs there by default.
 
-    The graph itself where its optimized one leads to other kernels; no kernels where the runtime cannot run it, or its
-    weights are not loaded only to see what is fused.
+    The graph itself where it `may` not be another, or its optimized one leads to other kernels; no kernels where the
+    runtime cannot run it, or its weights are not loaded only to see what is fused.
     """
     if heavy(graph):
         return graph, None
-    made = optimized_graph(graph)
+    made = optimized_graph(graph) if may else None
     shapes = shapes_of(graph) | (shapes_of(made) if made else {})
     try:
         own = kernels(graph, graph.model, shapes)

@@ -28,6 +28,7 @@ from solvers.problem import Limits, Status
 from solvers.schedule import baseline
 
 SHARE = 0.75  # of the time that is left, for each time that it is asked
+FIRST = 0.6  # of the time, for plans of the graph that such a session runs
 AS_RUN = 0.9  # of it, where what is asked is of the kernels that run, and seldom has to be asked again
 STEP = 200  # the part of the budget that is asked for less, besides what was too much
 NEARLY = 4  # times that what nearly fits is moved about
@@ -50,7 +51,23 @@ ASTRAY = "with every one found, onnxruntime's optimizers would make other kernel
 
 def fitted_and_kept(asked: Fitting) -> Answer:
     """A schedule that fits, and whose results cannot differ from the original's in the session that it is for."""
-    return _tried(asked) if asked.subject.seen else _kept(asked, Trials())
+    if not asked.subject.seen:
+        return _kept(asked, Trials())
+    plainly = asked.subject.plainly
+    if plainly is None:
+        return _tried(asked)
+    found = _tried(replace(asked, limits=asked.limits.share(FIRST)))
+    if found.found or asked.late or found.status is Status.INFEASIBLE:
+        return replace(found, limits=asked.limits)
+    return _plainly(asked, plainly()) or replace(found, limits=asked.limits)
+
+
+def _plainly(asked: Fitting, plain: Subject) -> Answer | None:
+    """A plan of the file's own ops: what is added to it keeps default options from folding constants, and from packing
+    what it makes of them."""
+    plain = replace(plain, content=asked.subject.content, given_costs=asked.subject.given_costs)
+    found = _tried(replace(asked, subject=plain))
+    return found if found.found else None
 
 
 def _tried(asked: Fitting) -> Answer:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,13 @@ IN_ANY_CASE = (UNLIKE, UNVERIFIED, INSIDE, AS_SEEN)  # how notes begin that are 
 TRACED = "estimates know little of what kernels work in: a session's first run finds where values lie"
 
 
-def load_subject(model: Path | None, costs: Path | None, dims: Mapping[str, int], session: Session = STRICT) -> Subject:
+def load_subject(
+    model: Path | None, costs: Path | None, dims: Mapping[str, int], session: Session = STRICT, as_run: bool = True
+) -> Subject:
     """The subject at `model`; without one, the model that the only cost file here was made for.
 
-    `session`: the kind of session that plans are for. Which ops go together in it is decided here, once.
+    `session`: the kind of session that plans are for. Which ops go together in it is decided here, once. `as_run`:
+    whether it may be of the graph that such a session runs, where that is another than the file's.
     """
     if model is None:
         costs = costs or _only_costs(Path())
@@ -58,10 +62,10 @@ def load_subject(model: Path | None, costs: Path | None, dims: Mapping[str, int]
         raise BadInput(f"{model}: there is no such file")
     if model.suffix == ".json":
         return _bare(model, costs, dims)
-    return _model(model, costs, dims, session)
+    return _model(model, costs, dims, session, as_run)
 
 
-def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Session) -> Subject:
+def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Session, as_run: bool) -> Subject:
     from remat_cli.ingest import ingest
 
     costs = costs or _beside(model)
@@ -71,7 +75,7 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Se
     graph = ingest(model, dims)
     if found and costs:
         _check_made_for(found, graph, costs)
-    return subject_of(graph, found, describe(costs) if costs else None, session)
+    return subject_of(graph, found, describe(costs) if costs else None, session, as_run)
 
 
 def is_model(path: Path) -> bool:
@@ -116,7 +120,9 @@ def _check_made_for(costs: Costs, graph: Graph, path: Path | None) -> None:
         raise BadInput(f"{what} says nothing of op '{missing[0]}'; {again}")
 
 
-def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session: Session = STRICT) -> Subject:
+def subject_of(
+    graph: Graph, costs: Costs | None, where: Source | None, session: Session = STRICT, as_run: bool = True
+) -> Subject:
     """The subject of a graph; `where` its costs are kept, if in a file. Without costs, they are estimates."""
     from profiles.kernels import THREADS
     from profiles.roofline import device
@@ -127,7 +133,7 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
     kernels = None
     plain = graph
     if session.robust:
-        graph, kernels = default_graph(graph)
+        graph, kernels = default_graph(graph, as_run)
     if costs:
         launch, threads = costs.launch, costs.threads or THREADS
     else:
@@ -150,6 +156,7 @@ def subject_of(graph: Graph, costs: Costs | None, where: Source | None, session:
         probe=costs.probe if costs else 0,
         kernels=kernels,
         as_run=graph is not plain,
+        plainly=partial(subject_of, plain, costs, where, session, False) if graph is not plain else None,
         seen=_seen(costs.whole, session) if costs is not None else None,
     )
 
@@ -255,5 +262,6 @@ def load_planned(path: Path) -> Planned:
     planfile.check_source(plan.model, "model")
     if plan.costs:
         planfile.check_source(plan.costs, "cost file")
-    subject = load_subject(plan.model.path, plan.costs.path if plan.costs else None, plan.dims, plan.kind)
+    costs, as_run = plan.costs.path if plan.costs else None, plan.graph == planfile.AS_RUN
+    subject = load_subject(plan.model.path, costs, plan.dims, plan.kind, as_run)
     return Planned(plan, subject, path)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from remat_cli.formats import planfile
-from remat_cli.formats.planfile import PlanFile, Searched
+from remat_cli.formats.planfile import AS_RUN, FILE, PlanFile, Searched
 from remat_cli.formats.program import renamed
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT
@@ -42,6 +42,7 @@ def plan_file(answer: Answer) -> PlanFile:
         notes=(*subject.notes, *answer.schedule.result.notes),
         session=kind.name,
         allocator=kind.allocator,
+        graph=AS_RUN if subject.as_run else FILE,
         placement=asdict(answer.placement) if answer.placement else None,
     )
 

@@ -5,7 +5,7 @@ Invariant: `nodes[i]` names `problem.nodes[i]`, `values[j]` the value of size `p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -39,6 +39,7 @@ class Subject:
     given_costs: Costs | None = None  # costs that are in memory only
     kernels: Numbered | None = None  # that the model runs by default; None: nobody asks, or it does not run here
     as_run: bool = False  # whether the graph is what default sessions make of the file: its ops are kernels that run
+    plainly: Callable[[], Subject] | None = field(default=None, compare=False)  # the same by the file's own ops
     seen: Peaks | None = None  # what it holds in the plans' session, where that is not as reckoned; None: not tried
 
     @property

@@ -51,7 +51,7 @@ class Memory:
         if not self.force and (before := self._recalled(key, subject, session, limits)) is not None:
             return before
         found = search()
-        if not limits.clock.stopped() and self.worth(found):
+        if not limits.clock.stopped() and self.worth(found) and found.subject.as_run == subject.as_run:
             seconds = FOREVER if limits.clock.worn() and limits.clock.left() else self.seconds
             self.store.keep(key, _about(question, subject, found, seconds), as_entry(found, subject, seconds))
         return found

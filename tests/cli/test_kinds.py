@@ -16,8 +16,10 @@ import remat_cli as remat
 from remat_cli.checking import trying
 from remat_cli.checking.trying import Peaks
 from remat_cli.errors import Infeasible, NoPlan
+from remat_cli.formats import planfile
 from remat_cli.model.graph import Graph
 from remat_cli.planning import keeping
+from remat_cli.planning.loading import load_planned
 from remat_cli.planning.planned import Planned
 from tests.remat_cli.kinds import model
 
@@ -49,6 +51,18 @@ def test_what_no_session_can_hold_is_proved(data: Path) -> None:
     said = re.search(r"at least .*?\((\d+) bytes\)", str(caught.value))
     assert said is not None
     assert int(said[1]) < min(costs.whole["default_peaks"])
+
+
+def test_where_constants_are_folded_the_files_own_ops_are_planned(tmp_path: Path) -> None:
+    """Optimizers keep what they make of weights beside them; what a plan of the file adds is in their way."""
+    path = tmp_path / "rnn.onnx"
+    path.write_bytes(model("rnn").SerializeToString())
+    plan = planned(path, "default", "92%")
+    written = tmp_path / "rnn.plan.json"
+    plan.save(written)
+    assert planfile.read(written).graph == planfile.FILE
+    assert load_planned(written).subject.nodes == plan.subject.nodes
+    assert remat.verify(plan).ok
 
 
 def test_what_does_not_run_in_time_is_no_plan(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
