@@ -32,7 +32,7 @@ from remat_cli.runtime.session import CPP
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "tests" / "data"
-SHARE, SECONDS = "85%", 10.0
+SHARE, SECONDS = "85%", 30.0
 
 
 def native_library() -> Path:
