@@ -12,9 +12,9 @@ words; or "WRONG".
 Both files are of a machine under load 3 to 13, where a search of some seconds has a tenth of that in processor time:
 more is refused there than on a quiet one.
 
-`kinds.jsonl`: 117 graphs, with SHARES and SECONDS as below. Strict: all of one run. Default: 109, of three runs beside one
-other program, as the code changed: `code` says which; what the first two refused for want of a plan was tried again in
-the last.
+`kinds.jsonl`: 117 graphs, with SHARES and SECONDS as below. Strict: all of one run. Default: 109, of three runs beside
+another program, as the code changed: `code` says which; what the first two refused for want of a plan was tried again
+in the last.
 `cases.jsonl`: what was once reported, strict at 70, then 85%, all of one run; some by default at 70, then 88%, of an
 earlier one.
 """
