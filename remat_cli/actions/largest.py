@@ -276,7 +276,7 @@ class _Hunt:
 
     def _at_least(self, subject: Subject) -> int:
         """What no schedule gets below."""
-        return peak_bound(subject.problem).peak + subject.aside(self.asked.session)
+        return peak_bound(subject.own.problem).peak + subject.aside(self.asked.session)
 
     def _hopeless_from(self) -> int:
         """The least size at which every schedule needs more than the budget."""

@@ -133,7 +133,7 @@ class Sweep:
 
         found = self._ask(question, self.limits.share(LEAST), LEAST, worth)
         if not found.found:
-            least = peak_bound(self.subject.problem).peak + self.subject.aside(self.asked.session)
+            least = peak_bound(self.subject.own.problem).peak + self.subject.aside(self.asked.session)
             return min(self.whole, least)
         self.points.append(replace(point_of(found), status=Status.FEASIBLE))  # its peak may be optimal, not its cost
         return min(self.whole, found.budget)

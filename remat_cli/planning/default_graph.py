@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from heapq import heapify, heappop, heappush
 
 import onnx
 from onnx import helper
@@ -24,6 +23,7 @@ from remat_cli.ingest.names import captures
 from remat_cli.model.graph import Graph
 from remat_cli.planning.fusing import heavy
 from remat_cli.rewrite.kernels import Numbered, Shapes, numbered
+from remat_cli.rewrite.orders import by_rank, edges
 from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimized
 
 
@@ -85,30 +85,13 @@ def _in_order(made: onnx.GraphProto, graph: Graph) -> list[onnx.NodeProto]:
     """Its nodes as near to the order of the original's ops as can be: optimizers leave them in one of their own."""
     nodes = list(made.node)
     place = {name: index for index, op in enumerate(graph.ops) for name in op.writes}
-    maker = {name: index for index, node in enumerate(nodes) for name in node.output if name}
-    before = [{maker[name] for name in _reads(node) if name in maker} for node in nodes]
+    reads = edges([[*node.input, *captures(node)] for node in nodes], [node.output for node in nodes])
     wanted = [min((place[name] for name in node.output if name in place), default=len(place)) for node in nodes]
-    waiting, readers = [len(sources) for sources in before], [list[int]() for _ in nodes]
-    for index, sources in reversed(list(enumerate(before))):  # they stand in an order that runs
-        for source in sources:
-            readers[source].append(index)
-            if not place.keys() & set(nodes[source].output):  # it is new: it comes where it is first read
+    for index in reversed(range(len(nodes))):  # they stand in an order that runs
+        for source in reads[index]:
+            if not any(name in place for name in nodes[source].output):  # it is new: it comes where it is first read
                 wanted[source] = min(wanted[source], wanted[index])
-    ready = [(wanted[index], index) for index, count in enumerate(waiting) if not count]
-    heapify(ready)
-    found = []
-    while ready:
-        _, index = heappop(ready)
-        found.append(nodes[index])
-        for reader in readers[index]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                heappush(ready, (wanted[reader], reader))
-    return found
-
-
-def _reads(node: onnx.NodeProto) -> list[str]:
-    return [*node.input, *captures(node)]
+    return [nodes[index] for index in by_rank(reads, wanted)]
 
 
 def _untold(made: onnx.ModelProto, graph: Graph, told: set[str]) -> list[onnx.ValueInfoProto]:

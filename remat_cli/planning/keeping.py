@@ -50,24 +50,22 @@ ASTRAY = "with every one found, onnxruntime's optimizers would make other kernel
 
 
 def fitted_and_kept(asked: Fitting) -> Answer:
-    """A schedule that fits, and whose results cannot differ from the original's in the session that it is for."""
-    if not asked.subject.seen:
-        return _kept(asked, Trials())
-    plainly = asked.subject.plainly
-    if plainly is None:
-        return _tried(asked)
-    found = _tried(replace(asked, limits=asked.limits.share(FIRST)))
-    if found.found or asked.late or found.status is Status.INFEASIBLE:
+    """A schedule that fits, and whose results cannot differ from the original's in the session that it is for.
+
+    Of the graph that such a session runs first. Where that has none there may be one of the file's own ops: what is
+    added for it keeps default options from folding constants, and from packing what they make of them. So whether there
+    is none at all is for that question to say.
+    """
+    if asked.subject.plainly is None:
+        return _sought(asked)
+    found = _sought(replace(asked, limits=asked.limits.share(FIRST)))
+    if found.found or (asked.late and found.status is not Status.INFEASIBLE):
         return replace(found, limits=asked.limits)
-    return _plainly(asked, plainly()) or replace(found, limits=asked.limits)
+    return _sought(replace(asked, subject=asked.subject.own))
 
 
-def _plainly(asked: Fitting, plain: Subject) -> Answer | None:
-    """A plan of the file's own ops: what is added to it keeps default options from folding constants, and from packing
-    what it makes of them."""
-    plain = replace(plain, content=asked.subject.content, given_costs=asked.subject.given_costs)
-    found = _tried(replace(asked, subject=plain))
-    return found if found.found else None
+def _sought(asked: Fitting) -> Answer:
+    return _tried(asked) if asked.subject.seen else _kept(asked, Trials())
 
 
 def _tried(asked: Fitting) -> Answer:

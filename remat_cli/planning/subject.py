@@ -43,6 +43,13 @@ class Subject:
     seen: Peaks | None = None  # what it holds in the plans' session, where that is not as reckoned; None: not tried
 
     @property
+    def own(self) -> Subject:
+        """The same by the ops of its file, which say what no schedule gets below."""
+        if self.plainly is None:
+            return self
+        return replace(self.plainly(), content=self.content, given_costs=self.given_costs)
+
+    @property
     def path(self) -> Path:
         return self.source.path
 

@@ -33,12 +33,17 @@ def default_order(reads: Reads) -> list[int]:
 
 def strict_order(reads: Reads, op_types: Sequence[str]) -> list[int]:
     """PRIORITY_BASED: of the nodes that could run, the first in the file; Shape and Size before all others."""
+    return by_rank(reads, [int(op_type not in ("Shape", "Size")) for op_type in op_types])
+
+
+def by_rank(reads: Reads, ranks: Sequence[int]) -> list[int]:
+    """Of the nodes that could run, the one of least rank; of equals the first in the file."""
     waiting = [len(set(sources)) for sources in reads]
     readers: list[list[int]] = [[] for _ in reads]
     for index, sources in enumerate(reads):
         for source in set(sources):
             readers[source].append(index)
-    ready = [(op_types[i] not in ("Shape", "Size"), i) for i, count in enumerate(waiting) if not count]
+    ready = [(ranks[index], index) for index, count in enumerate(waiting) if not count]
     heapify(ready)
     order: list[int] = []
     while ready:
@@ -47,7 +52,7 @@ def strict_order(reads: Reads, op_types: Sequence[str]) -> list[int]:
         for reader in readers[index]:
             waiting[reader] -= 1
             if not waiting[reader]:
-                heappush(ready, (op_types[reader] not in ("Shape", "Size"), reader))
+                heappush(ready, (ranks[reader], reader))
     return order
 
 

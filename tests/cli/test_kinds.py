@@ -18,8 +18,9 @@ from remat_cli.checking.trying import Peaks
 from remat_cli.errors import Infeasible, NoPlan
 from remat_cli.formats import planfile
 from remat_cli.model.graph import Graph
+from remat_cli.model.sessions import DEFAULT
 from remat_cli.planning import keeping
-from remat_cli.planning.loading import load_planned
+from remat_cli.planning.loading import given_subject, load_planned
 from remat_cli.planning.planned import Planned
 from tests.remat_cli.kinds import model
 
@@ -63,6 +64,20 @@ def test_where_constants_are_folded_the_files_own_ops_are_planned(tmp_path: Path
     assert planfile.read(written).graph == planfile.FILE
     assert load_planned(written).subject.nodes == plan.subject.nodes
     assert remat.verify(plan).ok
+
+
+def test_what_folding_holds_proves_nothing_of_plans_that_keep_from_it(tmp_path: Path) -> None:
+    """The graph that default sessions run holds more at its end than the budget; the file's own ops hold less."""
+    path = tmp_path / "rnn.onnx"
+    path.write_bytes(model("rnn").SerializeToString())
+    costs = remat.profile(path, threads=1, time_limit=1.0)
+    subject = given_subject(path, costs, {}, DEFAULT)
+    floors = [keeping.at_the_end(one) for one in (subject.own, subject)]
+    assert floors[0] < floors[1]
+    with pytest.raises(NoPlan):
+        remat.solve(path, budget=sum(floors) // 2, costs=costs, session="default", time_limit=3.0, cache=False)
+    with pytest.raises(Infeasible):
+        remat.solve(path, budget=floors[0] - 1, costs=costs, session="default", time_limit=3.0, cache=False)
 
 
 def test_what_does_not_run_in_time_is_no_plan(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
