@@ -84,6 +84,31 @@ class Clones(nn.Module):
         return x
 
 
+class Encoder(nn.Module):
+    """PyTorch's own layer, which drops in four places: of its attention's weights too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.fc = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.2, batch_first=True), nn.Linear(16, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.fc(self.layer(x).mean(1))
+
+
+class Depth(nn.Module):
+    """Stochastic depth: noise of a size that is known before the graph runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.block, self.fc = nn.Linear(16, 16), nn.Linear(16, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        kept = torch.rand(x.shape[0], 1, 1).add(0.7).floor()
+        return self.fc((x + self.block(x) * kept / 0.7).mean(1))
+
+
+RANDOM = {"encoder": Encoder, "depth": Depth}  # no two steps of theirs give one loss
+DRAWS = 4000
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Tensor], int]] = {
     "conv": (Conv, lambda: torch.randn(4, 3, 8, 8), 1),
     "language": (Language, lambda: torch.randint(0, 12, (2, 6)), 2),
@@ -110,6 +135,13 @@ def main() -> None:
             np.savez_compressed(folder / f"{name}_{mode}.npz", **_witness(module, x, axis))
     torch.manual_seed(0)
     _export(Language(0.1).train(), MODELS["language"][1](), folder / "language_dropout.onnx", WAYS["whole"])
+    for name, make in RANDOM.items():
+        torch.manual_seed(0)
+        module, x, labels = make().train(), torch.randn(4, 8, 16), torch.randint(0, 5, (4,))
+        for way in ("whole", "traced_whole"):
+            _export(module, x, folder / f"{name}_random_{way}.onnx", WAYS[way])
+        losses = [float(functional.cross_entropy(module(x), labels).detach()) for _ in range(DRAWS)]
+        np.savez_compressed(folder / f"{name}_random.npz", x=x.numpy(), labels=labels.numpy(), losses=np.array(losses))
 
 
 def _export(module: nn.Module, x: Tensor, path: Path, settings: dict[str, Any]) -> None:

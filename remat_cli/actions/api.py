@@ -64,6 +64,7 @@ def grad(
     dims: Mapping[str, int] | None = None,
     optimizer: str = "none",
     learning_rate: float = 0.01,
+    train: bool = False,
     freeze_bn: bool = False,
     precision: str = "float32",
 ) -> onnx.ModelProto:
@@ -71,7 +72,8 @@ def grad(
 
     `params`: the PyTorch module itself, of which all is trained that requires a gradient, or names of what is trained,
     as in `dict(module.named_parameters())`; `ties`: pairs of names that are one parameter; `as_exported`: whatever an
-    exporter did, train what stands in the file; `precision`: products in `float16` or `bfloat16`, the rest in float32.
+    exporter did, train what stands in the file; `train`: every Dropout and BatchNormalization, whatever mode the file has
+    it in; `precision`: products in `float16` or `bfloat16`, the rest in float32.
     """
     options = Options(
         loss=loss,
@@ -82,6 +84,7 @@ def grad(
         optimizer=optimizer,
         hyper=Hyper(rate=learning_rate),
         freeze_bn=freeze_bn,
+        train=train,
         precision=precision,
     )
     return differentiate(_model(model), options)
@@ -248,6 +251,7 @@ def max_batch(
     loss: str | None = None,
     logits: str | None = None,
     optimizer: str = "none",
+    train: bool = False,
     freeze_bn: bool = False,
     costs: File | Costs | None = None,
     estimate: str | None = None,
@@ -272,7 +276,7 @@ def max_batch(
     asked = sizing.Asked(
         budget=bytes_, method=method, share=max_overhead, baselines=tuple(baselines), step=step, session=kind
     )
-    options = Options(loss=loss, logits=logits, optimizer=optimizer, freeze_bn=freeze_bn)
+    options = Options(loss=loss, logits=logits, optimizer=optimizer, freeze_bn=freeze_bn, train=train)
     given = costs if isinstance(costs, Costs | None) else Path(costs)
     sizes = dict(dims or {})
     how = Step(dim=dim, dims=sizes, costs=given, estimate=estimate, here=measure, options=options, session=kind)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @options.dims
 @options.optimizer
 @click.option("--learning-rate", type=float, default=0.01, show_default=True, help="Its default; it stays an input.")
+@options.train
 @options.freeze_bn
 @click.option(
     "--precision",
@@ -68,6 +69,7 @@ def command(
     dims: tuple[tuple[str, int], ...],
     optimizer: str,
     learning_rate: float,
+    train: bool,
     freeze_bn: bool,
     precision: str,
     device: str,
@@ -108,6 +110,7 @@ def command(
         optimizer=optimizer,
         hyper=Hyper(rate=learning_rate),
         freeze_bn=freeze_bn,
+        train=train,
         precision=precision,
     )
     model = load(forward)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 @options.class_axis
 @options.wrt
 @options.optimizer
+@options.train
 @options.freeze_bn
 @options.costs
 @options.estimate("Nothing is measured")
@@ -138,6 +139,7 @@ def _step(given: Mapping[str, Any]) -> Step:
             choice=Choice([name for words in given["wrt"] for name in words.split(",") if name]),
             optimizer=given["optimizer"],
             freeze_bn=given["freeze_bn"],
+            train=given["train"],
         ),
         session=kind_named(given["session"], given["allocator"]),
     )

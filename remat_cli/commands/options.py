@@ -170,6 +170,9 @@ optimizer = click.option(
     show_default=True,
     help="Update the parameters in the graph, so that each gradient is freed at once.",
 )
+train = click.option(
+    "--train", is_flag=True, help="Train every Dropout and BatchNormalization, whatever mode the file has it in."
+)
 freeze_bn = click.option(
     "--freeze-bn", is_flag=True, help="Accept BatchNormalization in inference mode, its statistics fixed."
 )

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import onnx
-from onnx import helper
 
 from remat_cli.errors import BadInput
 
@@ -93,22 +92,35 @@ def shown(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
 
 
-def train_batch_norms(graph: onnx.GraphProto) -> bool:
-    """BatchNormalization that the module had in training mode becomes so again; whether there was any."""
-    found = False
-    for node in graph.node:
-        if node.op_type == "BatchNormalization" and _was_training(node):
-            kept = [a for a in node.attribute if a.name != "training_mode"]
-            del node.attribute[:]
-            node.attribute.extend([*kept, helper.make_attribute("training_mode", 1)])
-            found = True
-    return found
-
-
-def _was_training(node: onnx.NodeProto) -> bool:
-    """By the call: (input, weight, bias, mean, variance, training, momentum, epsilon)."""
+def trained_batch_norm(node: onnx.NodeProto) -> bool:
+    """Whether the module had it in training mode, by the call: (input, weight, bias, mean, variance, training, momentum, epsilon)."""
     call = _metadata(node).get(FX_NODE, "")
     return BATCH_NORM in call and "no_training" not in call and "True" in call.partition("](args")[2].split(", ")
+
+
+def called_as(node: onnx.NodeProto) -> str:
+    """The name of the module's call that the node stems from; "" where the file does not say."""
+    return _metadata(node).get(FX_NODE, "").partition(" ")[0].removeprefix("%")
+
+
+def attention_dropout(node: onnx.NodeProto) -> float:
+    """The share that the attention drops, by the call: (query, key, value, mask, share, ...). A module in eval mode
+    says 0."""
+    call = _metadata(node).get(FX_NODE, "")
+    if "aten.scaled_dot_product_attention." not in call:
+        return 0.0
+    given = call.partition("](args = (")[2].partition(")")[0].split(", ")
+    named = re.search(r"dropout_p: ([\d.e-]+)", call)
+    return float(named[1]) if named else float(given[4]) if len(given) > 4 else 0.0
+
+
+def keeps_statistics(node: onnx.NodeProto) -> bool:
+    """Whether it is an InstanceNorm that updates statistics in the module, by the call: (input, weight, bias, mean,
+    variance, of the input, ...). ONNX's op has none."""
+    call = _metadata(node).get(FX_NODE, "")
+    given = call.partition("](args = (")[2].partition(")")[0].split(", ")
+    made = node.op_type == "InstanceNormalization" and "aten.instance_norm." in call
+    return made and len(given) > 5 and given[3] != "None" and given[5] == "True"
 
 
 def is_detached(node: onnx.NodeProto) -> bool:
@@ -134,7 +146,7 @@ def _optimized(graph: onnx.GraphProto, sources: set[str], asked: set[str], signa
     """Whether ops of the module are gone: folded, fused, or left out since they changed nothing."""
     if any(node.op_type == "Constant" for node in graph.node):  # the optimizer leaves none
         return False
-    made = _made(graph) | {_head(node) for node in graph.node} | set(signature.targets)
+    made = _made(graph) | {called_as(node) for node in graph.node} | set(signature.targets)
     return bool(sources or {name for name in asked - made if not re.match(r"[bc]_", name)})
 
 
@@ -158,10 +170,6 @@ def _folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> set[str]
 def _arguments(node: onnx.NodeProto) -> Iterable[str]:
     """What the module's op that the node stems from read, by the export's inner names."""
     return re.findall(r"%(\w+)", _metadata(node).get(FX_NODE, "").partition("](")[2])
-
-
-def _head(node: onnx.NodeProto) -> str:
-    return _metadata(node).get(FX_NODE, "").partition(" ")[0].removeprefix("%")
 
 
 def _stored(graph: onnx.GraphProto) -> set[str]:

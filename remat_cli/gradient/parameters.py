@@ -97,7 +97,7 @@ def chosen(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choi
         for name in choice.wrt:
             _check_wanted(name, graph, inputs, floats | fills)
         return set(choice.wrt)
-    used = {name for node in _every(nodes) for index, name in enumerate(node.input) if _is_operand(node, index)}
+    used = {name for node in every(nodes) for index, name in enumerate(node.input) if _is_operand(node, index)}
     if choice.params:
         return _listed(model, choice, floats | set(inputs)) & used
     named = _metadata(model).get(PARAMETERS, "").split()
@@ -147,13 +147,13 @@ def _check_wanted(name: str, graph: onnx.GraphProto, inputs: Mapping[str, int], 
         raise BadInput(f"--wrt {name}: the model has no initializer or input of that name that leads to the loss")
 
 
-def _every(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+def every(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """The nodes, and those of loops and branches among them, which read what stands outside."""
     for node in nodes:
         yield node
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
-                yield from _every(inner.node)
+                yield from every(inner.node)
 
 
 def _is_operand(node: onnx.NodeProto, index: int) -> bool:

@@ -16,7 +16,7 @@ from onnx import inliner
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.autocast import BFLOAT16_OPSET, FLOAT, Autocast
-from remat_cli.gradient.exported import train_batch_norms
+from remat_cli.gradient.modes import lost_modes, train_batch_norms, train_dropouts
 from remat_cli.gradient.parameters import Choice, chosen, settled
 from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
@@ -48,6 +48,15 @@ class Binding:
     dims: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """What the user says of modes. `train`: every Dropout and BatchNormalization trains, whatever the file says;
+    `freeze_bn`: BatchNormalization in inference mode is meant, its statistics fixed."""
+
+    train: bool = False
+    freeze_bn: bool = False
+
+
 def load(path: Path) -> onnx.ModelProto:
     """The model; weights beside the file stay there, as no gradient depends on what they are."""
     if path.exists() and not path.is_file():
@@ -73,7 +82,7 @@ def prepare(
     output: str | None,
     choice: Choice,
     binding: Binding,
-    freeze_bn: bool,
+    modes: Modes,
     narrow: int = FLOAT,
 ) -> Forward:
     """The part of the model that leads to `output` (by default its first) on a tape.
@@ -81,11 +90,14 @@ def prepare(
     `narrow`: the type of products; if it is not float32, parameters and all that is known are float32.
     """
     target = output or model.graph.output[0].name
-    notes = settled(model, _leading_to(model.graph, target), choice)
-    train_batch_norms(model.graph)
+    nodes = _leading_to(model.graph, target)
+    notes = [*settled(model, nodes, choice), *lost_modes(nodes, choice.as_exported)]
+    train_batch_norms(model.graph, modes.train and not modes.freeze_bn)
+    opset = opset_of(model)
     model = inliner.inline_local_functions(upgrade(model)) if model.functions else upgrade(model)
     graph = model.graph
     nodes = _leading_to(graph, target)
+    notes += train_dropouts(model, nodes, opset, modes.train)
     tape = Tape(max(LEAST, opset_of(model), BFLOAT16_OPSET if narrow == onnx.TensorProto.BFLOAT16 else 0))
     trained = chosen(model, nodes, choice)
     autocast = Autocast(tape, narrow) if narrow != FLOAT else None
@@ -102,7 +114,7 @@ def prepare(
             kind = autocast.kept(initializer.data_type) if autocast else initializer.data_type
             forward.parameters[initializer.name] = tape.declare(initializer.name, kind, initializer.dims)
     known |= forward.parameters
-    tracer = Tracer(tape, known, {tensor.name for tensor in forward.parameters.values()}, freeze_bn, autocast)
+    tracer = Tracer(tape, known, {tensor.name for tensor in forward.parameters.values()}, modes.freeze_bn, autocast)
     tracer.sample_variance = model.producer_name == "pytorch"
     if autocast:
         autocast.weak.update(forward.parameters)

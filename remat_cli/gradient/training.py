@@ -22,7 +22,7 @@ from remat_cli.gradient.differentiate import Finished, differentiate
 from remat_cli.gradient.losses import in_float32, labelled
 from remat_cli.gradient.optimizers import OPTIMIZERS, RATE, STEP, Hyper, Update
 from remat_cli.gradient.parameters import Choice
-from remat_cli.gradient.prepare import Binding, Forward, prepare
+from remat_cli.gradient.prepare import Binding, Forward, Modes, prepare
 from remat_cli.gradient.remarks import remarks
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.scaling import FINITE, FIRST, LOSS_SCALE, Scaling
@@ -44,7 +44,8 @@ class Options:
     binding: Binding = field(default_factory=Binding)
     optimizer: str = "none"
     hyper: Hyper = field(default_factory=Hyper)
-    freeze_bn: bool = False
+    freeze_bn: bool = False  # BatchNormalization in inference mode is meant
+    train: bool = False  # every Dropout and BatchNormalization trains, whatever mode the file has it in
     precision: str = "float32"  # that products are computed in
 
 
@@ -53,7 +54,7 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     choice = options.choice
     target = options.logits if options.loss in BUILT_IN or options.loss is None else options.loss
     narrow = PRECISIONS[options.precision]
-    forward = prepare(model, target, choice, options.binding, options.freeze_bn, narrow)
+    forward = prepare(model, target, choice, options.binding, Modes(options.train, options.freeze_bn), narrow)
     options = replace(options, loss=options.loss or _usual(forward.output, options.logits))
     _reserve(forward)
     axis = _axis(forward, model, options)

@@ -1,0 +1,126 @@
+"""In which mode the module had its ops: exporters write some that it trained as they write them for inference.
+
+Invariant: afterwards an op trains if the module trained it, by the exporter's records or by the user's word; a note
+names each that drops nothing because neither says that it should.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from remat_cli.errors import BadInput
+from remat_cli.gradient.exported import (
+    ADVICE,
+    attention_dropout,
+    called_as,
+    keeps_statistics,
+    shown,
+    signature_of,
+    trained_batch_norm,
+)
+from remat_cli.gradient.parameters import every
+from remat_cli.model.stored import array_of
+
+TRAINS = "remat/training_mode"  # the input that makes a Dropout drop
+STATED = 12  # the opset from which PyTorch's exporters write no Dropout for a module in eval mode
+
+
+def train_batch_norms(graph: onnx.GraphProto, every_one: bool) -> None:
+    """BatchNormalization that the module had in training mode becomes so again; `every_one`: all of them."""
+    for node in graph.node:
+        if node.op_type == "BatchNormalization" and (every_one or trained_batch_norm(node)):
+            kept = [a for a in node.attribute if a.name != "training_mode"]
+            del node.attribute[:]
+            node.attribute.extend([*kept, helper.make_attribute("training_mode", 1)])
+
+
+def lost_modes(nodes: Sequence[onnx.NodeProto], as_exported: bool) -> list[str]:
+    """Notes on what the exporter left out of the file altogether. Refuses a model that lost its attention's dropout."""
+    notes = []
+    dropping = {called_as(node): attention_dropout(node) for node in nodes if attention_dropout(node)}
+    there = {called_as(node) for node in nodes if node.op_type == "Dropout"}
+    if lost := [name for name in dropping if name not in there]:
+        what = (
+            f"PyTorch's exporter left out the dropout of {len(lost)} attentions "
+            f"({shown([f'{name}: p={dropping[name]:g}' for name in lost])})"
+        )
+        if not as_exported:
+            raise BadInput(f"{what}, so nothing would be dropped there; {ADVICE}")
+        notes.append(f"{what}: nothing is dropped there")
+    if kept := [node.name for node in nodes if keeps_statistics(node)]:
+        notes.append(
+            f"PyTorch's exporter leaves out the running statistics of InstanceNorm ({shown(kept)}): "
+            "the step does not update them"
+        )
+    return notes
+
+
+def train_dropouts(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], opset: int, every_one: bool) -> list[str]:
+    """Dropouts that the module trained, and the file has as in inference, drop again; notes on the others.
+
+    `opset`: the one that the model was exported at. PyTorch writes the dropout of `scaled_dot_product_attention`
+    without `training_mode`, and for a module in eval mode no Dropout at all.
+    """
+    known = _known(model.graph)
+    dropouts = [node for node in every(nodes) if node.op_type == "Dropout" and _ratio(node, known) != 0]
+    idle = [node for node in dropouts if not _trains(node, known)]
+    unsaid = [node for node in idle if not _stated(node)]
+    training = any(_is_training(node, known) for node in every(nodes))
+    from_torch = model.producer_name == "pytorch" and opset >= STATED
+    waking = idle if every_one else unsaid if from_torch or training else []
+    if waking:
+        model.graph.initializer.append(numpy_helper.from_array(np.array(True), TRAINS))
+    for node in waking:
+        node.input.extend([""] * (3 - len(node.input)))
+        node.input[2] = TRAINS
+    asleep = [node.name or node.output[0] for node in idle if node not in waking]
+    notes = []
+    if waking and not every_one and not from_torch:
+        notes.append(
+            f"{len(waking)} Dropouts have no training_mode ({shown([node.name for node in waking])}); "
+            "as others of the model train, they drop elements too"
+        )
+    if asleep:
+        notes.append(
+            f"{len(asleep)} Dropouts are in inference mode ({shown(asleep)}), so they drop nothing; "
+            "export the module in training mode, or pass --train, if they should"
+        )
+    return notes
+
+
+def _is_training(node: onnx.NodeProto, known: dict[str, np.ndarray]) -> bool:
+    """Whether the node says that the file is a training export."""
+    if node.op_type == "BatchNormalization":
+        return any(a.name == "training_mode" and a.i for a in node.attribute)
+    return node.op_type == "Dropout" and _trains(node, known)
+
+
+def _stated(node: onnx.NodeProto) -> bool:
+    return len(node.input) > 2 and bool(node.input[2])
+
+
+def _trains(node: onnx.NodeProto, known: dict[str, np.ndarray]) -> bool:
+    """Whether the mode is training, or only known when the graph runs."""
+    return _stated(node) and (node.input[2] not in known or bool(known[node.input[2]]))
+
+
+def _ratio(node: onnx.NodeProto, known: dict[str, np.ndarray]) -> float | None:
+    """None where only the run knows it."""
+    if len(node.input) < 2 or not node.input[1]:
+        return 0.5  # ONNX's default
+    return float(known[node.input[1]].reshape(-1)[0]) if node.input[1] in known else None
+
+
+def _known(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
+    """Values of one element that stand in the graph."""
+    found = {tensor.name: array_of(tensor) for tensor in graph.initializer if list(tensor.dims) in ([], [1])}
+    for node in graph.node:
+        if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
+            found[node.output[0]] = array_of(node.attribute[0].t)
+        elif node.op_type == "Constant" and node.attribute and node.attribute[0].name in ("value_float", "value_int"):
+            found[node.output[0]] = np.array(helper.get_attribute_value(node.attribute[0]))
+    return {name: array for name, array in found.items() if array.size == 1}
