@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 TOOLS  := $(VENV)/.tools
 
-.PHONY: demo examples-torch test lint setup clean
+.PHONY: demo docs examples-torch test lint setup clean
 
 setup: $(READY)
 
@@ -25,6 +25,12 @@ $(TOOLS): $(READY)
 
 demo: $(READY)
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/run.sh
+
+# the pages as a site, in build/site; a broken link fails
+docs: $(READY)
+	test -x $(BIN)/mkdocs || \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'mkdocs-material>=9.7,<10'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # needs torch and onnxscript in the environment of this Python, beside remat
 examples-torch:

@@ -1,4 +1,4 @@
-"""docs/commands.md is what the commands say of themselves; `python -m tests.test_commands_page` writes it anew.
+"""docs/reference/commands.md is what the commands say of themselves; `python -m tests.test_commands_page` writes it anew.
 
 And what a shell completes, by the one line that the page gives.
 """
@@ -18,7 +18,7 @@ import pytest
 from remat_cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "commands.md"
+PAGE = ROOT / "docs" / "reference" / "commands.md"
 HEAD = """# Commands
 
 What each command says of itself; a test holds this page to that. Shells complete commands, options, files, methods and

@@ -1,4 +1,4 @@
-"""docs/methods.md: its table is the registry, its options are those of the command."""
+"""docs/reference/methods.md: its table is the registry, its options are those of the command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from remat_cli.commands.solve import command
 from solvers.options import options_of
 from solvers.registry import METHODS
 
-PAGE = Path(__file__).parents[1] / "docs" / "methods.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "methods.md"
 
 
 def spelt() -> list[str]:

@@ -1,4 +1,4 @@
-"""docs/python.md: its snippets run as they stand, one after another, in a folder with a forward model."""
+"""docs/reference/python.md: its snippets run as they stand, one after another, in a folder with a forward model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from remat_cli import errors
 from tests.cli.running import Command
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "python.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "python.md").read_text()
 SNIPPETS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.M | re.S)
 
 

@@ -1,6 +1,6 @@
 """Checkmate's Figure 1: the memory of a network of 32 layers over one step, as it stands and rematerialized.
 
-Usage: python examples/paper/figure1.py   (writes figure1.csv and figure1.png here; nothing is run)
+Usage: python examples/paper/figure1.py   (writes figure1.csv here and docs/pictures/before-and-after.png; no model is run)
 
 The paper does not name its network: it needs 30 GB, and 21 GB less with some of it computed again. Ours has 31 equal
 convolutions and a linear layer, with a batch that takes it to 30 GB too, on a V100 by estimate; the budget is 9 GB.
@@ -21,6 +21,7 @@ from remat_cli.saying.pictures.memory import draw_memory
 from remat_cli.saying.showing import Shown, shown
 
 HERE = Path(__file__).parent
+PICTURE = HERE.parents[1] / "docs" / "pictures" / "before-and-after.png"
 LAYERS, CHANNELS, IMAGE, CLASSES = 31, 64, 200, 1000
 BATCH = 81  # takes the step to 30 GB
 BUDGET = "9GB"
@@ -70,5 +71,5 @@ def write(found: Shown, path: Path) -> None:
 if __name__ == "__main__":
     found = planned()
     write(found, HERE / "figure1.csv")
-    draw_memory(HERE / "figure1.png", [found])
+    draw_memory(PICTURE, [found])
     print(found.before.peak, found.after.peak, f"{found.overhead:+.2%}", found.recorded and found.recorded.status)

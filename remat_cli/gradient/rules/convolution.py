@@ -1,7 +1,7 @@
 """Gradients of convolutions: by the input a transposed convolution, by the weight a product over images and places.
 
 Invariant: every form gives the same numbers up to rounding; which one is emitted depends on shapes alone, by the
-measurements in docs/gradients.md.
+measurements in docs/reference/gradients.md.
 """
 
 from __future__ import annotations
