@@ -72,8 +72,8 @@ def grad(
 
     `params`: the PyTorch module itself, of which all is trained that requires a gradient, or names of what is trained,
     as in `dict(module.named_parameters())`; `ties`: pairs of names that are one parameter; `as_exported`: whatever an
-    exporter did, train what stands in the file; `train`: every Dropout and BatchNormalization, whatever mode the file has
-    it in; `precision`: products in `float16` or `bfloat16`, the rest in float32.
+    exporter did, train what stands in the file; `train`: every Dropout and BatchNormalization, whatever mode the file
+    has it in; `precision`: products in `float16` or `bfloat16`, the rest in float32.
     """
     options = Options(
         loss=loss,

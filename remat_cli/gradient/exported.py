@@ -93,7 +93,7 @@ def shown(names: Sequence[str]) -> str:
 
 
 def trained_batch_norm(node: onnx.NodeProto) -> bool:
-    """Whether the module had it in training mode, by the call: (input, weight, bias, mean, variance, training, momentum, epsilon)."""
+    """Whether the module had it in training mode, by the call: (input, weight, bias, mean, variance, training, ...)."""
     call = _metadata(node).get(FX_NODE, "")
     return BATCH_NORM in call and "no_training" not in call and "True" in call.partition("](args")[2].split(", ")
 

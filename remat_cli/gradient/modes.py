@@ -19,7 +19,6 @@ from remat_cli.gradient.exported import (
     called_as,
     keeps_statistics,
     shown,
-    signature_of,
     trained_batch_norm,
 )
 from remat_cli.gradient.parameters import every
