@@ -300,38 +300,7 @@ API void *remat_device_alloc(size_t size) { return take(size, 1); }
 API void remat_device_free(void *address) { give_back(address, 1); }
 API void remat_device_empty_cache(void) {}
 
-/* ONNX Runtime's C API, as far as it is needed: a table of functions that only grows at its end */
-
-typedef struct OrtAllocator {
-    uint32_t version; /* 17: no field beyond these is asked for */
-    void *(*Alloc)(struct OrtAllocator *, size_t);
-    void (*Free)(struct OrtAllocator *, void *);
-    const void *(*Info)(const struct OrtAllocator *);
-} OrtAllocator;
-typedef struct { const void *const *(*GetApi)(uint32_t); const char *(*GetVersionString)(void); } OrtApiBase;
-typedef void *(*CreateEnv)(int, const char *, void **);
-typedef void *(*CreateCpuMemoryInfo)(int, int, void **);
-typedef void *(*RegisterAllocator)(void *, OrtAllocator *);
-enum { CREATE_ENV = 3, CREATE_CPU_MEMORY_INFO = 69, REGISTER_ALLOCATOR = 176, API_VERSION = 17 };
-
-static void *memory_info;
-static void *host_alloc(OrtAllocator *self, size_t size) { (void)self; return take(size, 0); }
-static void host_free(OrtAllocator *self, void *address) { (void)self; give_back(address, 0); }
-static const void *host_info(const OrtAllocator *self) { (void)self; return memory_info; }
-static OrtAllocator host = {API_VERSION, host_alloc, host_free, host_info};
-
-API void *RegisterCustomOps(void *options, const OrtApiBase *base) {
-    static int done;
-    const void *const *api = base->GetApi(API_VERSION);
-    void *environment = NULL, *status = NULL;
-    (void)options;
-    if (done) return NULL;
-    status = ((CreateCpuMemoryInfo)api[CREATE_CPU_MEMORY_INFO])(0 /* device */, 0 /* default */, &memory_info);
-    if (!status) status = ((CreateEnv)api[CREATE_ENV])(3, "remat", &environment);
-    if (!status) status = ((RegisterAllocator)api[REGISTER_ALLOCATOR])(environment, &host);
-    if (!status) done = 1;
-    return status;
-}
+#include "placed_runtime.h"
 
 /* Nothing to import: builders of Python extensions export this name. */
 API void *PyInit__placed(void) { return NULL; }

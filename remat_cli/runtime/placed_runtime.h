@@ -1,0 +1,55 @@
+/* How ONNX Runtime hears of the allocator: a part of placed.c. Its C API is a table of functions that only grows at its
+   end.
+
+   Invariant: once the environment lists the allocator, this library stays loaded to the end of the process. */
+
+typedef struct OrtAllocator {
+    uint32_t version; /* 17: no field beyond these is asked for */
+    void *(*Alloc)(struct OrtAllocator *, size_t);
+    void (*Free)(struct OrtAllocator *, void *);
+    const void *(*Info)(const struct OrtAllocator *);
+} OrtAllocator;
+typedef struct { const void *const *(*GetApi)(uint32_t); const char *(*GetVersionString)(void); } OrtApiBase;
+typedef void *(*CreateStatus)(int, const char *);
+typedef void *(*CreateEnv)(int, const char *, void **);
+typedef void *(*CreateCpuMemoryInfo)(int, int, void **);
+typedef void *(*RegisterAllocator)(void *, OrtAllocator *);
+enum { CREATE_STATUS = 0, CREATE_ENV = 3, CREATE_CPU_MEMORY_INFO = 69, REGISTER_ALLOCATOR = 176, API_VERSION = 17 };
+
+static void *memory_info;
+static void *host_alloc(OrtAllocator *self, size_t size) { (void)self; return take(size, 0); }
+static void host_free(OrtAllocator *self, void *address) { (void)self; give_back(address, 0); }
+static const void *host_info(const OrtAllocator *self) { (void)self; return memory_info; }
+static OrtAllocator host = {API_VERSION, host_alloc, host_free, host_info};
+
+/* A session that fails takes its libraries with it, but the environment keeps the allocator: this code has to stay. */
+static int stays_loaded(void) {
+    Dl_info here;
+    return dladdr(&host, &here) && dlopen(here.dli_fname, RTLD_NOW | RTLD_NODELETE);
+}
+
+/* A child of fork has the lock as the parent's other threads left it. */
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+
+static void *registered(const void *const *api) {
+    void *environment = NULL, *status = NULL;
+    if (!stays_loaded()) return ((CreateStatus)api[CREATE_STATUS])(1, "the allocator's library cannot be kept loaded");
+    status = ((CreateCpuMemoryInfo)api[CREATE_CPU_MEMORY_INFO])(0 /* device */, 0 /* default */, &memory_info);
+    if (!status) status = ((CreateEnv)api[CREATE_ENV])(3, "remat", &environment);
+    if (!status) status = ((RegisterAllocator)api[REGISTER_ALLOCATOR])(environment, &host);
+    if (!status) pthread_atfork(before_fork, after_fork, after_fork);
+    return status;
+}
+
+API void *RegisterCustomOps(void *options, const OrtApiBase *base) {
+    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+    static int done;
+    void *status = NULL;
+    (void)options;
+    pthread_mutex_lock(&once);
+    if (!done) status = registered(base->GetApi(API_VERSION));
+    done = !status;
+    pthread_mutex_unlock(&once);
+    return status;
+}
