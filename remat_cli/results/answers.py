@@ -1,45 +1,80 @@
 """Answers as the store keeps them: the order that was found and what was proved, in numbers.
 
 Invariant: what is brought back is lowered and simulated anew: an entry can be wrong about what was proved, never about
-what its plan costs and needs, and one that does not bear out what it says is Damaged.
+what its plan costs and needs, and one that does not bear out what it says is Damaged. `comes_back` tells whether an
+answer is the same in every field when it is brought back; one that is not must not be kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, is_dataclass, replace
 from typing import Any
 
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
+from remat_cli.planning.holding import ALLOCATORS, in_units
 from remat_cli.planning.pipeline import Answer
 from remat_cli.planning.subject import Subject
 from remat_cli.results.store import Damaged
 from solvers.placement.largest import Placement
+from solvers.placement.pattern import outputs_apart
 from solvers.plan import IllegalOrder
-from solvers.problem import Grounds, Limits, Result, Status
+from solvers.problem import Grounds, Limits, Problem, Result, Status
 from solvers.registry import METHODS
 from solvers.schedule import Schedule, evaluate
 from solvers.simulate import IllegalPlan
+
+NOT_KEPT = frozenset(  # fields of an answer that the question gives, or that follow from the others
+    ("subject", "baseline", "schedule", "limits", "session", "cached")
+)
+
+
+REACHED: dict[str, Callable[[Problem, int], Problem]] = {  # sizes in which an order that fits no budget was simulated
+    "live": lambda problem, unit: problem,
+    "held": in_units,
+    "held later": lambda problem, unit: outputs_apart(in_units(problem, unit)),
+}
 
 
 def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
     """The answer in JSON. `asked`: the subject it is an answer about; `seconds`: the time it was given."""
     outcome = found.schedule.outcome
     result = {field.name: getattr(found.schedule.result, field.name) for field in fields(found.schedule.result)}
+    own = {field.name: getattr(found, field.name) for field in fields(found) if field.name not in NOT_KEPT}
     return {
+        **{name: asdict(value) if is_dataclass(value) else value for name, value in own.items()},
         "limit": seconds,
-        "budget": found.budget,
-        "method": found.method,
         "result": {**result, "status": found.status.value, "grounds": [asdict(where) for where in result["grounds"]]},
-        "simulated": [outcome.peak, outcome.cost] if outcome and found.found else None,
-        "seconds": found.seconds,
-        "promise": asdict(found.promise) if found.promise else None,
-        "placement": asdict(found.placement) if found.placement else None,
-        "made_by": found.made_by,
-        "cut": found.cut,
+        "simulated": [outcome.peak, outcome.cost] if outcome else None,
+        "reached": _reached(found),
+        "for_session": found.session is not None,
         "apart": found.subject.problem.inner != asked.problem.inner,
     }
+
+
+def _reached(found: Answer) -> str:
+    """In which sizes the answer's own outcome is."""
+    order, outcome = found.schedule.result.order, found.schedule.outcome
+    if not found.found and order is not None and found.session is not None:
+        for name, sizes in REACHED.items():
+            if evaluate(sizes(found.subject.problem, _unit(found.session)), order)[1] == outcome:
+                return name
+    return "live"
+
+
+def _unit(session: Session) -> int:
+    return ALLOCATORS[session.allocator].unit
+
+
+def comes_back(found: Answer, entry: Mapping[str, Any], asked: Subject, session: Session) -> bool:
+    """Whether the entry, as it is read from the disk, gives this very answer."""
+    try:
+        again = from_entry(json.loads(json.dumps(entry)), asked, session, found.limits)
+    except Damaged:
+        return False
+    return replace(again, cached=found.cached) == found
 
 
 def covers(entry: Mapping[str, Any], seconds: float) -> bool:
@@ -64,23 +99,21 @@ def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, lim
         if entry["apart"]:
             subject = subject.solving(replace(problem, inner=frozenset()))
         result = _result(entry["result"])
-        plan, outcome = (None, None) if result.order is None else evaluate(subject.problem, result.order)
+        sized = REACHED[entry["reached"]](subject.problem, _unit(session))
+        plan, outcome = (None, None) if result.order is None else evaluate(sized, result.order)
+        own = {field.name: entry[field.name] for field in fields(Answer) if field.name not in NOT_KEPT}
+        for name, read in READ.items():
+            own[name] = own[name] if own[name] is None else read(own[name])
         answer = Answer(
-            subject,
-            entry["method"],
-            entry["budget"],
-            subject.before(),
-            Schedule(result, plan, outcome),
-            float(entry["seconds"]),
-            limits,
-            None if entry["promise"] is None else session,
-            None if entry["promise"] is None else Promise(**entry["promise"]),
-            None if entry["placement"] is None else _placement(entry["placement"]),
-            entry["made_by"],
-            cut=entry["cut"],
+            subject=subject,
+            baseline=subject.before(),
+            schedule=Schedule(result, plan, outcome),
+            limits=limits,
+            session=session if entry["for_session"] else None,
             cached=True,
+            **own,
         )
-        simulated = [outcome.peak, outcome.cost] if outcome and answer.found else None
+        simulated = [outcome.peak, outcome.cost] if outcome else None
     except (KeyError, TypeError, ValueError, IndexError, IllegalOrder, IllegalPlan) as error:
         raise Damaged(f"it says no answer ({error})") from error
     if entry["simulated"] != simulated or (answer.found and (outcome is None or outcome.peak > answer.budget)):
@@ -103,3 +136,6 @@ def _tuple(value: Any) -> Any:
 
 def _placement(said: Mapping[str, Any]) -> Placement:
     return Placement(**{**said, "allocations": tuple((size, offset) for size, offset in said["allocations"])})
+
+
+READ = {"promise": lambda said: Promise(**said), "placement": _placement}  # the fields that are no plain values

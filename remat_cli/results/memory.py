@@ -7,7 +7,8 @@ Give `remat_cli.actions.solving.ask` a `Memory` and it looks there first and kee
     found = ask(subject, question, limits, memory)
 
 Invariant: a key is made of all that goes into an answer but the time it may take; an answer that had less time than is
-given now stands in only if it was proved. What was interrupted is not kept.
+given now stands in only if it was proved. What was interrupted is not kept, nor what would not come back as the very
+same answer.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from remat_cli.formats.problemfile import dumps
 from remat_cli.model.sessions import Session
 from remat_cli.planning.pipeline import Answer
 from remat_cli.planning.subject import Subject
-from remat_cli.results.answers import as_entry, covers, from_entry
+from remat_cli.results.answers import as_entry, comes_back, covers, from_entry
 from remat_cli.results.store import Damaged, Store, key_of
 from remat_cli.results.versions import versions
 from solvers.clock import FOREVER
@@ -53,7 +54,9 @@ class Memory:
         found = search()
         if not limits.clock.stopped() and self.worth(found) and found.subject.as_run == subject.as_run:
             seconds = FOREVER if limits.clock.worn() and limits.clock.left() else self.seconds
-            self.store.keep(key, _about(question, subject, found, seconds), as_entry(found, subject, seconds))
+            entry = as_entry(found, subject, seconds)
+            if comes_back(found, entry, subject, session):
+                self.store.keep(key, _about(question, subject, found, seconds), entry)
         return found
 
     def _recalled(self, key: str, subject: Subject, session: Session, limits: Limits) -> Answer | None:

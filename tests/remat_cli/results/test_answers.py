@@ -1,0 +1,118 @@
+"""What is kept comes back as the very answer that was given first, whatever it was: a plan, a proof or nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import remat_cli as remat
+from remat_cli.actions.solving import Question, ask, kind_named
+from remat_cli.planning.loading import given_subject
+from remat_cli.planning.pipeline import Answer
+from remat_cli.results.memory import Memory
+from remat_cli.results.store import Store
+from remat_cli.saying.units import parse_budget
+from solvers.clock import limited
+from solvers.problem import Limits
+
+DATA = Path(__file__).parents[2] / "data"
+CNN, CHAIN = DATA / "torch_cnn.onnx", DATA / "checkmate" / "linear8.problem.json"
+UNET = DATA / "torch_unet_convt.onnx"
+
+
+def question(path: Path, **said: Any) -> Any:
+    return pytest.param(path, said, id=f"{path.name.split('.')[0]}-" + "-".join(map(str, said.values())))
+
+
+QUESTIONS = [
+    *(question(CNN, budget=budget) for budget in ("100%", "80%", "60%", "35%", "1%")),
+    *(question(CNN, budget=budget, allocator="arena") for budget in ("90%", "35%")),
+    *(question(CNN, budget=budget, session="default") for budget in ("100%", "85%", "35%")),
+    *(question(UNET, budget=budget, method="evict") for budget in ("70%", "30%")),
+    *(question(CHAIN, budget=budget) for budget in ("6", "4", "2")),
+    *(question(CHAIN, budget=budget, method="milp") for budget in ("6", "4", "2")),
+    question(CNN, minimize="peak"),
+    question(CHAIN, minimize="peak"),
+    question(CHAIN, minimize="peak", max_overhead=0.25),
+    question(CNN, budget="80%", method="checkpoint-all"),
+    question(CNN, method="min-cut"),
+    question(CNN, budget="75%", method="milp", reorder=True),
+]
+LIMITED = 20_000  # moves of a search
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "results")
+
+
+def _asked(path: Path, said: dict[str, Any], store: Store) -> Answer:
+    kind = kind_named(said.get("session", "strict"), said.get("allocator"))
+    budget = parse_budget(said["budget"]) if "budget" in said else None
+    own = {name: value for name, value in said.items() if name not in ("session", "allocator", "budget")}
+    clock = limited(None, LIMITED)
+    subject = given_subject(path, None, {}, kind)
+    memory = Memory(store=store, seconds=clock.seconds)
+    return ask(subject, Question(budget=budget, session=kind, **own), Limits(clock), memory)
+
+
+def _said(answer: Answer) -> Iterator[tuple[str, Any]]:
+    """Each field of an answer, and each figure that is worked out from them."""
+    for field in fields(answer):
+        if field.name not in ("limits", "cached", "subject"):
+            yield field.name, getattr(answer, field.name)
+    for name in ("aside", "status", "found", "overhead", "bound", "bound_any_order", "gap", "recomputed"):
+        yield name, getattr(answer, name)
+    yield "problem", answer.subject.problem
+    yield "notes", answer.subject.notes
+
+
+@pytest.mark.parametrize("path, said", QUESTIONS)
+def test_a_kept_answer_is_the_first_in_every_field(path: Path, said: dict[str, Any], store: Store) -> None:
+    first = _asked(path, said, store)
+    second = _asked(path, said, store)
+    assert not first.cached
+    kept = not first.untouched and not _of_another_graph(first, said)
+    assert second.cached == kept
+    for (name, one), (_, two) in zip(_said(first), _said(second), strict=True):
+        assert one == two or (name == "seconds" and not kept), name
+
+
+def _of_another_graph(found: Answer, said: dict[str, Any]) -> bool:
+    """Whether the answer is of the file's own ops where the question was of those that default sessions run."""
+    return said.get("session") == "default" and not found.subject.as_run
+
+
+@pytest.mark.parametrize("budget", ["35%", "1%", "80%"])
+def test_python_hears_the_same_twice(budget: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("REMAT_RESULTS", str(tmp_path / "results"))
+
+    def heard() -> Any:
+        try:
+            return remat.solve(CNN, budget=budget, work_limit=LIMITED).recorded
+        except (remat.Infeasible, remat.NoPlan) as error:
+            return type(error), str(error), error.least_peak
+
+    assert heard() == heard()
+
+
+def test_what_would_not_come_back_is_not_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A field that an entry loses makes every answer with it a new search, never another answer."""
+    from remat_cli.results import memory
+
+    as_entry = memory.as_entry
+    monkeypatch.setattr(memory, "as_entry", lambda *given: {**as_entry(*given), "seconds": 0.125})
+    first = _asked(CHAIN, {"budget": "6"}, store)
+    assert first.seconds != 0.125
+    assert list(store.entries()) == []
+    monkeypatch.undo()
+    again = _asked(CHAIN, {"budget": "6"}, store)
+    assert not again.cached
+    assert replace(again, seconds=first.seconds, limits=first.limits) == first
+    (entry,) = store.entries()
+    assert json.loads(entry.path.read_bytes().splitlines()[1])["method"] == "auto"
