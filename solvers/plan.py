@@ -2,7 +2,7 @@
 
 Invariant: frees are forced. A copy is freed right after its last use before its value is next produced; what the
 runtime shares (views, overwritten reads) and never frees (copies with memory of their own that nobody reads) is written
-into the plan.
+into the plan. An update of an input waits for the last compute that reads the input as it was.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from solvers.problem import RESIDENT, Node, Problem
+from solvers.updates import in_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class IllegalOrder(ValueError):
 
 def lower(problem: Problem, order: Sequence[int]) -> Plan:
     """The plan of an order. Raises IllegalOrder where something is read before it is produced."""
+    order = in_time(problem, order)
     last_use, final = _lifetimes(problem, order)
     builder = _Builder(problem)
     for step, index in enumerate(order):

@@ -43,9 +43,10 @@ class Node:
     overwrites: tuple[tuple[Value, Value], ...] = ()  # (write, read): takes its place if this is the read's last use
     backward: bool = False
     kind: Kind = Kind.OPAQUE
-    takes: tuple[tuple[int, int], ...] = ()  # (number, bytes) of the inputs and weights it reads: for traffic alone
+    takes: tuple[tuple[int, int], ...] = ()  # (number, bytes) of the inputs and weights it reads
     fused: int = -1  # ops of one number share a kernel, as the runtime was seen to fuse them; -1: has its own
     early: tuple[int, ...] = ()  # the pieces of the workspace, if they are taken before the writes have their places
+    updates: tuple[tuple[Value, int], ...] = ()  # (write, number of an input): the write takes the place of that input
 
     def base(self, write: Value) -> Base | None:
         """What the write is a view of: a read, RESIDENT, or None for no view. Of several listed, the first counts.
@@ -97,6 +98,29 @@ class Problem:
             for value in node.writes:
                 writer[value] = index
         return writer
+
+    def waits(self) -> dict[int, frozenset[int]]:
+        """For each node that updates inputs: the others that read them as they were, by themselves or through views.
+
+        An update is written into the memory of its input, so every compute of those nodes, repeats among them, comes
+        before it. As that memory is resident, the update has no bytes of its own, and is there to the end.
+        """
+        if not any(node.updates for node in self.nodes):
+            return {}
+        readers: dict[int, set[int]] = {}
+        behind: dict[int | None, set[int]] = {}  # value -> the inputs in whose memory it may lie
+        for index, node in enumerate(self.nodes):
+            taken = {number for number, _ in node.takes}.union(*(behind.get(value, ()) for value in node.reads))
+            for number in taken:
+                readers.setdefault(number, set()).add(index)
+            for write in set(node.writes).difference(write for write, _ in node.updates):
+                if (base := node.base(write)) == RESIDENT or base in behind:
+                    behind[write] = taken
+        return {
+            index: frozenset().union(*(readers.get(number, ()) for _, number in node.updates)) - {index}
+            for index, node in enumerate(self.nodes)
+            if node.updates
+        }
 
     def readers(self) -> list[list[int]]:
         """The nodes that read each value, in order."""
@@ -219,6 +243,7 @@ def faults(problem: Problem, nodes: Sequence[str] = (), values: Sequence[str] = 
             if value in written:
                 yield f"{name} writes {_value(value, values)}, which {written[value]} writes too"
         written.update(dict.fromkeys(node.writes, name))
+    yield from _faults_of_updates(problem, nodes, values)
     if len(set(problem.outputs)) < len(problem.outputs):
         yield "outputs names a value twice"
     for place, found in (("outputs", problem.outputs), ("optional", problem.optional), ("inner", problem.inner)):
@@ -250,6 +275,29 @@ def _faults_alone(node: Node, count: int, values: Sequence[str]) -> Iterator[str
                 yield f"{place} pairs {_value(write, values)} with {base}; it does not write the one and read the other"
     if any(number < 0 or size < 0 for number, size in node.takes):
         yield "takes names an input or weight by a negative number or size"
+
+
+def _faults_of_updates(problem: Problem, nodes: Sequence[str], values: Sequence[str]) -> Iterator[str]:
+    """What is wrong with writes that take the place of inputs."""
+    replaced: set[int] = set()
+    for index, node in enumerate(problem.nodes):
+        name = f"node {nodes[index]!r}" if nodes else f"node {index}"
+        if node.updates and not node.once:
+            yield f"{name} updates an input, and may run more than once; say that it runs once"
+        for write, number in node.updates:
+            if write not in node.writes:
+                yield f"{name}: updates names {_value(write, values)}, which it does not write"
+            elif problem.sizes[write]:
+                yield f"{_value(write, values)} lies in the place of an input, and so has no bytes of its own"
+            elif write not in problem.outputs:
+                yield f"{_value(write, values)} lies in the place of an input, and is no output"
+            if number in replaced:
+                yield f"{name} updates input {number}, which is updated already"
+            replaced.add(number)
+    for index, readers in problem.waits().items():
+        if (late := max(readers, default=-1)) > index:
+            reader, update = (f"node {nodes[one]!r}" if nodes else f"node {one}" for one in (late, index))
+            yield f"{reader} reads an input as it was, and {update}, which updates it, stands before it"
 
 
 def _value(value: int, names: Sequence[str]) -> str:

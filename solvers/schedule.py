@@ -43,14 +43,18 @@ def schedule(
     """Ask `solver` for an order of `problem` within `budget` bytes, and hold it to that."""
     smaller = reduce(sound(problem, "the problem asked"))
     sound(smaller.problem, "the reduced problem")
+    updating = any(node.updates for node in problem.nodes)
 
     def report(progress: Progress) -> None:
+        order = None if progress.order is None else smaller.expand(progress.order)
+        if updating and order is not None and evaluate(problem, order)[1].peak > budget:
+            return  # its updates have to wait for longer than it can hold what they read
         limits.report(
             replace(
                 progress,
                 cost=None if progress.cost is None else progress.cost + smaller.fixed_cost,
                 bound=None if progress.bound is None else progress.bound + smaller.fixed_cost,
-                order=None if progress.order is None else smaller.expand(progress.order),
+                order=order,
             )
         )
 
@@ -70,6 +74,7 @@ def schedule(
     if order is None:
         return Schedule(result, None, None)
     plan, outcome = evaluate(problem, order)
+    result = replace(result, order=plan.order())
     if answer.status.found and outcome.peak > budget:
         note = f"the method's schedule needs {outcome.peak} bytes once all effects are counted"
         result = replace(result, status=Status.UNKNOWN, notes=(*result.notes, note))

@@ -2,6 +2,7 @@
 
 Invariant: shares no code with any solver nor with `lower`. Every read must be there, every write must have its place,
 every node must have run, every output must be there at the end, and nothing may be freed that the runtime would keep.
+Nobody may read an input as it was once another value was written in its place.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from solvers.plan import Allocate, Compute, Deallocate, Plan
-from solvers.problem import RESIDENT, Problem
+from solvers.problem import RESIDENT, Node, Problem
 
 
 class IllegalPlan(ValueError):
@@ -33,6 +34,7 @@ class _Copy:
     block: int
     written: bool = False
     read: bool = False
+    inputs: frozenset[int] = frozenset()  # in whose memory it lies, as a view
 
 
 @dataclass(slots=True)
@@ -42,6 +44,7 @@ class _Memory:
     bytes: dict[int, int] = field(default_factory=dict)  # block -> its size
     holders: dict[int, int] = field(default_factory=dict)  # block -> live registers in it
     used: int = 0
+    replaced: set[int] = field(default_factory=set)  # inputs in whose place another value was written
 
 
 def simulate(problem: Problem, plan: Plan) -> Outcome:
@@ -144,6 +147,7 @@ def _compute(problem: Problem, memory: _Memory, statement: Compute, pending: lis
             raise IllegalPlan(f"{where}: node {statement.node} reads value {value}, which is not in memory")
         reading[value] = memory.latest[value]
         memory.copies[reading[value]].read = True
+    _check_inputs(memory, node, reading, where)
     overwritten: list[int] = []
     for value, register in zip(node.writes, statement.registers, strict=True):
         if register is None:
@@ -151,37 +155,52 @@ def _compute(problem: Problem, memory: _Memory, statement: Compute, pending: lis
                 raise IllegalPlan(f"{where}: node {statement.node} cannot leave out value {value}")
             memory.latest.pop(value, None)
             continue
-        overwritten += _check_place(problem, memory, node.views, node.overwrites, value, register, reading, where)
+        overwritten += _check_place(problem, memory, node, value, register, reading, where)
     for value, register in zip(node.writes, statement.registers, strict=True):
         if register is not None:
             memory.copies[register].written = True
             memory.latest[value] = register
+    memory.replaced.update(number for _, number in node.updates)
     return overwritten
+
+
+def _check_inputs(memory: _Memory, node: Node, reading: dict[int, int], where: str) -> None:
+    """What it reads of inputs, by itself or through views, must be as it was."""
+    if gone := _inputs(memory, node, reading) & memory.replaced:
+        raise IllegalPlan(f"{where}: input {min(gone)} is read, in whose place another value was written before that")
+
+
+def _inputs(memory: _Memory, node: Node, reading: dict[int, int]) -> frozenset[int]:
+    """The inputs that a node reads, by itself or through views."""
+    behind = (memory.copies[register].inputs for register in reading.values())
+    return frozenset(number for number, _ in node.takes).union(*behind)
 
 
 def _check_place(
     problem: Problem,
     memory: _Memory,
-    views: tuple[tuple[int, int], ...],
-    overwrites: tuple[tuple[int, int], ...],
+    node: Node,
     value: int,
     register: int,
     reading: dict[int, int],
     where: str,
 ) -> list[int]:
     """A write has its own full place, or shares as its node allows; returns the register it overwrites, if any."""
-    copy = memory.copies[register]
+    copy, views = memory.copies[register], node.views
     if copy.value != value:
         raise IllegalPlan(f"{where}: register {register} was allocated for value {copy.value}, not {value}")
     if copy.block == register:
         of_resident = (value, RESIDENT) in views
         if memory.bytes[register] != problem.sizes[value] and not (of_resident and not memory.bytes[register]):
             raise IllegalPlan(f"{where}: register {register} does not have the size of value {value}")
+        if of_resident and not memory.bytes[register] and all(write != value for write, _ in node.updates):
+            copy.inputs = _inputs(memory, node, reading)
         return []
     sources = {r: v for v, r in reading.items() if memory.copies[r].block == copy.block}
-    if any((value, v) in views for v in sources.values()):
+    if bases := [r for r, v in sources.items() if (value, v) in views]:
+        copy.inputs = _inputs(memory, node, reading) if memory.copies[bases[0]].inputs else frozenset()
         return []
-    over = [r for r, v in sources.items() if (value, v) in overwrites and problem.sizes[v] == problem.sizes[value]]
+    over = [r for r, v in sources.items() if (value, v) in node.overwrites and problem.sizes[v] == problem.sizes[value]]
     if not over or memory.holders[copy.block] != 2 or memory.bytes[copy.block] != problem.sizes[value]:
         raise IllegalPlan(f"{where}: value {value} may not take the place it was given")
     return over

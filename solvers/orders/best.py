@@ -1,8 +1,8 @@
 """The best that is known so far: measure an order, compare it, keep it, report it.
 
-Invariant: cost and peak are `measure`'s, of the order less the computes that nobody needs; what cannot run is never
-kept. Of the orders within the budget the cheapest is kept, among equals the one of lower peak, and beside it the one of
-least peak.
+Invariant: cost and peak are `measure`'s, of the order less the computes that nobody needs, with updates of inputs held
+back until they may run; what cannot run is never kept. Of the orders within the budget the cheapest is kept, among
+equals the one of lower peak, and beside it the one of least peak.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from solvers.orders.arrays import Arrays, Ints, arrays_of
 from solvers.orders.measure import ILLEGAL, measure, trim
 from solvers.problem import Limits, Problem, Progress, Result, Status
+from solvers.updates import in_time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +51,8 @@ class Best:
         self.limits = limits
         self.among = among
         self.arrays: Arrays = arrays_of(problem)
+        waits = [(update, reader) for update, readers in problem.waits().items() for reader in readers]
+        self.waits = np.array(waits, np.int64).reshape(-1, 2)
         self.bound: float | None = None  # what is reported beside the cost
         self.fitting: Weighed | None = None
         self.leanest: Weighed | None = None
@@ -67,9 +70,20 @@ class Best:
         steps = np.asarray(order, dtype=np.int64)
         if not len(steps) or not self.among(steps, len(self.arrays.cost)):
             return None
-        steps = trim(self.arrays, steps)
-        cost, peak = measure(self.arrays, steps)
-        return None if peak == ILLEGAL else Weighed(steps, cost, peak)
+        legal = self._in_time(trim(self.arrays, steps))
+        if legal is None:
+            return None
+        cost, peak = measure(self.arrays, legal)
+        return None if peak == ILLEGAL else Weighed(legal, cost, peak)
+
+    def _in_time(self, steps: Ints) -> Ints | None:
+        """The order with updates of inputs behind all that read those as they were; None if it leaves the class."""
+        last = np.full(len(self.arrays.cost), -1)
+        last[steps] = np.arange(len(steps))
+        if not np.any(last[self.waits[:, 1]] > last[self.waits[:, 0]]):
+            return steps
+        steps = np.array(in_time(self.problem, steps.tolist()), np.int64)
+        return steps if self.among(steps, len(self.arrays.cost)) else None
 
     def offer(self, order: Ints | Sequence[int]) -> Weighed | None:
         """Weigh an order and keep it if it is better."""

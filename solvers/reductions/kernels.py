@@ -149,6 +149,7 @@ def _one(problem: Problem, kernel: Sequence[int], inside: set[int]) -> Node:
         backward=last.backward,
         kind=_kind(nodes),
         takes=tuple(sorted({pair for node in nodes for pair in node.takes})),
+        updates=tuple(pair for node in nodes for pair in node.updates),
     )
 
 
@@ -170,4 +171,5 @@ def _numbered(node: Node, number: dict[int, int]) -> Node:
         writes=tuple(number[value] for value in node.writes),
         views=renumbered(node.views),
         overwrites=renumbered(node.overwrites),
+        updates=tuple((number[write], place) for write, place in node.updates),
     )

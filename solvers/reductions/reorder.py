@@ -18,6 +18,7 @@ from solvers.orders.compiled import entry, halting
 from solvers.orders.measure import memory_of
 from solvers.problem import Problem
 from solvers.reductions.views import Contraction
+from solvers.updates import following_readers
 
 WORK = 60_000_000  # steps reckoned in all: about two seconds
 _PER_NODE = 2_000  # moves, at most: a small problem has no more orders worth trying
@@ -25,7 +26,8 @@ _PER_NODE = 2_000  # moves, at most: a small problem has no more orders worth tr
 
 def reorder(problem: Problem, budget: int, seed: int = 0, clock: Clock | None = None) -> Contraction:
     """The problem with its nodes in a better order for the budget, and the way back; the best so far at the end."""
-    return in_order_of(problem, [int(index) for index in _best_order(problem, budget, seed, clock)])
+    order = _best_order(following_readers(problem), budget, seed, clock)
+    return in_order_of(problem, [int(index) for index in order])
 
 
 def in_order_of(problem: Problem, order: Sequence[int]) -> Contraction:

@@ -33,7 +33,8 @@ def without_views(problem: Problem) -> Contraction:
     - a view that is an output, whose last copy has memory of its own;
     - views where copies that nobody reads stay: making a view is to read;
     - views of one base, two of which one node overwrites: it might, of two copies;
-    - views that cost something, for they may have to be made more than once.
+    - views that cost something, for they may have to be made more than once;
+    - views made with the help of an input that is updated: they cannot be made later.
     """
     is_view = _free_views(problem)
     if not any(is_view):
@@ -75,7 +76,11 @@ def _free_views(problem: Problem) -> list[bool]:
     if problem.unread_stay:
         return [False] * len(problem.nodes)
     dear = sum(node.cost for node in problem.nodes) * _NOTHING
-    is_view = [_only_views(problem, node) and node.cost <= dear for node in problem.nodes]
+    replaced = {number for node in problem.nodes for _, number in node.updates}
+    is_view = [
+        _only_views(problem, node) and node.cost <= dear and not _reads_besides(node, replaced)
+        for node in problem.nodes
+    ]
     for index in _overwritten_twice(problem):
         is_view[index] = False
     wanted = _views_somebody_reads(problem, is_view)
@@ -92,6 +97,12 @@ def _only_views(problem: Problem, node: Node) -> bool:
         and not node.once
         and not set(node.writes).intersection(problem.outputs)
     )
+
+
+def _reads_besides(node: Node, replaced: set[int]) -> bool:
+    """Whether making the view reads an input that is updated, in whose memory it does not lie."""
+    resident = any(node.base(write) == RESIDENT for write in node.writes)
+    return not resident and not replaced.isdisjoint(number for number, _ in node.takes)
 
 
 def _overwritten_twice(problem: Problem) -> set[int]:
@@ -136,6 +147,7 @@ def _rebase(
             if base[read] != RESIDENT and reads.count(base[read]) == 1  # seen twice, it is never overwritten
         ),
         takes=tuple(sorted({*node.takes, *(pair for value in node.reads for pair in takes.get(value, ()))})),
+        updates=tuple((renumber[write], number) for write, number in node.updates),
     )
 
 

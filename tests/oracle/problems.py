@@ -5,9 +5,11 @@ Invariant: `faults` finds nothing in any of them, and one seed gives one problem
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
-from solvers.problem import RESIDENT, Node, Problem
+from solvers.problem import RESIDENT, Node, Problem, faults
+from solvers.updates import in_time
 
 _SIZES = (0, 1, 1, 2, 2, 3, 4, 6, 16)
 _COSTS = (0, 1, 1, 2, 3, 5, 9)
@@ -35,6 +37,7 @@ class _Maker:
         self.once, self.optional = random.choice((0.0, 0.0, 0.1, 0.3)), random.choice((0.0, 0.1, 0.5))
         self.workspace = random.choice((0.0, 0.3))
         self.back = random.choice((2, 4, 100))
+        self.inputs = random.choice((0, 0, 1, 2, 3))  # that nodes read, and that some are written in the place of
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -54,6 +57,9 @@ class _Maker:
         early = (workspace - workspace // 2, workspace // 2) if workspace and self.chance(0.3) else ()
         cost = 0 if bare and self.chance(0.7) else self.dear * self.random.choice(_COSTS)
         again = reads[:1] if self.chance(0.05) else ()
+        takes = tuple((number, 1) for number in range(self.inputs) if self.chance(0.3))
+        if any(base == RESIDENT for _, base in views):
+            takes = (*takes, (self.inputs, 1))
         self.nodes.append(
             Node(
                 cost,
@@ -65,6 +71,7 @@ class _Maker:
                 overwrites,
                 backward=self.chance(0.3),
                 fused=self.random.choice((-1, -1, 0, 1)),
+                takes=takes,
                 early=early,
             )
         )
@@ -89,10 +96,28 @@ class _Maker:
                 self.sizes[write] = self.sizes[pairs[-1][1]]
         return tuple(pairs)
 
+    def update(self) -> set[int]:
+        """Let writes take the places of inputs, where the order given allows it; which they are."""
+        updated: set[int] = set()
+        for number in range(self.inputs):
+            index = self.random.randrange(len(self.nodes))
+            node = self.nodes[index]
+            if not node.writes:
+                continue
+            write = self.random.choice(node.writes)
+            changed = replace(node, once=True, updates=(*node.updates, (write, number)))
+            nodes = [*self.nodes[:index], changed, *self.nodes[index + 1 :]]
+            sizes = [0 if value == write else size for value, size in enumerate(self.sizes)]
+            if write not in updated and not any(faults(Problem(tuple(nodes), tuple(sizes), (*sorted(updated), write)))):
+                self.nodes, self.sizes = nodes, sizes
+                updated.add(write)
+        return updated
+
     def problem(self) -> Problem:
+        updated = self.update()
         values = range(len(self.sizes))
         read = {value for node in self.nodes for value in node.reads}
-        outputs = [value for value in values if self.chance(0.6 if value not in read else 0.1)]
+        outputs = [value for value in values if self.chance(0.6 if value not in read else 0.1) or value in updated]
         return Problem(
             nodes=tuple(self.nodes),
             sizes=tuple(self.sizes),
@@ -109,6 +134,11 @@ class _Maker:
 
 def random_order(random: Random, problem: Problem, extra: int) -> tuple[int, ...]:
     """A legal order: each node once as given, and some again wherever they may run."""
+    return in_time(problem, hasty_order(random, problem, extra))
+
+
+def hasty_order(random: Random, problem: Problem, extra: int) -> tuple[int, ...]:
+    """The same, in which an update of an input may come before what reads the input as it was."""
     order = list(range(len(problem.nodes)))
     repeatable = [index for index, node in enumerate(problem.nodes) if not node.once]
     for _ in range(extra if repeatable else 0):

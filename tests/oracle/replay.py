@@ -33,7 +33,7 @@ class Block:
 def replay(problem: Problem, order: Sequence[int]) -> tuple[int, list[int]] | None:
     """(cost, bytes in use during each compute)."""
     made = _copies(problem, order)
-    if made is None:
+    if made is None or _too_late(problem, order):
         return None
     blocks = _blocks(problem, order, made)
     memory = [problem.resident + problem.nodes[index].workspace for index in order]
@@ -42,6 +42,24 @@ def replay(problem: Problem, order: Sequence[int]) -> tuple[int, list[int]] | No
         for step in range(block.copies[0].made, min(last, len(order) - 1) + 1):
             memory[step] += block.bytes
     return sum(problem.nodes[index].cost for index in order), memory
+
+
+def _too_late(problem: Problem, order: Sequence[int]) -> bool:
+    """Whether an input is read, perhaps through views, after another value was written in its place."""
+    lies_in: dict[int, set[int]] = {}  # value -> inputs, of the newest copy
+    gone: set[int] = set()
+    for index in order:
+        node = problem.nodes[index]
+        read = {number for number, _ in node.takes} | {n for value in node.reads for n in lies_in.get(value, ())}
+        if read & gone:
+            return True
+        updated = dict(node.updates)
+        for value in node.writes:
+            base = _base(node, value)
+            in_input = value not in updated and base is not None and (base == RESIDENT or bool(lies_in.get(base)))
+            lies_in[value] = read if in_input else set()
+        gone |= set(updated.values())
+    return False
 
 
 Made = list[dict[int, Copy]]  # for each step: what it makes

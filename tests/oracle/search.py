@@ -56,6 +56,8 @@ def search(tables: Tables, budget: int, in_order: bool, by_peak: bool) -> tuple[
         for at in range(len(tables.kernel_at) - 1):
             next_place = tables.kernel_at[at] if place == 0 else place - 1
             node = tables.kernel[next_place]
+            if tables.before[node] & ran & ~(1 << node):
+                continue
             again = ran >> node & 1
             if again:
                 if tables.once[node] or closed >> node & 1:

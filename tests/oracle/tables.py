@@ -36,6 +36,7 @@ class Tables(NamedTuple):
     cost: Ints
     work: Ints
     once: Ints
+    before: Ints  # for each node: a bit for each update that it must come before
     optional: Ints
     output: Ints
     unread_stay: bool
@@ -73,11 +74,30 @@ def tables_of(problem: Problem, kernels: Sequence[Sequence[int]] | None) -> Tabl
         _ints([node.cost for node in nodes]),
         _ints([node.workspace for node in nodes]),
         _ints([node.once for node in nodes]),
+        _ints([sum(1 << update for update, inputs in _updates(problem) if inputs & read) for read in _inputs(problem)]),
         _ints([value in problem.optional for value in values]),
         _ints([value in problem.outputs for value in values]),
         problem.unread_stay,
         problem.resident,
     )
+
+
+def _updates(problem: Problem) -> list[tuple[int, set[int]]]:
+    """Each node that updates inputs, and which."""
+    return [(index, {number for _, number in node.updates}) for index, node in enumerate(problem.nodes)]
+
+
+def _inputs(problem: Problem) -> list[set[int]]:
+    """The inputs that each node reads, by itself or through views."""
+    behind: dict[int, set[int]] = {}
+    found = []
+    for node in problem.nodes:
+        own = {number for number, _ in node.takes}
+        found.append(own.union(*(behind.get(value, set()) for value in node.reads)))
+        fresh = {write for write, _ in node.updates}
+        for write, base in reversed(node.views):
+            behind[write] = found[-1] if write not in fresh and (base == RESIDENT or behind.get(base)) else set()
+    return found
 
 
 def _rows(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:

@@ -29,6 +29,7 @@ from solvers.orders.bounds import peak_bound
 from solvers.orders.evict import RULES, Evictor
 from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
 from solvers.reductions.reorder import in_order_of, lazy_orders
+from solvers.updates import following_readers, in_time
 
 _ANY = "the bound covers every schedule, whatever the order of first computes"
 _OWN = "the bound covers every schedule that first computes the ops in this schedule's order; `bound_any_order` all"
@@ -97,19 +98,19 @@ class Auto:
     """One search over all orders for the cheapest schedule within a budget."""
 
     def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
-        self.problem = problem
+        self.as_asked, self.problem = problem, following_readers(problem)
         self.budget = budget
         self.limits = limits
         self.least = peak_bound(problem)
         self.best = Best(problem, budget, limits)
-        self.below = Search(problem, budget)
+        self.below = Search(problem, budget)  # no bound needs to know of updates: without them it is for more orders
         self.floor = self.best.bound = self.below.bound  # the bound that `below` had after its last round
         self.no_plan = False
         self.walked: list[tuple[int, ...]] = []
         self.fitting_walks: list[Weighed] = []
         self.starts: list[tuple[int, ...]] = []  # orders far from each other, from which goes begin in turn
         self.reordered: tuple[int, ...] | None = None
-        self.local = LocalSearch(problem, budget, limits.seed)
+        self.local = LocalSearch(self.problem, budget, limits.seed)
         count = len(problem.nodes)
         self.given = tuple(range(count))
         self.nearest, self.missing = np.array(self.given, np.int64), NOTHING  # bytes over budget of what nearly fits
@@ -214,7 +215,7 @@ class Auto:
             self.no_plan = small.infeasible
             self.floor = self.best.bound = max(self.floor, small.bound)
         if self.best.fitting is None:
-            hunt = Hunt(self.problem, self.budget, self.limits.silent())
+            hunt = Hunt(self.as_asked, self.budget, self.limits.silent())
             hunt.seek_least_peak()
             self.least = hunt.least
             for known in (hunt.best.leanest, hunt.best.fitting):
@@ -274,7 +275,7 @@ class Auto:
             self.limits.report(Progress(clock.elapsed(), bound=self.floor))
         self.no_plan = self.no_plan or self.below.infeasible
         if self.below.order is not None:
-            self.anneal(np.array(self.below.order, np.int64), self.moves)
+            self.anneal(np.array(in_time(self.as_asked, self.below.order), np.int64), self.moves)
 
     def search_within(self) -> None:
         """A round within the order of the best schedule, the given one or another, in turn."""

@@ -36,8 +36,9 @@ NODES = (
     Node(0, (0,), (2,), views=((2, 0),), kind=Kind.VIEW),
     Node(1, (2,), (3,), overwrites=((3, 2),), backward=True, fused=0),
     Node(1, (), (4,), views=((4, RESIDENT),)),
+    Node(1, (4,), (5,), once=True, updates=((5, 3),)),
 )
-EVERY = Named(Problem(NODES, (4, 8, 4, 4, 9), (3, 4), 11, frozenset({1}), True, frozenset({2})), (), ())
+EVERY = Named(Problem(NODES, (4, 8, 4, 4, 9, 0), (3, 4, 5), 11, frozenset({1}), True, frozenset({2})), (), ())
 
 
 def test_round_trip_of_every_field(tmp_path: Path) -> None:

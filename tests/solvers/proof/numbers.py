@@ -7,6 +7,7 @@ from random import Random
 
 from solvers.problem import Problem
 from solvers.proof.rows import Number, Rows
+from solvers.updates import in_time
 from tests.oracle.problems import random_order
 
 
@@ -28,7 +29,7 @@ def any_order(random: Random, problem: Problem, extra: int) -> tuple[int, ...]:
         order.append(index)
         others = [k for k in again if not problem.nodes[k].once and place[k] <= place[index]]
         order += random.sample(others, min(len(others), random.choice((0, 0, 0, 1, 2)))) if extra else []
-    return tuple(order)
+    return in_time(problem, order)
 
 
 def numbers_of(rows: Rows, order: Sequence[int]) -> dict[Number, float]:

@@ -12,6 +12,7 @@ from solvers.methods.exact.tracing import Tracing
 from solvers.plan import lower
 from solvers.problem import Problem
 from solvers.simulate import simulate
+from solvers.updates import in_time
 from tests.oracle.problems import random_problem
 
 
@@ -72,4 +73,4 @@ def shuffled_order(random: Random, problem: Problem, extra: int) -> tuple[int, .
     for _ in range(extra if repeatable else 0):
         index = random.choice(repeatable)
         order.insert(random.randint(order.index(index) + 1, len(order)), index)
-    return tuple(order)
+    return in_time(problem, order)
