@@ -51,5 +51,7 @@ def test_a_page_has_one_top_heading() -> None:
 
 def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# A title\n[a](#a-title) [b](#nothing) [c](nowhere.md) [d](https://example.org) `docs/nothing.md`\n")
+    page.write_text(
+        "# A title\n[a](#a-title) [b](#nothing) [c](nowhere.md) [d](https://example.org) `docs/nothing.md`\n"
+    )
     assert broken(page) == ["docs/nothing.md", "#nothing", "nowhere.md"]

@@ -1,4 +1,4 @@
-"""The README tells the truth: its commands exist with those options, and it lists every command and exit code."""
+"""The README and the pages tell the truth: their commands exist with those options, and every command is listed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ from onnx import TensorProto, helper
 from profiles.strict import in_python
 from remat_cli import errors
 from remat_cli.main import COMMANDS
+from remat_cli.runtime.session import CPP
 from tests.remat_cli.strict_session import trace
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
-LINES = re.findall(r"^\$ (remat .*)$", README, flags=re.M)
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+OVERVIEW = (ROOT / "docs" / "reference" / "overview.md").read_text()
+SESSIONS = (ROOT / "docs" / "how-to" / "sessions.md").read_text()
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINES = sorted({line for page in PAGES for line in re.findall(r"^\$ (remat .*)$", page.read_text(), flags=re.M)})
+MOST_WORDS = 800
 
 
 def command(name: str) -> click.Command:
@@ -26,28 +32,34 @@ def command(name: str) -> click.Command:
 
 
 def test_there_are_commands_to_check() -> None:
-    assert len(LINES) >= 8
+    assert len(LINES) >= 15
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_a_line_of_the_readme_parses(line: str) -> None:
-    _, name, *args = shlex.split(line)
+def test_a_line_of_a_page_parses(line: str) -> None:
+    _, name, *args = shlex.split(line.partition(" > ")[0], comments=True)
     command(name).make_context(name, args)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_listed(name: str) -> None:
-    assert f"| `remat {name}" in README
+    assert f"| `remat {name}" in OVERVIEW
     assert command(name).help
 
 
 def test_exit_codes_are_listed() -> None:
     for kind in (errors.Usage, errors.BadInput, errors.Infeasible, errors.NoPlan, errors.Mismatch):
-        assert f"{kind.code} " in README
+        assert f"| {kind.code} |" in OVERVIEW
+
+
+def test_the_readme_is_short() -> None:
+    text = re.sub(r"^```.*?^```", "", README, flags=re.M | re.S)
+    assert len(re.findall(r"\b\w[\w'-]*\b", text)) < MOST_WORDS
 
 
 def test_the_strict_session_is_spelled_as_it_is() -> None:
-    assert in_python() in README
+    assert in_python() in SESSIONS
+    assert CPP.strip() in SESSIONS
 
 
 def test_the_lines_for_python_run_the_file_as_it_stands(tmp_path: Path) -> None:

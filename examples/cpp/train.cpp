@@ -1,4 +1,4 @@
-// Runs a model twice in the session of the README's lines, which stand in for OPTIONS, and writes what comes out.
+// Runs a model twice in the session of the lines of docs/how-to/sessions.md, which stand in for OPTIONS, and writes what comes out.
 //   train MODEL FEEDS OUT TRACE
 // FEEDS has an input a line: name, element type's number, rank, dimensions, file of its bytes.
 #include <onnxruntime_cxx_api.h>

@@ -1,4 +1,4 @@
-"""The README's lines for C#, compiled and run as they stand: the same bytes, and no more than the plan states?
+"""The lines of docs/how-to/sessions.md for C#, compiled and run as they stand: the same bytes, and no more than the plan states?
 
     PYTHONPATH=. python examples/csharp/run.py DLL torch_cnn torch_unet_convt > examples/csharp/results.json
 
@@ -19,12 +19,12 @@ from tempfile import TemporaryDirectory
 from examples.cpp.run import native_library, rows
 
 HERE = Path(__file__).parent
-README = HERE.parents[1] / "README.md"
+PAGE = HERE.parents[1] / "docs" / "how-to" / "sessions.md"
 
 
 def options() -> str:
-    """The README's lines, as they stand."""
-    found = re.search(r"```csharp\n(.*?)```", README.read_text(), re.DOTALL)
+    """The lines of the page, as they stand."""
+    found = re.search(r"```csharp\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert found is not None
     return found[1]
 

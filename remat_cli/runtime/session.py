@@ -21,10 +21,10 @@ from solvers.placement.largest import Placement
 
 SILENT = 3  # of the runtime's levels: errors alone are said
 CPP = """\
-Ort::SessionOptions options;  // the C API cannot choose the order; the model's anchors bring it
+Ort::SessionOptions options;  // C++ cannot set the order of nodes; the rewritten file does
 options.SetExecutionMode(ORT_SEQUENTIAL);
 options.SetGraphOptimizationLevel(ORT_DISABLE_ALL);
-options.DisableMemPattern();  // buffers are still reused: the promise is that of default options
+options.DisableMemPattern();  // the runtime still reuses buffers, so the budget bounds live bytes
 options.AddConfigEntry("session.disable_prepacking", "1");
 options.AddConfigEntry("session.disable_quant_qdq", "1");"""
 

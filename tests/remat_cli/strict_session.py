@@ -1,6 +1,6 @@
 """ONNX Runtime's strict session with its own account of memory: the witness of what remat predicts.
 
-The session is made by the README's own lines, as a user would copy them.
+The session is made by the lines of docs/how-to/sessions.md, as a user would copy them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
-LINES = README[README.index("options = onnxruntime.SessionOptions()") :].partition("```")[0]
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "sessions.md").read_text()
+LINES = PAGE[PAGE.index("options = onnxruntime.SessionOptions()") :].partition("```")[0]
 
 
 @dataclass(frozen=True)

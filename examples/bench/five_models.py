@@ -1,0 +1,72 @@
+"""The README's table: five known models, beside checkpointing layer by layer, which is what frameworks' switches do.
+
+Usage: python examples/bench/five_models.py [--seconds 60]   (writes five_models.json; no model is run)
+
+Every model is a training step with gradients, planned op by op with estimated costs of a V100. `checkpoint-layers` keeps
+one value a layer and computes each layer again as a whole, as `torch.utils.checkpoint` around every layer does. remat
+is then asked for the same memory, and for half of what the model needs as it stands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+MODELS = {
+    "ResNet-50, batch 64": "resnet50 --batch 64",
+    "MobileNet v2, batch 64": "mobilenet-v2 --batch 64",
+    "U-Net, batch 8, 256 pixels": "unet --batch 8 --image 256",
+    "GPT-2 small, batch 8 x 512": "gpt2 --batch 8 --seq 512",
+    "BERT base, batch 16 x 384": "bert-base --batch 16 --seq 384",
+}
+KEPT = ("status", "baseline_peak", "peak", "overhead", "gap", "cost", "bound", "bound_any_order", "seconds")
+
+
+def remat(*arguments: str) -> dict[str, Any]:
+    """The command's JSON answer."""
+    command = [sys.executable, "-m", "remat_cli", *arguments, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def bench(network: str, seconds: float, folder: Path) -> dict[str, Any]:
+    forward, model = str(folder / "forward.onnx"), str(folder / "train.onnx")
+    remat("zoo", *network.split(), "-o", forward)
+    remat("grad", forward, "-o", model)
+    remat("profile", model, "--estimate", "v100")
+
+    def solve(*question: str) -> dict[str, Any]:
+        limits = ("--time-limit", f"{seconds:.0f}s", "--force", "-o", str(folder / "plan.json"))
+        answer = remat("solve", model, *question, *limits)
+        return {key: answer[key] for key in KEPT}
+
+    layers = solve("--method", "checkpoint-layers", "--budget", "99%")
+    same, half = solve("--budget", str(layers["peak"])), solve("--budget", "50%")
+    return {"checkpoint_layers": layers, "same_memory": same, "half_memory": half}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=60.0)
+    seconds = parser.parse_args().seconds
+    rows = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, network in MODELS.items():
+            rows[name] = bench(network, seconds, Path(folder))
+            print(name, json.dumps(rows[name]), flush=True)
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end"
+    said = {"machine": machine, "seed": 0, "seconds": seconds, "rows": rows}
+    (HERE / "five_models.json").write_text(json.dumps(said, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
