@@ -28,7 +28,7 @@ from remat_cli.planning.record import plan_file
 from remat_cli.planning.sizes import Largest, Tried
 from remat_cli.planning.subject import Subject
 from remat_cli.results.memory import Memory
-from remat_cli.saying.report import gradients_hint
+from remat_cli.saying.report import gradients_held
 from remat_cli.saying.units import Budget, show_bytes
 from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Status
@@ -214,7 +214,7 @@ class _Hunt:
         first = self.impossible if self.impossible and self.impossible.size == 1 else self.tried.get(1)
         why = first.why if first else "no time was left for it"
         least, budget = f"the least size, {self.asked.step}", show_bytes(self.budget)
-        why += gradients_hint(self.at(1), self.budget)
+        why += gradients_held(self.at(1), self.budget)
         if first and first.verdict == "infeasible":
             return Infeasible(f"proved: not even {least}, fits {budget}; {why}")
         return NoPlan(f"no plan was found for {least}, within {budget}; {why}")

@@ -17,7 +17,7 @@ from remat_cli.gradient.updating import update_model
 from remat_cli.planning.loading import content_of
 from remat_cli.planning.planned import Planned
 from remat_cli.runtime.session import session_of
-from remat_cli.training.state import State, told_parts, values_of
+from remat_cli.training.state import State, default_rate, told_parts, values_of
 from remat_cli.training.state import initial_state as first_state
 from remat_cli.training.step import Step
 
@@ -54,14 +54,12 @@ def step(
     _check(inside, optimizer, accumulate)
     ready = session(given, providers=providers) if isinstance(given, Planned) else _plain(plan, given, providers)
     state, update = first_state(values, model), None
+    rate = default_rate(model) if optimizer is None else Hyper().rate
     if optimizer is not None:
         made = update_model(model, optimizer, Hyper() if learning_rate is None else Hyper(rate=learning_rate))
         state |= first_state({**values, **state}, made)
         update = session_of(content_of(made), Path(), providers)
-    bound = Step(ready, model, state, update, accumulate)
-    if learning_rate is not None:
-        bound.learning_rate = learning_rate
-    return bound
+    return Step(ready, model, state, rate if learning_rate is None else learning_rate, update, accumulate)
 
 
 def _check(inside: bool, optimizer: str | None, accumulate: int) -> None:

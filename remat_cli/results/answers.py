@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from remat_cli.model.promise import Promise
@@ -44,7 +44,8 @@ def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
     result = {field.name: getattr(found.schedule.result, field.name) for field in fields(found.schedule.result)}
     own = {field.name: getattr(found, field.name) for field in fields(found) if field.name not in NOT_KEPT}
     return {
-        **{name: asdict(value) if is_dataclass(value) else value for name, value in own.items()},
+        **own,
+        **{name: asdict(own[name]) for name in READ if own[name] is not None},
         "limit": seconds,
         "result": {**result, "status": found.status.value, "grounds": [asdict(where) for where in result["grounds"]]},
         "simulated": [outcome.peak, outcome.cost] if outcome else None,

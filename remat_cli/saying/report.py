@@ -204,7 +204,7 @@ def why_not(answer: Answer) -> str:
         words += f"; a plain number is bytes: did you mean {answer.budget}GB?"
     if (least := least_peak_bound(answer)) is not None:
         words += f"; {least}"
-    words += gradients_hint(answer.subject, answer.budget)
+    words += gradients_held(answer.subject, answer.budget)
     if outcome is None or result.order is None:
         return words
     if given_up := [note for note in result.notes if note.startswith(GIVEN_UP)]:
@@ -217,15 +217,15 @@ def why_not(answer: Answer) -> str:
     return words + _filled(answer, outcome.peak_values)
 
 
-def gradients_hint(subject: Subject, budget: int) -> str:
-    """What to do where gradients, which are outputs and so stay to the end, take much of what is too little."""
+def gradients_held(subject: Subject, budget: int) -> str:
+    """What gradients take, which are outputs and so stay to the end, where it is much of what is too little."""
     graph = subject.graph
     if graph is None:
         return ""
     bytes_held = sum(graph.values[name].bytes for name in graph.outputs if name.endswith("_grad"))
     if bytes_held < MUCH * budget:
         return ""
-    return f"; gradients take {show_bytes(bytes_held)} to the end: with `remat grad --optimizer` each is used at once"
+    return f"; gradients, which are outputs, take {show_bytes(bytes_held)} of it to the end"
 
 
 def least_peak_bound(answer: Answer) -> str | None:

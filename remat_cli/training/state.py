@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 
 from remat_cli.errors import BadInput
+from remat_cli.gradient.optimizers import RATE
 from remat_cli.model.step_parts import Parts, parts_of
 from remat_cli.model.stored import array_of
 
@@ -39,6 +40,11 @@ def initial_state(values: Mapping[str, Any], step: onnx.ModelProto) -> State:
         given = values.get(name)
         found[name] = _zeros(kinds[name]) if given is None else fitting(name, given, kinds[name])
     return found
+
+
+def default_rate(step: onnx.ModelProto) -> float:
+    """The learning rate that the step takes by itself; 0 for one that updates nothing."""
+    return next((float(array_of(tensor)) for tensor in step.graph.initializer if tensor.name == RATE), 0.0)
 
 
 def values_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:

@@ -25,13 +25,14 @@ from remat_cli.training.state import State, described, fitting, told_parts
 
 TRACKED = "num_batches_tracked"  # PyTorch's count of a BatchNorm's batches, which nothing reads
 VALUE, SUM, COUNTS, SCALE = "value of ", "sum of ", "counts", "loss scale"  # in a checkpoint
+LEARNING_RATE = "learning rate"
 
 
 class Step:
     """`session` runs the step `model`. With `update`, gradients of `accumulate` batches are averaged, then applied."""
 
     def __init__(
-        self, session: Any, model: onnx.ModelProto, state: State, update: Any = None, accumulate: int = 1
+        self, session: Any, model: onnx.ModelProto, state: State, rate: float, update: Any = None, accumulate: int = 1
     ) -> None:
         self._session, self._update, self._accumulate = session, update, accumulate
         self._parts = told_parts(model)
@@ -39,7 +40,7 @@ class Step:
         self._outputs = [output.name for output in session.get_outputs()]
         self._state = state
         self._sums: State = {}
-        self._rate: float | None = None
+        self.learning_rate = rate  # of the next update
         self.loss_scale = LossScale() if LOSS_SCALE in self._kinds else None  # of a step with float16
         self.calls = 0  # batches seen
         self.updates = 0  # of the parameters
@@ -49,15 +50,6 @@ class Step:
     def data(self) -> tuple[str, ...]:
         """The names of what a batch holds, in the order in which a sequence is taken."""
         return self._parts.data
-
-    @property
-    def learning_rate(self) -> float | None:
-        """What was set; None: the default of the step."""
-        return self._rate
-
-    @learning_rate.setter
-    def learning_rate(self, rate: float) -> None:
-        self._rate = float(rate)
 
     def __call__(self, batch: Mapping[str, Any] | Sequence[Any]) -> float:
         """The loss of the batch; afterwards the parameters are updated, or its gradients counted in.
@@ -84,8 +76,8 @@ class Step:
         if wrong or len(batch) != len(self.data):
             raise Usage(f"a batch holds {described(list(self.data))}; missing or not known: {described(wrong)}")
         feeds = {name: fitting(name, given[name], self._kinds[name]) for name in self.data}
-        if self._rate is not None and self._update is None and RATE in self._kinds:
-            feeds[RATE] = np.array(self._rate, np.float32)
+        if self._update is None and RATE in self._kinds:
+            feeds[RATE] = np.array(self.learning_rate, np.float32)
         if self.loss_scale is not None:
             feeds[LOSS_SCALE] = np.array(self.loss_scale.value, np.float32)
         return feeds
@@ -117,8 +109,7 @@ class Step:
             feeds[f"{name}_grad"] = self._sums.pop(name)
             if self._accumulate > 1:
                 feeds[f"{name}_grad"] /= self._accumulate
-        if self._rate is not None:
-            feeds[RATE] = np.array(self._rate, np.float32)
+        feeds[RATE] = np.array(self.learning_rate, np.float32)
         self._take(dict(zip(names, self._update.run(names, feeds), strict=True)))
         self.updates += 1
 
@@ -143,16 +134,17 @@ class Step:
         self._handed = self.calls
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint, from which `load` goes on as if there had been no break."""
+        """Write a checkpoint, from which `load` goes on as if there had been no break; Dropout alone draws anew."""
         held = {VALUE + name: value for name, value in self._state.items()}
         held |= {SUM + name: value for name, value in self._sums.items()}
         held[COUNTS] = np.array([self.calls, self.updates, self._handed], np.int64)
+        held[LEARNING_RATE] = np.array(self.learning_rate, np.float64)
         if self.loss_scale is not None:
             held[SCALE] = self.loss_scale.written()
         write_whole(Path(path), _zipped(held))
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Go on from a checkpoint that `save` wrote."""
+        """Go on from a checkpoint that `save` wrote, at the learning rate that was set then."""
         try:
             with np.load(path, allow_pickle=False) as stored:
                 held = {name: stored[name] for name in stored.files}
@@ -166,6 +158,8 @@ class Step:
         self._sums = sums
         if self.loss_scale is not None and SCALE in held:
             self.loss_scale = LossScale.read(held[SCALE])
+        if LEARNING_RATE in held:  # older checkpoints do not say
+            self.learning_rate = float(held[LEARNING_RATE])
         self.calls, self.updates, self._handed = (int(count) for count in held[COUNTS])
 
     def _kind_of(self, name: str) -> onnx.TypeProto.Tensor:

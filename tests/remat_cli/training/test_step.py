@@ -92,6 +92,24 @@ def test_a_checkpoint_goes_on_as_if_there_had_been_no_break(tmp_path: Path, accu
     assert (other.calls, other.updates) == (step.calls, step.updates)
 
 
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("rate", [None, 0.05])
+def test_a_checkpoint_keeps_the_learning_rate_that_was_set(tmp_path: Path, inside: bool, rate: float | None) -> None:
+    model = remat.grad(FORWARD, optimizer="adamw" if inside else "none")
+    options: dict[str, Any] = {} if inside else {"optimizer": "adamw"}
+    step, other = remat.step(model, FORWARD, **options), remat.step(model, FORWARD, learning_rate=0.5, **options)
+    batches = list(_batches(5))
+    step(batches[0])
+    if rate is not None:
+        step.learning_rate = rate
+    step(batches[1])
+    step.save(tmp_path / "two.npz")
+    losses = [step(batch) for batch in batches[2:]]
+    other.load(tmp_path / "two.npz")
+    assert other.learning_rate == step.learning_rate == pytest.approx(rate or 0.01)
+    assert [other(batch) for batch in batches[2:]] == losses
+
+
 def test_a_plan_trains_as_its_model_does() -> None:
     model = remat.grad(FORWARD, optimizer="momentum")
     plan = remat.solve(model, minimize="peak", time_limit=2, cache=False)
