@@ -29,7 +29,8 @@ def spelt() -> list[str]:
 
 
 def test_the_table_is_the_registry() -> None:
-    assert [line for line in PAGE.read_text().splitlines() if line.startswith("| ")] == spelt()
+    first = PAGE.read_text().split("## When to use which")[0]
+    assert [line for line in first.splitlines() if line.startswith("| ")] == spelt()
 
 
 def test_every_method_is_told_apart_in_words() -> None:
