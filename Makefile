@@ -4,17 +4,15 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 TOOLS  := $(VENV)/.tools
+COMPILED := $(shell find solvers remat_cli -name "*.[ch]" -o -name "*.[ch]pp")
 
 .PHONY: demo docs examples-torch test lint setup clean
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml setup.py constraints.txt $(COMPILED)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
-	@echo "compiling the solver's inner loops, once ..."
-	$(BIN)/remat solve tests/data/networks/unet.problem.json --budget 50% --time-limit 3m -q -o $(VENV)/first.plan.json
-	$(BIN)/remat solve tests/data/torch_unet_convt.onnx --budget 60% --time-limit 1m -q -o $(VENV)/second.plan.json
 	touch $(READY)
 
 # linters, type checkers and tests, which a user does not need

@@ -3,15 +3,11 @@
 A limit may be in work instead of seconds, which is the same on every machine: moves of local search, iterations and
 nodes of SCIP's trees, in moves. It is counted where a search has come to the end of a step, by nobody else meanwhile.
 
-Loops are compiled when they are first run after installing, and then kept: that is nobody's search, and clocks stand
-still meanwhile.
-
 Invariant: a clock made from another hears the same stop and never ends later than it does.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import monotonic
@@ -21,45 +17,12 @@ USUAL = 60.0  # seconds, where nothing is said
 ITERATION, NODE = 100, 1000  # moves that take about as long
 
 
-class Standstill:
-    """Time that counts for no clock of this process, from each `begin` to its `end`; they may lie within each other.
-
-    `tell` hears of each that begins.
-    """
-
-    def __init__(self) -> None:
-        self.tell: Callable[[], object] = lambda: None
-        self._lock = threading.Lock()
-        self._depth, self._since, self._passed = 0, 0.0, 0.0
-
-    def begin(self) -> None:
-        with self._lock:
-            self._since = self._since if self._depth else monotonic()
-            self._depth += 1
-            first = self._depth == 1
-        if first:
-            self.tell()
-
-    def end(self) -> None:
-        with self._lock:
-            self._depth -= 1
-            self._passed += 0.0 if self._depth else monotonic() - self._since
-
-    def seconds(self) -> float:
-        """All of it until now."""
-        with self._lock:
-            return self._passed + (monotonic() - self._since if self._depth else 0.0)
-
-
-STANDSTILL = Standstill()
+def _never() -> bool:
+    return False
 
 
 def _now() -> float:
-    return monotonic() - STANDSTILL.seconds()
-
-
-def _never() -> bool:
-    return False
+    return monotonic()
 
 
 @dataclass(slots=True)
@@ -80,7 +43,7 @@ class Clock:
     most: int = 0  # of it
 
     def elapsed(self) -> float:
-        return _now() - self.begun
+        return monotonic() - self.begun
 
     def left(self) -> float:
         return max(0.0, self.seconds - self.elapsed())
@@ -112,7 +75,7 @@ class Clock:
 
     def again(self) -> Clock:
         """From now on for all that it had in the beginning."""
-        return replace(self, begun=_now(), work=None if self.work is None else Work())
+        return replace(self, begun=monotonic(), work=None if self.work is None else Work())
 
     def timed(self) -> Clock:
         """The same without a limit of work: for what goes on beside the work that is counted."""

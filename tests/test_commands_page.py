@@ -1,4 +1,4 @@
-"""docs/reference/commands.md is what the commands say of themselves; `python -m tests.test_commands_page` writes it anew.
+"""docs/reference/commands.md is what the commands say of themselves; `python -m tests.test_commands_page` writes it.
 
 And what a shell completes, by the one line that the page gives.
 """

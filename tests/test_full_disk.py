@@ -5,16 +5,12 @@ from __future__ import annotations
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from shutil import copy
 
 import pytest
 
-from solvers.orders.compiled import entry
 from tests.cli.running import Command
-
-SOURCE = "def twice(x):\n    return 2 * x\n"
 
 
 @contextmanager
@@ -62,20 +58,3 @@ def test_every_command(
             assert remat(*words).code == 3
         assert out.read_bytes() == b"from before"
         out.unlink()
-
-
-def test_what_is_compiled_need_not_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, "/proc")  # not even root may write there
-    path = tmp_path / "found.py"
-    path.write_text(SOURCE)
-    spec = spec_from_file_location("found", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    with full_disk():
-        assert entry(module.twice)(21) == 42
-    nowhere: dict[str, object] = {}
-    exec(compile(SOURCE, "/proc/found.py", "exec"), nowhere)
-    assert entry(nowhere["twice"])(21) == 42

@@ -28,7 +28,6 @@ ROOT = Path(__file__).resolve().parents[2]
 LEAST = 10.0  # seconds: with less left nothing is begun
 MOST = {"batch": 300.0, "compiled": 200.0}  # seconds for a part; others:
 USUAL = 150.0
-BEFORE_PLANS = ("machine", "costs", "ops")  # kinds of parts that need no solver: its loops are compiled meanwhile
 Part = Callable[[Bench], Iterator[dict[str, Any]]]
 
 
@@ -78,7 +77,7 @@ def main() -> None:
         bench = Bench(asked.work.resolve(), asked.device, True, profile=0.5, solve=120.0, seconds=0.01, method="evict")
     bench.folder.mkdir(parents=True, exist_ok=True)
     if asked.part:
-        return carry_out(parts(bench).get(asked.part, machine.compile_loops), bench, asked.answers)
+        return carry_out(parts(bench)[asked.part], bench, asked.answers)
     gather(asked, bench)
 
 
@@ -111,11 +110,7 @@ def gather(asked: argparse.Namespace, bench: Bench) -> None:
     evidence = begun(asked, len(wanted))
     fresh = [key for key in wanted if key not in evidence["results"]]
     again = [key for key in wanted if evidence["results"].get(key, {"status": "done"})["status"] != "done"]
-    compiling = None if asked.small or asked.only else started("loops", asked, "loops.jsonl")
     for key in fresh + again:
-        if compiling and not key.startswith(BEFORE_PLANS):
-            ended(compiling, end - time.monotonic())
-            compiling = None
         left = end - time.monotonic()
         if left < LEAST:
             break
@@ -126,8 +121,6 @@ def gather(asked: argparse.Namespace, bench: Bench) -> None:
         evidence["seconds"] += seconds
         write(asked.out, evidence)
         print(f"{key}: {entry['status']} in {seconds:.1f} s {entry.get('why', '')[-200:]}", flush=True)
-    if compiling:
-        ended(compiling, 0)
 
 
 def begun(asked: argparse.Namespace, wanted: int) -> dict[str, Any]:

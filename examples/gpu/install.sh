@@ -1,5 +1,5 @@
 #!/usr/bin/env sh
-# On the GPU machine: join the pieces of prepare.sh, install them into SITE, build the allocator of planned sessions.
+# On the GPU machine: join the pieces of prepare.sh, install them into SITE.
 #
 #   sh examples/gpu/install.sh [FOLDER [SITE]]      (FOLDER: build/gpu/wheels; SITE: /tmp/remat-site)
 #
@@ -21,6 +21,4 @@ rm -r "$joined"
 # onnxruntime looks for CUDA's libraries beside itself
 nvidia=$("$python" -c 'import nvidia; print(list(nvidia.__path__)[0])' 2>/dev/null || true)
 if [ -n "$nvidia" ] && [ ! -e "$site/nvidia" ]; then ln -s "$nvidia" "$site/nvidia"; fi
-cc -O2 -shared -fPIC -fvisibility=hidden -o remat_cli/runtime/_placed.so remat_cli/runtime/placed.c -lpthread -ldl \
-  || echo "without a C compiler planned sessions keep onnxruntime's own arena" >&2
 touch "$site/.ready"

@@ -1,10 +1,11 @@
 #!/usr/bin/env sh
-# What a GPU machine without internet lacks, as pieces under 60 MB that can be carried one by one.
+# What a GPU machine without internet or compiler lacks, remat's own wheel among it, as pieces under 60 MB that can be
+# carried one by one.
 #
 #   sh examples/gpu/prepare.sh [FOLDER]      (FOLDER: build/gpu/wheels)
 #
 # On the machine, with the pieces of FOLDER in one place again: install.sh. For another Python there: TAG=cp313 VERSION=3.13.
-# MORE: other wheels that it lacks, such as MORE="numba==0.68.1 llvmlite==0.50.0".
+# MORE: other wheels that it lacks, such as MORE="click==8.5.1".
 set -eu
 cd "$(dirname "$0")/../.."
 folder=${1:-build/gpu/wheels}
@@ -19,6 +20,7 @@ for package in $wanted ${MORE:-}; do
     --python-version "${VERSION:-3.12}" --abi "${TAG:-cp312}" --abi abi3 --abi none --platform manylinux2014_x86_64 $platforms --platform any \
     -d "$folder/whole" "$package"
 done
+"$python" -m pip wheel -q --disable-pip-version-check --no-deps -w "$folder/whole" .
 for wheel in "$folder"/whole/*.whl; do
   split -b 55m -d -a 2 "$wheel" "$folder/$(basename "$wheel").part"
 done

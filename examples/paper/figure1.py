@@ -1,6 +1,6 @@
 """Checkmate's Figure 1: the memory of a network of 32 layers over one step, as it stands and rematerialized.
 
-Usage: python examples/paper/figure1.py   (writes figure1.csv here and docs/pictures/before-and-after.png; no model is run)
+Usage: python examples/paper/figure1.py   (writes figure1.csv and docs/pictures/before-and-after.png; runs no model)
 
 The paper does not name its network: it needs 30 GB, and 21 GB less with some of it computed again. Ours has 31 equal
 convolutions and a linear layer, with a batch that takes it to 30 GB too, on a V100 by estimate; the budget is 9 GB.

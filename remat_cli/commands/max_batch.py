@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import methods, options
-from remat_cli.commands.compiling import compiled, telling
 from remat_cli.commands.ending import out_of_time
 
 if TYPE_CHECKING:
@@ -93,7 +92,6 @@ def command(model: Path, **given: Any) -> None:
         Line(given["quiet"]) as line,
         Deadline(Clock(given["time_limit"], interrupts), out_of_time) as deadline,
     ):
-        telling(line.say)
         steps = scaled(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
         found = _found(model, steps, asked, given, deadline, line)
     _tell(model, steps, found, given)
@@ -173,10 +171,10 @@ def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) 
     stem = model.name.removesuffix(".onnx")
     path = _saved(found.plan, given["output"] or model.with_name(f"{stem}.{steps.dim}{found.size}.plan.json"))
     if given["as_json"]:
-        click.echo(json.dumps(sizes.as_object(found, steps.dim, str(path), compiled())))
+        click.echo(json.dumps(sizes.as_object(found, steps.dim, str(path))))
     elif not given["quiet"]:
         click.echo(sizes.as_text(found, steps.dim))
-        for note in (*found.plan.notes, *compiled()):
+        for note in found.plan.notes:
             click.echo(f"note: {note}")
         click.echo(f"wrote {path}")
     return 0

@@ -16,7 +16,6 @@ import click
 from click.core import ParameterSource
 
 from remat_cli.commands import methods, options
-from remat_cli.commands.compiling import compiled, telling
 from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
@@ -173,7 +172,6 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     from remat_cli.formats.files import check_apart
     from remat_cli.planning.known import plans_beside
     from remat_cli.saying.progress import progress_line
-    from solvers.problem import Progress
 
     destination = given["output"] or subject.beside(".plan.json")
     check_apart(destination, subject.path, *given["known"])
@@ -195,10 +193,9 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
             show(progress)
             latest.hear(progress)
 
-        telling(lambda words: show(Progress(limits.clock.elapsed(), doing=words)))
         found = ask(subject, question, replace(searching, report=report), _memory(given), latest.keep)
     found = replace(found, limits=limits)
-    notes = compiled()
+    notes: list[str] = []
     if given["certificate"]:
         deadline.last_words = lambda: _uncertified(found, destination, given)
         notes += _certify(subject, found, question.session, given["certificate"], limits.clock)

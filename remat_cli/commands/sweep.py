@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import methods, options
-from remat_cli.commands.compiling import compiled, telling
 from remat_cli.commands.ending import out_of_time
 
 if TYPE_CHECKING:
@@ -91,7 +90,6 @@ def _swept(model: Path | None, asked: Asked, given: Mapping[str, Any], deadline:
     store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
     memory = Memory(store=store, seconds=given["time_limit"], force=given["force"])
     with Line(given["quiet"]) as line:
-        telling(line.say)
         going = Sweep(
             subject,
             asked,
@@ -130,14 +128,14 @@ def _tell(curve: Curve, given: Mapping[str, Any]) -> None:
         draw_curve(given["plot"], curve)
     match given["form"]:
         case "json":
-            click.echo(json.dumps(curves.as_object(curve, plans, compiled())))
+            click.echo(json.dumps(curves.as_object(curve, plans)))
         case "csv":
             click.echo(curves.as_csv(curve))
         case "md":
             click.echo(curves.as_markdown(curve))
         case _ if not given["quiet"]:
             click.echo(curves.as_table(curve))
-            for note in (*curve.subject.notes, *compiled()):
+            for note in curve.subject.notes:
                 click.echo(f"note: {note}")
             for wrote in (f"{len(plans)} plans into {given['output']}" if plans else None, given["plot"]):
                 if wrote:

@@ -1,8 +1,8 @@
 """What a runtime does with each op: which outputs share memory, which can be left out, which must run only once.
 
 Invariant: data only; every line is measured in ONNX Runtime's strict session or read from its kernel registrations
-(docs/explanation/onnxruntime.md says which). Where nothing is known the answer is the safe one: no sharing, and an op of an unknown
-domain runs once.
+(docs/explanation/onnxruntime.md says which). Where nothing is known the answer is the safe one: no sharing, and an op
+of an unknown domain runs once.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-ASKED = ("pyscipopt", "onnxruntime-gpu", "onnxruntime", "onnx", "numpy", "numba")  # distributions, if they are there
+ASKED = ("pyscipopt", "onnxruntime-gpu", "onnxruntime", "onnx", "numpy")  # distributions, if they are there
 PACKAGES = ("profiles", "remat_cli", "solvers")
-SUFFIXES = frozenset({".py", ".yaml", ".c", ".h"})
+SUFFIXES = frozenset({".py", ".yaml", ".so", ".pyd"})
 
 
 @cache

@@ -17,15 +17,13 @@ from typing import Any
 from solvers.placement.lifetimes import Lifetime
 
 MISSING = (
-    "the allocator that places values where the plan says is not there: this installation was made without a C"
-    " compiler, or for a system other than Linux. The session keeps onnxruntime's own arena, which may hold more than"
-    " the plan's budget. `pip install --force-reinstall` with a compiler builds it; a plan by `remat solve --allocator"
-    " arena` fits without it"
+    "the allocator that places values where the plan says is for Linux alone. The session keeps onnxruntime's own"
+    " arena, which may hold more than the plan's budget; a plan by `remat solve --allocator arena` fits without it"
 )
 
 
 def library() -> Path | None:
-    """The compiled allocator, for SessionOptions.register_custom_ops_library; None where it was not built."""
+    """The compiled allocator, for SessionOptions.register_custom_ops_library; None but on Linux."""
     return next((path for path in sorted(Path(__file__).parent.glob("_placed*.so"))), None)
 
 

@@ -17,8 +17,8 @@ from remat_cli.saying.units import show_bytes
 Plans = Mapping[tuple[str, int], str]  # where the plan of a method at a budget was written, if it was
 
 
-def as_object(curve: Curve, plans: Plans, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """The object that `remat sweep --json` prints; the keys are a contract. `notes`: besides those of the subject."""
+def as_object(curve: Curve, plans: Plans) -> dict[str, Any]:
+    """The object that `remat sweep --json` prints; the keys are a contract."""
     knee = curve.knee
     return {
         "model": str(curve.subject.path),
@@ -30,7 +30,7 @@ def as_object(curve: Curve, plans: Plans, notes: Sequence[str] = ()) -> dict[str
         "knee": None if knee is None else {"budget": knee.budget, "method": knee.method, "overhead": knee.overhead},
         "least_peak": curve.least_peak,
         "measured": _measured(curve.ran),
-        "notes": [*curve.subject.notes, *notes],
+        "notes": list(curve.subject.notes),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from remat_cli.planning.sizes import Largest
@@ -10,8 +9,8 @@ from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes
 
 
-def as_object(found: Largest, dim: str, plan: str, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """The object that `remat max-batch --json` prints; the keys are a contract. `notes`: besides those of the plan."""
+def as_object(found: Largest, dim: str, plan: str) -> dict[str, Any]:
+    """The object that `remat max-batch --json` prints; the keys are a contract."""
     recorded = found.plan.recorded
     return {
         "batch": found.size,
@@ -26,7 +25,7 @@ def as_object(found: Largest, dim: str, plan: str, notes: Sequence[str] = ()) ->
         "dim": dim,
         "method": recorded.method,
         "plan": plan,
-        "notes": [*found.plan.notes, *notes],
+        "notes": list(found.plan.notes),
     }
 
 

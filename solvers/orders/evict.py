@@ -18,11 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers._loops import walk_through
 from solvers.clock import Clock
 from solvers.orders.arrays import Arrays, Ints, arrays_of
-from solvers.orders.compiled import halting
-from solvers.orders.live import Scoring
-from solvers.orders.walk import walk_through
+from solvers.orders.halting import halting
 from solvers.problem import Problem
 
 
@@ -46,6 +45,16 @@ RULES = tuple(
 
 
 _LARGE = 500  # nodes: a walk takes longer than some milliseconds
+
+
+class Scoring(NamedTuple):
+    """What an eviction goes by: recompute cost and distance to these powers, weights, and what is kept for later."""
+
+    weight: NDArray[np.float64]
+    cost_power: float
+    distance_power: float
+    keep: NDArray[np.bool_]  # group, value
+    hint: float
 
 
 class Hints(NamedTuple):

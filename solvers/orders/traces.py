@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers._loops import follow_traces
 from solvers.orders.arrays import Arrays, Ints
-from solvers.orders.compiled import entry
 
 Floats = NDArray[np.float64]
 _END = -1
@@ -35,36 +35,8 @@ class Traces(NamedTuple):
 
 def cheapest(arrays: Arrays, free: NDArray[np.bool_], held: Floats, made: Floats) -> Traces:
     """`held`: of each value; `made`: of each node; `free`: values that no trace goes to."""
-    least, after = held.copy(), np.full(len(held), _END, np.int64)
+    least, after = held.astype(np.float64), np.full(len(held), _END, np.int64)
     read = np.full(len(made), _END, np.int64)
     cost = np.full(len(made), np.inf)
-    _follow(arrays.reads_at, arrays.reads, arrays.writes_at, arrays.writes, free, made, least, after, read, cost)
+    follow_traces(arrays.reads_at, arrays.reads, arrays.writes_at, arrays.writes, free, made, least, after, read, cost)
     return Traces(least, after, read, cost)
-
-
-@entry
-def _follow(
-    reads_at: Ints,
-    reads: Ints,
-    writes_at: Ints,
-    writes: Ints,
-    free: NDArray[np.bool_],
-    made: Floats,
-    least: Floats,
-    after: Ints,
-    read: Ints,
-    cost: Floats,
-) -> None:
-    for node in range(len(made)):
-        best, follows = made[node], _END
-        for place in range(reads_at[node], reads_at[node + 1]):
-            value = reads[place]
-            if free[value]:
-                continue
-            if least[value] < best:
-                best, follows = least[value], value
-            if least[value] < cost[node]:
-                cost[node], read[node] = least[value], value
-        for place in range(writes_at[node], writes_at[node + 1]):
-            least[writes[place]] += best
-            after[writes[place]] = follows

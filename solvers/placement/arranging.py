@@ -15,19 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from solvers._loops import arrange, fill_state, lacking
 from solvers.clock import Clock
-from solvers.methods.auto.anneal import attempt
-from solvers.methods.auto.layout import BUDGET, CROWDED, HELD, LOGGED, SLOTS, STEPS, TOTAL, blank
+from solvers.methods.auto.layout import BUDGET, HELD, SLOTS, blank
 from solvers.methods.auto.local import LocalSearch
-from solvers.methods.auto.moves import undo
-from solvers.methods.auto.state import fill, order_of
-from solvers.methods.auto.tree import excess
-from solvers.methods.exact.tables import NODES
 from solvers.orders.arrays import Arrays, Ints, arrays_of
-from solvers.orders.compiled import entry, halting
+from solvers.orders.halting import halting
 from solvers.orders.measure import measure
-from solvers.placement.arena import Pieces, pieces_of, refused
-from solvers.placement.later import above
+from solvers.placement.arena import Pieces, pieces_of
 from solvers.placement.pattern import outputs_apart
 from solvers.problem import Problem
 from solvers.reductions.views import reduced
@@ -35,13 +30,9 @@ from solvers.reductions.views import reduced
 GOES = 24
 MOVES = 80  # of a go, for each compute
 HEATS = (1e-3, 3e-4)  # of the cost of everything once
-COLD = 0.01  # of the heat at the beginning
 PRICE = 3.0  # of a byte that finds no room, where 1 is what an average byte costs to make
-WATCH = 512  # moves between two looks at how dear such a byte should be
-STEP = 1.1  # by which it then changes
 DEAREST = 10_000  # times the price to begin with
 SEEDS = 1_000_003
-WEIGHT = 4  # of a byte that finds no room, where one over budget during one compute is 1
 REFUSED, COST, LENGTH = range(3)
 
 
@@ -63,7 +54,7 @@ def arranged(
     local = LocalSearch(counted, problem.resident + room, seed)
     case = Case(arrays_of(smaller.problem), pieces_of(smaller.problem), room, later)
     begin = np.array(smaller.shrink(order), np.int64)
-    best = Best(begin, int(_lacking(case, begin)), int(case.arrays.cost[begin].sum()))
+    best = Best(begin, lacking(case, begin), int(case.arrays.cost[begin].sum()))
     least = int(case.arrays.cost.sum())  # of everything once
     for go in range(GOES):
         if clock.over() or (not best.refused and (once or best.cost <= least)):
@@ -81,14 +72,6 @@ class Case(NamedTuple):
     later: bool
 
 
-@entry
-def _lacking(case: Case, order: Ints) -> int:
-    """The bytes that find no room."""
-    if case.later:
-        return above(case.arrays, order, case.room)
-    return refused(case.arrays, case.pieces, order, case.room)
-
-
 class Best(NamedTuple):
     order: Ints
     refused: int
@@ -99,71 +82,17 @@ def _go(local: LocalSearch, case: Case, begin: Best, number: int, clock: Clock, 
     """One go from there; the cheapest of those that run, else the one with the fewest bytes refused."""
     ended = np.append(begin.order, local.nodes - 1)
     tables, state = local.tables, blank(local.tables, 2 * len(ended), local.room)
-    fill(tables, state, ended)
+    fill_state(tables, state, ended)
     counted = int(state[state[HELD] : state[HELD] + state[SLOTS]].max())
     hidden = counted - (measure(local.arrays, ended)[1] - local.resident)  # what the state counts too much
     state[BUDGET] = local.room + hidden
-    fill(tables, state, ended)
+    fill_state(tables, state, ended)
     found, facts = np.zeros(int(state[SLOTS]), np.int64), np.array([begin.refused, begin.cost, 0], np.int64)
     heat, price = HEATS[number % len(HEATS)] * local.total, PRICE * local.price
     begins = (local.seed * 10_000 + number) * SEEDS % (1 << 32)
     with halting(clock) as halt:
-        how = (MOVES * len(ended), heat, begins, price, once)
-        _anneal(tables, state, case, found, facts, *how, halt)
+        how = (MOVES * len(ended), heat, begins, price, DEAREST * price, once)
+        arrange(tables, state, case, found, facts, *how, halt)
     if not facts[LENGTH]:
         return begin
     return Best(found[: facts[LENGTH]].copy(), int(facts[REFUSED]), int(facts[COST]))
-
-
-@entry
-def _anneal(
-    t: Ints,
-    s: Ints,
-    case: Case,
-    found: Ints,
-    facts: Ints,
-    moves: int,
-    hot: float,
-    seed: int,
-    price: float,
-    once: bool,
-    halt: Ints,
-) -> None:
-    """So many moves, cooling from `hot`; the best order met goes to `found` and what it is to `facts`."""
-    np.random.seed(seed)
-    dearest = price * DEAREST
-    lacking = _lacking(case, order_of(s))
-    over, fitting = excess(s) + WEIGHT * lacking, 0
-    for number in range(moves):
-        if halt[0]:
-            break
-        if s[CROWDED] or s[STEPS] > s[SLOTS] // 3:
-            s[CROWDED] = 0
-            fill(t, s, np.append(order_of(s), t[NODES] - 1))
-        if number % WATCH == WATCH - 1:
-            if fitting < WATCH // 5:
-                price = min(price * STEP, dearest)
-            elif fitting > WATCH // 2:
-                price /= STEP
-            fitting = 0
-        heat = hot * COLD ** (number / moves)
-        cost = s[TOTAL]
-        s[LOGGED] = 0
-        attempt(t, s, price, once)
-        if s[LOGGED]:
-            most = -heat * np.log(1.0 - np.random.random())  # by which it may become worse
-            now = excess(s)
-            if s[TOTAL] - cost + price * (now - over) > most:
-                undo(t, s, 0)
-                continue
-            order = order_of(s)
-            missing = _lacking(case, order)
-            now += WEIGHT * missing
-            if s[TOTAL] - cost + price * (now - over) > most:
-                undo(t, s, 0)
-                continue
-            over, lacking = now, missing
-            if missing < facts[REFUSED] or (missing == facts[REFUSED] and s[TOTAL] < facts[COST]):
-                facts[REFUSED], facts[COST], facts[LENGTH] = missing, s[TOTAL], len(order)
-                found[: len(order)] = order
-        fitting += lacking == 0

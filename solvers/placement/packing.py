@@ -13,10 +13,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers._loops import place_in_order
 from solvers.clock import Clock
-from solvers.orders.compiled import halting
+from solvers.orders.halting import halting
 from solvers.placement.canonical import FITS, NEVER, Case, search
-from solvers.placement.greedy import place
 from solvers.placement.lifetimes import ALIGNMENT, Lifetime
 
 Ints = NDArray[np.int64]
@@ -139,7 +139,7 @@ class _Units:
     def _largest_first(self) -> Ints:
         order = np.lexsort((self.start, self.start - self.end, -self.size))
         offsets = np.zeros(len(self.size), np.int64)
-        place(order, self.start, self.end, self.size, np.iinfo(np.int64).max, offsets)
+        place_in_order(order, self.start, self.end, self.size, np.iinfo(np.int64).max, offsets)
         return offsets
 
 

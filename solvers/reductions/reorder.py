@@ -12,9 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from solvers._loops import move_about
 from solvers.clock import Clock
 from solvers.orders.arrays import Arrays, Ints, arrays_of, rows
-from solvers.orders.compiled import entry, halting
+from solvers.orders.halting import halting
 from solvers.orders.measure import memory_of
 from solvers.problem import Problem
 from solvers.reductions.views import Contraction
@@ -54,7 +55,7 @@ def _best_order(problem: Problem, budget: int, seed: int, clock: Clock | None) -
     moves = min(moves, _PER_NODE * len(problem.nodes))
     before, after = _neighbours(problem)
     with halting(clock) as halt:
-        moved = [_move_about(arrays, order, *before, *after, budget, seed, moves, halt) for order in candidates]
+        moved = [move_about(arrays, order, *before, *after, budget, seed, moves, halt) for order in candidates]
     return min([candidates[0], *moved], key=lambda order: _rank(arrays, order, budget))
 
 
@@ -143,56 +144,3 @@ class _Walk:
 
     def _is_free(self, index: int) -> bool:
         return index not in self.done and self.waits[index] == 0 and self.gain[index] >= 0
-
-
-@entry
-def _move_about(
-    arrays: Arrays,
-    order: Ints,
-    before_at: Ints,
-    before: Ints,
-    after_at: Ints,
-    after: Ints,
-    budget: int,
-    seed: int,
-    moves: int,
-    halt: Ints,
-) -> Ints:
-    """Take a node to another place between those it must follow and those it must precede, if that is no worse."""
-    np.random.seed(seed)
-    count = order.size
-    order = order.copy()
-    place = np.empty(count, np.int64)
-    for step in range(count):
-        place[order[step]] = step
-    worst = np.maximum(memory_of(arrays, order) - budget, 0).sum()
-    tried = order.copy()
-    for _ in range(moves):
-        if worst == 0 or halt[0]:
-            break
-        node = np.random.randint(count)
-        first, last = 0, count - 1
-        for k in range(before_at[node], before_at[node + 1]):
-            first = max(first, place[before[k]] + 1)
-        for k in range(after_at[node], after_at[node + 1]):
-            last = min(last, place[after[k]] - 1)
-        if first >= last:
-            continue
-        kind = np.random.randint(4)
-        target = first if kind == 0 else last if kind == 1 else np.random.randint(first, last + 1)
-        here = place[node]
-        if target == here:
-            continue
-        tried[:] = order
-        if target < here:
-            tried[target + 1 : here + 1] = order[target:here]
-        else:
-            tried[here:target] = order[here + 1 : target + 1]
-        tried[target] = node
-        excess = np.maximum(memory_of(arrays, tried) - budget, 0).sum()
-        if excess <= worst:
-            worst = excess
-            for step in range(min(here, target), max(here, target) + 1):
-                order[step] = tried[step]
-                place[order[step]] = step
-    return order

@@ -30,7 +30,7 @@ def begun(*args: object, **environment: str) -> subprocess.Popen[str]:
         ("onnx", ["profile", "m.onnx"], signal.SIGINT),
         ("numpy", ["emit", "m.plan.json"], signal.SIGTERM),
         ("onnx", ["verify", "m.plan.json"], signal.SIGTERM),
-        ("numba", ["solve", "m.onnx", "--budget", "50%"], signal.SIGINT),
+        ("numpy", ["solve", "m.onnx", "--budget", "50%"], signal.SIGINT),
     ],
 )
 def test_while_a_module_is_imported(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from solvers import clock
-from solvers.clock import Clock, Standstill
+from solvers.clock import Clock
 
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     time = [100.0]
     monkeypatch.setattr(clock, "monotonic", lambda: time[0])
-    monkeypatch.setattr(clock, "STANDSTILL", Standstill())
     return time
 
 
@@ -26,16 +25,6 @@ def test_it_runs_out(now: list[float]) -> None:
     assert (whole.elapsed(), whole.left(), whole.over()) == (4, 6, False)
     now[0] += 7
     assert (whole.left(), whole.over()) == (0, True)
-
-
-def test_it_stands_still_while_something_is_compiled(now: list[float]) -> None:
-    whole = begun(10)
-    now[0] += 4
-    for step in (clock.STANDSTILL.begin, clock.STANDSTILL.begin, clock.STANDSTILL.end, clock.STANDSTILL.end):
-        step()
-        now[0] += 5
-    assert (whole.elapsed(), whole.left()) == (9, 1)
-    assert clock.STANDSTILL.seconds() == 15
 
 
 def test_no_clock_made_from_another_ends_later(now: list[float]) -> None:

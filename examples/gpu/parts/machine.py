@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from examples.gpu.parts.models import ROOT, Bench
+from examples.gpu.parts.models import Bench
 from profiles import cuda, device
 from remat_cli.runtime.placed import library
 
@@ -18,7 +16,6 @@ PACKAGES = (
     "onnxruntime-gpu",
     "onnx",
     "numpy",
-    "numba",
     "pyscipopt",
     "torch",
     "transformers",
@@ -47,14 +44,3 @@ def installed(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return ""
-
-
-def compile_loops(bench: Bench) -> Iterator[dict[str, Any]]:
-    """The solver's inner loops are compiled once on a machine: before any plan's time limit."""
-    problems = {"tests/data/networks/unet.problem.json": "50%", "tests/data/torch_unet_convt.onnx": "60%"}
-    running = []
-    for number, (path, budget) in enumerate(problems.items()):
-        asked = ["solve", ROOT / path, "--budget", budget, "--time-limit", "90s", "-q"]
-        command = [sys.executable, "-m", "remat_cli", *asked, "-o", bench.folder / f"loops.{number}.plan.json"]
-        running.append(subprocess.Popen(list(map(str, command)), stderr=subprocess.DEVNULL))
-    yield {"codes": [one.wait() for one in running]}

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from solvers._loops import anneal_orders, fill_state
 from solvers.clock import Clock
-from solvers.methods.auto.anneal import anneal
 from solvers.methods.auto.layout import BUDGET, EMPTY, HELD, ROOF, SLOTS, blank
 from solvers.methods.auto.record import EXCESS, LENGTH, NOTHING, empty_record
-from solvers.methods.auto.state import fill
 from solvers.methods.exact.tables import SIZE, VALUES, pack
 from solvers.orders.arrays import Ints, arrays_of
-from solvers.orders.compiled import halting
+from solvers.orders.halting import halting
 from solvers.orders.measure import measure
 from solvers.problem import Problem
 
@@ -50,19 +49,19 @@ class LocalSearch:
             state = self.state = blank(self.tables, 2 * len(order), self.room)
         ended = np.append(order, self.nodes - 1)
         state[BUDGET], state[ROOF] = self.room, self.roof
-        fill(self.tables, state, ended)
+        fill_state(self.tables, state, ended)
         if number // 2 % 2:  # nothing is taken for what the state counts too much
             counted = int(state[state[HELD] : state[HELD] + state[SLOTS]].max())
             hidden = counted - (measure(self.arrays, ended)[1] - self.resident)
             state[[BUDGET, ROOF]] += hidden
-            fill(self.tables, state, ended)
+            fill_state(self.tables, state, ended)
         record = empty_record(int(state[SLOTS]))
         hot = _HEATS[number % len(_HEATS)] * self.total
         price = _PRICES[number // len(_HEATS) % len(_PRICES)] * self.price
         seed = (self.seed * 10_000 + number) * _SEEDS
         with halting(clock) as halt:
             prices, cool = (price, _DEAREST * price), (hot, seed % (1 << 32))
-            anneal(self.tables, state, record, moves, *cool, *prices, once, halt)
+            anneal_orders(self.tables, state, record, moves, *cool, *prices, once, halt)
         self.over = int(record.facts[EXCESS])
         length = record.facts[LENGTH]
         return record.steps[: length - 1] if length else order

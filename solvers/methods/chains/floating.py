@@ -23,10 +23,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from solvers._loops import fill_floating
 from solvers.methods.chains.chain import Chain, Op, Step
-from solvers.methods.chains.program import Floats, Ints, first_at_most, lower_to, never
+from solvers.methods.chains.program import Floats, never
 from solvers.methods.chains.slots import in_slots
-from solvers.orders.compiled import entry
 
 SLOTS = 500
 MOST_BYTES = 3 * 10**8  # where stages can be joined instead
@@ -58,20 +58,12 @@ class Program:
         )
         self.backward_memory = self.abar + self.delta + np.roll(self.delta, 1) + o_b
         self.excess = np.full((_row(stages, stages, stages) + 1, memory + 1), np.inf)
+        walked = np.cumsum(self.forward)
+        facts = (self.forward, walked, self.a, self.abar, self.delta, self.o_f, self.backward_memory)
         for last in range(1, stages + 1):
             if stopped():
                 break
-            _fill(
-                last,
-                self.excess,
-                self.forward,
-                np.cumsum(self.forward),
-                self.a,
-                self.abar,
-                self.delta,
-                self.o_f,
-                self.backward_memory,
-            )
+            fill_floating(last, self.excess, facts)
 
     def whole(self) -> Floats:
         """The excess of the whole chain for each memory."""
@@ -111,47 +103,5 @@ class Program:
         raise AssertionError("an entry of the table that nothing explains")
 
 
-@entry
 def _row(s: int, t: int, last: int) -> int:
     return (last - 1) * last * (last + 1) // 6 + (t - 1) * t // 2 + s - 1
-
-
-@entry
-def _fill(
-    last: int,
-    excess: Floats,
-    forward: Floats,
-    walked: Floats,
-    a: Ints,
-    abar: Ints,
-    delta: Ints,
-    o_f: Ints,
-    backward_memory: Ints,
-) -> None:
-    top = excess.shape[1]
-    for t in range(last, 0, -1):
-        for s in range(t, 0, -1):
-            best = excess[_row(s, t, last)]
-            base = a[s - 1]
-            if s == t:
-                need = base + max(delta[last] + abar[s] + o_f[s], backward_memory[s], 0)
-                if s == last:
-                    best[need:] = 0.0
-                else:
-                    after = excess[_row(s + 1, s + 1, last)]
-                    inside = base + abar[s] - a[s]
-                    for m in range(max(need, inside), top):
-                        best[m] = after[m - inside]
-            else:
-                after = excess[_row(s + 1, t, last)]
-                for m in range(base + a[s] + o_f[s] + delta[last], top):
-                    best[m] = forward[s] + after[m]
-            need = base + a[s] + o_f[s] + delta[last]
-            for then in range(t + 1, last + 1):
-                # s..then-1 run to reach a^{then-1}, and s..t-1 run again for what is left
-                least = walked[then - 1] + walked[t - 1] - 2 * walked[s - 1]
-                later = excess[_row(s + 1, then, last)]
-                earlier = excess[_row(s, t, then - 1)]
-                end = first_at_most(best, least)
-                if need < end:
-                    lower_to(best[need:end], forward[s], later[need - base : end - base], earlier[need:end])

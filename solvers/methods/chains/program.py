@@ -25,15 +25,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers._loops import fill_segments
 from solvers.methods.chains.chain import Op, Step
-from solvers.orders.compiled import entry
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-_PIECE = 64
-_COLUMNS = 4
+_COLUMNS = 4  # filled side by side
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,6 @@ class Table:
         return self.excess[row(1, len(self.segments.a) - 1)]
 
 
-@entry
 def row(first: int, last: int) -> int:
     return last * (last - 1) // 2 + first - 1
 
@@ -88,125 +86,26 @@ def solve_segments(segments: Segments, memory: int, stopped: Callable[[], bool] 
     excess = np.full((count * (count + 1) // 2, memory + 1), np.inf)
     loose = np.full_like(excess if not ways.holds.all() else excess[:0], np.inf)
     inner = np.zeros(count + 1, np.int64)
+    facts = (
+        np.cumsum(segments.walk),
+        segments.walk_memory,
+        segments.a,
+        segments.delta,
+        segments.spared,
+        ways.start,
+        ways.time,
+        ways.keep,
+        ways.holds,
+        ways.loose,
+        ways.forward,
+        ways.backward,
+        segments.at_once,
+    )
     for left in range(1, count + 1, _COLUMNS):
         if stopped():
             break
-        _fill(
-            left,
-            excess,
-            loose,
-            inner,
-            np.cumsum(segments.walk),
-            segments.walk_memory,
-            segments.a,
-            segments.delta,
-            segments.spared,
-            ways.start,
-            ways.time,
-            ways.keep,
-            ways.holds,
-            ways.loose,
-            ways.forward,
-            ways.backward,
-            segments.at_once,
-        )
+        fill_segments(left, min(left + _COLUMNS, count + 1), excess, loose, inner, facts)
     return Table(segments, excess, loose)
-
-
-@entry
-def _fill(
-    left: int,
-    excess: Floats,
-    loose: Floats,
-    inner: Ints,
-    walked: Floats,
-    walk_memory: Ints,
-    a: Ints,
-    delta: Ints,
-    spared: Floats,
-    start: Ints,
-    time: Floats,
-    keep: Ints,
-    holds: Bools,
-    lets_go: Bools,
-    forward: Ints,
-    backward: Ints,
-    at_once: Ints,
-) -> None:
-    """A few columns side by side, so that each row of what comes before a cut is read once for all.
-
-    `inner`: memory of the F_0 after s, beyond a^{s-1}; `left`: the first column.
-    """
-    stages = len(a) - 1
-    top = excess.shape[1]
-    nothing = np.zeros(top)
-    right = min(left + _COLUMNS, stages + 1)
-    for s in range(right - 1, 0, -1):
-        for t in range(max(s, left), right):
-            best = excess[row(s, t)]
-            if s == t:
-                best[max(at_once[t], 0) :] = 0.0
-                continue
-            if s + 1 < t:
-                inner[t] = max(inner[t], a[s] + walk_memory[s + 1])
-            for way in range(start[s], start[s + 1]):
-                after = excess[row(s + 1, t)] if holds[way] else loose[row(s + 1, t)]
-                need = max(delta[t] + forward[way], backward[way], keep[way])
-                if need < top:
-                    lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
-        for cut in range(s + 1, right):
-            price = walked[cut - 1] - walked[s - 1] - spared[cut - 1]
-            held = a[cut - 1]
-            before_cut = excess[row(s, cut - 1)]
-            for t in range(max(cut, left), right):
-                best = excess[row(s, t)]
-                first = max(delta[t] + max(walk_memory[s], inner[t]), held)
-                end = first_at_most(best, price)
-                if first < end:
-                    after_cut = excess[row(cut, t)]
-                    lower_to(best[first:end], price, after_cut[first - held : end - held], before_cut[first:end])
-        for t in range(max(s, left), right) if len(loose) else range(0):
-            best = loose[row(s, t)]
-            _shift(best, excess[row(s, t)], a[s - 1])
-            for way in range(start[s], start[s + 1]):
-                if s < t and lets_go[way]:
-                    after = excess[row(s + 1, t)] if holds[way] else loose[row(s + 1, t)]
-                    need = max(a[s - 1] + delta[t] + forward[way], backward[way], keep[way])
-                    if need < top:
-                        lower_to(best[need:], time[way], after[need - keep[way] : top - keep[way]], nothing)
-
-
-@entry
-def _shift(target: Floats, source: Floats, by: int) -> None:
-    for place in range(by, len(target)):
-        target[place] = source[place - by]
-
-
-@entry
-def lower_to(best: Floats, price: float, one: Floats, other: Floats) -> None:
-    """best = min(best, price + one + other), over the length of best.
-
-    All fall along their length, so a piece in which even the least sum is no less than the largest best is passed over.
-    """
-    for start in range(0, len(best), _PIECE):
-        end = min(start + _PIECE, len(best))
-        if price + one[end - 1] + other[end - 1] >= best[start]:
-            continue
-        for place in range(start, end):
-            value = price + one[place] + other[place]
-            best[place] = value if value < best[place] else best[place]
-
-
-@entry
-def first_at_most(falling: Floats, value: float) -> int:
-    low, high = 0, len(falling)
-    while low < high:
-        middle = (low + high) // 2
-        if falling[middle] > value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from random import Random
 import numpy as np
 
 from solvers import scip
+from solvers._loops import anneal_runs
 from solvers.methods.exact import window
-from solvers.methods.exact.anneal import anneal
 from solvers.methods.exact.runs import start
 from solvers.methods.exact.tables import EXCESS, KEYS, MEMORY, TOTAL, order_of, pack
 from solvers.orders.arrays import Ints
@@ -136,7 +136,7 @@ class Improver:
         keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([least, 0])
         heat = _HEATS[seed % len(_HEATS)] * max(1, self.total)
         moves = min(12_000, max(1000, _MOVES // nodes))
-        anneal(self.tables, state, keys, best, moves, heat, heat / 100, self.limits.seed * 1000 + seed)
+        anneal_runs(self.tables, state, keys, best, moves, heat, heat / 100, self.limits.seed * 1000 + seed)
         return order_of(keys[: best[1]], nodes) if best[1] else order
 
     def _window(self, order: Ints, turn: Turn, stopped: Callable[[], bool]) -> Turn:

@@ -1,7 +1,7 @@
-"""A problem, and a set of runs, each as one flat array of integers: what the annealing's inner loops read and write.
+"""A problem, and a set of runs, each as one flat array of integers: what the annealing reads and writes.
 
-One array with the starts of its tables in front, because compiled code handles one array several times faster than a
-tuple of twenty, and compiles it in half the time. `get(t, SIZE, v)` is the size of value v.
+The starts of the tables stand in front. `tables.hpp` and `runs.hpp` give them names; the size of value v is
+`t[t[SIZE] + v]`.
 
 Invariant: the problem's tables never change; a state's tables keep their places.
 """
@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from solvers.orders.arrays import Arrays, Ints
-from solvers.orders.compiled import inner
 
 NODES, VALUES, RESIDENT, STAY = range(4)
 COST, WORKSPACE, ONCE, READS_AT, READS, SAVED, WRITES_AT, WRITES, SIZE, WRITER, USERS_AT, USERS, OPTIONAL = range(4, 17)
@@ -21,29 +20,6 @@ COST, WORKSPACE, ONCE, READS_AT, READS, SAVED, WRITES_AT, WRITES, SIZE, WRITER, 
 MOST = 16  # runs of one node
 STEPS, TOTAL, EXCESS, BUDGET = range(4)
 RUNS, COUNT, KEYS, MEMORY, ACROSS = range(4, 9)
-
-
-@inner
-def get(flat: Ints, table: int, place: int) -> int:
-    found: int = flat[flat[table] + place]
-    return found
-
-
-@inner
-def put(flat: Ints, table: int, place: int, number: int) -> None:
-    flat[flat[table] + place] = number
-
-
-@inner
-def stage_of(state: Ints, node: int, k: int) -> int:
-    """The stage of a node's k-th run."""
-    found: int = state[state[RUNS] + node * MOST + k]
-    return found
-
-
-@inner
-def put_stage(state: Ints, node: int, k: int, stage: int) -> None:
-    state[state[RUNS] + node * MOST + k] = stage
 
 
 def pack(arrays: Arrays) -> Ints:

@@ -7,14 +7,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from solvers.methods.auto.anneal import anneal
+from solvers._loops import anneal_orders, excess_of_state, fill_state, order_of_state
 from solvers.methods.auto.layout import ADDED, BUDGET, FIELDS, HELD, ROOF, SLOTS, TOTAL, TREE, WIDE, blank
 from solvers.methods.auto.record import COST, EXCESS, LENGTH, empty_record
-from solvers.methods.auto.state import fill, order_of
-from solvers.methods.auto.tree import excess
 from solvers.methods.exact.tables import pack
 from solvers.orders.arrays import Ints, arrays_of
-from solvers.orders.compiled import entry
 from solvers.orders.measure import memory_of
 from tests.solvers.random_problems import random_problem
 
@@ -32,11 +29,6 @@ def memory(state: Ints) -> list[int]:
     return found
 
 
-@entry
-def _excess(state: Ints) -> int:
-    return excess(state)
-
-
 def over(held: list[int], budget: int, roof: int) -> int:
     return sum(max(0, much - budget) + 100 * max(0, much - roof) for much in held)
 
@@ -50,15 +42,15 @@ def test_what_is_kept_is_what_is_there(seed: int) -> None:
     state, fresh = (blank(tables, 2 * last, budget - problem.resident) for _ in range(2))
     for one in (state, fresh):
         one[ROOF] = one[BUDGET] * 11 // 10
-    fill(tables, state, np.arange(last + 1))
+    fill_state(tables, state, np.arange(last + 1))
     record = empty_record(int(state[SLOTS]))
     for part in range(6):
         heat = 0.3 * sum(node.cost for node in problem.nodes)
-        anneal(tables, state, record, 150, heat, 7 * seed + part, 0.5, 5.0, part == 3, np.zeros(1, np.int64))
-        order = order_of(state)
-        fill(tables, fresh, np.append(order, last))
+        anneal_orders(tables, state, record, 150, heat, 7 * seed + part, 0.5, 5.0, part == 3, np.zeros(1, np.int64))
+        order = order_of_state(state)
+        fill_state(tables, fresh, np.append(order, last))
         assert memory(state) == memory(fresh)
-        assert _excess(state) == _excess(fresh) == over(memory(state), state[BUDGET], state[ROOF])
+        assert excess_of_state(state) == excess_of_state(fresh) == over(memory(state), state[BUDGET], state[ROOF])
         assert state[TOTAL] == fresh[TOTAL] == plain.cost[order].sum()
         truth = memory_of(plain, order)
         assert len(truth) == len(order), "an order that cannot run"
@@ -66,6 +58,6 @@ def test_what_is_kept_is_what_is_there(seed: int) -> None:
         if seed % 4 == 0:  # nothing is shared, so nothing is counted too high
             assert (truth == memory(state)[:-1]).all()
     if record.facts[LENGTH]:  # what was written down is what was met
-        fill(tables, fresh, record.steps[: record.facts[LENGTH]])
+        fill_state(tables, fresh, record.steps[: record.facts[LENGTH]])
         assert fresh[TOTAL] == record.facts[COST]
-        assert _excess(fresh) == record.facts[EXCESS]
+        assert excess_of_state(fresh) == record.facts[EXCESS]

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 
-from solvers.methods.exact.anneal import anneal
+from solvers._loops import anneal_runs
 from solvers.methods.exact.runs import start
 from solvers.methods.exact.tables import EXCESS, KEYS, MEMORY, STEPS, TOTAL, order_of, pack
 from solvers.orders.arrays import arrays_of
@@ -31,7 +31,7 @@ def test_what_annealing_believes_is_never_less_than_what_is_so() -> None:
         state = start(tables, budget, order)
         keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([1 << 60, 0])
         for moves in (0, 1, 5, 50, 500):
-            anneal(tables, state, keys, best, moves, 3.0, 0.1, random.randint(0, 99))
+            anneal_runs(tables, state, keys, best, moves, 3.0, 0.1, random.randint(0, 99))
             steps = state[STEPS]
             now = order_of(state[state[KEYS] :][:steps], count + 1)
             assert in_order(now, count)

@@ -1,0 +1,107 @@
+"""The loops in C++, beside which this file lies: `native/module.cpp` names them. They run without Python's lock."""
+
+from solvers.methods.auto.record import Record
+from solvers.methods.chains.program import Bools, Floats
+from solvers.orders.arrays import Arrays, Ints
+from solvers.orders.evict import Scoring
+from solvers.placement.arena import Pieces
+from solvers.placement.arranging import Case as Arranged
+from solvers.placement.canonical import Case as Sections
+
+# solvers/orders
+def memory_of(arrays: Arrays, order: Ints, /) -> Ints: ...
+def trim(arrays: Arrays, order: Ints, /) -> Ints: ...
+def walk_through(
+    arrays: Arrays, budget: int, scoring: Scoring, group: Ints, depth_first: bool, halt: Ints, /
+) -> Ints: ...
+def follow_traces(
+    reads_at: Ints,
+    reads: Ints,
+    writes_at: Ints,
+    writes: Ints,
+    free: Bools,
+    made: Floats,
+    least: Floats,
+    after: Ints,
+    read: Ints,
+    cost: Floats,
+    /,
+) -> None: ...
+
+# solvers/methods/auto
+def fill_state(tables: Ints, state: Ints, order: Ints, /) -> None: ...
+def order_of_state(state: Ints, /) -> Ints: ...
+def excess_of_state(state: Ints, /) -> int: ...
+def anneal_orders(
+    tables: Ints,
+    state: Ints,
+    record: Record,
+    moves: int,
+    hot: float,
+    seed: int,
+    price: float,
+    dearest: float,
+    once: bool,
+    halt: Ints,
+    /,
+) -> None: ...
+
+# solvers/methods/exact
+def fill_runs(tables: Ints, state: Ints, keys: Ints, /) -> None: ...
+def anneal_runs(
+    tables: Ints, state: Ints, best_keys: Ints, best: Ints, moves: int, hot: float, cold: float, seed: int, /
+) -> int: ...
+
+# solvers/methods/chains: the structs Segments and Floating of programs.hpp, field for field
+def fill_segments(
+    left: int, right: int, excess: Floats, loose: Floats, inner: Ints, segments: tuple[Floats | Ints | Bools, ...], /
+) -> None: ...
+def fill_floating(last: int, excess: Floats, chain: tuple[Floats | Ints, ...], /) -> None: ...
+
+# solvers/methods/mincut
+def minimum_cut(
+    count: int, tails: Ints, heads: Ints, capacities: Ints, source: int, sink: int, /
+) -> tuple[int, Bools]: ...
+
+# solvers/placement
+def place_in_order(order: Ints, start: Ints, end: Ints, size: Ints, cap: int, offset: Ints, /) -> int: ...
+def search_canonical(
+    items: Sections, rank: Ints, height: int, most: int, offset: Ints, halt: Ints, /
+) -> tuple[int, int]: ...
+def refused(arrays: Arrays, pieces: Pieces, order: Ints, room: int, /) -> int: ...
+def above(arrays: Arrays, order: Ints, room: int, /) -> int: ...
+def lacking(placed: Arranged, order: Ints, /) -> int: ...
+def arrange(
+    tables: Ints,
+    state: Ints,
+    placed: Arranged,
+    found: Ints,
+    facts: Ints,
+    moves: int,
+    hot: float,
+    seed: int,
+    price: float,
+    dearest: float,
+    once: bool,
+    halt: Ints,
+    /,
+) -> None: ...
+
+# solvers/reductions
+def move_about(
+    arrays: Arrays,
+    begin: Ints,
+    before_at: Ints,
+    before: Ints,
+    after_at: Ints,
+    after: Ints,
+    budget: int,
+    seed: int,
+    moves: int,
+    halt: Ints,
+    /,
+) -> Ints: ...
+
+# for tests
+def drawn(seed: int, count: int, bound: int, /) -> Floats: ...
+def least_first(count: int, values: Ints, keys: Floats, /) -> Ints: ...

@@ -1,0 +1,290 @@
+// Computes put into an order and taken out, the memory of every slot kept as it changes.
+//
+// Invariant: memory is counted as `measure` counts it or higher (a write takes a read's place only where the first read
+// that allows it ends there, and never if it is an output or optional; what is still a view is counted in full); every
+// operation is undone exactly by its opposite.
+#pragma once
+
+#include "solvers/methods/auto/tree.hpp"
+
+namespace remat::annealing {
+
+// The last slot between `low` and `high` at which a value is read, or `low`.
+inline i64 last_read(const Tables& t, const State& s, i64 value, i64 low, i64 high) {
+    i64 best = low;
+    for (i64 user : t.users_of(value)) {
+        const i64 k = s.run_before(user, high);
+        if (k >= 0) best = std::max(best, s.run(user, k));
+    }
+    return best;
+}
+
+// The first slot after this one at which anything that a node writes is read, or the slot of the end.
+inline i64 first_read(const Tables& t, const State& s, i64 node, i64 slot) {
+    i64 best = s.end_slot();
+    for (i64 value : t.writes_of(node))
+        for (i64 user : t.users_of(value)) {
+            const i64* runs = s.runs_of(user);
+            for (i64 k = 0; k < s.count[user]; k++)
+                if (runs[k] > slot) {
+                    best = std::min(best, runs[k]);
+                    break;
+                }
+        }
+    return best;
+}
+
+// Whether nobody reads what a node's k-th compute writes.
+inline bool is_unread(const Tables& t, const State& s, i64 node, i64 k) {
+    const i64 made = s.run(node, k);
+    for (i64 value : t.writes_of(node))
+        if (s.end(value, k) != made) return false;
+    return true;
+}
+
+// The last slot at which a copy is in memory. It is before `made` if the copy is left out.
+inline i64 last_held(const Tables& t, const State& s, i64 value, i64 made, i64 end) {
+    if (end > made) return end;
+    if (t.optional[value]) return made - 1;
+    return t.stay ? s.end_slot() : made;
+}
+
+// What the compute at a slot writes in the place of this value, if it is the last to read it.
+inline i64 saved_at(const Tables& t, const State& s, i64 value, i64 slot) {
+    return t.saved_by(s.node_at[slot], value);
+}
+
+// Add a whole copy to the memory in use (`sign` 1), or take it away (-1).
+inline void hold(const Tables& t, State& s, i64 value, i64 made, i64 end, i64 sign) {
+    const i64 size = t.size[value];
+    if (size == 0) return;
+    const i64 last = last_held(t, s, value, made, end);
+    if (last >= made) add(s, made, last, sign * size);
+    if (end > made && s.shared[value]) bump(s, end, -sign * saved_at(t, s, value, end));
+}
+
+// Let a copy end elsewhere.
+inline void end_at(const Tables& t, State& s, i64 value, i64 k, i64 made, i64 end) {
+    const i64 old = s.end(value, k);
+    if (old == end) return;
+    s.end(value, k) = end;
+    const i64 size = t.size[value];
+    if (size == 0) return;
+    const i64 before = last_held(t, s, value, made, old), after = last_held(t, s, value, made, end);
+    if (after > before)
+        add(s, before + 1, after, size);
+    else if (before > after)
+        add(s, after + 1, before, -size);
+    if (!s.shared[value]) return;
+    if (old > made) bump(s, old, saved_at(t, s, value, old));
+    if (end > made) bump(s, end, -saved_at(t, s, value, end));
+}
+
+inline void join(State& s, i64 before, i64 after) {
+    s.after[before] = after;
+    s.before[after] = before;
+}
+
+inline void link(const Tables& t, State& s, i64 node, i64 slot, i64 before) {
+    const i64 after = s.after[before];
+    join(s, before, slot);
+    join(s, slot, after);
+    s.node_at[slot] = node;
+    s.steps += 1;
+    s.total += t.cost[node];
+    s.count[node] += 1;
+    if (s.count[node] == 2) {
+        s.again[s.repeated] = node;
+        s.place[node] = s.repeated;
+        s.repeated += 1;
+    }
+}
+
+inline void unlink(const Tables& t, State& s, i64 node, i64 slot) {
+    join(s, s.before[slot], s.after[slot]);
+    s.node_at[slot] = -1;
+    s.steps -= 1;
+    s.total -= t.cost[node];
+    s.count[node] -= 1;
+    if (s.count[node] == 1) {
+        s.repeated -= 1;
+        const i64 place = s.place[node], other = s.again[s.repeated];
+        s.again[place] = other;
+        s.place[other] = place;
+    }
+}
+
+// A copy of what is read from the order at `slot` lives at least to there.
+inline void reach_readers(const Tables& t, State& s, i64 node, i64 slot) {
+    for (i64 value : t.reads_of(node)) {
+        const i64 writer = t.writer[value], k = s.run_before(writer, slot);
+        if (s.end(value, k) < slot) end_at(t, s, value, k, s.run(writer, k), slot);
+    }
+}
+
+// Compute a node in a free slot, right after the compute in slot `before`.
+inline void insert(const Tables& t, State& s, i64 node, i64 slot, i64 before) {
+    const i64 k = s.run_before(node, slot), count = s.count[node];
+    i64* runs = s.runs_of(node);
+    for (i64 place = count; place > k + 1; place--) runs[place] = runs[place - 1];
+    runs[k + 1] = slot;
+    link(t, s, node, slot, before);
+    bump(s, slot, EMPTY + t.workspace[node]);
+    for (i64 value : t.writes_of(node)) {
+        i64* ends = s.ends_of(value);
+        for (i64 place = count; place > k + 1; place--) ends[place] = ends[place - 1];
+        i64 end = slot;
+        if (k >= 0 && ends[k] > slot) {
+            end = ends[k];
+            end_at(t, s, value, k, runs[k], last_read(t, s, value, runs[k], slot));
+        }
+        ends[k + 1] = end;
+        hold(t, s, value, slot, end, 1);
+    }
+    reach_readers(t, s, node, slot);
+}
+
+// Undo `insert`: remove a node's k-th compute. What read it reads the one before, if there is one.
+inline void remove(const Tables& t, State& s, i64 node, i64 k) {
+    const i64 count = s.count[node];
+    i64* runs = s.runs_of(node);
+    const i64 slot = runs[k];
+    for (i64 value : t.writes_of(node)) {
+        i64* ends = s.ends_of(value);
+        const i64 end = ends[k];
+        hold(t, s, value, slot, end, -1);
+        if (k > 0 && end > slot) end_at(t, s, value, k - 1, runs[k - 1], end);
+        for (i64 place = k; place < count - 1; place++) ends[place] = ends[place + 1];
+    }
+    for (i64 place = k; place < count - 1; place++) runs[place] = runs[place + 1];
+    s.count[node] = count - 1;
+    for (i64 value : t.reads_of(node)) {
+        const i64 writer = t.writer[value], of = s.run_before(writer, slot);
+        if (s.end(value, of) != slot) continue;
+        const i64 made = s.run(writer, of);
+        end_at(t, s, value, of, made, last_read(t, s, value, made, s.next_run(writer, of)));
+    }
+    bump(s, slot, -EMPTY - t.workspace[node]);
+    s.count[node] = count;
+    unlink(t, s, node, slot);
+}
+
+// A node stands in both slots until all is reckoned, but only the new one is linked.
+inline void step_over(State& s, i64 node, i64 here, i64 slot, i64 before) {
+    join(s, s.before[here], s.after[here]);
+    const i64 after = s.after[before];
+    join(s, before, slot);
+    join(s, slot, after);
+    s.node_at[slot] = node;
+}
+
+// Move a node's k-th compute to a free slot right after the compute in slot `before`.
+//
+// In between there must be no reader of what it writes, no compute of what it reads, and none of its own.
+inline void relocate(const Tables& t, State& s, i64 node, i64 k, i64 slot, i64 before) {
+    const i64 here = s.run(node, k);
+    s.run(node, k) = slot;
+    step_over(s, node, here, slot, before);
+    for (i64 value : t.writes_of(node)) {
+        const i64 size = t.size[value];
+        if (s.end(value, k) == here) {
+            hold(t, s, value, here, here, -1);
+            s.end(value, k) = slot;
+            hold(t, s, value, slot, slot, 1);
+        } else if (size && slot < here) {
+            add(s, slot, here - 1, size);
+        } else if (size) {
+            add(s, here, slot - 1, -size);
+        }
+    }
+    for (i64 value : t.reads_of(node)) {
+        const i64 writer = t.writer[value], of = s.run_before(writer, slot);
+        const i64 made = s.run(writer, of), end = s.end(value, of);
+        if (end == here) {
+            const bool later = slot > here;
+            end_at(t, s, value, of, made, later ? slot : last_read(t, s, value, made, s.next_run(writer, of)));
+        } else if (end < slot) {
+            end_at(t, s, value, of, made, slot);
+        }
+    }
+    const i64 workspace = EMPTY + t.workspace[node];
+    bump(s, slot, workspace);
+    bump(s, here, -workspace);
+    s.node_at[here] = -1;
+}
+
+// How much more is held at each slot than at the one before.
+inline Owned<i64> held_changes(const Tables& t, const State& s) {
+    Owned<i64> change(s.slots + 1, 0);
+    for (i64 value = 0; value < t.values; value++) {
+        const i64 size = t.size[value], writer = t.writer[value];
+        for (i64 k = 0; size && k < s.count[writer]; k++) {
+            const i64 made = s.run(writer, k), end = s.end(value, k), last = last_held(t, s, value, made, end);
+            if (last >= made) {
+                change[made] += size;
+                change[last + 1] -= size;
+            }
+            if (end > made && s.shared[value]) {
+                const i64 saved = saved_at(t, s, value, end);
+                change[end] -= saved;
+                change[end + 1] += saved;
+            }
+        }
+    }
+    return change;
+}
+
+inline void clear(const Tables& t, State& s) {
+    std::fill(s.held, s.held + s.slots, -EMPTY);
+    std::fill(s.node_at, s.node_at + s.slots, -1);
+    std::fill(s.count, s.count + t.nodes, 0);
+    s.steps = s.total = s.repeated = 0;
+    join(s, 0, s.slots - 1);
+}
+
+// Put an order into an empty or a used state, spread evenly. A node's computes beyond the most there may be are left
+// out. The order ends with the node that reads the outputs.
+inline void fill(const Tables& t, State& s, Ints order) {
+    clear(t, s);
+    i64 before = 0;
+    for (i64 step = 0; step < order.size; step++) {
+        const i64 node = order[step], count = s.count[node];
+        if (count == MOST) continue;
+        const bool is_end = step == order.size - 1;
+        const i64 slot = is_end ? s.end_slot() : 1 + (step + 1) * (s.slots - 4) / (order.size + 1);
+        s.run(node, count) = slot;
+        for (i64 value : t.writes_of(node)) s.end(value, count) = slot;
+        for (i64 value : t.reads_of(node)) s.end(value, s.count[t.writer[value]] - 1) = slot;
+        link(t, s, node, slot, before);
+        s.held[slot] = t.workspace[node];
+        before = slot;
+    }
+    const Owned<i64> change = held_changes(t, s);
+    i64 held = 0;
+    for (i64 slot = 0; slot < s.slots - 1; slot++) {
+        held += change[slot];
+        s.held[slot] += held;
+    }
+    grow(s);
+}
+
+// The order of computes, with the last node, which only reads the outputs, if it is to end with that.
+inline Owned<i64> order_of(const State& s, bool ended = false) {
+    Owned<i64> order(s.steps - !ended);
+    i64 slot = s.after[0];
+    for (i64& node : order) {
+        node = s.node_at[slot];
+        slot = s.after[slot];
+    }
+    return order;
+}
+
+// Spread the computes anew where the gaps between them are used up.
+inline void spread(const Tables& t, State& s) {
+    s.crowded = 0;
+    fill(t, s, order_of(s, true));
+}
+
+inline bool is_crowded(const State& s) { return s.crowded || s.steps > s.slots / 3; }
+
+}  // namespace remat::annealing

@@ -1,0 +1,68 @@
+// The Python module `solvers._loops`: the loops that Python may call. Their types stand in `solvers/_loops.pyi`.
+#include "solvers/native/bind.hpp"
+
+#include "solvers/methods/auto/anneal.hpp"
+#include "solvers/methods/chains/programs.hpp"
+#include "solvers/methods/exact/anneal.hpp"
+#include "solvers/methods/mincut/flow.hpp"
+#include "solvers/native/trials.hpp"
+#include "solvers/orders/measure.hpp"
+#include "solvers/orders/traces.hpp"
+#include "solvers/orders/walk.hpp"
+#include "solvers/placement/arranging.hpp"
+#include "solvers/placement/canonical.hpp"
+#include "solvers/placement/greedy.hpp"
+#include "solvers/reductions/reorder.hpp"
+
+namespace remat {
+namespace {
+
+template <auto function>
+PyMethodDef loop(const char* name) {
+    // Python calls it with the arguments that METH_FASTCALL promises.
+    const auto called = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(python::bound<function>));
+    return {name, called, METH_FASTCALL, nullptr};
+}
+
+PyMethodDef LOOPS[] = {
+    loop<orders::memory_of>("memory_of"),
+    loop<orders::trim>("trim"),
+    loop<orders::follow_traces>("follow_traces"),
+    loop<orders::walk_through>("walk_through"),
+    loop<annealing::fill_state>("fill_state"),
+    loop<annealing::order_of_state>("order_of_state"),
+    loop<annealing::excess_of_state>("excess_of_state"),
+    loop<annealing::anneal>("anneal_orders"),
+    loop<exact::fill_runs>("fill_runs"),
+    loop<exact::anneal_runs>("anneal_runs"),
+    loop<chains::fill_segments>("fill_segments"),
+    loop<chains::fill_floating>("fill_floating"),
+    loop<mincut::minimum_cut>("minimum_cut"),
+    loop<placement::place_in_order>("place_in_order"),
+    loop<placement::search_canonical>("search_canonical"),
+    loop<placement::refused>("refused"),
+    loop<placement::above>("above"),
+    loop<placement::lacking_of>("lacking"),
+    loop<placement::arrange>("arrange"),
+    loop<reductions::move_about>("move_about"),
+    loop<trials::drawn>("drawn"),
+    loop<trials::least_first>("least_first"),
+    {nullptr, nullptr, 0, nullptr},
+};
+
+int prepare(PyObject*) {
+    PyObject* numpy = PyImport_ImportModule("numpy");
+    if (!numpy) return -1;
+    python::numpy_empty = PyObject_GetAttrString(numpy, "empty");
+    Py_DecRef(numpy);
+    return python::numpy_empty ? 0 : -1;
+}
+
+PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, reinterpret_cast<void*>(prepare)}, {0, nullptr}};
+PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "_loops", "The compiled loops.", 0, LOOPS, SLOTS,
+                      nullptr, nullptr, nullptr};
+
+}  // namespace
+}  // namespace remat
+
+PyMODINIT_FUNC PyInit__loops() { return PyModuleDef_Init(&remat::MODULE); }

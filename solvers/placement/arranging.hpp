@@ -1,0 +1,76 @@
+// Annealing with the arena, or the block of later runs, in the loop: see arranging.py.
+#pragma once
+
+#include "solvers/methods/auto/cooling.hpp"
+#include "solvers/placement/later.hpp"
+
+namespace remat::placement {
+
+using namespace annealing;
+
+constexpr i64 WEIGHT = 4;  // of a byte that finds no room, where one over budget during one compute is 1
+
+// What is placed in how much room; `later`: by the pattern of a default session, else by an arena.
+struct Case {
+    Arrays arrays;
+    Pieces pieces;
+    i64 room;
+    bool later;
+
+    template <class Visit>
+    void fields(Visit visit) {
+        visit(arrays), visit(pieces), visit(room), visit(later);
+    }
+
+    // The bytes that find no room.
+    i64 lacking(Ints order) const {
+        return later ? above(arrays, order, room) : refused(arrays, pieces, order, room);
+    }
+};
+
+inline i64 lacking_of(const Case& placed, Ints order) { return placed.lacking(order); }
+
+// Make so many moves, cooling from `hot`. The best order met goes to `found`, and what it lacks, costs and how long it
+// is to `facts`.
+//
+// What is live is known after each move without running through the order, so that most moves are turned down by that.
+inline void arrange(Ints tables, Ints state, const Case& placed, Ints found, Ints facts, i64 moves, double hot, i64 seed,
+                    double price, double dearest, bool once, Halt halt) {
+    const Tables t(tables);
+    State s(state, seed);
+    Cooling cooling{moves, hot, price, dearest};
+    i64 lacking = placed.lacking(order_of(s)), over = excess(s) + WEIGHT * lacking;
+    i64 &best_lacking = facts[0], &best_cost = facts[1], &best_length = facts[2];
+    cooling.run(s, halt, [&] { spread(t, s); }, [&](double heat) {
+        const i64 cost = s.total;
+        attempt(t, s, cooling.price, once);
+        if (!s.logged) return lacking == 0;
+        const double most = -heat * std::log(1.0 - s.random.uniform());  // by which it may become worse
+        const auto is_too_bad = [&](i64 now) {
+            return static_cast<double>(s.total - cost) + cooling.price * static_cast<double>(now - over) > most;
+        };
+        i64 now = excess(s);
+        if (is_too_bad(now)) {
+            undo(t, s, 0);
+            return false;
+        }
+        const Owned<i64> order = order_of(s);
+        const i64 missing = placed.lacking(order);
+        now += WEIGHT * missing;
+        if (is_too_bad(now)) {
+            undo(t, s, 0);
+            return false;
+        }
+        over = now;
+        lacking = missing;
+        if (missing < best_lacking || (missing == best_lacking && s.total < best_cost)) {
+            best_lacking = missing;
+            best_cost = s.total;
+            best_length = order.size;
+            std::copy(order.begin(), order.end(), found.begin());
+        }
+        return lacking == 0;
+    });
+}
+
+}  // namespace remat::placement
