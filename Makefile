@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 TOOLS  := $(VENV)/.tools
 COMPILED := $(shell find solvers remat_cli -name "*.[ch]" -o -name "*.[ch]pp")
 
-.PHONY: demo docs examples-torch test lint setup clean
+.PHONY: demo docs examples-torch test test-torch lint setup clean
 
 setup: $(READY)
 
@@ -42,6 +42,10 @@ lint: $(TOOLS)
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# the tests of remat_cli.torch; without torch they are skipped
+test-torch: $(TOOLS)
+	sh .ci/test-torch $(BIN)/python $(VENV)/with-torch
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build *.egg-info

@@ -3,8 +3,8 @@
 Usage: python examples/bench/five_models.py [--seconds 60]   (writes five_models.json; no model is run)
 
 Every model is a training step with gradients, planned op by op with estimated costs of a V100. `checkpoint-layers`
-keeps one value a layer and computes each layer again as a whole, as `torch.utils.checkpoint` around every layer does. remat
-is then asked for the same memory, and for half of what the model needs as it stands.
+keeps one value a layer and computes each layer again as a whole, as `torch.utils.checkpoint` around every layer does.
+remat is then asked for the same memory, and for half of what the model needs as it stands.
 """
 
 from __future__ import annotations

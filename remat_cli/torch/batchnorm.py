@@ -1,0 +1,65 @@
+"""BatchNorm in training, which hands its running averages on: the one common op that reads what is written over later.
+
+Invariant: nothing in its result but the averages themselves depends on the averages. So its backward op, which does not
+look at them in training, is given none; and where the op runs again it runs without them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import fx
+
+WITH = torch.ops.aten._native_batch_norm_legit_functional.default  # (x, weight, bias, mean, variance, training, ...)
+WITHOUT = torch.ops.aten._native_batch_norm_legit.no_stats  # (x, weight, bias, training, momentum, epsilon)
+BACKWARD = torch.ops.aten.native_batch_norm_backward.default  # (gradient, x, weight, mean, variance, ..., train, ...)
+TRAINING, TRAIN = 5, 7  # the places of those arguments
+AVERAGES = (3, 4)  # of the arguments, and of the results
+
+
+def trains(node: fx.Node) -> bool:
+    """Whether the op may run again without its averages: all that is done with the new ones is to keep them."""
+    if node.target is not WITH or len(node.args) <= TRAINING or node.args[TRAINING] is not True:
+        return False
+    parts = [part for part in node.users if part.target is operator.getitem and part.args[1] in AVERAGES]
+    return all(_keeps(user) for part in parts for user in part.users)
+
+
+def drop_unread(graph: fx.Graph) -> None:
+    """Give backward ops no averages that they do not look at."""
+    for node in graph.nodes:
+        if _ignores(node):
+            node.args = tuple(None if place in AVERAGES else given for place, given in enumerate(node.args))
+
+
+def again(graph: fx.Graph, node: fx.Node, argument: Callable[[fx.Node], fx.Node]) -> fx.Node:
+    """The op once more, without its averages; its first three results are the same."""
+    arguments = fx.node.map_arg((*node.args[:3], *node.args[TRAINING:]), argument)
+    new = graph.call_function(WITHOUT, arguments, dict(node.kwargs))
+    new.meta = {**node.meta, "val": tuple(node.meta["val"])[:3]}
+    return new
+
+
+def essence(node: fx.Node) -> tuple[Any, tuple[Any, ...]] | None:
+    """What two such ops share if they compute the same but for averages: None for other ops."""
+    if node.target is WITH and node.args[TRAINING] is True:
+        return WITHOUT, (*node.args[:3], *node.args[TRAINING:])
+    if node.target is WITHOUT:
+        return WITHOUT, tuple(node.args)
+    if _ignores(node):
+        return BACKWARD, (*node.args[:3], None, None, *node.args[5:])
+    return None
+
+
+def _ignores(node: fx.Node) -> bool:
+    return node.target is BACKWARD and len(node.args) > TRAIN and node.args[TRAIN] is True
+
+
+def _keeps(user: fx.Node) -> bool:
+    if user.op == "output":
+        return True
+    target = user.args[0] if user.args else None
+    return user.target is torch.ops.aten.copy_.default and isinstance(target, fx.Node) and target.op == "placeholder"

@@ -1,0 +1,190 @@
+"""From a joint graph to a scheduling problem: ops become nodes, storages become values.
+
+Invariant: whatever order solves the problem can be built as a forward and a backward graph that hold just what the
+problem says. Orders that must be kept are values of no bytes: an op that must come after another reads its token. What
+the caller holds of the forward pass lives to the end: it is made once, or the boundary hands it over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import fx
+
+from remat_cli.torch.joint import Buffer, Joint, held_outputs
+from remat_cli.torch.kinds import kind_of
+from remat_cli.torch.reading import is_plain
+from solvers.problem import Node, Problem, sound
+
+SCALAR = 64  # bytes: a tangent of no more is the loss's own, which whoever calls `backward` holds meanwhile
+SMALL = 8  # a forward output of less than this part of what its op makes is handed over, so that the op may run again
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one run of an op costs: nanoseconds, and bytes that it works in besides its results."""
+
+    ns: int
+    workspace: int = 0
+
+
+Pricing = Callable[[fx.Node], Price]
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A joint graph with its problem. `ops[i]` is what node i runs; None is the boundary between the passes."""
+
+    joint: Joint
+    problem: Problem
+    ops: tuple[fx.Node | None, ...]
+    sizes: tuple[Any, ...]  # of the values as the graph gives them, which may be symbolic
+
+    @property
+    def boundary(self) -> int:
+        return self.ops.index(None)
+
+
+@dataclass(slots=True)
+class _Lowering:
+    joint: Joint
+    pricing: Pricing
+    sizes: list[int] = field(default_factory=list)
+    symbols: list[Any] = field(default_factory=list)
+    value: dict[Buffer, int] = field(default_factory=dict)
+    token: dict[fx.Node | None, int] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    ops: list[fx.Node | None] = field(default_factory=list)
+    before: dict[fx.Node, fx.Node] = field(default_factory=dict)  # what an op must come after
+    handed: list[int] = field(default_factory=list)
+
+    def new(self, size: int, symbol: Any = 0) -> int:
+        self.sizes.append(size)
+        self.symbols.append(symbol)
+        return len(self.sizes) - 1
+
+    def values_of(self, node: fx.Node) -> list[int]:
+        """What must be in memory for the result of a node to be there."""
+        found = [self.value[buffer] for buffer in self.joint.buffers[node] if buffer in self.value]
+        source = node
+        while source in self.joint.views or source in self.joint.parts:
+            source = source.args[0] if source in self.joint.parts else _viewed(self.joint, source)
+        if source in self.token:
+            found.append(self.token[source])
+        return found
+
+    def reads_of(self, nodes: list[fx.Node]) -> list[int]:
+        return list(dict.fromkeys(value for node in nodes for value in self.values_of(node)))
+
+
+def lower(joint: Joint, pricing: Pricing) -> Lowered:
+    """The problem of a joint graph at these prices."""
+    state = _Lowering(joint, pricing)
+    chains = [joint.effects, joint.accesses]
+    for chain in chains:
+        state.before.update(zip(chain[1:], chain, strict=False))
+    ordered = {*joint.effects, *joint.accesses, *joint.pinned}
+    kept, handed = _held(joint)
+    first, rest = joint.sequence()
+    for op in first:
+        _add(state, op, ordered, op in kept)
+    _add_boundary(state, [op for op in first if op in ordered], handed)
+    for op in rest:
+        _add(state, op, ordered, False)
+    returned = [node for node in joint.backward_outputs if isinstance(node, fx.Node)]
+    small = [node for node in joint.tangents if sum(b.bytes for b in joint.buffers[node]) <= SCALAR]
+    outputs = [v for node in held_outputs(joint) for v in _values(state, node, set(handed))]
+    outputs += [v for node in (*returned, *small) for v in _values(state, node, set())]
+    problem = Problem(
+        nodes=tuple(state.nodes),
+        sizes=tuple(state.sizes),
+        outputs=tuple(dict.fromkeys([*outputs, *state.handed])),
+        resident=sum(buffer.bytes for buffer in joint.resident),
+    )
+    return Lowered(joint, sound(problem, "a joint graph's problem"), tuple(state.ops), tuple(state.symbols))
+
+
+def _values(state: _Lowering, node: fx.Node, without: set[Buffer]) -> list[int]:
+    own = [buffer for buffer in state.joint.buffers[node] if buffer not in without]
+    return [state.value[buffer] for buffer in own if buffer in state.value]
+
+
+def _held(joint: Joint) -> tuple[set[fx.Node], list[Buffer]]:
+    """The ops that run once because the caller holds what they make, and the buffers that are handed over instead."""
+    held = [buffer for node in held_outputs(joint) for buffer in joint.buffers[node]]
+    kept: set[fx.Node] = set()
+    handed = []
+    for buffer in dict.fromkeys(held):
+        if buffer.maker is None or buffer.maker not in joint.ops:
+            continue
+        whole = sum(made.bytes for made in joint.buffers[buffer.maker] if made.maker is buffer.maker)
+        if buffer.bytes * SMALL < whole:
+            handed.append(buffer)
+        else:
+            kept.add(buffer.maker)
+    returned = {b for node in joint.backward_outputs if isinstance(node, fx.Node) for b in joint.buffers[node]}
+    for buffer in [b for b in handed if b in returned]:  # it is one block in both roles
+        handed.remove(buffer)
+        kept.add(buffer.maker)
+    return kept, handed
+
+
+def _add(state: _Lowering, op: fx.Node, ordered: set[fx.Node], kept: bool) -> None:
+    joint = state.joint
+    reads = state.reads_of(op.all_input_nodes)
+    if op in state.before:
+        reads.append(state.token[state.before[op]])
+    late = op in joint.backward
+    if late and op in ordered:
+        reads.append(state.token[None])
+    writes = []
+    for buffer in joint.buffers[op]:
+        if buffer.maker is op:
+            state.value[buffer] = state.new(buffer.bytes, buffer.size)
+            writes.append(state.value[buffer])
+    if op in ordered or is_plain(op) or not writes:
+        state.token[op] = state.new(0)
+        writes.append(state.token[op])
+    price = state.pricing(op)
+    resident = {b: b.bytes for node in op.all_input_nodes for b in joint.buffers[node] if b.maker is None}
+    place = {buffer: index for index, buffer in enumerate(joint.resident)}
+    node = Node(
+        cost=price.ns,
+        reads=tuple(dict.fromkeys(reads)),
+        writes=tuple(writes),
+        workspace=price.workspace,
+        once=op in ordered or kept or is_plain(op),
+        backward=None in state.ops,
+        kind=kind_of(op),
+        takes=tuple((place[buffer], size) for buffer, size in resident.items()),
+    )
+    state.nodes.append(node)
+    state.ops.append(op)
+
+
+def _add_boundary(state: _Lowering, ordered: list[fx.Node], handed: list[Buffer]) -> None:
+    """Between the passes: the caller takes the forward outputs and brings the tangents."""
+    joint = state.joint
+    reads = state.reads_of([node for node in joint.forward_outputs if isinstance(node, fx.Node)])
+    reads += [state.token[op] for op in ordered if op in state.token]
+    writes, over = [], []
+    for tangent in joint.tangents:
+        for buffer in joint.buffers[tangent]:
+            state.value[buffer] = state.new(buffer.bytes, buffer.size)
+            writes.append(state.value[buffer])
+    for buffer in handed:
+        new = state.new(buffer.bytes, buffer.size)
+        over.append((new, state.value[buffer]))
+        state.handed.append(new)
+        writes.append(new)
+    state.token[None] = state.new(0)
+    writes.append(state.token[None])
+    state.nodes.append(Node(0, tuple(dict.fromkeys(reads)), tuple(writes), once=True, overwrites=tuple(over)))
+    state.ops.append(None)
+
+
+def _viewed(joint: Joint, view: fx.Node) -> Any:
+    """What a view looks at: its one argument with memory."""
+    return next(argument for argument in view.all_input_nodes if joint.buffers[argument])

@@ -1,0 +1,109 @@
+"""From a joint graph's problem and a budget to an order of computes.
+
+Invariant: the order is legal by `simulate`'s word; it keeps to the budget wherever `fits` says so, and is otherwise the
+one of least peak that is known. No order that was given as a candidate and fits is cheaper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from remat_cli.saying.units import Budget
+from solvers.clock import Clock
+from solvers.methods.exact.least_peak import minimize_peak
+from solvers.problem import MOST, Limits, Problem, Result, Status
+from solvers.registry import DEFAULT, METHODS
+from solvers.schedule import baseline, evaluate, schedule
+from solvers.simulate import Outcome
+
+Order = tuple[int, ...]
+HALVINGS = 6  # of the range in which the least peak must lie
+CLOSE = 0.002  # of the peak: nearer is not worth a search
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`before`: every op once, in the graph's order. `bound`: what no schedule within the budget costs less than."""
+
+    order: Order
+    outcome: Outcome
+    before: Outcome
+    budget: int
+    status: Status
+    bound: float | None = None
+    least_peak_bound: int | None = None
+
+    @property
+    def fits(self) -> bool:
+        return self.outcome.peak <= self.budget
+
+    @property
+    def overhead(self) -> float:
+        return self.outcome.cost / max(self.before.cost, 1) - 1
+
+    @property
+    def gap(self) -> float | None:
+        return None if self.bound is None else max(0.0, self.outcome.cost / max(self.bound, 1) - 1)
+
+
+def find(
+    problem: Problem, budget: Budget, clock: Clock, candidates: Callable[[], Iterable[Order]], aside: int = 0
+) -> Found:
+    """The cheapest order known that keeps to the budget. `aside`: bytes that others hold meanwhile.
+
+    Where nothing is found that fits, the search for the leanest takes as long again.
+    """
+    _, before = baseline(problem)
+    whole = tuple(range(len(problem.nodes)))
+    limit = budget.bytes(before.peak + aside) - aside
+    if before.peak <= limit:
+        return Found(whole, before, before, limit, Status.OPTIMAL, float(before.cost))
+    known = [whole, *candidates()]
+    result = _search(problem, known, limit, Limits(clock=clock))
+    if _leanest(problem, known) > limit:
+        _lean(problem, known, Limits(clock=clock.again()))
+    order, outcome = _chosen(problem, known, limit)
+    status = result.status if result.status.found or outcome.peak > limit else Status.FEASIBLE
+    return Found(order, outcome, before, limit, status, result.bound_any_order, result.peak_bound)
+
+
+def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) -> Result:
+    """Ask the default method, tell it what is known, and know what it finds."""
+    solver = METHODS[DEFAULT].load(candidates=_best(problem, known, limit))
+    answer = schedule(problem, limit, solver, limits)
+    if answer.plan is not None:
+        known.append(answer.plan.order())
+    return answer.result
+
+
+def _lean(problem: Problem, known: list[Order], limits: Limits) -> None:
+    """Where nothing fits: an order of a peak as low as can be found, and a cheap one of that peak."""
+    answer = schedule(problem, MOST, minimize_peak, limits.share(1 / 4))
+    if answer.plan is not None:
+        known.append(answer.plan.order())
+    low = answer.result.peak_bound or 0
+    for tries in range(HALVINGS, 0, -1):
+        high = _leanest(problem, known)
+        if high - low <= CLOSE * high or limits.clock.over():
+            break
+        middle = (low + high) // 2
+        _search(problem, known, middle, limits.share(1 / (tries + 1)))
+        low = middle if _leanest(problem, known) > middle else low
+    _search(problem, known, _leanest(problem, known), limits)
+
+
+def _leanest(problem: Problem, known: Sequence[Order]) -> int:
+    return min(evaluate(problem, order)[1].peak for order in known)
+
+
+def _best(problem: Problem, known: Sequence[Order], limit: int, most: int = 6) -> tuple[Order, ...]:
+    """Those that fit, the cheapest first, then the leanest of the others."""
+    judged = [(evaluate(problem, order)[1], order) for order in dict.fromkeys(known)]
+    judged.sort(key=lambda pair: (max(0, pair[0].peak - limit), pair[0].cost))
+    return tuple(order for _, order in judged[:most])
+
+
+def _chosen(problem: Problem, known: Sequence[Order], limit: int) -> tuple[Order, Outcome]:
+    judged = [(order, evaluate(problem, order)[1]) for order in known]
+    return min(judged, key=lambda pair: (max(0, pair[1].peak - limit), pair[1].cost, pair[1].peak))

@@ -1,0 +1,141 @@
+"""What one node of an FX graph does: the memory that its result lives in, and whether it may run twice.
+
+Invariant: whatever is not known to be safe is taken to be unsafe: it runs once.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import fx
+from torch.utils import _pytree as pytree
+
+PURE_SPACES = ("aten", "prims", "inductor_prims", "prim")
+PURE_HOPS = frozenset(
+    {"cond", "while_loop", "map", "map_impl", "scan", "associative_scan", "flex_attention", "flex_attention_backward"}
+    | {"invoke_subgraph", "wrap"}
+)
+COLLECTIVES = ("_c10d_functional", "_c10d_functional_autograd", "c10d", "_dtensor")
+
+
+class NotUnderstood(Exception):
+    """Something in a joint graph that no plan can be made for; the message says what and where."""
+
+
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    """The tensors in a result, which may be a tuple of results."""
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def storages_of(value: Any, name: str = "") -> dict[int, Any]:
+    """The storages of a result: their identity and their bytes, which may be symbolic."""
+    found = {}
+    for tensor in tensors_of(value):
+        try:
+            storage = tensor.untyped_storage()
+        except (NotImplementedError, RuntimeError) as error:
+            raise NotUnderstood(f"the value of '{name}' has no plain storage ({tensor.layout})") from error
+        found[storage._cdata] = storage.nbytes()
+    return found
+
+
+def bytes_of(size: Any, name: str = "") -> int:
+    """Bytes as an integer; a symbolic size is that of the inputs at hand."""
+    if isinstance(size, int):
+        return size
+    hint = size.node.hint
+    if hint is None:
+        raise NotUnderstood(f"the size of '{name}' depends on the values in a tensor")
+    return int(hint)
+
+
+def is_plain(node: fx.Node) -> bool:
+    """Whether the result is a number or a symbolic size: not a tensor, nor a tuple of tensors."""
+    value = node.meta.get("val")
+    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool))
+
+
+def schema_of(node: fx.Node) -> Any:
+    return node.target._schema if isinstance(node.target, torch._ops.OpOverload) else None
+
+
+def mutated_inputs(node: fx.Node) -> list[fx.Node]:
+    """The arguments that the op writes into."""
+    schema = schema_of(node)
+    if schema is None or not schema.is_mutable:
+        return []
+    found = []
+    for place, argument in enumerate(schema.arguments):
+        if argument.alias_info is None or not argument.alias_info.is_write:
+            continue
+        given = node.args[place] if place < len(node.args) else node.kwargs.get(argument.name)
+        found += [leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, fx.Node)]
+    return found
+
+
+def is_random(node: fx.Node) -> bool:
+    """Whether two runs may give different results, because they draw random numbers."""
+    if isinstance(node.target, torch._ops.OpOverload):
+        if torch.Tag.nondeterministic_seeded not in node.target.tags:
+            return False
+        return _argument(node, "dropout_p") != 0.0  # attention is tagged for its dropout, also where it has none
+    return any(is_random(inner) for graph in subgraphs(node) for inner in graph.nodes if inner.op == "call_function")
+
+
+def has_effect(node: fx.Node) -> bool:
+    """Whether a run leaves something behind besides its result, or may for all that is known."""
+    if node.target is operator.getitem or is_plain(node):
+        return False
+    if isinstance(node.target, torch._ops.OpOverload):
+        if node.target.namespace in COLLECTIVES or node.target._schema.is_mutable:
+            return True
+        return node.target.namespace not in PURE_SPACES or node.is_impure(impure_random=False)
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        if node.target.name() not in PURE_HOPS:
+            return True
+        return any(has_effect(inner) for graph in subgraphs(node) for inner in graph.nodes if inner.op != "placeholder")
+    return node.op == "call_function" and not _is_arithmetic(node.target)
+
+
+def subgraphs(node: fx.Node) -> Iterator[fx.Graph]:
+    """The graphs that a higher-order op is given."""
+    owner = node.graph.owning_module
+    for argument in node.all_input_nodes:
+        if argument.op == "get_attr" and owner is not None:
+            found = _attribute(owner, str(argument.target))
+            if isinstance(found, fx.GraphModule):
+                yield found.graph
+
+
+def is_view(node: fx.Node) -> bool:
+    """Whether the op only looks at the memory of its one tensor argument."""
+    if node.op != "call_function" or is_random(node) or has_effect(node):
+        return False
+    given = [argument for argument in node.all_input_nodes if tensors_of(argument.meta.get("val"))]
+    if len(given) != 1:
+        return False
+    made = storages_of(node.meta.get("val"), node.name)
+    return bool(made) and set(made) <= set(storages_of(given[0].meta["val"], given[0].name))
+
+
+def _argument(node: fx.Node, name: str) -> Any:
+    """An argument by its name; None if the op has none of that name."""
+    for place, argument in enumerate(node.target._schema.arguments):
+        if argument.name == name:
+            return node.args[place] if place < len(node.args) else node.kwargs.get(name, argument.default_value)
+    return None
+
+
+def _attribute(owner: Any, path: str) -> Any:
+    for name in path.split("."):
+        owner = getattr(owner, name, None)
+    return owner
+
+
+def _is_arithmetic(target: Any) -> bool:
+    """Python's own operators and functions on sizes, which change nothing."""
+    place = getattr(target, "__module__", "") or ""
+    return place in ("_operator", "builtins", "math") or place.startswith(("torch.fx", "torch.utils._sympy", "torch"))

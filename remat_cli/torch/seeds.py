@@ -1,0 +1,56 @@
+"""torch's own partitions as orders of computes: no plan is worse than they are under the same costs.
+
+Invariant: an order is given only if it is legal; what torch splits in a way that no order says is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch import fx
+from torch._functorch import config, partitioners
+
+from remat_cli.torch.joint import copy_of
+from remat_cli.torch.lowering import Lowered
+from solvers.plan import IllegalOrder
+from solvers.schedule import evaluate
+from solvers.simulate import IllegalPlan
+
+SETTINGS = (("dp", 1.0), ("dp", 0.5), ("dp", 0.0))
+MORE = tuple((solver, share / 10) for solver in ("dp", "ilp") for share in range(9, 0, -1))
+
+
+def torchs_own(
+    module: fx.GraphModule, inputs: Any, num_fwd_outputs: int, solver: str = "dp", budget: float = 1.0
+) -> tuple[fx.GraphModule, fx.GraphModule]:
+    """The partition that torch itself makes of a joint graph, which is not changed."""
+    with config.patch(activation_memory_budget=budget, activation_memory_budget_solver=solver):
+        return partitioners.min_cut_rematerialization_partition(
+            copy_of(module), inputs, num_fwd_outputs=num_fwd_outputs
+        )
+
+
+def order_of(lowered: Lowered, forward: fx.GraphModule, backward: fx.GraphModule) -> tuple[int, ...] | None:
+    """A partition as an order, if there is one: names tell which op a call is a copy of."""
+    number = {op.name: index for index, op in enumerate(lowered.ops) if op is not None}
+    order = [number[node.name] for node in forward.graph.nodes if node.name in number and node.op == "call_function"]
+    order.append(lowered.boundary)
+    order += [number[node.name] for node in backward.graph.nodes if node.name in number and node.op == "call_function"]
+    try:
+        evaluate(lowered.problem, order)
+    except (IllegalOrder, IllegalPlan):
+        return None
+    return tuple(order)
+
+
+def seeds(lowered: Lowered, module: fx.GraphModule, inputs: Any, settings: Any = SETTINGS) -> Iterator[tuple[int, ...]]:
+    """The orders of torch's own partitions at these settings."""
+    for solver, budget in settings:
+        try:
+            split = torchs_own(module, inputs, len(lowered.joint.forward_outputs), solver, budget)
+        except Exception:  # noqa: BLE001  a seed is a hint: torch's partitioners assert and fail on many graphs
+            continue
+        order = order_of(lowered, *split)
+        if order is not None:
+            yield order

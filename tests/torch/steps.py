@@ -1,0 +1,72 @@
+"""A training step by eager and by a backend, from the same weights and the same random numbers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from remat_cli.saying.units import parse_budget
+from remat_cli.torch.backend import Backend
+from remat_cli.torch.estimates import estimates
+from remat_cli.torch.metering import Meter
+from remat_cli.torch.partition import Partitioner
+from solvers.clock import limited
+
+MOVES = 60_000
+
+
+@dataclass(frozen=True)
+class Step:
+    """The loss and all that it left behind."""
+
+    loss: torch.Tensor
+    gradients: list[torch.Tensor | None]
+    buffers: list[torch.Tensor]
+    random: torch.Tensor  # a draw after it
+
+    def same_bits(self, other: Step) -> bool:
+        pairs = [(self.loss, other.loss), (self.random, other.random)]
+        pairs += list(zip(self.buffers, other.buffers, strict=True))
+        for own, its in zip(self.gradients, other.gradients, strict=True):
+            if own is None or its is None:
+                if own is not its:
+                    return False
+                continue
+            pairs.append((own, its))
+        return all(torch.equal(own, its) for own, its in pairs)
+
+
+def step(module: nn.Module, run: Callable[..., Any], arguments: tuple[Any, ...], seed: int = 0) -> Step:
+    """One forward and backward pass of `run`, which is the module or what it was compiled to."""
+    torch.manual_seed(seed)
+    given = [argument for argument in arguments if isinstance(argument, torch.Tensor) and argument.requires_grad]
+    for tensor in (*module.parameters(), *given):
+        tensor.grad = None
+    loss = run(*arguments)
+    loss.backward()
+    gradients = [tensor.grad for tensor in (*module.parameters(), *given)]
+    return Step(loss.detach(), gradients, [b.clone() for b in module.buffers()], torch.rand(3))
+
+
+def twin(module: nn.Module) -> nn.Module:
+    return copy.deepcopy(module)
+
+
+def backend(budget: str, moves: int = MOVES) -> Backend:
+    """A backend whose searches are limited by work."""
+    return Backend(Partitioner(parse_budget(budget), estimates("cpu"), lambda: limited(8, moves)))
+
+
+def measured(backend: Backend, module: nn.Module, run: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
+    """The most bytes that tensors hold in one more step, inputs and weights among them."""
+    for parameter in module.parameters():
+        parameter.grad = None
+    backend.watch.meter = meter = Meter([*module.parameters(), *module.buffers(), *arguments])
+    run(*arguments).backward()
+    backend.watch.meter = None
+    return meter.peak

@@ -1,0 +1,56 @@
+"""The promise, on networks: the same bits as eager, and no more bytes than were foretold and allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from tests.torch.models import MODELS
+from tests.torch.steps import backend, measured, step, twin
+
+
+def made(name: str) -> tuple[Any, tuple[Any, ...]]:
+    torch.manual_seed(0)
+    return MODELS[name]()
+
+
+@pytest.mark.parametrize("budget", ["85%", "65%"])
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_same_bits_within_the_budget(name: str, budget: str) -> None:
+    module, arguments = made(name)
+    other, asked = twin(module), backend(budget)
+    run = torch.compile(module, backend=asked, dynamic=False)
+    for seed in range(2):
+        assert step(module, run, arguments, seed).same_bits(step(other, other, arguments, seed))
+    (plan,) = asked.partitioner.plans
+    assert plan.found is not None, plan.why
+    assert plan.found.fits
+    assert measured(asked, module, run, arguments) == plan.found.outcome.peak <= plan.found.budget
+
+
+@pytest.mark.parametrize("name", ["gpt", "resnet18"])
+def test_what_cannot_be_met_gets_the_leanest_plan_and_a_warning(name: str) -> None:
+    module, arguments = made(name)
+    other, asked = twin(module), backend("5%")
+    run = torch.compile(module, backend=asked, dynamic=False)
+    with pytest.warns(UserWarning, match="no plan was found within"):
+        found = step(module, run, arguments)
+    assert found.same_bits(step(other, other, arguments))
+    (plan,) = asked.partitioner.plans
+    assert plan.found is not None
+    assert not plan.found.fits
+    assert measured(asked, module, run, arguments) == plan.found.outcome.peak < plan.found.before.peak
+
+
+def test_less_memory_never_costs_less() -> None:
+    module, arguments = made("vit")
+    costs = []
+    for budget in ("100%", "90%", "75%", "60%"):
+        torch._dynamo.reset()
+        asked = backend(budget)
+        step(module, torch.compile(module, backend=asked, dynamic=False), arguments)
+        costs.append(asked.partitioner.plans[0].found.outcome.cost)
+    assert costs == sorted(costs)
+    assert costs[0] < costs[-1]
