@@ -12,7 +12,7 @@ setup: $(READY)
 
 $(READY): pyproject.toml setup.py constraints.txt $(COMPILED)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[runtime,plot]'
 	touch $(READY)
 
 # linters, type checkers and tests, which a user does not need

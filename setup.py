@@ -14,6 +14,9 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
+sys.path.insert(0, str(Path(__file__).parent / "building"))
+import compilers
+
 ABI = [("Py_LIMITED_API", "0x030B0000")]
 # No multiplication and addition become one, so that a seed finds the same on every processor.
 GNU = ["-O3", "-g0", "-fvisibility=hidden", "-ffp-contract=off"]
@@ -46,6 +49,10 @@ ALLOCATOR = Extension(
 
 
 class Build(build_ext):
+    def run(self) -> None:
+        compilers.choose()
+        super().run()
+
     def build_extension(self, ext: Extension) -> None:
         kind = "msvc" if self.compiler.compiler_type == "msvc" else "unix"
         ext.extra_compile_args = FLAGS[kind][ext.language]

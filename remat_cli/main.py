@@ -87,6 +87,10 @@ def main() -> None:
             raise
         _hush()  # click takes a reader that has gone for an error, and puts a stand-in where stdout was
         sys.exit(0)
+    except ModuleNotFoundError as error:
+        if error.name != "onnxruntime":
+            raise
+        _end("ONNX Runtime is not installed: pip install 'remat[runtime]', or onnxruntime of the kind that you want", 3)
     except UnicodeEncodeError as error:
         _end(f"a name holds {error.object[error.start : error.end]!r}, which is no text", 3)
     except MemoryError:

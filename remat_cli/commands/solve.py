@@ -171,6 +171,7 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     from remat_cli.errors import BadInput
     from remat_cli.formats.files import check_apart
     from remat_cli.planning.known import plans_beside
+    from remat_cli.runtime.known import unknown_version
     from remat_cli.saying.progress import progress_line
 
     destination = given["output"] or subject.beside(".plan.json")
@@ -195,7 +196,7 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
 
         found = ask(subject, question, replace(searching, report=report), _memory(given), latest.keep)
     found = replace(found, limits=limits)
-    notes: list[str] = []
+    notes = unknown_version()
     if given["certificate"]:
         deadline.last_words = lambda: _uncertified(found, destination, given)
         notes += _certify(subject, found, question.session, given["certificate"], limits.clock)
