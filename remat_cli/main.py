@@ -15,10 +15,21 @@ import click
 
 from remat_cli.errors import RematError
 
-COMMANDS = (
-    *("grad", "profile", "solve", "sweep", "max-batch", "emit", "verify", "check"),
-    *("show", "problem", "batch", "cache", "zoo"),
-)
+COMMANDS = {  # in the order in which they are used; the words that `remat --help` has for each
+    "grad": "Turn a forward model into a training graph.",
+    "profile": "Measure what each op costs, or estimate it.",
+    "solve": "Find the fastest plan within a memory budget.",
+    "sweep": "Solve for many budgets and print the curve.",
+    "max-batch": "Find the largest batch that fits a budget.",
+    "emit": "Write the rewritten model of a plan.",
+    "verify": "Run both models: same results, memory as planned?",
+    "check": "Check the proof of a plan without a solver.",
+    "show": "Show what fills the memory of a plan or a model.",
+    "problem": "Write the bare scheduling problem of a model.",
+    "batch": "Solve many models, budgets and methods, for CI.",
+    "cache": "List, check and prune the results that are kept.",
+    "zoo": "Build a well-known network as a forward model.",
+}
 
 
 class Commands(click.Group):
@@ -26,6 +37,11 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Without importing any command, so that help comes at once."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:

@@ -1,4 +1,4 @@
-"""docs/reference/commands.md is what the commands say of themselves; `python -m tests.test_commands_page` writes it.
+"""docs/reference/commands.md is what the commands say of themselves: `python -m tests.test_commands_page` writes it.
 
 And what a shell completes, by the one line that the page gives.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 import pytest
 
+from remat_cli.commands.methods import told
 from remat_cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[1]
@@ -47,7 +48,21 @@ def page() -> str:
         wide = {"terminal_width": WIDTH, "max_content_width": WIDTH}
         context = click.Context(command, info_name=f"remat {name}", help_option_names=["-h", "--help"], **wide)
         parts.append(f"## remat {name}\n\n```\n{command.get_help(context)}\n```\n")
-    return "\n".join(parts)
+    return "\n".join(parts) + of_methods()
+
+
+def of_methods() -> str:
+    """The options that `remat solve --method NAME --help` adds, by option."""
+    rows = [
+        "",
+        "## Options of single methods",
+        "",
+        "| option of `remat solve` | methods | what it says |",
+        "| --- | --- | --- |",
+    ]
+    for option, methods in told().values():
+        rows.append(f"| `{option.flag}` | {', '.join(f'`{name}`' for name in methods)} | {option.help} |")
+    return "\n".join(rows) + "\n"
 
 
 def test_the_page_is_what_the_commands_say() -> None:

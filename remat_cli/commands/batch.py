@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from remat_cli.batch.run import Result
 
 
-@click.command()
+@click.command(cls=options.GroupedCommand)
 @click.argument("manifest", type=options.FILE)
 @click.option(
     "-o",
@@ -47,10 +47,15 @@ if TYPE_CHECKING:
 @options.as_json
 @options.quiet
 def command(manifest: Path, **given: Any) -> None:
-    """Run the jobs of MANIFEST: models x budgets x methods x sessions, each by itself.
+    """Solve the models, budgets, methods and sessions of MANIFEST, each job by itself.
 
-    What is done is not done again: run it once more after an interrupt, a crash or a change. The exit code is the worst
-    of the jobs': 1 a crash, 2 usage, 3 bad input, 6 not as expected, 4 infeasible, 5 no plan, 0 all passed.
+    A job that is done is not done again, so run the same command after an interrupt, a crash or a change. The exit
+    code is the worst of the jobs': 1 a crash, 2 usage, 3 bad input, 6 not as expected, 4 infeasible, 5 no plan, 0 all
+    passed.
+
+    \b
+    remat batch fleet.yaml --jobs 2 --report report.json
+    remat batch fleet.yaml --md comment.md --baseline old-report.json
     """
     from remat_cli.batch.manifest import read
 

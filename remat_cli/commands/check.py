@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.certifying import Proved
 
 
-@click.command()
+@click.command(cls=options.GroupedCommand)
 @click.argument("certificate", type=options.FILE)
 @click.argument("plan", type=options.FILE)
 @click.option("--costs", type=options.FILE, help="With a model instead of a plan: what its ops cost.")
@@ -31,11 +31,14 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Check CERTIFICATE, which `remat solve --certificate` wrote, against PLAN and its model.
+    """Check the proof in CERTIFICATE against PLAN and its model.
 
-    Every row that is added up is made anew from the model's problem, every sum in whole numbers. PLAN may also be the
-    model or problem itself, where the certificate says that there is no plan. Exit code 6 if something claimed does not
-    follow.
+    `remat solve --certificate` writes certificates. Every row of the proof is derived again from the model's problem,
+    and every sum is done in whole numbers. PLAN may also be the model or problem itself, where the certificate says
+    that there is no plan. The exit code is 6 if something claimed does not follow.
+
+    \b
+    remat check train.cert.json train.plan.json
     """
     from remat_cli.actions.certifying import checked, checked_plan
     from remat_cli.errors import Usage

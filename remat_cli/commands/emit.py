@@ -14,17 +14,22 @@ if TYPE_CHECKING:
     from remat_cli.actions.emitting import Emitted
 
 
-@click.command()
+@click.command(cls=options.GroupedCommand)
 @click.argument("plan", type=options.FILE)
 @click.option("--groups", type=click.Choice(["functions"]), help="Show a fusing backend its kernels, as functions.")
 @options.output
 @options.as_json
 @options.quiet
 def command(plan: Path, groups: str | None, output: Path | None, as_json: bool, quiet: bool) -> None:
-    """Rewrite the model of PLAN: its computes in order, clones for what is computed again.
+    """Write the rewritten model of PLAN.
 
-    The file is made for the session that the plan was solved for: the strict one, whose options are printed, or
-    onnxruntime's default options, with what makes order and clones survive them.
+    It has the plan's computes in order, with clones for what is computed again. The file is made for the session that
+    the plan was solved for: the strict one, whose options are printed, or one with default options, which needs a few
+    small nodes more.
+
+    \b
+    remat emit train.plan.json
+    remat emit train.plan.json -o train.remat.onnx
     """
     from remat_cli.actions import emitting
     from remat_cli.planning.loading import load_planned

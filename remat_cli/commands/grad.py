@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 
-@click.command("grad")
+@click.command("grad", cls=options.GroupedCommand)
 @click.argument("forward", type=options.FILE)
 @options.loss
 @options.logits

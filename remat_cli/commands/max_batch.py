@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from remat_cli.saying.progress import Line
 
 
-@click.command("max-batch")
+@click.command("max-batch", cls=options.GroupedCommand)
 @click.argument("model", type=options.FILE)
 @click.option("--budget", type=options.SIZE, required=True, help="16GB, 16GiB or bytes.")
 @click.option(
@@ -70,14 +70,13 @@ if TYPE_CHECKING:
 def command(model: Path, **given: Any) -> None:
     """Find the largest batch of MODEL whose training step fits the budget, and prove that the next does not.
 
-    MODEL is a forward model with a symbolic batch, which is differentiated for each size that is tried, or a training
-    graph with one. Ops are measured at a few sizes (--profile), cost what MODEL.costs.yaml says at each size (`remat
-    profile --batch 1,8,32` of a training graph), or are estimated; at the size that comes out they are then measured on
-    this machine, if it is costs of its own that count, and the plan is made for these.
+    MODEL is a forward model or a training graph whose batch is symbolic. Ops cost what they are measured to at a few
+    sizes (--profile 2,8), what MODEL.costs.yaml says, or an estimate. At the size that is found, ops are measured on
+    this machine and the plan is made for these costs.
 
     \b
     remat max-batch unet.onnx --budget 16GB
-    remat max-batch gpt2.train.onnx --budget 24GB --max-overhead 20% --dim batch=8 --dim sequence=max --step 64
+    remat max-batch gpt2.train.onnx --budget 24GB --dim batch=8 --dim sequence=max
     """
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.interrupts import listening

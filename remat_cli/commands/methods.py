@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from remat_cli.commands import options
+from remat_cli.commands.helping import MethodOption
 from solvers.options import Option, Orders, options_of
 from solvers.registry import DEFAULT, METHODS
 
@@ -34,7 +35,10 @@ one = click.option(
     "--method", shell_complete=_offered(), default=DEFAULT, show_default=True, help="One of `remat solve --list`."
 )
 one_or_all = click.option(
-    "--method", shell_complete=_offered("all"), help=f"One of `remat solve --list`, or all.  [default: {DEFAULT}]"
+    "--method",
+    shell_complete=_offered("all"),
+    is_eager=True,  # so that `--method NAME --help` knows the name
+    help=f"A method of --list, or all.  [default: {DEFAULT}]",
 )
 several = click.option(
     "--methods",
@@ -65,13 +69,17 @@ def told() -> dict[str, tuple[Option, list[str]]]:
 
 
 def _flag(entry: Option, methods: list[str]) -> Callable[[Command], Command]:
-    says = f"{', '.join(methods)}: {entry.help}."
+    shared: dict[str, Any] = {
+        "cls": MethodOption,
+        "owners": tuple(methods),
+        "help": f"{entry.help[0].upper()}{entry.help[1:]}.",
+    }
     if entry.kind == Orders:
-        return click.option(entry.flag, "known", type=options.FILE, multiple=True, help=says)
+        return click.option(entry.flag, "known", type=options.FILE, multiple=True, **shared)
     if entry.kind is bool:
-        return click.option(entry.flag, is_flag=True, default=None, help=says)
+        return click.option(entry.flag, is_flag=True, default=None, **shared)
     kind = click.Choice(entry.choices) if entry.choices else click.IntRange(entry.least)
-    return click.option(entry.flag, type=kind, help=says)
+    return click.option(entry.flag, type=kind, **shared)
 
 
 def own_options(command: Command) -> Command:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from remat_cli.commands.helping import GroupedCommand as GroupedCommand
 from remat_cli.saying.units import (
     parse_age,
     parse_budget,
@@ -75,6 +76,12 @@ def _parse_tie(text: str) -> tuple[str, str]:
     return kept, gone
 
 
+def _parse_seed(text: str) -> int:
+    if not text.isdigit() or int(text) >= 2**31:
+        raise ValueError(f"'{text}' is no seed: write a whole number from 0 to {2**31 - 1}")
+    return int(text)
+
+
 def _parse_image(text: str) -> int | tuple[int, int]:
     sizes = [int(part) if part.isdigit() else 0 for part in text.lower().split("x")]
     if not 1 <= len(sizes) <= 2 or min(sizes) < 1:
@@ -95,24 +102,24 @@ SIZES = _Parsed("sizes", _parse_sizes)
 SIZED = _Parsed("name=size", _parse_sized)
 SHAPE = _Parsed("name=sizes", _parse_shape)
 TIE = _Parsed("name=name", _parse_tie)
+SEED = _Parsed("n", _parse_seed)
 IMAGE = _Parsed("size", _parse_image)
 FUSION = click.Choice(["ideal", "runtime"])  # all neighbours that can be fused, or what onnxruntime fuses
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
-output = click.option("-o", "--output", type=FILE, help="Where to write; by default beside the input.")
-as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, and nothing else there.")
+output = click.option("-o", "--output", type=FILE, help="Where to write.  [default: beside the input]")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 quiet = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-verbose = click.option(
-    "-v", "--verbose", count=True, help="Print each step of the search on stderr; -vv: SCIP's own log too."
-)
-seed = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+verbose = click.option("-v", "--verbose", count=True, help="Print each step; -vv: SCIP's log too.")
+seed = click.option("--seed", type=SEED, default=0, help="Of random choices.  [default: 0]")
 optimize = click.option(
     "--optimize",
     type=click.Choice(["disabled", "basic", "extended", "all"]),
-    help="First let onnxruntime optimize the model at this level, into MODEL.LEVEL.onnx, and go on with that.",
+    metavar="LEVEL",
+    help="First optimize: disabled, basic, extended, all.",
 )
-dims = click.option("--dim", "dims", type=DIM, multiple=True, help="Bind a symbolic dimension: --dim batch=32.")
+dims = click.option("--dim", "dims", type=DIM, multiple=True, help="Bind a symbolic dimension: batch=32.")
 time_limit = click.option("--time-limit", type=TIME, default="60s", show_default=True, help="90s, 5m, 1h.")
 
 
@@ -130,26 +137,28 @@ def time_for_all(default: str) -> Callable[[Command], Command]:
     )
 
 
-force = click.option("--force", is_flag=True, help="Search again, whatever was found before.")
+force = click.option("--force", is_flag=True, help="Search again, whatever is kept from before.")
 work_limit = click.option(
     "--work-limit",
     type=COUNT,
-    help="In moves of the search, instead of a time: 5M. The same bytes on every machine, however slow.",
+    help="Limit the search in moves instead: 5M.",
 )
-gap = click.option("--gap", type=SHARE, default="0.1%", show_default=True, help="Stop when this close to the bound.")
-budget = click.option("--budget", type=SIZE, help="16GB, 16GiB, bytes, or 75% of the peak without recomputation.")
-costs = click.option("--costs", type=FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")
+gap = click.option("--gap", type=SHARE, default="0.1%", show_default=True, help="Stop this close to the bound.")
+budget = click.option("--budget", type=SIZE, help="16GB, 16GiB, or 75% of what the model holds.")
+costs = click.option("--costs", type=FILE, help="What ops cost.  [default: MODEL.costs.yaml]")
 session = click.option(
     "--session",
     type=click.Choice(["strict", "default"]),
     default="strict",
     show_default=True,
-    help="Which session the plan is for: one whose options can be set, or onnxruntime as it comes.",
+    metavar="KIND",
+    help="strict or default.",
 )
 allocator = click.option(
     "--allocator",
     type=click.Choice(["planned", "arena"]),
-    help="In the strict session: each value in its planned place (the default), or the runtime's arena, capped.",
+    metavar="NAME",
+    help="planned (places in one block) or arena.",
 )
 loss = click.option(
     "--loss",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from remat_cli.planning.subject import Subject
 
 
-@click.command()
+@click.command(cls=options.GroupedCommand)
 @click.argument("model", type=options.FILE)
 @click.option("--costs", type=options.FILE, help="What the ops cost; by default MODEL.costs.yaml, else an estimate.")
 @click.option("--chain", "as_chain", is_flag=True, help="As a chain of stages in Rotor's form, MODEL.chain.json.")
@@ -31,7 +31,14 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write the scheduling problem of MODEL.onnx: what each op costs, reads and writes, and the sizes of values."""
+    """Write the scheduling problem of MODEL.
+
+    The file has what each op costs, reads and writes, and the sizes of values. `remat solve` takes it too.
+
+    \b
+    remat problem train.onnx
+    remat problem train.onnx --chain
+    """
     from remat_cli.formats import problemfile
     from remat_cli.formats.files import check_apart
     from remat_cli.planning.loading import load_subject

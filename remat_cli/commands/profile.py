@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.whole_graph import Difference
 
 
-@click.command()
+@click.command(cls=options.GroupedCommand)
 @click.argument("model", type=options.FILE)
 @click.option("--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True)
 @options.estimate("No kernel is run")
@@ -50,10 +50,14 @@ if TYPE_CHECKING:
 @options.as_json
 @options.quiet
 def command(model: Path, **given: Any) -> None:
-    """Find out what each op of MODEL costs; writes MODEL.costs.yaml.
+    """Measure what each op of MODEL costs, and write MODEL.costs.yaml.
 
-    Each kind of op is timed alone, once, by ONNX Runtime, then the whole graph is run and the times are scaled to
-    agree with it. What was measured is kept in the user's cache. Entries marked `pinned: true` are left as they are.
+    ONNX Runtime runs each kind of op alone, then the whole graph, and the times are scaled to agree with it. What was
+    measured is kept in the user's cache. Entries marked `pinned: true` are left as they are.
+
+    \b
+    remat profile train.onnx
+    remat profile train.onnx --estimate h100
     """
     from remat_cli.actions import profiling
 

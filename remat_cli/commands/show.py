@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from remat_cli.saying.showing import Shown
 
 
-@click.command()
+@click.command(cls=options.GroupedCommand)
 @click.argument("files", type=options.FILE, nargs=-1, required=True)
 @click.option("--statements", is_flag=True, help="Print the program: one statement a line.")
 @click.option("--breakdown", is_flag=True, help="What fills the memory at the peak of each; with --plot, as bars.")
@@ -47,7 +47,13 @@ def command(
     dims: tuple[tuple[str, int], ...],
     as_json: bool,
 ) -> None:
-    """Show what each plan of FILES does and what it buys; of models and problems, what they need as they stand."""
+    """Show what each plan of FILES does; of models and problems, what they need as they stand.
+
+    \b
+    remat show train.plan.json
+    remat show train.plan.json --plot memory.png --html train.html
+    remat show *.onnx --breakdown
+    """
     from remat_cli.errors import Usage
     from remat_cli.saying.showing import shown
 

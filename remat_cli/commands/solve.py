@@ -33,24 +33,30 @@ BUSY = 0.5  # of the time on the wall that had a processor: below it, the machin
 EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to its word and to write it
 
 
-@click.command()
+@click.command(cls=options.GroupedCommand)
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
 @methods.one_or_all
 @options.session
 @options.allocator
 @options.costs
-@click.option("--minimize", type=click.Choice(["cost", "peak"]), default="cost", show_default=True)
-@click.option("--max-overhead", type=options.SHARE, help="With --minimize peak: at most this much extra time.")
-@click.option("--lp", "lp_bound", is_flag=True, help="Print the bound of the linear relaxation and the gap to it.")
+@click.option(
+    "--minimize",
+    type=click.Choice(["cost", "peak"]),
+    default="cost",
+    show_default=True,
+    help="Least time, or least memory.",
+)
+@click.option("--max-overhead", type=options.SHARE, help="The most extra time, with --minimize peak.")
+@click.option("--lp", "lp_bound", is_flag=True, help="Print only the linear relaxation's bound.")
 @click.option(
     "--reorder/--no-reorder",
     default=None,
-    help="milp: first compute the ops in another order; by default only if the model's own leads to no plan.",
+    help="milp: whether another order may be taken.",
 )
 @click.option("--list", "list_methods", is_flag=True, help="List the methods and what they can do.")
-@click.option("--csv", "as_csv", is_flag=True, help="With --method all: comma-separated values on stdout.")
-@click.option("--certificate", type=options.FILE, help="Write what proves the bounds, for `remat check`.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, with --method all.")
+@click.option("--certificate", type=options.FILE, help="Write a proof of the bounds, for `remat check`.")
 @methods.own_options
 @options.optimize
 @options.dims
@@ -64,9 +70,14 @@ EVALUATIONS = 3  # of a plan, for which time is kept at the end: to hold it to i
 @options.quiet
 @options.verbose
 def command(model: Path | None, **given: Any) -> None:
-    """Find a schedule of MODEL (.onnx or .problem.json) within a memory budget.
+    """Find the fastest plan of MODEL within a memory budget.
 
-    Without MODEL, takes the only *.costs.yaml in the working directory, which says whose costs they are.
+    MODEL is a .onnx or .problem.json file. Without it, the only *.costs.yaml in
+    the working directory names it.
+
+    \b
+    remat solve train.onnx --budget 70%
+    remat solve train.onnx --minimize peak --max-overhead 10%
     """
     given["method"] = given["method"] or (DEFAULT if given["reorder"] is None else "milp")
     if given["list_methods"]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from remat_cli.planning.points import Curve
 
 
-@click.command()
+@click.command(cls=options.GroupedCommand)
 @click.argument("model", type=options.FILE, required=False)
 @click.option(
     "--budgets",
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 @options.force
 @options.quiet
 def command(model: Path | None, **given: Any) -> None:
-    """Solve MODEL (.onnx or .problem.json) for many budgets, by one or more methods.
+    """Solve MODEL for many budgets, by one or more methods.
 
-    Without MODEL, takes the only *.costs.yaml in the working directory. Points share what they find and prove, so that
-    a curve takes little longer than a single solve: a larger budget is never dearer than a smaller one.
+    MODEL is a .onnx or .problem.json file. Without it, the only *.costs.yaml in the working directory names it. Points
+    share plans and bounds, so a curve takes little longer than a single solve, and a larger budget never costs more.
 
     \b
     remat sweep train.onnx --plot curve.svg
-    remat sweep train.onnx --budgets 30%..100%/8 --methods auto,chen-greedy,griewank --csv
+    remat sweep train.onnx --budgets 30%..100%/8 --methods auto,chen-greedy
     """
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.interrupts import listening

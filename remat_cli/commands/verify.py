@@ -24,7 +24,7 @@ NEAR = 0.05  # of what was said that a process holds: closer than that is as it 
 SMALL = 10_000_000  # bytes, and so is that
 
 
-@click.command()
+@click.command(cls=options.GroupedCommand)
 @click.argument("plan", type=options.FILE)
 @click.option("--model", type=options.FILE, help="The rewritten model; by default the one beside the plan's model.")
 @click.option("--feeds", type=options.FILE, help="Inputs as an .npz file; by default random and valid.")
@@ -48,11 +48,15 @@ SMALL = 10_000_000  # bytes, and so is that
 @options.as_json
 @options.quiet
 def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
-    """Run the model of PLAN and its rewriting in onnxruntime: same bytes out, peak within budget?
+    """Run the model of PLAN and its rewriting in ONNX Runtime, and compare results and memory.
 
-    Each model runs in a process of its own, in the strict session and under default options, and once more with the
-    plan's allocator, for what the process holds. Emits the rewritten model first if it is not there. Exit code 6 if the
-    session that the plan is for does not do as promised.
+    Each model runs in a process of its own: in the strict session, under default options, and once more with the
+    plan's allocator, for what the process holds. The rewritten model is written first if it is not there. The exit
+    code is 6 if the session that the plan is for does not do as promised.
+
+    \b
+    remat verify train.plan.json
+    remat verify train.plan.json --time
     """
     from remat_cli.formats.files import write_whole
     from remat_cli.planning.loading import load_planned

@@ -41,7 +41,7 @@ def size_options(command: click.decorators.FC) -> click.decorators.FC:
     return command
 
 
-@click.command("zoo")
+@click.command("zoo", cls=options.GroupedCommand)
 @click.argument("name", required=False, shell_complete=_networks)
 @click.option("--list", "listing", is_flag=True, help="List the networks (the same as giving no name).")
 @size_options
