@@ -26,7 +26,7 @@ SHAPES = {("Reshape", 1), ("Expand", 1), ("ConstantOfShape", 0)}  # operands tha
 
 def ops_of(graph: Graph) -> Ops:
     """The graph's ops as `profiles` knows them."""
-    constants = dict(_constants(graph.model))
+    constants = dict(small_constants(graph.model))
     held = set(graph.weights)
     for op in graph.ops:
         _look_through(graph, op, constants, held)
@@ -100,7 +100,7 @@ def _steers(array: np.ndarray) -> bool:
     return array.size <= SMALL if array.dtype.kind in "iub" else array.size == 1 and array.dtype.kind == "f"
 
 
-def _constants(model: onnx.ModelProto) -> Iterator[tuple[str, np.ndarray]]:
+def small_constants(model: onnx.ModelProto) -> Iterator[tuple[str, np.ndarray]]:
     """The small constants that the model file itself holds."""
     for tensor in model.graph.initializer:
         if tensor.data_location != onnx.TensorProto.EXTERNAL and np.prod(tensor.dims) <= SMALL:

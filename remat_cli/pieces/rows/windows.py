@@ -1,0 +1,91 @@
+"""Convolutions and pooling: images apart, places of an image with what their windows reach beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remat_cli.pieces.ways import Along, Call, Row, Shape, Slide, Way
+
+CHANNELS = 1
+
+
+def conv(call: Call) -> Iterator[Way]:
+    summand = (3,) if len(call.reads) > 3 else ()  # of a fused one
+    yield Way("axis 0", call.same(0, 0, *summand), call.results(0))
+    if call.get("group", 1) == 1:
+        inputs = (None, Along(0), *call.same(0, 2)[2:3], *call.same(CHANNELS, *summand)[3:])
+        yield Way("axis 1", inputs, call.results(CHANNELS), exact=False)
+    for axis, slide in _slides(call, call.read(1)[2:]):
+        yield Way(f"axis {axis}", call.same(axis, 0, *summand), call.results(axis), slide=slide)
+
+
+def conv_transpose(call: Call) -> Iterator[Way]:
+    yield Way("axis 0", call.same(0, 0), call.results(0))
+    if call.get("group", 1) == 1:
+        yield Way("axis 1", (None, Along(1), *call.same(0, 2)[2:]), call.results(CHANNELS), exact=False)
+    if not call.get("output_shape"):
+        for axis, slide in _slides(call, call.read(1)[2:], transposed=True):
+            yield Way(f"axis {axis}", call.same(axis, 0), call.results(axis), slide=slide)
+
+
+def pool(call: Call) -> Iterator[Way]:
+    """Indices, if asked for, count from the beginning of the piece: along images and channels they are local."""
+    indexed = len(call.makes) > 1 and call.makes[1] is not None
+    for axis in (0, CHANNELS):
+        outputs = (Along(axis), Along(axis, local=True)) if indexed else call.results(axis)
+        yield Way(f"axis {axis}", call.same(axis, 0), outputs)
+    if not indexed and not call.get("ceil_mode", 0):
+        for axis, slide in _slides(call, tuple(call.get("kernel_shape"))):
+            yield Way(f"axis {axis}", call.same(axis, 0), call.results(axis), slide=slide)
+
+
+def unpool(call: Call) -> Iterator[Way]:
+    if call.given(2):
+        return
+    for axis in (0, CHANNELS):
+        yield Way(f"axis {axis}", (Along(axis), Along(axis, local=True)), call.results(axis))
+
+
+def global_pool(call: Call) -> Iterator[Way]:
+    for axis in (0, CHANNELS):
+        yield Way(f"axis {axis}", call.same(axis, 0), call.results(axis))
+
+
+def _slides(call: Call, kernel: Shape, transposed: bool = False) -> Iterator[tuple[int, Slide]]:
+    """The window along each axis of places, its padding made explicit."""
+    sizes, made = call.read(0)[2:], call.made[2:]
+    rank = len(sizes)
+    strides, dilations = call.get("strides") or [1] * rank, call.get("dilations") or [1] * rank
+    pads = _pads(call, kernel, tuple(strides), tuple(dilations), transposed)
+    for place in range(rank if pads else 0):
+        if made[place] > 1:
+            own = kernel[place], strides[place], dilations[place], pads[place], sizes[place]
+            yield 2 + place, Slide(*own, pads, transposed)
+
+
+def _pads(call: Call, kernel: Shape, strides: Shape, dilations: Shape, transposed: bool) -> Shape:
+    """The padding before all axes and then after them; nothing where it is not made explicit here."""
+    rank, auto = len(kernel), call.get("auto_pad", b"NOTSET").decode()
+    if auto in ("NOTSET", ""):
+        return tuple(call.get("pads") or [0] * 2 * rank)
+    if auto == "VALID":
+        return (0,) * 2 * rank
+    if transposed:
+        return ()
+    spans = zip(call.read(0)[2:], call.made[2:], kernel, strides, dilations)
+    total = [max((out - 1) * step + (width - 1) * apart + 1 - size, 0) for size, out, width, step, apart in spans]
+    smaller, larger = [pad // 2 for pad in total], [pad - pad // 2 for pad in total]
+    return (*smaller, *larger) if auto == "SAME_UPPER" else (*larger, *smaller)
+
+
+ROWS: dict[tuple[str, str], Row] = {
+    ("", "Conv"): conv,
+    ("com.microsoft", "FusedConv"): conv,
+    ("", "ConvTranspose"): conv_transpose,
+    ("", "AveragePool"): pool,
+    ("", "LpPool"): pool,
+    ("", "MaxPool"): pool,
+    ("", "MaxUnpool"): unpool,
+    ("", "GlobalAveragePool"): global_pool,
+    ("", "GlobalMaxPool"): global_pool,
+}

@@ -1,0 +1,54 @@
+"""The table of what can be cut: a row an op. What has no row is never cut.
+
+Invariant: nothing of an op is said elsewhere but how its pieces are written (`writing.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from remat_cli.model.graph import Graph, Op
+from remat_cli.model.signatures import small_constants
+from remat_cli.pieces.rows import along_axes, places, pointwise, products, windows
+from remat_cli.pieces.ways import Call, Row, Way
+
+TABLE: Mapping[tuple[str, str], Row] = {
+    **pointwise.ROWS,
+    **products.ROWS,
+    **windows.ROWS,
+    **along_axes.ROWS,
+    **places.ROWS,
+}
+
+
+class Table:
+    """The ways of each op of a graph. `exact`: only those whose pieces give the same bits."""
+
+    def __init__(self, graph: Graph, exact: bool = False) -> None:
+        self.graph, self.exact = graph, exact
+        self.constants = dict(small_constants(graph.model))
+        self.known: dict[str, tuple[Way, ...]] = {}
+
+    def ways(self, op: Op) -> tuple[Way, ...]:
+        """How the op can be cut; nothing for one whose sizes depend on data, or that holds subgraphs."""
+        if op.name not in self.known:
+            self.known[op.name] = self._ways(op)
+        return self.known[op.name]
+
+    def _ways(self, op: Op) -> tuple[Way, ...]:
+        row = TABLE.get((op.domain, op.op_type))
+        touched = (*op.reads, *op.writes)
+        if row is None or op.captures or not op.writes or not self.graph.loose.isdisjoint(touched):
+            return ()
+        return tuple(way for way in row(self.call(op)) if way.exact or not self.exact)
+
+    def call(self, op: Op) -> Call:
+        held = {place: self.constants[name] for place, name in enumerate(op.inputs) if name in self.constants}
+        return Call(op, self._shapes(op.inputs), self._shapes(op.outputs), held, self._opset(op))
+
+    def _opset(self, op: Op) -> int:
+        opsets = self.graph.opsets
+        return opsets.get(op.domain, opsets.get("ai.onnx", 1) if not op.domain else 1)
+
+    def _shapes(self, names: tuple[str, ...]) -> tuple[tuple[int, ...] | None, ...]:
+        return tuple(self.graph.values[name].shape if name else None for name in names)

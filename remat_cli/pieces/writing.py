@@ -1,0 +1,218 @@
+"""A region's ops written in pieces: nodes, their order, the constants they need, and which op each is a part of.
+
+Invariant: every value that is read outside of the region, and every output of the graph, has the name it had. Slices
+are taken where they are read and pieces joined before they are, so that neither is in memory for longer than needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from remat_cli.model.graph import Graph, Op
+from remat_cli.pieces.cutting import Cut, Cutting
+from remat_cli.pieces.ways import Range, Shape, Way
+
+Rank = tuple[float, ...]  # an op's place or a phase's, the phase, the piece, the place within it
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """`of`: the op that the node is a piece of; none for slices, joins and sums."""
+
+    node: onnx.NodeProto
+    rank: Rank
+    of: str | None = None
+
+
+@dataclass(slots=True)
+class Names:
+    """Names that no other value or node has."""
+
+    taken: set[str]
+
+    def fresh(self, stem: str) -> str:
+        name = stem if stem not in self.taken else next(n for k in count(1) if (n := f"{stem}_{k}") not in self.taken)
+        self.taken.add(name)
+        return name
+
+
+class Writer:
+    """Writes the pieces of one region; `position`: where each of its phases comes among the ops of the graph."""
+
+    def __init__(
+        self, graph: Graph, cutting: Cutting, names: Names, position: Mapping[str, tuple[float, float]]
+    ) -> None:
+        self.graph, self.cutting, self.names, self.position = graph, cutting, names, position
+        self.written: list[Written] = []
+        self.constants: dict[tuple[object, ...], onnx.TensorProto] = {}
+        self.made: dict[str, list[tuple[str, Range]]] = {name: [] for name in cutting.along}
+        self.slices: dict[tuple[object, ...], str] = {}
+        self.sums: dict[str, str] = {}
+
+    def write(self) -> None:
+        for piece in range(self.cutting.pieces):
+            for place, (op, cut) in enumerate(self._cuts(piece)):
+                self._write(op, cut, piece, (*self.position[op.name], piece, place))
+        end = self.cutting.pieces
+        for op in self.cutting.ops:
+            for name, along in zip(op.outputs, self.cutting.ways[op.name].outputs):
+                if name and along and self.cutting.leaves(name):
+                    self._join(name, along.axis, (*self.position[op.name], end, 0))
+
+    def _cuts(self, piece: int) -> Iterator[tuple[Op, Cut]]:
+        cuts = self.cutting.cuts(piece)
+        return ((op, cuts[op.name]) for op in self.cutting.ops)
+
+    def _write(self, op: Op, cut: Cut, piece: int, rank: Rank) -> None:
+        way = self.cutting.ways[op.name]
+        node = onnx.NodeProto()
+        node.CopyFrom(op.node)
+        node.name = self.names.fresh(f"{op.name}/piece{piece}")
+        node.input[:] = [
+            self._operand(name, part, way, place, piece, rank)
+            for place, (name, part) in enumerate(zip(op.inputs, cut.inputs))
+        ]
+        if way.total is None:
+            node.output[:] = [self._piece_of(name, part, piece) for name, part in zip(op.outputs, cut.outputs)]
+        self._suit(node, op, way, cut)
+        if way.total is None:
+            self._add(node, rank, op)
+        else:
+            self._sum(node, op, way, piece, rank)
+
+    def _piece_of(self, name: str, part: Range | None, piece: int) -> str:
+        if not name or part is None:
+            return ""
+        made = self.names.fresh(f"{name}/piece{piece}")
+        self.made[name].append((made, part))
+        return made
+
+    def _operand(self, name: str, part: Range | None, way: Way, place: int, piece: int, rank: Rank) -> str:
+        """What the piece reads: the whole, a piece just as made, or a slice of either."""
+        cut = way.inputs[place] if place < len(way.inputs) else None
+        if part is None or cut is None:
+            return name
+        if name in self.made:
+            source, held = self.made[name][piece]
+            assert held == part or not cut.local, f"local indices in {name} are read in other pieces than made"
+            return (
+                source if held == part else self._slice(source, cut.axis, (part[0] - held[0], part[1] - held[0]), rank)
+            )
+        return self._slice(name, cut.axis, part, rank)
+
+    def _slice(self, source: str, axis: int, part: Range, rank: Rank) -> str:
+        """A slice, shared within the piece of a phase."""
+        key = (source, axis, part, rank[:3])
+        if key not in self.slices:
+            made = self.slices[key] = self.names.fresh(f"{source}/slice{part[0]}")
+            bounds = [self._constant(np.array([number], np.int64)) for number in (*part, axis)]
+            node = helper.make_node("Slice", [source, *bounds], [made], name=self.names.fresh(f"{made}/Slice"))
+            self._add(node, (*rank[:3], rank[3] - 0.5))
+        return self.slices[key]
+
+    def _join(self, name: str, axis: int, rank: Rank) -> None:
+        """The whole value, of the parts of its pieces that do not overlap."""
+        parts = []
+        size = self.cutting.sizes[name]
+        for piece, (source, held) in enumerate(self.made[name]):
+            part = self.cutting.part(size, piece)
+            inner = (part[0] - held[0], part[1] - held[0])
+            parts.append(source if held == part else self._slice(source, axis, inner, (*rank[:2], piece, rank[3])))
+        self._add(helper.make_node("Concat", parts, [name], name=self.names.fresh(f"{name}/Concat"), axis=axis), rank)
+
+    def _sum(self, node: onnx.NodeProto, op: Op, way: Way, piece: int, rank: Rank) -> None:
+        """Add the partial result to what there is so far."""
+        total, whole = way.total, op.outputs[0]
+        assert total is not None
+        last = piece == self.cutting.pieces - 1
+        end = whole if last and total.over == 1 else self.names.fresh(f"{whole}/sum{piece}")
+        before = self.sums.get(whole)
+        self.sums[whole] = end
+        if total.through is not None and before is not None:
+            inputs = [*node.input, ""][: total.through]
+            node.input[:] = [*inputs, before]
+            _set(node, "beta", 1.0)
+        if total.through is not None or before is None:
+            node.output[:] = [end]
+            self._add(node, rank, op)
+        else:
+            partial = self.names.fresh(f"{whole}/piece{piece}")
+            node.output[:] = [partial]
+            self._add(node, rank, op)
+            adding = helper.make_node(total.op, [before, partial], [end], name=self.names.fresh(f"{end}/{total.op}"))
+            self._add(adding, (*rank[:3], rank[3] + 0.25))
+        if last and total.over != 1:
+            dtype = helper.tensor_dtype_to_np_dtype(self.graph.values[whole].dtype)
+            over = self._constant(np.array(total.over, dtype))
+            dividing = helper.make_node("Div", [end, over], [whole], name=self.names.fresh(f"{whole}/Div"))
+            self._add(dividing, (*rank[:3], rank[3] + 0.5))
+
+    def _suit(self, node: onnx.NodeProto, op: Op, way: Way, cut: Cut) -> None:
+        """What the op says of its own sizes, as it is of the piece."""
+        made = self._shape(op.outputs[0], way.outputs[0].axis if way.outputs[0] else None, cut.outputs[0])
+        kind = op.op_type if op.domain == "" else ""
+        if way.total and way.total.runs:
+            self._as_sum(node, op)
+        elif kind in ("Reshape", "Expand"):
+            node.input[1] = self._constant(np.array(made, np.int64))
+        elif kind == "ConstantOfShape":
+            node.input[0] = self._constant(np.array(made, np.int64))
+        elif kind == "Resize" and len(node.input) > 3 and node.input[3]:
+            node.input[3] = self._constant(np.array(made, np.int64))
+        elif way.slide and cut.outputs[0] is not None:
+            _repad(node, way, cut.outputs[0])
+
+    def _as_sum(self, node: onnx.NodeProto, op: Op) -> None:
+        """A mean's pieces are sums, whose axes are an input."""
+        axes = next((list(entry.ints) for entry in node.attribute if entry.name == "axes"), None)
+        node.op_type = "ReduceSum"
+        kept = [entry for entry in node.attribute if entry.name != "axes"]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+        if axes is not None:
+            node.input[:] = [node.input[0], self._constant(np.array(axes, np.int64))]
+
+    def _shape(self, name: str, axis: int | None, part: Range | None) -> Shape:
+        shape = self.graph.values[name].shape
+        if axis is None or part is None:
+            return shape
+        return (*shape[:axis], part[1] - part[0], *shape[axis + 1 :])
+
+    def _constant(self, array: np.ndarray) -> str:
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self.constants:
+            numbers = "x".join(map(str, array.reshape(-1).tolist()))
+            self.constants[key] = numpy_helper.from_array(array, self.names.fresh(f"pieces/{numbers}"))
+        return self.constants[key].name
+
+    def _add(self, node: onnx.NodeProto, rank: Rank, of: Op | None = None) -> None:
+        self.written.append(Written(node, rank, of.name if of else None))
+
+
+def _repad(node: onnx.NodeProto, way: Way, made: Range) -> None:
+    """Padding at the ends of the whole alone."""
+    slide, along = way.slide, way.outputs[0]
+    assert slide is not None
+    assert along is not None
+    place, rank = along.axis - 2, len(slide.pads) // 2
+    before, after = slide.padding(made)
+    pads = list(slide.pads)
+    pads[place], pads[place + rank] = before, max(0, after)
+    _set(node, "auto_pad", "NOTSET")
+    _set(node, "pads", pads)
+    if slide.transposed:
+        given = next((list(entry.ints) for entry in node.attribute if entry.name == "output_padding"), [0] * rank)
+        given[place] = max(0, -after)
+        _set(node, "output_padding", given)
+
+
+def _set(node: onnx.NodeProto, name: str, value: object) -> None:
+    kept = [entry for entry in node.attribute if entry.name != name]
+    del node.attribute[:]
+    node.attribute.extend([*kept, helper.make_attribute(name, value)])
