@@ -17,7 +17,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.pieces.cutting import Cutting
 from remat_cli.pieces.phases import positions
 from remat_cli.pieces.regions import Links, Region
-from remat_cli.pieces.writing import Names, Rank, Writer, Written
+from remat_cli.pieces.writing import Rank, Writer, Written
 from remat_cli.rewrite.orders import by_rank, edges
 
 
@@ -31,22 +31,25 @@ class InPieces:
 
 def in_pieces(graph: Graph, regions: Sequence[Region]) -> InPieces:
     """The graph with the regions cut one after the other; each is of the graph that the ones before it have made."""
-    origin: dict[str, str] = {}
+    made = InPieces(graph, {})
     for region in regions:
-        made, of = _cut(graph, region)
-        origin = {name: origin.get(op, op) for name, op in of.items()} | {
-            op.name: origin[op.name] for op in made.ops if op.name in origin and op.name not in of
-        }
-        graph = made
-    return InPieces(graph, origin)
+        made = cut(made, region)
+    return made
+
+
+def cut(before: InPieces, region: Region) -> InPieces:
+    """One more region, of a graph that may be in pieces already."""
+    made, of = _cut(before.graph, region)
+    known = before.origin
+    origin = {op.name: known[op.name] for op in made.ops if op.name in known}
+    return InPieces(made, origin | {name: known.get(op, op) for name, op in of.items()})
 
 
 def _cut(graph: Graph, region: Region) -> tuple[Graph, dict[str, str]]:
     cutting = Cutting(Links(graph), region)
     if cutting.pieces < 2:
         return graph, {}
-    taken = {*graph.values, *(node.name for node in graph.model.graph.node)}
-    writer = Writer(graph, cutting, Names(taken), positions(cutting))
+    writer = Writer(graph, cutting, positions(cutting))
     writer.write()
     whole = [Written(op.node, (float(place), 0.0)) for place, op in enumerate(graph.ops) if op.name not in cutting.ways]
     nodes = _in_order([*whole, *writer.written])

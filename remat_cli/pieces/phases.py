@@ -1,6 +1,7 @@
 """When each phase of a region runs: the ops of a region up to a value that is waited for whole, and what comes after.
 
 Invariant: all that a phase reads of other ops comes before its place, so that it can run piece by piece from there.
+Parts of a region that share no piece have phases of their own.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from collections.abc import Iterator
 from remat_cli.model.graph import Op
 from remat_cli.pieces.cutting import Cutting
 
+Phase = tuple[int, int]  # the part of the region, by the place of its first op, and the number of the phase
 
-def positions(cutting: Cutting) -> dict[str, tuple[float, float]]:
-    """Of each op of the region: its phase's place among the graph's ops, and the number of the phase."""
+
+def positions(cutting: Cutting) -> dict[str, tuple[float, float, float]]:
+    """Of each op of the region: its phase's place among the graph's ops, and the phase."""
     return _Phases(cutting).positions()
 
 
@@ -20,21 +23,39 @@ class _Phases:
     def __init__(self, cutting: Cutting) -> None:
         self.cutting, self.ways = cutting, cutting.ways
         self.ops, self.writer = cutting.links.graph.ops, cutting.links.writer
+        self.part = self._parts()
         self.phase = self._phases()
 
-    def _phases(self) -> dict[str, int]:
-        """How many joins or sums of the region lie behind each op of the graph, at most.
+    def _parts(self) -> dict[str, int]:
+        """The part of each op of the region."""
+        place = {op.name: index for index, op in enumerate(self.ops)}
+        root = {op.name: op.name for op in self.cutting.ops}
 
-        An op of the region that stands after the beginning of a phase belongs to it, though it could run earlier.
+        def find(name: str) -> str:
+            while root[name] != name:
+                root[name] = name = root[root[name]]
+            return name
+
+        for op in self.cutting.ops:
+            for maker, waits in self._makers(op):
+                if maker.name in root and not waits:
+                    one, other = sorted((find(maker.name), find(op.name)), key=place.__getitem__)
+                    root[other] = one
+        return {name: place[find(name)] for name in root}
+
+    def _phases(self) -> dict[str, Phase]:
+        """How many joins or sums of the region lie behind each of its ops, at most.
+
+        An op that stands after the beginning of a phase of its part belongs to it, though it could run earlier.
         """
-        phase: dict[str, int] = {}
-        latest = 0
+        behind: dict[str, int] = {}
+        latest: dict[int, int] = {}
         for op in self.ops:
-            behind = [phase[maker.name] + waits for maker, waits in self._makers(op)]
-            phase[op.name] = max(behind, default=0)
+            behind[op.name] = max((behind[maker.name] + waits for maker, waits in self._makers(op)), default=0)
             if op.name in self.ways:
-                latest = phase[op.name] = max(latest, phase[op.name])
-        return phase
+                part = self.part[op.name]
+                latest[part] = behind[op.name] = max(latest.get(part, 0), behind[op.name])
+        return {op.name: (self.part[op.name], behind[op.name]) for op in self.cutting.ops}
 
     def _makers(self, op: Op) -> Iterator[tuple[Op, bool]]:
         """The ops that make what it reads, and whether it waits for all of their pieces."""
@@ -44,9 +65,9 @@ class _Phases:
                 piecewise = place < len(cuts) and cuts[place] is not None
                 yield maker, maker.name in self.ways and not (piecewise and name in self.cutting.along)
 
-    def positions(self) -> dict[str, tuple[float, float]]:
+    def positions(self) -> dict[str, tuple[float, float, float]]:
         place = {op.name: index for index, op in enumerate(self.ops)}
-        began: dict[int, float] = {}
+        began: dict[Phase, float] = {}
         for op in self.cutting.ops:
             began.setdefault(self.phase[op.name], place[op.name])
 
@@ -62,4 +83,4 @@ class _Phases:
                 if op.name in self.ways and behind > began[self.phase[op.name]]:
                     began[self.phase[op.name]], changed = behind, True
                 ready[op.name] = max(at(op), behind)
-        return {op.name: (began[self.phase[op.name]] + 0.5, self.phase[op.name]) for op in self.cutting.ops}
+        return {op.name: (began[self.phase[op.name]] + 0.5, *self.phase[op.name]) for op in self.cutting.ops}

@@ -46,10 +46,10 @@ class Links:
         yield from self.readers.get(value, ())
 
 
-def grown(table: Table, links: Links, seed: tuple[str, int], wide: int, pieces: int) -> Region:
-    """The region around a value cut along an axis: the ops that touch a value of more than `wide` bytes that is cut,
-    and those between them."""
-    ways, along = _reached(table, links, seed)
+def grown(table: Table, links: Links, seeds: Mapping[str, int], wide: int, pieces: int) -> Region:
+    """The region around values cut along an axis: the ops that touch a value of more than `wide` bytes that is cut, and
+    those between them."""
+    ways, along = _reached(table, links, seeds)
     cores = {name for name in ways if _is_wide(links, name, along, wide)}
     chosen = cores | {name for name in _between(links, ways, cores) if not ways[name].total}
     return Region(pieces, settled(links, {op.name: ways[op.name] for op in table.graph.ops if op.name in chosen}))
@@ -60,11 +60,11 @@ def _is_wide(links: Links, name: str, along: Mapping[str, Along], wide: int) -> 
     return any(value in along and links.graph.values[value].bytes > wide for value in (*op.reads, *op.writes))
 
 
-def _reached(table: Table, links: Links, seed: tuple[str, int]) -> tuple[dict[str, Way], dict[str, Along]]:
+def _reached(table: Table, links: Links, seeds: Mapping[str, int]) -> tuple[dict[str, Way], dict[str, Along]]:
     """All ops to which the cut can be carried from op to op, and the axes of the values between them."""
-    along = {seed[0]: Along(seed[1])}
+    along = {value: Along(axis) for value, axis in seeds.items()}
     ways: dict[str, Way] = {}
-    waiting = deque(links.touching(seed[0]))
+    waiting = deque(op for value in seeds for op in links.touching(value))
     while waiting:
         op = waiting.popleft()
         if op.name in ways:

@@ -18,7 +18,7 @@ from remat_cli.model.graph import Graph, Op
 from remat_cli.pieces.cutting import Cut, Cutting
 from remat_cli.pieces.ways import Range, Shape, Way
 
-Rank = tuple[float, ...]  # an op's place or a phase's, the phase, the piece, the place within it
+Rank = tuple[float, ...]  # an op's place or a phase's, the phase, the piece, the op within it
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Written:
 
 @dataclass(slots=True)
 class Names:
-    """Names that no other value or node has."""
+    """Names that no other value, or no other node, has."""
 
     taken: set[str]
 
@@ -45,10 +45,10 @@ class Names:
 class Writer:
     """Writes the pieces of one region; `position`: where each of its phases comes among the ops of the graph."""
 
-    def __init__(
-        self, graph: Graph, cutting: Cutting, names: Names, position: Mapping[str, tuple[float, float]]
-    ) -> None:
-        self.graph, self.cutting, self.names, self.position = graph, cutting, names, position
+    def __init__(self, graph: Graph, cutting: Cutting, position: Mapping[str, Rank]) -> None:
+        self.graph, self.cutting, self.position = graph, cutting, position
+        self.names = Names(set(graph.values))
+        self.nodes = Names({node.name for node in graph.model.graph.node})
         self.written: list[Written] = []
         self.constants: dict[tuple[object, ...], onnx.TensorProto] = {}
         self.made: dict[str, list[tuple[str, Range]]] = {name: [] for name in cutting.along}
@@ -73,7 +73,7 @@ class Writer:
         way = self.cutting.ways[op.name]
         node = onnx.NodeProto()
         node.CopyFrom(op.node)
-        node.name = self.names.fresh(f"{op.name}/piece{piece}")
+        node.name = self.nodes.fresh(f"{op.name}/piece{piece}")
         node.input[:] = [
             self._operand(name, part, way, place, piece, rank)
             for place, (name, part) in enumerate(zip(op.inputs, cut.inputs))
@@ -108,12 +108,12 @@ class Writer:
 
     def _slice(self, source: str, axis: int, part: Range, rank: Rank) -> str:
         """A slice, shared within the piece of a phase."""
-        key = (source, axis, part, rank[:3])
+        key = (source, axis, part, rank[:4])
         if key not in self.slices:
             made = self.slices[key] = self.names.fresh(f"{source}/slice{part[0]}")
             bounds = [self._constant(np.array([number], np.int64)) for number in (*part, axis)]
-            node = helper.make_node("Slice", [source, *bounds], [made], name=self.names.fresh(f"{made}/Slice"))
-            self._add(node, (*rank[:3], rank[3] - 0.5))
+            node = helper.make_node("Slice", [source, *bounds], [made], name=self.nodes.fresh(f"{made}/Slice"))
+            self._add(node, (*rank[:4], rank[4] - 0.5))
         return self.slices[key]
 
     def _join(self, name: str, axis: int, rank: Rank) -> None:
@@ -123,8 +123,8 @@ class Writer:
         for piece, (source, held) in enumerate(self.made[name]):
             part = self.cutting.part(size, piece)
             inner = (part[0] - held[0], part[1] - held[0])
-            parts.append(source if held == part else self._slice(source, axis, inner, (*rank[:2], piece, rank[3])))
-        self._add(helper.make_node("Concat", parts, [name], name=self.names.fresh(f"{name}/Concat"), axis=axis), rank)
+            parts.append(source if held == part else self._slice(source, axis, inner, (*rank[:3], piece, rank[4])))
+        self._add(helper.make_node("Concat", parts, [name], name=self.nodes.fresh(f"{name}/Concat"), axis=axis), rank)
 
     def _sum(self, node: onnx.NodeProto, op: Op, way: Way, piece: int, rank: Rank) -> None:
         """Add the partial result to what there is so far."""
@@ -145,13 +145,13 @@ class Writer:
             partial = self.names.fresh(f"{whole}/piece{piece}")
             node.output[:] = [partial]
             self._add(node, rank, op)
-            adding = helper.make_node(total.op, [before, partial], [end], name=self.names.fresh(f"{end}/{total.op}"))
-            self._add(adding, (*rank[:3], rank[3] + 0.25))
+            adding = helper.make_node(total.op, [before, partial], [end], name=self.nodes.fresh(f"{end}/{total.op}"))
+            self._add(adding, (*rank[:4], rank[4] + 0.25))
         if last and total.over != 1:
             dtype = helper.tensor_dtype_to_np_dtype(self.graph.values[whole].dtype)
             over = self._constant(np.array(total.over, dtype))
-            dividing = helper.make_node("Div", [end, over], [whole], name=self.names.fresh(f"{whole}/Div"))
-            self._add(dividing, (*rank[:3], rank[3] + 0.5))
+            dividing = helper.make_node("Div", [end, over], [whole], name=self.nodes.fresh(f"{whole}/Div"))
+            self._add(dividing, (*rank[:4], rank[4] + 0.5))
 
     def _suit(self, node: onnx.NodeProto, op: Op, way: Way, cut: Cut) -> None:
         """What the op says of its own sizes, as it is of the piece."""

@@ -1,0 +1,98 @@
+"""Which ops to cut, and into how many pieces: so that no value is wider than so many bytes, as far as the table allows.
+
+Invariant: the widest value that is left comes first; a region is taken only if more becomes narrow than is joined again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from remat_cli.model.graph import Graph
+from remat_cli.pieces.cutting import Cutting
+from remat_cli.pieces.graph_in_pieces import InPieces, cut
+from remat_cli.pieces.regions import Links, Region, grown
+from remat_cli.pieces.table import Table
+
+OVER = 1.3  # times as wide as asked: what a piece may be for the sake of its borders
+ROUNDS = 12  # regions that are cut one after the other
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`regions`, each of the graph that those before it have made, and the graph with all of them cut."""
+
+    regions: tuple[Region, ...]
+    made: InPieces = field(repr=False)
+
+
+def narrowed(graph: Graph, wide: int, exact: bool = False) -> Found:
+    """The graph with its values of more than `wide` bytes in pieces of no more, where they can be."""
+    made, regions = InPieces(graph, {}), list[Region]()
+    given_up: set[str] = set()
+    for _ in range(ROUNDS):
+        found = _next(made, wide, exact, given_up)
+        if found is None:
+            break
+        regions.append(found)
+        made = cut(made, found)
+    return Found(tuple(regions), made)
+
+
+def wider(graph: Graph, wide: int) -> list[str]:
+    """Values that ops make of more than so many bytes, the widest first."""
+    names = [name for op in graph.ops for name in op.writes if graph.values[name].bytes > wide]
+    return sorted(names, key=lambda name: -graph.values[name].bytes)
+
+
+def _too_wide(made: InPieces, wide: int) -> Iterator[str]:
+    """What is to be cut, the widest first; pieces may have what windows reach over their ends besides."""
+    values = made.graph.values
+    origins = {name: made.origin.get(op.name) for op in made.graph.ops for name in op.writes}
+    for name in wider(made.graph, wide):
+        if values[name].bytes > wide * OVER or not origins[name]:
+            yield name
+
+
+def _next(made: InPieces, wide: int, exact: bool, given_up: set[str]) -> Region | None:
+    """The region around the widest value for which there is one. Those without are not looked at again."""
+    graph = made.graph
+    table, links = Table(graph, exact), Links(graph)
+    for value in _too_wide(made, wide):
+        if value in given_up:
+            continue
+        regions = list(_regions(made, table, links, value, wide))
+        gain, region = max(regions, key=lambda pair: pair[0], default=(0, None))
+        if region is not None and gain > 0:
+            return region
+        given_up.add(value)
+    return None
+
+
+def _regions(made: InPieces, table: Table, links: Links, value: str, wide: int) -> Iterator[tuple[int, Region]]:
+    """A region along each of the value's axes, and how many bytes it makes narrow that were wide."""
+    values = made.graph.values
+    pieces = -(-values[value].bytes // wide)
+    for axis, size in enumerate(values[value].shape):
+        if size > 1:
+            seeds = {name: axis for name in _alike(made, links, value)}
+            region = grown(table, links, seeds, wide, pieces)
+            yield _gain(Cutting(links, region), wide) if region else 0, region
+
+
+def _alike(made: InPieces, links: Links, value: str) -> list[str]:
+    """The value and others of its size that are pieces of the same one."""
+    values, writer = made.graph.values, links.writer
+    origin = made.origin.get(writer[value].name)
+    place = writer[value].outputs.index(value)
+    others = (op.outputs[place] for op in made.graph.ops if origin and made.origin.get(op.name) == origin)
+    return [value, *(name for name in others if name != value and values[name].shape == values[value].shape)]
+
+
+def _gain(cutting: Cutting, wide: int) -> int:
+    """Bytes of wide values that are in pieces alone, less those of wide values that are joined again."""
+    values = cutting.links.graph.values
+    if cutting.pieces < 2:
+        return 0
+    sizes = {name: values[name].bytes for name in cutting.along if values[name].bytes > wide}
+    return sum(-size if cutting.leaves(name) else size for name, size in sizes.items())
