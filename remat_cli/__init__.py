@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.api import check as check
     from remat_cli.actions.api import emit as emit
     from remat_cli.actions.api import grad as grad
+    from remat_cli.actions.api import in_pieces as in_pieces
     from remat_cli.actions.api import load_plan as load_plan
     from remat_cli.actions.api import max_batch as max_batch
     from remat_cli.actions.api import profile as profile
@@ -42,7 +43,9 @@ else:  # a type checker sees the names above, and no others
         return getattr(import_module(PLACES[name]), name)
 
 
-FUNCTIONS = ("grad", "profile", "solve", "check", "sweep", "max_batch", "emit", "verify", "session", "load_plan")
+FUNCTIONS = (
+    *("grad", "profile", "in_pieces", "solve", "check", "sweep", "max_batch", "emit", "verify", "session", "load_plan"),
+)
 PLACES = {
     **dict.fromkeys(FUNCTIONS, "remat_cli.actions.api"),
     **dict.fromkeys(("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Mismatch"), "remat_cli.errors"),

@@ -41,6 +41,7 @@ def test_the_page_names_every_error() -> None:
     [
         "grad",
         "profile",
+        "in_pieces",
         "solve",
         "sweep",
         "max_batch",

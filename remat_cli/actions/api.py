@@ -16,7 +16,7 @@ import onnx
 
 from profiles.costs import Costs
 from profiles.survey import Timing
-from remat_cli.actions import certifying, emitting, profiling, solving, sweeping, verifying
+from remat_cli.actions import certifying, emitting, piecing, profiling, solving, sweeping, verifying
 from remat_cli.actions import largest as sizing
 from remat_cli.actions.certifying import Proved
 from remat_cli.actions.differentiating import differentiate
@@ -30,6 +30,7 @@ from remat_cli.gradient.optimizers import Hyper
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options
+from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.sessions import OWN, STRICT
 from remat_cli.planning import record
 from remat_cli.planning.loading import content_of, given_subject, is_model, load_planned
@@ -39,7 +40,7 @@ from remat_cli.planning.sizes import Largest
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder
 from remat_cli.runtime.session import by_default_of, placement_in, planned_of, session_of
-from remat_cli.saying.units import Budget, parse_budget, parse_budgets
+from remat_cli.saying.units import Budget, parse_budget, parse_budgets, parse_bytes
 from solvers.clock import Clock, limited
 from solvers.problem import Limits, Progress
 from solvers.registry import DEFAULT
@@ -137,6 +138,23 @@ def profile(
         dims=dict(dims or {}),
     )
     return profiling.profile(_model(model), asked, report or _nobody).costs
+
+
+def in_pieces(
+    model: Model, *, largest_value: int | str, exact: bool = False, dims: Mapping[str, int] | None = None
+) -> onnx.ModelProto:
+    """The model with its ops in pieces, so that no value that an op makes is larger than that: bytes, or "64MB".
+
+    The same results; with `exact` only what gives the same bits is cut, else sums are in pieces too. Raises BadInput
+    where an op that is in the way cannot be cut.
+    """
+    try:
+        most = parse_bytes(str(largest_value))
+    except ValueError as error:
+        raise Usage(str(error)) from error
+    given = _model(model)
+    graph = ingest(given, dims or {}) if isinstance(given, Path) else ingest_content(content_of(given), dims or {})
+    return piecing.narrowed(graph, most, exact).made.graph.model
 
 
 def solve(

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from remat_cli.errors import BadInput
-from remat_cli.gradient.pieces import joined
 from remat_cli.gradient.refusals import Refusal, refuse
+from remat_cli.gradient.stretches import joined
 from remat_cli.gradient.tape import FLOATS, Tape, Taped
 from remat_cli.gradient.tensor import Tensor
 

@@ -1,6 +1,7 @@
 """Which ops to cut, and into how many pieces: so that no value is wider than so many bytes, as far as the table allows.
 
-Invariant: the widest value that is left comes first; a region is taken only if more becomes narrow than is joined again.
+Invariant: the widest value that is left comes first; a region is taken only if more becomes narrow than is joined
+again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from remat_cli.pieces.regions import Links, Region, grown
 from remat_cli.pieces.table import Table
 
 OVER = 1.3  # times as wide as asked: what a piece may be for the sake of its borders
+TIGHTER = (0.75, 0.5)
 ROUNDS = 12  # regions that are cut one after the other
 
 
@@ -25,9 +27,24 @@ class Found:
     regions: tuple[Region, ...]
     made: InPieces = field(repr=False)
 
+    def wider(self, most: int) -> list[str]:
+        """Values that ops make of more than so many bytes, the widest first."""
+        return wider(self.made.graph, most)
+
+
+def narrowed_to(graph: Graph, most: int, exact: bool = False) -> Found:
+    """The graph with no value of more than `most` bytes, if that can be: borders of windows make pieces wider, so that
+    more is asked for than that."""
+    found = narrowed(graph, most, exact)
+    for share in TIGHTER:
+        if not found.wider(most):
+            break
+        found = narrowed(graph, int(most * share), exact)
+    return found
+
 
 def narrowed(graph: Graph, wide: int, exact: bool = False) -> Found:
-    """The graph with its values of more than `wide` bytes in pieces of no more, where they can be."""
+    """The graph with its values of more than `wide` bytes in pieces of about as much, where they can be."""
     made, regions = InPieces(graph, {}), list[Region]()
     given_up: set[str] = set()
     for _ in range(ROUNDS):
@@ -75,7 +92,7 @@ def _regions(made: InPieces, table: Table, links: Links, value: str, wide: int) 
     pieces = -(-values[value].bytes // wide)
     for axis, size in enumerate(values[value].shape):
         if size > 1:
-            seeds = {name: axis for name in _alike(made, links, value)}
+            seeds = dict.fromkeys(_alike(made, links, value), axis)
             region = grown(table, links, seeds, wide, pieces)
             yield _gain(Cutting(links, region), wide) if region else 0, region
 

@@ -47,17 +47,19 @@ class Links:
 
 
 def grown(table: Table, links: Links, seeds: Mapping[str, int], wide: int, pieces: int) -> Region:
-    """The region around values cut along an axis: the ops that touch a value of more than `wide` bytes that is cut, and
-    those between them."""
+    """The region around values cut along an axis: the ops that touch a value of more than `wide` bytes that need never
+    be whole, and those between them."""
     ways, along = _reached(table, links, seeds)
-    cores = {name for name in ways if _is_wide(links, name, along, wide)}
+    inner = {value for value in along if links.graph.values[value].bytes > wide and _stays(links, ways, value)}
+    cores = {name for name in ways if not inner.isdisjoint((*links.ops[name].reads, *links.ops[name].writes))}
     chosen = cores | {name for name in _between(links, ways, cores) if not ways[name].total}
     return Region(pieces, settled(links, {op.name: ways[op.name] for op in table.graph.ops if op.name in chosen}))
 
 
-def _is_wide(links: Links, name: str, along: Mapping[str, Along], wide: int) -> bool:
-    op = links.ops[name]
-    return any(value in along and links.graph.values[value].bytes > wide for value in (*op.reads, *op.writes))
+def _stays(links: Links, ways: Mapping[str, Way], value: str) -> bool:
+    """Whether a value is made and read in pieces alone."""
+    read = all(_takes(ways, reader, value) for reader in links.readers.get(value, ()))
+    return read and value not in links.graph.outputs and _makes(links, ways, value)
 
 
 def _reached(table: Table, links: Links, seeds: Mapping[str, int]) -> tuple[dict[str, Way], dict[str, Along]]:

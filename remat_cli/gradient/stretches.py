@@ -15,14 +15,14 @@ from itertools import pairwise
 from remat_cli.gradient.tape import FLOATS, Taped
 from remat_cli.gradient.tensor import Tensor
 
-Piece = tuple[int, int, int]  # an axis, and where along it the piece begins and ends
+Stretch = tuple[int, int, int]  # an axis, and where along it the piece begins and ends
 
 
 def joined(steps: Sequence[Taped]) -> list[Taped]:
     """The steps, with those that take pieces of one value along one axis as one Split."""
-    groups: dict[tuple[str, int], dict[int, Piece]] = {}
+    groups: dict[tuple[str, int], dict[int, Stretch]] = {}
     for index, step in enumerate(steps):
-        if (piece := _piece(step)) is not None:
+        if (piece := _stretch(step)) is not None:
             groups.setdefault((step.x.name, piece[0]), {})[index] = piece
     placed: dict[int, Taped | None] = {}
     for (_, axis), group in groups.items():
@@ -33,7 +33,7 @@ def joined(steps: Sequence[Taped]) -> list[Taped]:
     return [step for step in found if step is not None]
 
 
-def _piece(step: Taped) -> Piece | None:
+def _stretch(step: Taped) -> Stretch | None:
     """What a Slice or a Gather of one place takes, if it is one stretch of one axis."""
     known, reads = step.tape.constants, [x.name if x else "" for x in step.inputs]
     if step.kind not in ("Slice", "Gather") or step.x.dtype not in FLOATS or not step.y.size:
@@ -57,13 +57,13 @@ def _piece(step: Taped) -> Piece | None:
     return changed[0], start, start + step.y.shape[changed[0]]
 
 
-def _apart(pieces: Iterable[Piece]) -> bool:
+def _apart(pieces: Iterable[Stretch]) -> bool:
     """Whether no two overlap."""
     ordered = sorted(pieces)
     return all(one[2] <= other[1] for one, other in pairwise(ordered))
 
 
-def _split(steps: Sequence[Taped], axis: int, group: dict[int, Piece]) -> Taped:
+def _split(steps: Sequence[Taped], axis: int, group: dict[int, Stretch]) -> Taped:
     """One step for all, with an output that is not there for each stretch between them."""
     first = steps[min(group)]
     outputs: list[Tensor | None] = []
