@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from remat_cli.errors import NoPlan as NoPlan
     from remat_cli.errors import RematError as RematError
     from remat_cli.errors import Usage as Usage
-    from remat_cli.planning.planned import Planned as Planned
-    from remat_cli.planning.points import Curve as Curve
-    from remat_cli.planning.sizes import Largest as Largest
+    from remat_cli.planning.plans.planned import Planned as Planned
+    from remat_cli.planning.plans.points import Curve as Curve
+    from remat_cli.planning.plans.sizes import Largest as Largest
     from remat_cli.training.step import Step as Step
 else:  # a type checker sees the names above, and no others
 
@@ -52,9 +52,9 @@ PLACES = {
     **dict.fromkeys(("initial_state", "step"), "remat_cli.actions.stepping"),
     "Proved": "remat_cli.actions.certifying",
     "Step": "remat_cli.training.step",
-    "Planned": "remat_cli.planning.planned",
-    "Curve": "remat_cli.planning.points",
-    "Largest": "remat_cli.planning.sizes",
+    "Planned": "remat_cli.planning.plans.planned",
+    "Curve": "remat_cli.planning.plans.points",
+    "Largest": "remat_cli.planning.plans.sizes",
 }
 
 

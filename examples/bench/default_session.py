@@ -20,10 +20,10 @@ import onnxruntime
 
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
-from remat_cli.planning.keeping import more_once, running_once
 from remat_cli.planning.loading import given_subject
-from remat_cli.planning.subject import Subject
-from remat_cli.planning.sure import surely
+from remat_cli.planning.search.witness import more_once, run_once
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.same_kernels import rewrite_surely
 from remat_cli.rewrite import Rewritten, rewrite
 from solvers.plan import Plan, lower
 from solvers.reductions.views import reduced
@@ -42,9 +42,9 @@ def kept(subject: Subject, seed: int, share: float) -> tuple[Rewritten, Rewritte
     plan = planned(subject, seed, share)
     plain = rewrite(subject.graph, subject.problem, plan, subject.launch, DEFAULT)
     once: set[str] = set()
-    while (model := surely(subject, plan, DEFAULT)).astray:
+    while (model := rewrite_surely(subject, plan, DEFAULT)).astray:
         once = more_once(subject, model.astray, once)
-        subject = running_once(subject, once)
+        subject = run_once(subject, once)
         plan = planned(subject, seed, share)
     return model, plain, len(once)
 

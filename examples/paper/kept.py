@@ -15,7 +15,7 @@ from remat_cli.actions.profiling import Asked, profile
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.loading import given_subject
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.subjects.subject import Subject
 from remat_cli.zoo.build import build
 
 HERE = Path(__file__).parent

@@ -16,7 +16,7 @@ from typing import Any
 from kept import HERE, kept, step_of, write_table
 
 from remat_cli.model.sessions import DEFAULT
-from remat_cli.planning.fusing import as_fused
+from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.saying.pictures import canvas
 from solvers.clock import Clock
 from solvers.methods.mincut.options import Cutting

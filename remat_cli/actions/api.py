@@ -32,11 +32,11 @@ from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.sessions import OWN, STRICT
-from remat_cli.planning import record
 from remat_cli.planning.loading import content_of, given_subject, is_model, load_planned
-from remat_cli.planning.planned import Planned
-from remat_cli.planning.points import Curve
-from remat_cli.planning.sizes import Largest
+from remat_cli.planning.plans import record
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.plans.points import Curve
+from remat_cli.planning.plans.sizes import Largest
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder
 from remat_cli.runtime.session import by_default_of, placement_in, planned_of, session_of

@@ -13,10 +13,10 @@ from math import ceil
 from remat_cli.errors import BadInput, Mismatch
 from remat_cli.formats.certificatefile import digest
 from remat_cli.model.sessions import Session
-from remat_cli.planning.holding import ALLOCATORS, in_units
-from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.planned import Planned
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.kinds import target_of
 from remat_cli.rewrite import additions
 from solvers.clock import Clock
 from solvers.problem import Grounds, Problem, Result, Status
@@ -77,7 +77,7 @@ def certified(subject: Subject, answer: Answer, session: Session, clock: Clock) 
 
 def _as_held(subject: Subject, session: Session) -> Problem:
     """The problem that bounds are for: with every size as the session's allocator takes it."""
-    return subject.problem if subject.graph is None else in_units(subject.problem, ALLOCATORS[session.allocator].unit)
+    return subject.problem if subject.graph is None else target_of(session).in_units(subject.problem)
 
 
 def _grounds(answer: Answer) -> list[Grounds]:
@@ -118,7 +118,7 @@ def checked_plan(certificate: Certificate, planned: Planned) -> Proved:
     proved = checked(certificate, planned.subject, planned.recorded.kind)
     if not all(_keeps(plan.order(), proof.order) for proof in certificate.costs):
         raise Mismatch("the certificate is for another order of first computes than the plan's")
-    kind, spare = planned.recorded.kind, planned.subject.aside(planned.recorded.kind)
+    kind, spare = planned.recorded.kind, target_of(planned.recorded.kind).aside(planned.subject)
     spare += 0 if planned.subject.graph is None else additions(kind, planned.subject.problem)
     for proof in certificate.costs:
         if proof.budget < planned.budget - spare:

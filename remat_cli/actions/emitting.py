@@ -14,9 +14,9 @@ from remat_cli.errors import BadInput, Mismatch
 from remat_cli.formats.files import check_apart, sha256, write_whole
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
-from remat_cli.planning.planned import Planned
-from remat_cli.planning.sure import surely
-from remat_cli.planning.untouched import is_untouched
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.search.untouched import is_untouched
+from remat_cli.planning.targets.same_kernels import rewrite_surely
 from remat_cli.rewrite import Rewritten, original
 from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
@@ -51,7 +51,7 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     before = original(graph, plan.subject.problem)
     if is_untouched(statements, plan.subject) and not functions:
         return Emitted(plan, replace(before, model=_own(plan)), before.promise, unchanged=True)
-    found = surely(plan.subject, statements, plan.recorded.kind, plan.recorded.promises.hiding or 0)
+    found = rewrite_surely(plan.subject, statements, plan.recorded.kind, plan.recorded.promises.hiding or 0)
     if found.astray:
         raise Mismatch(f"{ASTRAY}: around {', '.join(sorted(found.astray)[:NAMED])}; solve again")
     if functions:

@@ -20,13 +20,14 @@ from remat_cli.actions.solving import Question, ask
 from remat_cli.errors import Infeasible, NoPlan, NoSchedule, RematError, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.sessions import STRICT, Session
-from remat_cli.planning.bisection import last, last_within
-from remat_cli.planning.pipeline import REORDERED, Answer, Enough
-from remat_cli.planning.planned import Planned
-from remat_cli.planning.points import takes_plans
-from remat_cli.planning.record import plan_file
-from remat_cli.planning.sizes import Largest, Tried
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.plans.bisection import last, last_within
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.plans.points import takes_plans
+from remat_cli.planning.plans.record import plan_file
+from remat_cli.planning.plans.sizes import Largest, Tried
+from remat_cli.planning.search.answer import REORDERED, Answer, Enough
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.kinds import target_of
 from remat_cli.results.memory import Memory
 from remat_cli.saying.report import gradients_held
 from remat_cli.saying.units import Budget, show_bytes
@@ -276,7 +277,7 @@ class _Hunt:
 
     def _at_least(self, subject: Subject) -> int:
         """What no schedule gets below."""
-        return peak_bound(subject.own.problem).peak + subject.aside(self.asked.session)
+        return peak_bound(subject.own.problem).peak + target_of(self.asked.session).aside(subject)
 
     def _hopeless_from(self) -> int:
         """The least size at which every schedule needs more than the budget."""

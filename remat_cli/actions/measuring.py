@@ -20,8 +20,8 @@ from remat_cli.checking.child import Reply
 from remat_cli.checking.feeds import seeded
 from remat_cli.checking.processes import Bench
 from remat_cli.errors import BadInput, Usage
-from remat_cli.planning.planned import Planned
-from remat_cli.planning.points import Curve, Ran
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.plans.points import Curve, Ran
 
 SECONDS = 3.0  # for each model
 TIMEOUT = 600.0  # seconds, for each process

@@ -34,8 +34,8 @@ from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import STRICT
 from remat_cli.model.signatures import feeds_of, ops_of
-from remat_cli.planning.default_graph import optimized_graph
 from remat_cli.planning.loading import content_of
+from remat_cli.planning.subjects.default_graph import optimized_graph
 
 SEEN = "strict and default, op by op"  # how a model is seen
 ENDLESS = "a Loop that data ends may never end there: give it a count of rounds, or take costs from paper (--estimate)"

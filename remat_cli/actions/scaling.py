@@ -22,7 +22,7 @@ from remat_cli.gradient.training import Options
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.loading import content_of, given_subject
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.subjects.subject import Subject
 from solvers.clock import FOREVER
 
 MEASURING = 45.0  # seconds, at most, for a size

@@ -14,15 +14,17 @@ from remat_cli.errors import Infeasible, NoPlan, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
 from remat_cli.model.sessions import STRICT, Session, kind_of
-from remat_cli.planning.asking import Fitting, nobody_keeps
-from remat_cli.planning.fusing import as_fused
-from remat_cli.planning.insurance import on_the_way
-from remat_cli.planning.keeping import fitted_and_kept, foreseen, kept
-from remat_cli.planning.known import cheaper_known, cheapest_known
-from remat_cli.planning.pipeline import Answer, Enough, answer, find_solver
-from remat_cli.planning.points import takes_plans
-from remat_cli.planning.subject import Subject
-from remat_cli.planning.untouched import counted, fitting_already, held_as_it_is
+from remat_cli.planning.plans.points import takes_plans
+from remat_cli.planning.search.answer import Answer, Enough, answer, find_solver
+from remat_cli.planning.search.find import find_plan
+from remat_cli.planning.search.known import cheaper_known, cheapest_known
+from remat_cli.planning.search.proposals import candidate_so_far
+from remat_cli.planning.search.request import PlanRequest, ignore
+from remat_cli.planning.search.untouched import counted, fitting_already, held_as_it_is
+from remat_cli.planning.search.witness import witness_alone
+from remat_cli.planning.subjects.fusing import as_fused
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.kinds import target_of
 from remat_cli.results.memory import Memory
 from remat_cli.saying import report
 from remat_cli.saying.units import Budget
@@ -82,7 +84,7 @@ def ask(
     question: Question,
     limits: Limits,
     memory: Memory | None = None,
-    keep: Callable[[Answer], None] = nobody_keeps,
+    keep: Callable[[Answer], None] = ignore,
 ) -> Answer:
     """The answer, whatever it is; `limits.report` hears of better orders as they are found, `keep` of plans that fit as
     they really run.
@@ -98,15 +100,16 @@ def ask(
         return found
     solver = _solver(subject, question)
     reorder = _reorder(question)
-    asked = Fitting(subject, budget, question.method, solver, limits, question.session, reorder, question.enough, keep)
-    if keep is nobody_keeps:  # else a plan is wanted while the search goes on, whatever is at hand in the end
+    target = target_of(question.session)
+    asked = PlanRequest(subject, budget, question.method, solver, limits, target, reorder, question.enough, keep)
+    if keep is ignore:  # else a plan is wanted while the search goes on, whatever is at hand in the end
         asked = replace(asked, at_hand=_at_hand(subject, budget, question))
 
     if searching and (first := cheapest_known(asked, question.earlier)):
         keep(first)  # whatever comes, there is this
 
     def search() -> Answer:
-        found = fitted_and_kept(asked)
+        found = find_plan(asked)
         if searching:
             found = cheaper_known(asked, found, question.known)
         return replace(found, budget=needed(found)) if question.budget is None and found.found else found
@@ -159,9 +162,10 @@ def bytes_of(budget: Budget, subject: Subject, session: Session) -> int:
     """100% is what the model holds as it is, which with an allocator's rounding may be more than what is live. A share
     is of what is live in the file's order and what kernels take beside it, or of what was seen to be held, as by
     default options."""
-    if budget.relative and (session.robust or subject.seen):
+    target = target_of(session)
+    if budget.relative and target.shares_of_all(subject):
         return budget.bytes(held_as_it_is(subject, session))
-    asked = budget.bytes(subject.before().peak + subject.aside(session))
+    asked = budget.bytes(subject.before().peak + target.aside(subject))
     whole = budget.relative and budget.amount >= 1
     return max(asked, held_as_it_is(subject, session)) if whole else asked
 
@@ -195,9 +199,13 @@ def _solver(subject: Subject, question: Question) -> Solver:
 def so_far(subject: Subject, question: Question, progress: Progress, limits: Limits) -> Answer | None:
     """The answer that a search would give if it ended now, if that fits as it really runs."""
     budget = budget_of(subject, question)
-    asked = Fitting(subject, budget, question.method, find_solver(question.method, {}), limits, question.session)
-    found = on_the_way(foreseen(asked), progress)
-    return found if found is None or subject.graph is None else kept(found, asked)
+    target = target_of(question.session)
+    request = PlanRequest(subject, budget, question.method, find_solver(question.method, {}), limits, target)
+    candidate = candidate_so_far(target.foreseen(request), progress)
+    if candidate is None:
+        return None
+    found = request.answer_of(candidate, progress.seconds, cut=True)
+    return found if subject.graph is None else witness_alone(request, found)
 
 
 def found_or_raised(found: Answer) -> Answer:

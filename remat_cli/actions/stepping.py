@@ -15,7 +15,7 @@ from remat_cli.gradient.optimizers import OPTIMIZERS, Hyper
 from remat_cli.gradient.prepare import load
 from remat_cli.gradient.updating import update_model
 from remat_cli.planning.loading import content_of
-from remat_cli.planning.planned import Planned
+from remat_cli.planning.plans.planned import Planned
 from remat_cli.runtime.session import session_of
 from remat_cli.training.state import State, default_rate, told_parts, values_of
 from remat_cli.training.state import initial_state as first_state

@@ -20,11 +20,12 @@ from time import process_time
 from remat_cli.actions.solving import Question, ask, bytes_of
 from remat_cli.errors import Usage
 from remat_cli.model.sessions import STRICT, Session
-from remat_cli.planning import points as curves
-from remat_cli.planning.pipeline import Answer, Enough
-from remat_cli.planning.points import Curve, Point, agreed, point_of, takes_plans
-from remat_cli.planning.subject import Subject
-from remat_cli.planning.untouched import held_as_it_is
+from remat_cli.planning.plans import points as curves
+from remat_cli.planning.plans.points import Curve, Point, agreed, point_of, takes_plans
+from remat_cli.planning.search.answer import Answer, Enough
+from remat_cli.planning.search.untouched import held_as_it_is
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.kinds import target_of
 from remat_cli.results.memory import Memory
 from remat_cli.saying.units import Budget, Budgets, Spread
 from solvers.orders.bounds import peak_bound
@@ -133,7 +134,7 @@ class Sweep:
 
         found = self._ask(question, self.limits.share(LEAST), LEAST, worth)
         if not found.found:
-            least = peak_bound(self.subject.own.problem).peak + self.subject.aside(self.asked.session)
+            least = peak_bound(self.subject.own.problem).peak + target_of(self.asked.session).aside(self.subject)
             return min(self.whole, least)
         self.points.append(replace(point_of(found), status=Status.FEASIBLE))  # its peak may be optimal, not its cost
         return min(self.whole, found.budget)

@@ -24,11 +24,12 @@ from remat_cli.checking.seeding import seeded, unseeded
 from remat_cli.checking.trying import in_file
 from remat_cli.errors import BadInput, Mismatch, Usage
 from remat_cli.formats.files import sha256
+from remat_cli.formats.planfile import AS_RUN
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
-from remat_cli.planning.planned import Planned
-from remat_cli.planning.untouched import is_untouched
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.search.untouched import is_untouched
 
 TIMEOUT = 600.0  # seconds
 NAMED = 3  # of the outputs that differ
@@ -100,7 +101,8 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
             model = seeded(model, bench.folder / "rewritten")
         report = verify(original, model, plan.recorded.placement, session, asked, bench)
     faults = tuple(_faults(report, session, plan.budget, promise))
-    if trial.level != "all" and plan.subject.as_run and any(mode.differs for mode in [report.mode(session.name)]):
+    lowered = trial.level != "all" and plan.recorded.graph == AS_RUN
+    if lowered and report.mode(session.name).differs:
         faults = (*faults, LOWER.format(trial.level))
     return Verified(report, promise, session, plan.budget, threads, faults, draws)
 

@@ -22,11 +22,11 @@ from remat_cli.batch.tasks import RECORD, Record, Task, record_of
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import sha256, write_whole
 from remat_cli.model.stored import tensors
-from remat_cli.planning import record as plans
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.planned import Planned
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.plans import record as plans
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.answers import is_proved
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder, key_of

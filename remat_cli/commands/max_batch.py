@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.largest import Asked
     from remat_cli.actions.scaling import Scaled, Step
-    from remat_cli.planning.planned import Planned
-    from remat_cli.planning.sizes import Largest
+    from remat_cli.planning.plans.planned import Planned
+    from remat_cli.planning.plans.sizes import Largest
     from remat_cli.saying.progress import Line
 
 

@@ -11,7 +11,7 @@ import click
 from remat_cli.commands import options
 
 if TYPE_CHECKING:
-    from remat_cli.planning.subject import Subject
+    from remat_cli.planning.subjects.subject import Subject
 
 
 @click.command(cls=options.GroupedCommand)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.solving import Question
     from remat_cli.model.sessions import Session
-    from remat_cli.planning.pipeline import Answer
-    from remat_cli.planning.subject import Subject
+    from remat_cli.planning.search.answer import Answer
+    from remat_cli.planning.subjects.subject import Subject
     from remat_cli.results.memory import Memory
     from solvers.clock import Clock
     from solvers.problem import Limits, Progress
@@ -118,7 +118,7 @@ def _run(model: Path | None, given: Mapping[str, Any], clock: Clock, deadline: D
     from remat_cli.actions.solving import budget_of
     from remat_cli.errors import Usage
     from remat_cli.planning.loading import load_subject
-    from remat_cli.planning.pipeline import find_solver
+    from remat_cli.planning.search.answer import find_solver
 
     question = _question(given)
     if given["optimize"]:
@@ -181,7 +181,7 @@ def _solve(subject: Subject, question: Question, given: Mapping[str, Any], limit
     from remat_cli.actions.solving import ask
     from remat_cli.errors import BadInput
     from remat_cli.formats.files import check_apart
-    from remat_cli.planning.known import plans_beside
+    from remat_cli.planning.search.known import plans_beside
     from remat_cli.runtime.known import unknown_version
     from remat_cli.saying.progress import progress_line
 
@@ -266,7 +266,7 @@ class _Latest:
         self.progress = progress if progress.order is not None else self.progress
 
     def keep(self, found: Answer) -> None:
-        from remat_cli.planning import record
+        from remat_cli.planning.plans import record
 
         self.kept = replace(found, limits=self.limits)
         now = self.limits.clock.elapsed()
@@ -296,8 +296,8 @@ class _Latest:
 def _tell(found: Answer, destination: Path, given: Mapping[str, Any], notes: Sequence[str] = ()) -> None:
     """Write the plan and say what came of it; raise where there is none."""
     from remat_cli.actions.solving import found_or_raised
-    from remat_cli.planning import record
     from remat_cli.planning.loading import IN_ANY_CASE
+    from remat_cli.planning.plans import record
     from remat_cli.saying import report
 
     if found.found:

@@ -18,7 +18,7 @@ from remat_cli.commands.ending import out_of_time
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.sweeping import Asked
-    from remat_cli.planning.points import Curve
+    from remat_cli.planning.plans.points import Curve
 
 
 @click.command(cls=options.GroupedCommand)

@@ -16,7 +16,7 @@ from remat_cli.commands import options
 if TYPE_CHECKING:
     from remat_cli.actions.verifying import Verified
     from remat_cli.checking import Capped, Mode, Process, Report
-    from remat_cli.planning.planned import Planned
+    from remat_cli.planning.plans.planned import Planned
     from remat_cli.saying.progress import Line
 
 TIMING = 6.0  # seconds

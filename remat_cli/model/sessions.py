@@ -1,7 +1,7 @@
 """The kinds of session that a plan can be made for, as values.
 
 Invariant: what a kind decides is read from its fields, in one place each: `robust` by `rewrite`, `allocator` by
-`planning.holding` and by `runtime`, `name` and `runs` by `verify`. Nothing else asks which session it is.
+`planning.targets` and by `runtime`, `name` and `runs` by `verify`. Nothing else asks which session it is.
 """
 
 from __future__ import annotations

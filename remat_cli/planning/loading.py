@@ -9,23 +9,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import onnx
 from google.protobuf.message import EncodeError
 
 from profiles.costs import BadCosts, Costs, load
-from remat_cli.checking.trying import Peaks
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
 from remat_cli.model.semantics import needs_training_build
-from remat_cli.model.sessions import PLANNED, STRICT, Session
-from remat_cli.planning.planned import Planned
-from remat_cli.planning.subject import Subject
+from remat_cli.model.sessions import STRICT, Session
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.subjects.subject import Behaviour, Subject
+from remat_cli.planning.targets.target import Target
 from remat_cli.rewrite.copies import subgraphs
-from remat_cli.rewrite.kernels import Numbered
 from solvers.problem import sound
 
 ESTIMATED = "the costs are estimates for a CPU; `remat profile` measures them"
@@ -127,21 +125,17 @@ def subject_of(
     from profiles.kernels import THREADS
     from profiles.roofline import device
     from remat_cli.model.problem_of import problem_of, rewritten
-    from remat_cli.planning.default_graph import default_graph
-    from remat_cli.planning.fusing import keeping_bits
+    from remat_cli.planning.targets.kinds import target_of
 
-    kernels = None
-    plain = graph
-    if session.robust:
-        graph, kernels = default_graph(graph, as_run)
+    target = target_of(session)
+    view, plain = target.view(graph, as_run), graph
+    graph = view.graph
     if costs:
         launch, threads = costs.launch, costs.threads or THREADS
     else:
         launch, threads = device("cpu").launch_ns, THREADS
-    named = problem_of(graph, _table(graph, costs, graph is not plain), costs.kind if costs else "cpu")
-    named = replace(named, problem=rewritten(named.problem), rewritten=True)
-    if session.robust:
-        named = keeping_bits(graph, named, fused=graph is not plain)
+    named = problem_of(graph, _table(graph, costs, view.optimized), costs.kind if costs else "cpu")
+    named = target.named(view, replace(named, problem=rewritten(named.problem), rewritten=True))
     sound(named.problem, f"the problem of {graph.path}")
     return Subject(
         source=Source(graph.path, graph.sha256),
@@ -149,15 +143,17 @@ def subject_of(
         graph=graph,
         dims=graph.dims,
         costs=where,
-        notes=(*_notes(graph, costs, session), *_unseen(graph, costs, kernels, session)),
+        notes=(*_notes(graph, costs, target), *_unseen(graph, costs, target.unchecked(view))),
         measured=costs is not None and costs.measured,
         threads=threads,
         launch=launch,
         probe=costs.probe if costs else 0,
-        kernels=kernels,
-        as_run=graph is not plain,
-        plainly=partial(subject_of, plain, costs, where, session, False) if graph is not plain else None,
-        seen=_seen(costs.whole, session) if costs is not None else None,
+        behaviour=Behaviour(
+            view.kernels,
+            view.optimized,
+            partial(subject_of, plain, costs, where, session, False) if view.optimized else None,
+            target.unlike(costs.whole) if costs is not None else None,
+        ),
     )
 
 
@@ -176,18 +172,8 @@ def _table(graph: Graph, costs: Costs | None, other: bool) -> dict[str, tuple[in
     return {name: (cost.ns, cost.workspace) for name, cost in paper.items()} | known
 
 
-def _seen(whole: Mapping[str, Any], session: Session) -> Peaks | None:
-    """What the original was seen to hold: of a strict session that is as foretold, if nothing else is said."""
-    match whole:
-        case {"default_peaks": [int(first), int(later)]} if session.robust:
-            return first, later
-        case {"unlike": str(), "peak": int(peak)} if not session.robust:
-            return peak, peak
-    return None
-
-
-def _notes(graph: Graph, costs: Costs | None, session: Session) -> Iterator[str]:
-    traced = f"; {TRACED}" if session.allocator == PLANNED else ""
+def _notes(graph: Graph, costs: Costs | None, target: Target) -> Iterator[str]:
+    traced = f"; {TRACED}" if not target.online else ""
     if costs is None:
         yield ESTIMATED + traced
     elif not costs.measured and traced:
@@ -210,13 +196,13 @@ def _insides(graph: Graph) -> Iterator[str]:
         yield f"{INSIDE}{holders[0].op_type} {holders[0].name!r}{more}"
 
 
-def _unseen(graph: Graph, costs: Costs | None, kernels: Numbered | None, session: Session) -> Iterator[str]:
+def _unseen(graph: Graph, costs: Costs | None, unchecked: bool) -> Iterator[str]:
     """What is not looked at, that is looked at of other models."""
     if any(needs_training_build(op.node) for op in graph.ops):
         yield TRAINING
     elif costs is not None and (why := costs.whole.get("not_run")):
         yield NOT_RUN.format(why)
-    elif session.robust and kernels is None:
+    elif unchecked:
         yield UNCHECKED
 
 

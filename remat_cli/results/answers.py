@@ -14,9 +14,10 @@ from typing import Any
 
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
-from remat_cli.planning.holding import ALLOCATORS, in_units
-from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.kinds import target_of
+from remat_cli.planning.targets.target import in_units
 from remat_cli.results.store import Damaged
 from solvers.placement.largest import Placement
 from solvers.placement.pattern import outputs_apart
@@ -27,7 +28,7 @@ from solvers.schedule import Schedule, evaluate
 from solvers.simulate import IllegalPlan
 
 NOT_KEPT = frozenset(  # fields of an answer that the question gives, or that follow from the others
-    ("subject", "baseline", "schedule", "limits", "session", "cached")
+    ("subject", "baseline", "schedule", "limits", "session", "cached", "model")
 )
 
 
@@ -66,7 +67,7 @@ def _reached(found: Answer) -> str:
 
 
 def _unit(session: Session) -> int:
-    return ALLOCATORS[session.allocator].unit
+    return target_of(session).unit
 
 
 def comes_back(found: Answer, entry: Mapping[str, Any], asked: Subject, session: Session) -> bool:

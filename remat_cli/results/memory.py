@@ -20,8 +20,8 @@ from typing import Any
 
 from remat_cli.formats.problemfile import dumps
 from remat_cli.model.sessions import Session
-from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.answers import as_entry, comes_back, covers, from_entry
 from remat_cli.results.store import Damaged, Store, key_of
 from remat_cli.results.versions import versions
@@ -52,7 +52,7 @@ class Memory:
         if not self.force and (before := self._recalled(key, subject, session, limits)) is not None:
             return before
         found = search()
-        if not limits.clock.stopped() and self.worth(found) and found.subject.as_run == subject.as_run:
+        if not limits.clock.stopped() and self.worth(found) and found.subject.graph_planned == subject.graph_planned:
             seconds = FOREVER if limits.clock.worn() and limits.clock.left() else self.seconds
             entry = as_entry(found, subject, seconds)
             if comes_back(found, entry, subject, session):

@@ -10,7 +10,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from remat_cli.planning.points import Curve, Point, Ran
+from remat_cli.planning.plans.points import Curve, Point, Ran
 from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes
 

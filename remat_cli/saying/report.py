@@ -9,11 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from remat_cli.model.promise import Promise
-from remat_cli.planning.breakdown import Breakdown, at_peaks
-from remat_cli.planning.keeping import AS_SEEN, ASTRAY, BY_DEFAULT, ENDING, UNTRIED
-from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.subject import Subject
-from remat_cli.planning.untouched import counted
+from remat_cli.planning.plans.breakdown import Breakdown, at_peaks
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.tried import ENDING
+from remat_cli.planning.search.untouched import counted
+from remat_cli.planning.search.witness import ASTRAY, UNTRIED
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.default import BY_DEFAULT
+from remat_cli.planning.targets.target import AS_SEEN
 from remat_cli.saying.units import show_bytes, show_time
 from solvers.plan import Plan
 from solvers.problem import Status

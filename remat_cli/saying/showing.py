@@ -14,11 +14,11 @@ from typing import Any
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.planfile import PlanFile, is_plan
 from remat_cli.formats.program import renamed
-from remat_cli.planning.breakdown import Anatomy, Breakdown, anatomy, at_peak
-from remat_cli.planning.fusing import as_fused
 from remat_cli.planning.loading import load_planned, load_subject
-from remat_cli.planning.subject import Subject
-from remat_cli.planning.timeline import Timeline, timeline
+from remat_cli.planning.plans.breakdown import Anatomy, Breakdown, anatomy, at_peak
+from remat_cli.planning.plans.timeline import Timeline, timeline
+from remat_cli.planning.subjects.fusing import as_fused
+from remat_cli.planning.subjects.subject import Subject
 from remat_cli.saying.report import before_and_after, breakdown_table, table
 from remat_cli.saying.units import show_bytes, show_time
 from solvers.methods.mincut.traffic import Traffic, traffic_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from remat_cli.planning.sizes import Largest
+from remat_cli.planning.plans.sizes import Largest
 from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes
 

@@ -19,9 +19,10 @@ from remat_cli.errors import Infeasible, NoPlan
 from remat_cli.formats import planfile
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import DEFAULT
-from remat_cli.planning import keeping
 from remat_cli.planning.loading import given_subject, load_planned
-from remat_cli.planning.planned import Planned
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.targets import trials
+from remat_cli.planning.targets.default import DefaultTarget
 from tests.remat_cli.kinds import model
 
 NEAR = 0.03
@@ -72,7 +73,7 @@ def test_what_folding_holds_proves_nothing_of_plans_that_keep_from_it(tmp_path: 
     path.write_bytes(model("rnn").SerializeToString())
     costs = remat.profile(path, threads=1, time_limit=1.0)
     subject = given_subject(path, costs, {}, DEFAULT)
-    floors = [keeping.at_the_end(one) for one in (subject.own, subject)]
+    floors = [DefaultTarget().held_at_the_end(one) for one in (subject.own, subject)]
     assert floors[0] < floors[1]
     with pytest.raises(NoPlan):
         remat.solve(path, budget=sum(floors) // 2, costs=costs, session="default", time_limit=3.0, cache=False)
@@ -83,7 +84,7 @@ def test_what_folding_holds_proves_nothing_of_plans_that_keep_from_it(tmp_path: 
 def test_what_does_not_run_in_time_is_no_plan(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = data / "torch_cnn.onnx"
     costs = remat.profile(path, threads=1, time_limit=1.0)
-    monkeypatch.setattr(keeping, "peaks", lambda *_: None)
+    monkeypatch.setattr(trials, "peaks", lambda *_: None)
     with pytest.raises(NoPlan, match="did not run in the time"):
         remat.solve(path, budget="80%", costs=costs, session="default", time_limit=5.0, cache=False)
 
@@ -105,10 +106,10 @@ def test_later_runs_of_a_default_session_keep_to_the_budget(data: Path, monkeypa
         made.append(model.SerializeToString())
         return trying.peaks(graph, model, *rest)
 
-    monkeypatch.setattr(keeping, "peaks", peaks)
+    monkeypatch.setattr(trials, "peaks", peaks)
     plan = planned(data / "torch_cnn.onnx", "default", "80%")
     found = remat.verify(plan)
     seen = found.report.default.after
     assert (seen.first, seen.second) == (found.promise.live, found.promise.later)
-    assert max(seen.first, seen.second) <= plan.budget < max(plan.subject.seen or (0,))
+    assert max(seen.first, seen.second) <= plan.budget < max(plan.subject.behaviour.peaks or (0,))
     assert 0 < len(made) == len(set(made))

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.actions.largest import Asked, largest
 from remat_cli.actions.scaling import At, Step, scaled
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.subjects.subject import Subject
 from remat_cli.saying.units import parse_budget
 from solvers.clock import Clock
 from solvers.problem import Limits

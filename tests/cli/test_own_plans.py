@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,9 +11,10 @@ import pytest
 from remat_cli.actions.solving import Question, ask
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import ARENA, CAPPED
-from remat_cli.planning import holding
-from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.arena import ArenaTarget
+from remat_cli.planning.targets.kinds import TARGETS
 from remat_cli.saying.units import Budget
 from solvers.clock import Clock
 from solvers.problem import Limits, Problem
@@ -47,7 +48,7 @@ def test_alone_it_costs_what_the_method_itself_finds(
 
 
 @dataclass
-class Crowded:
+class Crowded(ArenaTarget):
     """An allocator that has room for nothing but what its own walk makes, which takes longer than all else."""
 
     longest: int = 0  # of the plans refused
@@ -70,8 +71,7 @@ class Crowded:
 @pytest.fixture
 def crowded(monkeypatch: pytest.MonkeyPatch) -> Crowded:
     found = Crowded()
-    crowd = replace(holding.ALLOCATORS[ARENA], counted=found.counted, settle=found.settle, walk=found.walk)
-    monkeypatch.setitem(holding.ALLOCATORS, ARENA, crowd)
+    monkeypatch.setitem(TARGETS, ARENA, found)
     return found
 
 

@@ -21,7 +21,7 @@ import remat_cli
 from remat_cli.actions import sweeping
 from remat_cli.formats import planfile, problemfile
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.points import Point
+from remat_cli.planning.plans.points import Point
 from remat_cli.saying.units import parse_budgets
 from solvers.clock import Clock
 from solvers.problem import Limits, Status

@@ -9,7 +9,7 @@ import onnx
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.subjects.subject import Subject
 from remat_cli.zoo.build import build
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from remat_cli.planning.points import Curve, Point
+from remat_cli.planning.plans.points import Curve, Point
 from remat_cli.saying.pictures import canvas
 from remat_cli.saying.units import show_bytes
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from remat_cli.planning.roles import Role
-from remat_cli.planning.timeline import Timeline
+from remat_cli.planning.plans.roles import Role
+from remat_cli.planning.plans.timeline import Timeline
 from remat_cli.saying.pictures import canvas
 from remat_cli.saying.showing import Shown
 from remat_cli.saying.units import show_bytes

@@ -11,11 +11,11 @@ from remat_cli.checking.trying import peaks
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
-from remat_cli.planning.default_graph import default_graph, kernels, shapes_of
-from remat_cli.planning.holding import held
 from remat_cli.planning.loading import given_subject
-from remat_cli.planning.subject import Subject
-from remat_cli.planning.sure import surely
+from remat_cli.planning.subjects.default_graph import default_graph, kernels, shapes_of
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.default import DefaultTarget
+from remat_cli.planning.targets.same_kernels import rewrite_surely
 from solvers.plan import Plan, lower
 from solvers.reductions.views import reduced
 from tests.remat_cli.fusing_models import fusing_model
@@ -32,11 +32,11 @@ def planned(subject: Subject, seed: int, share: float) -> Plan:
 @pytest.mark.parametrize("hiding", [0, 3])
 def test_both_runs_are_foretold(data: Path, name: str, hiding: int) -> None:
     subject = given_subject(data / f"{name}.onnx", None, {}, DEFAULT)
-    assert subject.as_run
+    assert subject.behaviour.optimized
     for seed, share in enumerate((0.0, 0.1)):
-        model = surely(subject, planned(subject, seed, share), DEFAULT, hiding)
+        model = rewrite_surely(subject, planned(subject, seed, share), DEFAULT, hiding)
         assert not model.astray
-        foretold = held(DEFAULT, model).promise
+        foretold = DefaultTarget().footprint(model, 0).promise
         feeds = feeds_of(subject.graph, ops_of(subject.graph))
         first, later = peaks(subject.graph, model.model, feeds, 1, 100.0)
         assert foretold.default == pytest.approx(first, rel=0.05)

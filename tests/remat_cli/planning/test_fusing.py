@@ -11,8 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.ingest import ingest
-from remat_cli.planning.fusing import as_fused, fused_by_runtime
 from remat_cli.planning.loading import load_subject
+from remat_cli.planning.subjects.fusing import as_fused, fused_by_runtime
 from solvers.methods.mincut.traffic import traffic_of
 
 

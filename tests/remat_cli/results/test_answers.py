@@ -13,7 +13,7 @@ import pytest
 import remat_cli as remat
 from remat_cli.actions.solving import Question, ask, kind_named
 from remat_cli.planning.loading import given_subject
-from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.search.answer import Answer
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store
 from remat_cli.saying.units import parse_budget
@@ -85,7 +85,7 @@ def test_a_kept_answer_is_the_first_in_every_field(path: Path, said: dict[str, A
 
 def _of_another_graph(found: Answer, said: dict[str, Any]) -> bool:
     """Whether the answer is of the file's own ops where the question was of those that default sessions run."""
-    return said.get("session") == "default" and not found.subject.as_run
+    return said.get("session") == "default" and not found.subject.behaviour.optimized
 
 
 @pytest.mark.parametrize("budget", ["35%", "1%", "80%"])

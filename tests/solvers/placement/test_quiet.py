@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from remat_cli.planning.holding import in_units
 from remat_cli.planning.loading import load_subject
+from remat_cli.planning.targets.target import in_units
 from solvers.clock import Clock
 from solvers.placement.lifetimes import ALIGNMENT, requests
 from solvers.placement.packing import pack

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.training import Options
 from remat_cli.model import sessions
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.subjects.subject import Subject
 from solvers.methods.mincut.cut import cut
 from solvers.methods.mincut.cuts import paper_cut
 from solvers.methods.mincut.joint import DEFAULT

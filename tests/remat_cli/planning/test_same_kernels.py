@@ -12,11 +12,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
-from remat_cli.planning import sure
-from remat_cli.planning.keeping import more_once, running_once
 from remat_cli.planning.loading import given_subject
-from remat_cli.planning.subject import Subject
-from remat_cli.planning.sure import surely
+from remat_cli.planning.search.witness import more_once, run_once
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets import same_kernels
+from remat_cli.planning.targets.same_kernels import rewrite_surely
 from remat_cli.rewrite import rewrite
 from remat_cli.rewrite.kernels import astray, numbered
 from solvers.plan import Plan, lower
@@ -47,7 +47,7 @@ def test_results_are_the_same_by_default(seed: int) -> None:
     model = fusing_model(seed)
     subject = given_subject(model, None, {}, DEFAULT)
     plan = planned(subject, seed)
-    found = surely(subject, plan, DEFAULT)
+    found = rewrite_surely(subject, plan, DEFAULT)
     assert not found.astray
     assert found.clones > 0
     feeds = feeds_of(subject.graph, ops_of(subject.graph), seed)
@@ -67,7 +67,7 @@ def test_what_cannot_be_let_be_is_run_once() -> None:
         wider = more_once(subject, some.writes, once)
         assert wider > once
         once = wider
-    assert all(node.once for node in running_once(subject, once).problem.nodes)
+    assert all(node.once for node in run_once(subject, once).problem.nodes)
 
 
 def numbers(*nodes: onnx.NodeProto, **constants: Any) -> Any:
@@ -125,8 +125,10 @@ def test_where_that_alone_does_not_help_more_is_let_be(monkeypatch: pytest.Monke
     first = subject.graph.ops[0]
     second = next(op for op in subject.graph.ops if first.outputs[0] in op.reads)
     monkeypatch.setattr(
-        sure, "_astray", lambda _, __, found: frozenset(() if second.outputs[0] in found.bare else first.outputs)
+        same_kernels,
+        "_astray",
+        lambda _, __, found: frozenset(() if second.outputs[0] in found.bare else first.outputs),
     )
-    found = surely(subject, plan, DEFAULT)
+    found = rewrite_surely(subject, plan, DEFAULT)
     assert not found.astray
     assert found.bare >= {*first.outputs, *second.outputs}

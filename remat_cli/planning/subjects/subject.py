@@ -12,15 +12,30 @@ from pathlib import Path
 from profiles.costs import Costs
 from profiles.kernels import THREADS
 from remat_cli.checking.trying import Peaks
-from remat_cli.formats.planfile import Source
+from remat_cli.formats.planfile import AS_RUN, FILE, Source
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import Named, as_it_stands
-from remat_cli.model.sessions import Session
 from remat_cli.rewrite.kernels import Numbered
 from solvers.plan import Plan
 from solvers.problem import Problem
 from solvers.schedule import baseline
 from solvers.simulate import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What is known of how sessions of the target's kind run the model. The targets alone ask.
+
+    `kernels`: what the original runs there; None: nobody asks, or it does not run here. `optimized`: the graph is what
+    onnxruntime makes of the file, so that its ops are the kernels that run. `by_file`: the same subject by the file's
+    own ops, where the graph is optimized. `peaks`: what the original was seen to hold, where that is not what is
+    predicted; None: plans need not be tried.
+    """
+
+    kernels: Numbered | None = None
+    optimized: bool = False
+    by_file: Callable[[], Subject] | None = field(default=None, compare=False)
+    peaks: Peaks | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,17 +52,19 @@ class Subject:
     probe: int = 0  # ns of the op that is timed with every profile; 0: not known
     content: bytes | None = None  # of a model that is in memory only
     given_costs: Costs | None = None  # costs that are in memory only
-    kernels: Numbered | None = None  # that the model runs by default; None: nobody asks, or it does not run here
-    as_run: bool = False  # whether the graph is what default sessions make of the file: its ops are kernels that run
-    plainly: Callable[[], Subject] | None = field(default=None, compare=False)  # the same by the file's own ops
-    seen: Peaks | None = None  # what it holds in the plans' session, where that is not as reckoned; None: not tried
+    behaviour: Behaviour = Behaviour()
 
     @property
     def own(self) -> Subject:
         """The same by the ops of its file, which say what no schedule gets below."""
-        if self.plainly is None:
+        if self.behaviour.by_file is None:
             return self
-        return replace(self.plainly(), content=self.content, given_costs=self.given_costs)
+        return replace(self.behaviour.by_file(), content=self.content, given_costs=self.given_costs)
+
+    @property
+    def graph_planned(self) -> str:
+        """Which graph the nodes are of, as plan files say it."""
+        return AS_RUN if self.behaviour.optimized else FILE
 
     @property
     def path(self) -> Path:
@@ -64,13 +81,6 @@ class Subject:
     @property
     def values(self) -> tuple[str, ...]:
         return self.named.values
-
-    def aside(self, session: Session) -> int:
-        """What kernels take beside the allocator of a session whose process is promised to hold no more than it says.
-
-        What an allocator ever used stays in memory, and each op runs at least once: so it is the same for every plan.
-        """
-        return 0 if self.graph is None or session.robust else self.named.aside
 
     def before(self) -> Outcome:
         """What the file needs and costs as it stands."""

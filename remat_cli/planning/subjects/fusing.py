@@ -16,7 +16,7 @@ from profiles.running import CannotRun
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.problem_of import Named
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.subjects.subject import Subject
 from remat_cli.runtime.optimized import LAYOUTS, optimized
 from solvers.problem import Problem
 

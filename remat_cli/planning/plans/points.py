@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.sessions import kind_of
-from remat_cli.planning.holding import ALLOCATORS
-from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.planned import Planned
-from remat_cli.planning.record import plan_file
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.plans.record import plan_file
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.kinds import target_of
 from solvers.options import Orders, options_of
 from solvers.problem import Status
 from solvers.registry import METHODS
@@ -152,9 +152,9 @@ def needed(plan: PlanFile) -> int:
     Under a cap an arena does otherwise than under a lower one: there it is the plan's own.
     """
     kind, promises = kind_of(plan.session, plan.allocator), plan.promises
-    if kind is None or kind.capped:
+    if kind is None:
         return plan.budget
-    counted = 0 if promises.arena is None else ALLOCATORS[kind.allocator].counted(promises)  # a problem's has none
+    counted = 0 if promises.arena is None else target_of(kind).needed(promises, plan.budget)  # a problem's has none
     return min(plan.budget, max(plan.peak, counted))
 
 

@@ -21,7 +21,7 @@ from remat_cli.errors import BadInput
 from remat_cli.ingest import graph_of
 from remat_cli.ingest.names import captures
 from remat_cli.model.graph import Graph
-from remat_cli.planning.fusing import heavy
+from remat_cli.planning.subjects.fusing import heavy
 from remat_cli.rewrite.kernels import Numbered, Shapes, numbered
 from remat_cli.rewrite.orders import by_rank, edges
 from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimized

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import Session
-from remat_cli.planning.holding import ALLOCATORS, Held, held, tried
-from remat_cli.planning.pipeline import Answer
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Footprint
+from remat_cli.planning.targets.kinds import target_of
 from remat_cli.rewrite import original
 from solvers.plan import Plan
 from solvers.problem import Limits, Result, Status
@@ -29,7 +30,7 @@ def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, 
     if subject.graph is None:
         return found
     figures = _figures(subject, subject.graph, session)
-    if ALLOCATORS[session.allocator].counted(figures.promise) > budget:
+    if target_of(session).counted(figures.promise) > budget:
         return None
     return replace(found, session=session, promise=figures.promise, placement=figures.placement)
 
@@ -38,19 +39,19 @@ def held_as_it_is(subject: Subject, session: Session) -> int:
     """What the budget must be for the model as it is."""
     if subject.graph is None:
         return subject.before().peak
-    return ALLOCATORS[session.allocator].counted(_figures(subject, subject.graph, session).promise)
+    return target_of(session).counted(_figures(subject, subject.graph, session).promise)
 
 
-def _figures(subject: Subject, graph: Graph, session: Session) -> Held:
-    figures = held(session, original(graph, subject.problem), subject.aside(session))
-    return replace(figures, promise=tried(session, figures.promise, subject.seen)) if subject.seen else figures
+def _figures(subject: Subject, graph: Graph, session: Session) -> Footprint:
+    target = target_of(session)
+    return target.as_seen(subject, target.footprint(original(graph, subject.problem), target.aside(subject)))
 
 
 def counted(found: Answer) -> int:
     """What of the answer its budget is for, beyond what is live by the plan itself."""
     if found.session is None or found.promise is None:
         return 0
-    return ALLOCATORS[found.session.allocator].counted(found.promise)
+    return target_of(found.session).counted(found.promise)
 
 
 def is_untouched(plan: Plan, subject: Subject) -> bool:

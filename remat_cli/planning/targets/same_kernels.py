@@ -12,8 +12,8 @@ from dataclasses import replace
 from profiles.running import CannotRun
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import Session
-from remat_cli.planning.default_graph import kernels, shapes_of
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.subjects.default_graph import kernels, shapes_of
+from remat_cli.planning.subjects.subject import Subject
 from remat_cli.rewrite import Rewritten, rewrite
 from remat_cli.rewrite.kernels import Numbered, astray
 from solvers.plan import Plan
@@ -22,11 +22,16 @@ ROUNDS = 8  # of letting be what optimizers treat differently
 STEPS = 3  # from op to op, by which more is let be where that alone does not help
 
 
-def surely(subject: Subject, plan: Plan, session: Session, hiding: int = 0) -> Rewritten:
-    """The model of a plan, with as little in the way of optimizers as keeps its kernels the original's."""
-    graph, original = subject.graph, subject.kernels
+def rewrite_surely(
+    subject: Subject, plan: Plan, session: Session, hiding: int = 0, first: Rewritten | None = None
+) -> Rewritten:
+    """The model of a plan, with as little in the way of optimizers as keeps its kernels the original's.
+
+    `first`: the plan's model with nothing let be, if it was made already.
+    """
+    graph, original = subject.graph, subject.behaviour.kernels
     assert graph is not None
-    found = rewrite(graph, subject.problem, plan, subject.launch, session, hiding=hiding)
+    found = first or rewrite(graph, subject.problem, plan, subject.launch, session, hiding=hiding)
     if original is None:
         return found
     far = 0

@@ -9,11 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from remat_cli.formats import planfile
-from remat_cli.formats.planfile import AS_RUN, FILE, PlanFile, Searched
+from remat_cli.formats.planfile import PlanFile, Searched
 from remat_cli.formats.program import renamed
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT
-from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.search.answer import Answer
 
 
 def plan_file(answer: Answer) -> PlanFile:
@@ -42,7 +42,7 @@ def plan_file(answer: Answer) -> PlanFile:
         notes=(*subject.notes, *answer.schedule.result.notes),
         session=kind.name,
         allocator=kind.allocator,
-        graph=AS_RUN if subject.as_run else FILE,
+        graph=subject.graph_planned,
         placement=asdict(answer.placement) if answer.placement else None,
     )
 

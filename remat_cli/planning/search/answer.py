@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from remat_cli.errors import Usage
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Candidate, Footprint
+from remat_cli.planning.targets.kinds import target_of
+from remat_cli.planning.time_plan import ORDER_SHARE
+from remat_cli.rewrite import Rewritten
 from solvers.options import options_of
 from solvers.placement.largest import Placement
 from solvers.problem import Limits, Problem, Progress, Solver, Status
@@ -54,11 +58,47 @@ class Answer:
     untouched: bool = False  # the model fits as it is
     cut: bool = False  # there was no time, or work, to look further
     cached: bool = False  # it was found before, and not looked for again
+    model: Rewritten | None = field(default=None, compare=False, repr=False)  # the plan's, while it is witnessed
 
     @property
     def aside(self) -> int:
         """What kernels take beside the allocator, which the budget is for too."""
-        return self.subject.aside(self.session) if self.session else 0
+        return target_of(self.session).aside(self.subject) if self.session else 0
+
+    @property
+    def footprint(self) -> Footprint | None:
+        return Footprint(self.promise, self.placement) if self.promise else None
+
+    @property
+    def cost(self) -> int:
+        assert self.schedule.outcome is not None
+        return self.schedule.outcome.cost
+
+    def noted(self, note: str) -> Answer:
+        """The answer with one more note, once."""
+        result = self.schedule.result
+        notes = tuple(dict.fromkeys((*result.notes, note)))
+        return replace(self, schedule=replace(self.schedule, result=replace(result, notes=notes)))
+
+    def given_up(self, why: str) -> Answer:
+        """The answer whose plan is not to be given."""
+        result = replace(self.schedule.result, status=Status.UNKNOWN)
+        return replace(self, schedule=replace(self.schedule, result=result)).noted(why)
+
+    def with_candidate(self, candidate: Candidate, session: Session) -> Answer:
+        """The answer with that plan in place of its own."""
+        footprint = candidate.footprint
+        assert footprint is not None
+        return replace(
+            self,
+            subject=candidate.subject,
+            schedule=candidate.schedule,
+            session=session,
+            promise=footprint.promise,
+            placement=footprint.placement,
+            made_by=candidate.made_by,
+            model=candidate.model,
+        )
 
     @property
     def status(self) -> Status:
@@ -163,7 +203,7 @@ def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:
 def half(limits: Limits) -> Limits:
     """The same limits, but with an end at half the time unless a plan is known by then."""
     known = [False]
-    clock = limits.clock.share(1 / 2)
+    clock = limits.clock.share(ORDER_SHARE)
 
     def report(progress: Progress) -> None:
         known[0] = known[0] or progress.cost is not None

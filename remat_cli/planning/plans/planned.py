@@ -15,7 +15,7 @@ from remat_cli.errors import InTheWay
 from remat_cli.formats import planfile
 from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.formats.planfile import PlanFile, Source, describe, replay
-from remat_cli.planning.subject import Subject
+from remat_cli.planning.subjects.subject import Subject
 from solvers.plan import Plan
 from solvers.simulate import Outcome
 

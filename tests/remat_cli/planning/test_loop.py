@@ -8,43 +8,50 @@ from pathlib import Path
 
 import pytest
 
+from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT
-from remat_cli.planning import holding, record
-from remat_cli.planning.asking import Fitting
-from remat_cli.planning.fitting import fitted
-from remat_cli.planning.holding import ALLOCATORS
-from remat_cli.planning.known import cheaper_known, cheapest_known
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.pipeline import Answer, find_solver
+from remat_cli.planning.plans import record
+from remat_cli.planning.search.answer import Answer, find_solver
+from remat_cli.planning.search.known import cheaper_known, cheapest_known
+from remat_cli.planning.search.loop import find_fitting
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.targets.kinds import TARGETS, target_of
+from remat_cli.planning.targets.planned import PlannedTarget
 from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from tests.cli.running import Command
 
 
-def question(path: Path, share: float, method: str = "milp") -> Fitting:
+def question(path: Path, share: float, method: str = "milp") -> PlanRequest:
     subject = load_subject(path, None, {})
     limits = Limits(Clock(60))
-    return Fitting(subject, int(share * subject.before().peak), method, find_solver(method, {}), limits, STRICT)
+    budget, solver = int(share * subject.before().peak), find_solver(method, {})
+    return PlanRequest(subject, budget, method, solver, limits, target_of(STRICT))
 
 
 def test_what_is_held_is_within_the_budget(data: Path) -> None:
     asked = question(data / "torch_unet_convt.onnx", 0.8)
-    found = fitted(asked)
+    found = find_fitting(asked)
     assert found.found
     assert found.promise is not None
     assert found.placement is not None
     assert found.promise.live is not None
     assert found.promise.arena is not None
     assert found.promise.live <= found.promise.arena <= asked.budget
-    assert found.promise.arena - found.subject.aside(STRICT) - found.promise.live < 64 * len(
+    assert found.promise.arena - target_of(STRICT).aside(found.subject) - found.promise.live < 64 * len(
         found.placement.allocations
     )
 
 
 def test_what_cannot_be_placed_is_no_plan(data: Path, remat: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """An allocator that always wants twice the budget: no exit code 0, and no file."""
-    greedy = replace(ALLOCATORS[STRICT.allocator], counted=lambda promise: 10 * (promise.live or 0))
-    monkeypatch.setitem(holding.ALLOCATORS, STRICT.allocator, greedy)
+
+    class Greedy(PlannedTarget):
+        def counted(self, promise: Promise) -> int:
+            return 10 * (promise.live or 0)
+
+    monkeypatch.setitem(TARGETS, STRICT.allocator, Greedy())
     shutil.copy(data / "torch_cnn.onnx", "cnn.onnx")
     ran = remat("solve", "cnn.onnx", "--budget", "1.9MB", "--work-limit", "100K")
     assert ran.code == 5
@@ -62,7 +69,7 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
 
     kept: list[Answer] = []
     asked = replace(question(data / "torch_unet_convt.onnx", 0.8), solver=forgetful, reorder=False, keep=kept.append)
-    found = fitted(asked)
+    found = find_fitting(asked)
     assert found.found
     for one in (found, *kept):
         assert one.promise is not None
@@ -73,17 +80,17 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
     assert found.overhead == kept[0].overhead
     assert found.schedule.outcome is not None
     beyond = found.schedule.outcome.cost - sum(node.cost for node in asked.subject.problem.nodes)
-    assert not fitted(replace(asked, at_hand=beyond)).found  # no better than what is at hand
-    assert fitted(replace(asked, at_hand=2 * beyond)).found
+    assert not find_fitting(replace(asked, at_hand=beyond)).found  # no better than what is at hand
+    assert find_fitting(replace(asked, at_hand=2 * beyond)).found
 
 
 def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "cnn.onnx"
     shutil.copy(data / "torch_cnn.onnx", path)
-    small = fitted(question(path, 0.8))
+    small = find_fitting(question(path, 0.8))
     plan = record.plan_file(small)
     large = question(path, 0.9, "recompute-all")
-    found = fitted(large)
+    found = find_fitting(large)
     assert found.schedule.outcome is not None
     assert small.schedule.outcome is not None
     assert found.schedule.outcome.cost > small.schedule.outcome.cost

@@ -13,9 +13,9 @@ from remat_cli.errors import BadInput
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
-from remat_cli.planning.asking import Fitting
-from remat_cli.planning.keeping import kept
-from remat_cli.planning.pipeline import Answer
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.search.witness import witness_alone
 from solvers.plan import IllegalOrder
 from solvers.problem import Result, Status
 from solvers.schedule import Schedule, evaluate
@@ -40,46 +40,41 @@ def plans_beside(destination: Path, sha256: str) -> tuple[PlanFile, ...]:
     return tuple(found)
 
 
-def cheaper_known(asked: Fitting, found: Answer, plans: Iterable[PlanFile]) -> Answer:
+def cheaper_known(request: PlanRequest, found: Answer, plans: Iterable[PlanFile]) -> Answer:
     """The answer found, or the cheapest of these plans that fits and costs less; those of other models are passed."""
     for plan in plans:
-        other = _as_answer(asked, found, plan) if plan.model.sha256 == asked.subject.source.sha256 else None
+        other = _as_answer(request, found, plan) if plan.model.sha256 == request.subject.source.sha256 else None
         if other is not None:
             found = other
     return found
 
 
-def cheapest_known(asked: Fitting, plans: Iterable[PlanFile]) -> Answer | None:
+def cheapest_known(request: PlanRequest, plans: Iterable[PlanFile]) -> Answer | None:
     """The cheapest of these plans that fits, before anything was searched for; only that one is given its places."""
     nothing = Schedule(Result(Status.UNKNOWN, None), None, None)
-    subject, session = asked.subject, asked.session
-    start = Answer(subject, asked.method, asked.budget, subject.before(), nothing, 0.0, asked.limits, session, cut=True)
+    subject, plain = request.subject, request.subject.before()
+    start = Answer(subject, request.method, request.budget, plain, nothing, 0.0, request.limits, cut=True)
     for plan in sorted(plans, key=lambda plan: plan.cost):
-        if plan.peak <= asked.budget and (found := cheaper_known(asked, start, [plan])).found:
+        if plan.peak <= request.budget and (found := cheaper_known(request, start, [plan])).found:
             return found
     return None
 
 
-def _as_answer(asked: Fitting, found: Answer, known: PlanFile) -> Answer | None:
+def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer | None:
     """The known plan as an answer, if it fits and costs less than what was found."""
     try:
-        order = numbered(known.program, asked.subject.nodes, asked.subject.values).order()
-        plan, outcome = evaluate(asked.subject.problem, order)
+        order = numbered(known.program, request.subject.nodes, request.subject.values).order()
+        plan, outcome = evaluate(request.subject.problem, order)
     except (BadInput, IllegalOrder, IllegalPlan):
         return None
-    if outcome.peak > asked.budget or (found.found and outcome.cost >= _cost(found)):
+    if outcome.peak > request.budget or (found.found and outcome.cost >= found.cost):
         return None
     least = found.schedule.result.bound_any_order if found.found else None
-    close = least is not None and outcome.cost <= (1 + asked.limits.gap) * least
+    close = least is not None and outcome.cost <= (1 + request.limits.gap) * least
     status = Status.OPTIMAL if close else Status.FEASIBLE
     grounds = tuple(grounds for grounds in found.schedule.result.grounds if not grounds.order)
     result = Result(status, order, least, (EARLIER,), bound_any_order=least, grounds=grounds)
-    other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=asked.subject)
-    if asked.subject.graph is None:
+    other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=request.subject)
+    if request.subject.graph is None:
         return other
-    return kept(other, asked)
-
-
-def _cost(answer: Answer) -> int:
-    assert answer.schedule.outcome is not None
-    return answer.schedule.outcome.cost
+    return witness_alone(request, other)

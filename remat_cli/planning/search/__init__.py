@@ -1,0 +1,1 @@
+"""From a request to an answer: candidates are proposed, repaired by the target, and borne witness to."""

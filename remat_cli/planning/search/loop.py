@@ -1,0 +1,112 @@
+"""The loop: candidates are proposed, each is repaired by the target, and the cheapest that fits is the answer.
+
+Invariant: an answer that found a plan keeps to the budget that was asked for, and its bounds are of that budget. Where
+the allocator cannot place a plan that tightly, ops are moved about, and only then is a plan for less taken; a note says
+which. Where time is up before, it is what was placed on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from remat_cli.planning.search.answer import Answer, answer, ending
+from remat_cli.planning.search.proposals import ON_THE_WAY, Met, alternatives, candidate_so_far, search
+from remat_cli.planning.search.request import PlanRequest, candidate_of
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.repairs import arrange_cheaper, lower, repair
+from solvers.problem import Progress, Result, Status
+
+
+def find_fitting(request: PlanRequest) -> Answer:
+    """A plan whose model holds no more than the budget in its session, or why there is none."""
+    if request.subject.graph is None:
+        return _find_bare(request)
+    met = Met(request)
+    first = search(request, met)
+    if _is_useless(request, first) or not (first.found or met.best):
+        return _without_plan(request, first)
+    best: Candidate | None = None
+    if first.found:
+        request.say("rewriting the model and placing its values")
+        best = repair(request, candidate_of(first))
+    if best is None:
+        request.say("its values cannot be placed within the budget: looking for a plan whose can")
+        best = _cheapest_alternative(request, first, met.best)
+    if best is None:
+        return _without_plan(request, first, request.place(candidate_of(first), request.limits.clock.within(0)))
+    return _as_asked(request, first, best)
+
+
+def _find_bare(request: PlanRequest) -> Answer:
+    """Of a problem without a model nothing needs a place."""
+    limits = ending(request.limits, request.enough) if request.enough else request.limits
+
+    def report(progress: Progress) -> None:
+        limits.report(progress)
+        if candidate := candidate_so_far(request, progress):
+            request.keep(request.answer_of(candidate.noted(ON_THE_WAY), progress.seconds, cut=True))
+
+    hearing = replace(limits, report=report)
+    found = answer(request.subject, request.budget, request.method, request.solver, hearing, request.reorder)
+    return replace(found, limits=request.limits)
+
+
+def _cheapest_alternative(request: PlanRequest, first: Answer, met: Candidate | None) -> Candidate | None:
+    """The cheapest of what can be had where the plan that was found cannot be placed."""
+    fitting: list[tuple[int, int, Candidate]] = []
+    for proposal in alternatives(request, first, met):
+        if repaired := repair(request, proposal.candidate):
+            fitting.append((repaired.cost, proposal.rank, repaired.noted(proposal.note)))
+            if proposal.candidate.footprint is None:  # a plan for even less costs more
+                break
+    if not fitting:
+        return None
+    return arrange_cheaper(request, min(fitting, key=lambda one: one[:2])[2])
+
+
+def _is_useless(request: PlanRequest, found: Answer) -> bool:
+    """Whether it is proved that nothing is as cheap as is asked for."""
+    bound, most = found.schedule.result.bound_any_order, request.enough.bound if request.enough else None
+    return bound is not None and most is not None and bound > most
+
+
+def _without_plan(request: PlanRequest, first: Answer, candidate: Candidate | None = None) -> Answer:
+    """The answer without a plan; `candidate`: the one that comes nearest, as it could be placed."""
+    result = first.schedule.result
+    if first.found:
+        result = replace(result, status=Status.UNKNOWN)
+    found = replace(first, schedule=replace(first.schedule, result=result))
+    if candidate is not None and candidate.footprint is not None:
+        found = replace(found, promise=candidate.promise, placement=candidate.footprint.placement)
+    return _at_the_end(request, first, found)
+
+
+def _at_the_end(request: PlanRequest, first: Answer, found: Answer) -> Answer:
+    seconds, cut = request.limits.clock.elapsed(), first.cut or request.limits.clock.spent()
+    return replace(found, budget=request.budget, limits=request.limits, seconds=seconds, cut=cut)
+
+
+def _as_asked(request: PlanRequest, first: Answer, best: Candidate) -> Answer:
+    """The candidate as the answer to what was asked, whose bounds are those that the search proved."""
+    proved = first.schedule.result
+    with request.times.part("lowering the block"):
+        best = lower(request, best)
+    result = replace(
+        best.schedule.result,
+        bound=proved.bound,
+        bound_any_order=proved.bound_any_order,
+        peak_bound=proved.peak_bound,
+        grounds=proved.grounds,
+    )
+    if best.plan != first.schedule.plan:
+        result = replace(result, status=_status(request, best, result))
+    best = replace(best, schedule=replace(best.schedule, result=result))
+    return _at_the_end(request, first, request.answer_of(best, 0.0, cut=False))
+
+
+def _status(request: PlanRequest, candidate: Candidate, result: Result) -> Status:
+    """Another plan than the one that was proved may be as good as that."""
+    for status, bound in ((Status.OPTIMAL, result.bound_any_order), (Status.ORDER_OPTIMAL, result.bound)):
+        if bound is not None and candidate.cost <= bound * (1 + request.limits.gap):
+            return status
+    return Status.FEASIBLE

@@ -1,0 +1,175 @@
+"""Where candidates come from: the search itself, what it met on the way, searches for less memory, and walks.
+
+A search ends with an order, and whether that can be placed is seen when little time is left. So the first order that it
+reports is placed at once, or if it cannot be, one from walks that evict; and then each that costs a good deal less than
+the last one tried.
+
+Invariant: what is tried on the way depends on what the orders cost, never on the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from remat_cli.planning.search.answer import REORDERED, Answer, half
+from remat_cli.planning.search.request import PlanRequest, candidate_of
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.repairs import repair, walk
+from remat_cli.planning.time_plan import (
+    LESS_SHARE,
+    ONLINE_SEARCH_SHARE,
+    PLACING_SECONDS,
+    PREMIUM_SECONDS,
+    PREMIUM_SHARE,
+    SEARCH_SHARE,
+)
+from solvers.problem import Limits, Progress, Result, Status
+from solvers.schedule import Schedule, evaluate
+
+WORTH_PLACING = 0.7  # of what the last one tried cost beyond the model as it is
+LESS_ROUNDS = 6
+LESS_STEP = 0.01  # of the budget, by which the first search for less asks for less
+ON_THE_WAY = "the search was still going on"
+APART = "ops that default options fuse are scheduled apart, so there their results may differ in the last bits"
+LESS = "made for less than the budget: no plan for all of it was found that can be placed within it"
+WALKED = "from a walk that evicts: no better plan was found that can be placed within the budget"
+EARLIER = "found on the way: those found later could not be placed within the budget, or not in time"
+
+
+def search(request: PlanRequest, met: Met) -> Answer:
+    """The request itself, with room for what the rewriting may add; without, if so little less leads to no plan."""
+    left = request.limits.clock.left()
+    online = request.target.online
+    if online or request.limits.clock.work is not None:
+        limits = request.limits.share(ONLINE_SEARCH_SHARE if online else SEARCH_SHARE)
+    else:
+        limits = request.limits.within(max(SEARCH_SHARE * left, left - PLACING_SECONDS))
+    reserve = request.target.reserve(request.subject.problem)
+    found = _search_as_fused(request, request.room - reserve, limits, met)
+    if not found.found and online and not request.late:
+        found = _search_as_fused(request, request.room - reserve, request.limits.share(SEARCH_SHARE), met)
+    if found.found or not reserve or request.late:
+        return found
+    return _search_as_fused(request, request.room, limits, met)
+
+
+def _search_as_fused(request: PlanRequest, budget: int, limits: Limits, met: Met) -> Answer:
+    """Schedule what is fused by default as one, if it is marked; op by op only if that leads to no plan."""
+    subject = request.subject
+    if not subject.problem.inner:
+        return request.ask(subject, budget, met.listening(subject, limits), request.reorder)
+    found = request.ask(subject, budget, half(met.listening(subject, limits)), request.reorder)
+    if found.found or limits.clock.over():
+        return found
+    apart = subject.solving(replace(subject.problem, inner=frozenset()))
+    found = request.ask(apart, budget, met.listening(apart, limits), request.reorder)
+    return found.noted(APART) if found.found else found
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A candidate in place of the one that was found. `rank`: which of those that cost the same is taken: the least."""
+
+    candidate: Candidate
+    note: str
+    rank: int
+
+
+def alternatives(request: PlanRequest, first: Answer, met: Candidate | None) -> Iterator[Proposal]:
+    """What may be taken where the plan that was found cannot be placed, until one that was made for less can be.
+
+    Those met on the way and those from walks are placed already.
+    """
+    if met is not None:
+        yield Proposal(met, EARLIER, 1)
+    if not first.found:
+        return
+    if met is None and (walked := walk(request, candidate_of(first))):
+        yield Proposal(walked, WALKED, 2)
+    yield from _made_for_less(request, first)
+
+
+def _made_for_less(request: PlanRequest, first: Answer) -> Iterator[Proposal]:
+    """Plans for less and less memory; each step is twice the last.
+
+    It begins with what would be enough if a plan for less were over its budget by the same part.
+    """
+    step = LESS_STEP * request.budget
+    needed = request.counted(request.place(candidate_of(first), request.limits.clock.within(0)))
+    wanted = min(request.room - step, request.room * request.budget / needed)
+    for _ in range(LESS_ROUNDS):
+        if request.late or wanted <= first.subject.problem.resident:
+            return
+        found = _ask_for(request, first, int(wanted))
+        if not found.found:
+            return
+        yield Proposal(candidate_of(found), LESS, 0)
+        step *= 2
+        wanted -= step
+
+
+def _ask_for(request: PlanRequest, first: Answer, budget: int) -> Answer:
+    """A plan for a smaller budget, in the order of first computes that led to this one."""
+    quiet = request.limits.silent().share(LESS_SHARE)
+    again = bool(request.reorder) or REORDERED in first.schedule.result.notes
+    found = request.ask(first.subject, budget, quiet, again)
+    if found.found or again or request.reorder is not None or request.late:
+        return found
+    return request.ask(first.subject, budget, quiet, True)
+
+
+@dataclass(slots=True)
+class Met:
+    """The cheapest plan that is known to fit as it really runs, while the search for a cheaper one still goes on.
+
+    `tried`: what the last order that was placed, or was to be, cost beyond the model as it is; or a plan at hand.
+    """
+
+    request: PlanRequest
+    best: Candidate | None = None
+    tried: int | None = None
+    begun: bool = False
+
+    def __post_init__(self) -> None:
+        self.tried = self.request.at_hand
+
+    def listening(self, subject: Subject, limits: Limits) -> Limits:
+        """The same limits, of a search in that subject whose orders are heard of here as well."""
+
+        def report(progress: Progress) -> None:
+            limits.report(progress)
+            self._hear(subject, progress)
+
+        return replace(limits, report=report)
+
+    def _hear(self, subject: Subject, progress: Progress) -> None:
+        if progress.order is None or self.request.late:
+            return
+        nodes = subject.problem.nodes
+        beyond = sum(nodes[step].cost for step in progress.order) - sum(node.cost for node in nodes)
+        if self.tried is not None and beyond > WORTH_PLACING * self.tried:
+            return
+        candidate = candidate_so_far(replace(self.request, subject=subject), progress)
+        if candidate is None:
+            return
+        first, self.begun, self.tried = not self.begun, True, beyond
+        limits = self.request.limits.silent()
+        premium = limits.within(max(PREMIUM_SHARE * limits.clock.left(), PREMIUM_SECONDS))
+        other = repair(replace(self.request, limits=premium), candidate)
+        if other is None and first:
+            other = walk(replace(self.request, limits=limits), candidate)
+        if other is not None and (self.best is None or other.cost < self.best.cost):
+            self.best = other
+            self.request.keep(self.request.answer_of(other.noted(ON_THE_WAY), progress.seconds, cut=True))
+
+
+def candidate_so_far(request: PlanRequest, progress: Progress) -> Candidate | None:
+    """What a search has found by now, if what is live at once is within the budget."""
+    if progress.order is None:
+        return None
+    plan, outcome = evaluate(request.subject.problem, progress.order)
+    if outcome.peak > request.room:
+        return None
+    return Candidate(request.subject, Schedule(Result(Status.FEASIBLE, progress.order, progress.bound), plan, outcome))

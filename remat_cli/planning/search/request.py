@@ -1,0 +1,116 @@
+"""What is asked of which solver, for which target, within which limits.
+
+Invariant: what a budget is held against is what the target counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from remat_cli.planning.search.answer import Answer, Enough, answer, ending
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.repairs import place
+from remat_cli.planning.targets.target import Target
+from remat_cli.planning.time_plan import LATE_SECONDS, Times
+from solvers.clock import Clock
+from solvers.placement.pattern import outputs_apart
+from solvers.problem import Limits, Problem, Progress, Solver
+from solvers.registry import METHODS
+from solvers.schedule import evaluate
+
+
+def ignore(_: Answer) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """`enough`: what a search may end with. `keep`: hears of each plan that fits as it really runs while there may
+    still be a cheaper one. `at_hand`: what the cheapest plan that fits in any case costs beyond the model as it is.
+
+    `later_runs`: whether memory is predicted as later runs of a default session hold it: outputs from the beginning.
+    """
+
+    subject: Subject
+    budget: int
+    method: str
+    solver: Solver
+    limits: Limits
+    target: Target
+    reorder: bool | None = False
+    enough: Enough | None = None
+    keep: Callable[[Answer], None] = ignore
+    later_runs: bool = False
+    at_hand: int | None = None
+    times: Times = field(default_factory=Times)
+
+    @property
+    def room(self) -> int:
+        """What of the budget is the allocator's, inputs and weights included."""
+        return self.budget - self.target.aside(self.subject)
+
+    @property
+    def late(self) -> bool:
+        return self.limits.clock.over() or self.limits.clock.left() < LATE_SECONDS
+
+    @property
+    def may_walk(self) -> bool:
+        """Whether a plan by any means is wanted. The papers' methods answer for themselves, or not at all."""
+        return self.method in METHODS and METHODS[self.method].may_reorder
+
+    def ask(self, subject: Subject, budget: int, limits: Limits, reorder: bool | None) -> Answer:
+        """The method's answer, every size being what the allocator takes for it."""
+        in_units = subject.solving(self.in_units(subject.problem))
+        limits = ending(limits, self.enough) if self.enough else limits
+        with self.times.part("searching"):
+            found = answer(in_units, budget, self.method, self.solver, limits, reorder)
+        session = self.target.session if subject.graph is not None else None
+        found = replace(found, subject=subject, baseline=subject.before(), session=session)
+        if not found.found or found.schedule.result.order is None:
+            return found
+        plan, outcome = evaluate(subject.problem, found.schedule.result.order)
+        return replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome))
+
+    def in_units(self, problem: Problem) -> Problem:
+        """The problem as the allocator takes it."""
+        problem = self.target.in_units(problem)
+        return outputs_apart(problem) if self.later_runs else problem
+
+    def counted(self, candidate: Candidate) -> int:
+        return self.target.counted(candidate.promise)
+
+    def fits(self, candidate: Candidate) -> bool:
+        return self.counted(candidate) <= self.budget
+
+    def place(self, candidate: Candidate, clock: Clock | None = None) -> Candidate:
+        """The candidate with its model and footprint, as tightly as the budget asks."""
+        return place(self.target, candidate, self.budget, clock)
+
+    def say(self, doing: str) -> None:
+        self.limits.report(Progress(self.limits.clock.elapsed(), doing=doing))
+
+    def answer_of(self, candidate: Candidate, seconds: float, cut: bool) -> Answer:
+        """The candidate as an answer to this request."""
+        footprint = candidate.footprint
+        return Answer(
+            candidate.subject,
+            self.method,
+            self.budget,
+            candidate.subject.before(),
+            candidate.schedule,
+            seconds,
+            self.limits,
+            self.target.session if candidate.subject.graph is not None else None,
+            footprint.promise if footprint else None,
+            footprint.placement if footprint else None,
+            candidate.made_by,
+            cut=cut,
+            model=candidate.model,
+        )
+
+
+def candidate_of(found: Answer) -> Candidate:
+    """The plan of an answer, of whose model nothing is known yet."""
+    return Candidate(found.subject, found.schedule, found.made_by)

@@ -1,0 +1,153 @@
+"""Plans of models that were seen to hold something else than is predicted: the budget asked for follows what is seen.
+
+Invariant: an answer that found a plan is of one whose model was run and held no more than the budget, in its later runs
+as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.proposals import EARLIER
+from remat_cli.planning.search.request import PlanRequest, candidate_of
+from remat_cli.planning.search.witness import UNTRIED, find_witnessed, witness, witnessed_limits
+from remat_cli.planning.targets.repairs import repair
+from remat_cli.planning.targets.trials import Trials
+from remat_cli.planning.time_plan import NEARER_SHARE, RETRY_PART
+from solvers.problem import Status
+
+STEP_PART = 200  # the part of the budget that is asked for less, besides what was too much
+MOVES = 4  # times that what nearly fits is moved about
+SPARE_PART = 50  # the part of the budget that is worth another search
+ENDING = "whatever is fused or folded, inputs, weights and outputs are held together at the end of a run"
+HOLDS = "the original holds {} bytes{}"
+
+
+def find_tried(request: PlanRequest) -> Answer:
+    """A plan whose model was seen to hold no more than the budget."""
+    hunt = _Hunt(request, Trials(request.target))
+    untried: list[Answer] = []
+    for way in request.target.ways(request):
+        outcome = hunt.down(way)
+        if outcome.fits:
+            outcome = hunt.up(way, outcome)
+            if not hunt.met or outcome.found.cost <= hunt.met[0].cost:
+                return _as_asked(request, outcome.found, outcome.over)
+        if hunt.met:
+            return _as_asked(request, hunt.met[0].noted(EARLIER), 0)
+        untried += [outcome.found] if UNTRIED in outcome.found.schedule.result.notes else []
+        if request.late:
+            break
+    return _as_asked(request, untried[0] if untried else outcome.found, outcome.over)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What came of asking for `budget`. `over`: by how much the plan's model was seen to exceed the request's own."""
+
+    found: Answer
+    over: int
+    budget: int
+
+    @property
+    def fits(self) -> bool:
+        return self.found.found and self.over <= 0
+
+
+@dataclass(slots=True)
+class _Hunt:
+    """`met`: the cheapest of what was seen to fit on the way, if anything was."""
+
+    request: PlanRequest
+    trials: Trials
+    met: list[Answer] = field(default_factory=list)
+
+    def down(self, way: PlanRequest) -> _Outcome:
+        """What a plan's model was seen to hold too much is taken off the budget that the next is made for."""
+        clock, budget = self.request.limits.clock, way.budget
+        while True:
+            begun, found = clock.elapsed(), self._search(budget, way)
+            took = clock.elapsed() - begun
+            outcome = _Outcome(found, self._over(found) if found.found else 0, budget)
+            if not found.found:
+                return outcome
+            outcome, moved = self._nearer(way, outcome)
+            if outcome.over <= 0 or self.request.late or clock.left() < RETRY_PART * took:
+                return outcome
+            budget = outcome.budget - (outcome.over + self._step if moved else 0)
+
+    def _nearer(self, way: PlanRequest, outcome: _Outcome) -> tuple[_Outcome, bool]:
+        """The same computes, moved about until less is predicted, as far as that goes; whether it went all the way."""
+        for _ in range(MOVES):
+            if outcome.over <= 0 or self.request.late:
+                return outcome, True
+            budget = outcome.budget - outcome.over - self._step
+            other = self._moved(budget, way, outcome.found)
+            if other is None:
+                return replace(outcome, budget=budget), False
+            outcome = _Outcome(other, self._over(other), budget)
+        return outcome, True
+
+    def _moved(self, budget: int, way: PlanRequest, found: Answer) -> Answer | None:
+        """The plan with ops moved about until less is predicted, as its model was seen to run then."""
+        way = replace(way, budget=budget)
+        limits = self.request.limits.share(NEARER_SHARE)
+        moved = repair(replace(way, limits=limits), candidate_of(found))
+        if moved is None:
+            return None
+        witnessed = witness(way, moved.subject, moved, self.trials)
+        return None if witnessed is None else found.with_candidate(witnessed, way.target.session)
+
+    def up(self, way: PlanRequest, outcome: _Outcome) -> _Outcome:
+        """What a plan was seen not to need, a cheaper one may."""
+        request, clock, found, budget = self.request, self.request.limits.clock, outcome.found, outcome.budget
+        took = clock.elapsed()
+        while (spare := -self._over(found)) > request.budget // SPARE_PART and not request.late:
+            if clock.left() < RETRY_PART * took:
+                break
+            budget += spare
+            other = self._search(budget, way)
+            if not other.found or self._over(other) > 0 or other.cost >= found.cost:
+                break
+            found = other
+        return replace(outcome, found=found)
+
+    def _search(self, budget: int, way: PlanRequest) -> Answer:
+        limits = witnessed_limits(self.request)
+        return find_witnessed(replace(way, budget=budget, limits=limits, keep=self._keep), self.trials)
+
+    def _keep(self, found: Answer) -> None:
+        if self._over(found) <= 0:
+            self.met[:] = [min((*self.met, found), key=lambda one: one.cost)]
+            self.request.keep(replace(found, budget=self.request.budget))
+
+    @property
+    def _step(self) -> int:
+        return self.request.budget // STEP_PART
+
+    def _over(self, found: Answer) -> int:
+        assert found.promise is not None
+        return self.request.target.counted(found.promise) - self.request.budget
+
+
+def _as_asked(request: PlanRequest, found: Answer, over: int) -> Answer:
+    """The answer as one for the budget itself; no plan if it is over.
+
+    What the search proved is of what is predicted, and is not told. What is held at the end of every run is a bound,
+    whatever optimizers do.
+    """
+    fits = found.found and over <= 0
+    notes, least = found.schedule.result.notes, request.target.held_at_the_end(request.subject)
+    if least > request.budget:
+        notes = (*notes, ENDING)
+    elif not fits and UNTRIED not in notes:
+        besides = f", and the model of the best plan {request.budget + over}" if over > 0 else ""
+        held = HOLDS.format(request.target.held_by_original(request.subject), besides)
+        notes = (*notes, f"{request.target.differs_since()}: {held}")
+    missed = Status.INFEASIBLE if least > request.budget else Status.UNKNOWN
+    result = replace(found.schedule.result, status=Status.FEASIBLE if fits else missed, notes=notes)
+    result = replace(result, bound=None, bound_any_order=None, grounds=())
+    result = replace(result, peak_bound=least, peak_node=None, peak_values=())
+    found = replace(found, schedule=replace(found.schedule, result=result))
+    return replace(found, budget=request.budget, limits=request.limits, seconds=request.limits.clock.elapsed())

@@ -1,0 +1,146 @@
+"""Plans that are witnessed before they are given: by the original's kernels, whatever optimizers do, and by a run.
+
+Invariant: an answer that found a plan is of one whose model is not `astray`, and which, where the original was seen to
+hold something else than is predicted, was run too and found to keep to the budget. Ops that optimizers treat
+differently once they are copied, and that cannot be let be, are run once; a note names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.loop import find_fitting
+from remat_cli.planning.search.request import PlanRequest, candidate_of
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.repairs import repair
+from remat_cli.planning.targets.trials import Trials
+from remat_cli.planning.time_plan import TRIAL_GRACE_SECONDS, WITNESSED_ONCE_SHARE, WITNESSED_SHARE
+from remat_cli.rewrite import Rewritten
+from solvers.problem import Limits
+
+NAMED = 5
+ONCE = "run once, since onnxruntime's optimizers would treat copies differently: {}"
+UNTRIED = "a plan was found whose model did not run in the time that was left: give it more with --time-limit"
+ASTRAY = "with every one found, onnxruntime's optimizers would make other kernels than of the original"
+
+
+def find_witnessed(request: PlanRequest, trials: Trials) -> Answer:
+    """A plan that fits and is witnessed; after one that goes astray, one that runs the ops around that once."""
+    subject = request.subject
+    if not request.target.bears_witness(subject):
+        return find_fitting(request)
+    once = set[str]()
+
+    def keep(found: Answer) -> None:
+        witnessed = witness(request, subject, _placed(found), trials)
+        if witnessed is not None:
+            request.keep(replace(found.with_candidate(witnessed, request.target.session), subject=subject))
+
+    while True:
+        now = replace(request, subject=run_once(subject, once), limits=witnessed_limits(request), keep=keep)
+        found = find_fitting(now)
+        if not found.found or found.schedule.plan is None:
+            return _as_of(subject, found, once)
+        candidate = _placed(found)
+        model = trials.model(subject, candidate)
+        if (made := _as_made(request, candidate, model)) is not None:
+            ran = _as_run(request, made, model, trials)
+            return (
+                _as_of(subject, found.with_candidate(ran, request.target.session), once)
+                if ran
+                else found.given_up(UNTRIED)
+            )
+        around = model.astray or model.bare
+        if now.late or len(once) == len(subject.nodes):
+            return found.given_up(f"{ASTRAY}, around {_names(around)}")
+        once = more_once(subject, around, once)
+
+
+def witnessed_limits(request: PlanRequest) -> Limits:
+    """The limits of one search where it may have to be done again."""
+    seldom = request.target.seldom_asks_again(request.subject)
+    return request.limits.share(WITNESSED_ONCE_SHARE if seldom else WITNESSED_SHARE)
+
+
+def witness_alone(request: PlanRequest, found: Answer) -> Answer | None:
+    """A plan from elsewhere as an answer, if it fits as its model is made and run; None if not."""
+    foreseen = request.target.foreseen(request)
+    repaired = repair(foreseen, candidate_of(found))
+    if repaired is None:
+        return None
+    if not request.target.bears_witness(request.subject):
+        return found.with_candidate(repaired, request.target.session)
+    witnessed = witness(foreseen, repaired.subject, repaired, Trials(request.target))
+    if witnessed is None or not request.fits(witnessed):
+        return None
+    return replace(found.with_candidate(witnessed, request.target.session), budget=request.budget)
+
+
+def witness(request: PlanRequest, subject: Subject, candidate: Candidate, trials: Trials) -> Candidate | None:
+    """The candidate as its model is made, and was seen to run; None if it does not fit or does not run."""
+    model = trials.model(subject, candidate)
+    made = _as_made(request, candidate, model)
+    return None if made is None else _as_run(request, made, model, trials)
+
+
+def _as_made(request: PlanRequest, candidate: Candidate, model: Rewritten) -> Candidate | None:
+    """As is predicted of the model, if that fits and its kernels are the original's."""
+    if model.astray:
+        return None
+    if model.bare:  # what is let be is held as optimizers and the runtime's planner will have it
+        aside = request.target.aside(request.subject)
+        footprint = request.target.footprint(model, aside, request.budget)
+        candidate = replace(candidate, model=model, footprint=footprint)
+    return candidate if request.fits(candidate) else None
+
+
+def _as_run(request: PlanRequest, candidate: Candidate, model: Rewritten, trials: Trials) -> Candidate | None:
+    """With what its model was seen to hold, where models are tried; None if it does not run in the time left."""
+    if not request.target.tries_plans(request.subject):
+        return candidate
+    with request.times.part("trying models"):
+        held = trials.peaks(candidate, model, max(request.limits.clock.left(), TRIAL_GRACE_SECONDS))
+    if held is None:
+        return None
+    assert candidate.footprint is not None
+    promise = request.target.with_peaks(candidate.promise, held)
+    return replace(candidate, footprint=replace(candidate.footprint, promise=promise))
+
+
+def _placed(found: Answer) -> Candidate:
+    """The candidate that the answer came from."""
+    return replace(candidate_of(found), model=found.model, footprint=found.footprint)
+
+
+def more_once(subject: Subject, values: Collection[str], once: Collection[str]) -> set[str]:
+    """These ops, and those that make any of the values; where they are there already, all around them as well."""
+    assert subject.graph is not None
+    wanted = set(values)
+    found = {op.name for op in subject.graph.ops if wanted.intersection((*op.writes, *op.reads))}
+    if not found <= set(once):
+        return found.union(once)
+    near = {name for op in subject.graph.ops if op.name in found.union(once) for name in (*op.reads, *op.writes)}
+    wider = {op.name for op in subject.graph.ops if near.intersection((*op.reads, *op.writes))}
+    return wider if found and not wider <= set(once) else set(subject.nodes)
+
+
+def run_once(subject: Subject, once: Collection[str]) -> Subject:
+    """The subject in which these ops are never computed twice."""
+    named = zip(subject.nodes, subject.problem.nodes, strict=True)
+    nodes = tuple(replace(node, once=node.once or name in once) for name, node in named)
+    return subject.solving(replace(subject.problem, nodes=nodes))
+
+
+def _as_of(subject: Subject, found: Answer, once: Collection[str]) -> Answer:
+    """The answer as one of the subject that was asked about."""
+    if not once:
+        return found
+    return replace(found.noted(ONCE.format(_names(once))), subject=subject)
+
+
+def _names(found: Collection[str]) -> str:
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return ", ".join(sorted(found)[:NAMED]) + more

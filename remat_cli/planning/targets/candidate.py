@@ -1,0 +1,73 @@
+"""A plan on its way to being the answer: an order, and what is known of the model that runs it.
+
+Invariant: each part is made once and belongs to the same order; a candidate that has a footprint is not repaired again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from remat_cli.model.promise import Promise
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.rewrite import Rewritten
+from solvers.placement.largest import Placement
+from solvers.plan import Plan
+from solvers.problem import Status
+from solvers.schedule import Schedule, evaluate
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What a session's allocator must hold for a model. `placement`: where each value lies, if that is planned."""
+
+    promise: Promise
+    placement: Placement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """`model`: the plan's model as it is rewritten for the target, and `footprint` what that holds; None: not made yet.
+
+    `made_by`: whose order it is, if not that of the method asked.
+    """
+
+    subject: Subject
+    schedule: Schedule
+    made_by: str | None = None
+    model: Rewritten | None = None
+    footprint: Footprint | None = None
+
+    @property
+    def plan(self) -> Plan:
+        assert self.schedule.plan is not None
+        return self.schedule.plan
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        return self.plan.order()
+
+    @property
+    def cost(self) -> int:
+        assert self.schedule.outcome is not None
+        return self.schedule.outcome.cost
+
+    @property
+    def promise(self) -> Promise:
+        assert self.footprint is not None
+        return self.footprint.promise
+
+    def with_order(self, order: tuple[int, ...]) -> Candidate:
+        """The candidate that runs another order, of which nothing is known yet."""
+        plan, outcome = evaluate(self.subject.problem, order)
+        result = replace(self.schedule.result, order=order)
+        schedule = replace(self.schedule, plan=plan, outcome=outcome, result=result)
+        return replace(self, schedule=schedule, model=None, footprint=None)
+
+    def noted(self, note: str) -> Candidate:
+        """The candidate with one more note, once."""
+        result = self.schedule.result
+        notes = tuple(dict.fromkeys((*result.notes, note)))
+        return replace(self, schedule=replace(self.schedule, result=replace(result, notes=notes)))
+
+    def with_status(self, status: Status) -> Candidate:
+        return replace(self, schedule=replace(self.schedule, result=replace(self.schedule.result, status=status)))

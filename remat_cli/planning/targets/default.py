@@ -1,0 +1,104 @@
+"""Sessions with default options: optimizers change the graph, nobody caps the arena, later runs are laid out anew.
+
+Here it is decided that the graph which such a session makes of the file is planned, that a plan's kernels must be the
+original's, and that a plan is tried before it is given where the original was seen to hold something else than is
+predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from remat_cli.checking.trying import Peaks
+from remat_cli.model.graph import Graph
+from remat_cli.model.problem_of import Named
+from remat_cli.model.promise import Promise
+from remat_cli.model.sessions import DEFAULT
+from remat_cli.planning.subjects.default_graph import default_graph
+from remat_cli.planning.subjects.fusing import keeping_bits
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Footprint
+from remat_cli.planning.targets.target import Order, Target, View
+from remat_cli.rewrite import Rewritten
+from solvers.clock import Clock
+from solvers.placement.arranging import arranged
+from solvers.placement.growing import grown
+from solvers.placement.settle import walked_in_pattern
+from solvers.problem import Problem
+
+if TYPE_CHECKING:
+    from remat_cli.planning.search.request import PlanRequest
+
+UNSURE_PART = 100  # the part of the predicted bytes that is kept for what was not foretold
+BY_DEFAULT = (
+    "under default options weights are packed, constants folded, and memory laid out from an earlier run"
+    " (not so with --session strict)"
+)
+
+
+class DefaultTarget(Target):
+    session = DEFAULT
+
+    def view(self, graph: Graph, may_optimize: bool) -> View:
+        planned, kernels = default_graph(graph, may_optimize)
+        return View(planned, kernels, optimized=planned is not graph)
+
+    def named(self, view: View, named: Named) -> Named:
+        return keeping_bits(view.graph, named, fused=view.optimized)
+
+    def unlike(self, whole: Any) -> Peaks | None:
+        match whole:
+            case {"default_peaks": [int(first), int(later)]}:
+                return first, later
+        return None
+
+    def unchecked(self, view: View) -> bool:
+        return view.kernels is None
+
+    def aside(self, subject: Subject) -> int:
+        """Such a session's process is promised nothing beside its arena."""
+        return 0
+
+    def footprint(
+        self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None
+    ) -> Footprint:
+        """What is live in the runtime's own arena is what can be promised."""
+        prediction, live = model.prediction, model.promise.default
+        assert live is not None
+        total = prediction.problem.resident + grown(prediction.default_lifetimes(model.hidden))
+        later = None if prediction.fuses else prediction.later(model.hidden)
+        return Footprint(replace(model.promise, live=live, arena=total, default_arena=total, later_foretold=later))
+
+    def counted(self, promise: Promise) -> int:
+        """What the runtime does with an order of its own is foretold to a fiftieth; what was seen, to the byte."""
+        assert promise.live is not None
+        if promise.later is not None:
+            return max(promise.live, promise.later)
+        most = max(promise.live, promise.later_foretold or 0)
+        return most + most // UNSURE_PART
+
+    def with_peaks(self, promise: Promise, peaks: Peaks) -> Promise:
+        first, later = peaks
+        return replace(promise, default=first, live=first, later=later)
+
+    def settle(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
+        return arranged(problem, order, room, seed, clock, once=True, later=True)
+
+    def arrange(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
+        return arranged(problem, order, room, seed, clock, later=True)
+
+    def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:
+        return walked_in_pattern(problem, live, room, seed, clock)
+
+    def readings(self, request: PlanRequest) -> tuple[PlanRequest, ...]:
+        """As later runs hold memory, and as the first does, unless that follows as the graph's kernels are known."""
+        later = replace(request, later_runs=True)
+        return (later,) if request.subject.behaviour.optimized else (later, request)
+
+    def differs_since(self) -> str:
+        return BY_DEFAULT
+
+    def shares_of_all(self, subject: Subject) -> bool:
+        return True

@@ -1,0 +1,17 @@
+"""The target of each kind of session: one table."""
+
+from __future__ import annotations
+
+from remat_cli.model.sessions import Session
+from remat_cli.planning.targets.arena import ArenaTarget
+from remat_cli.planning.targets.default import DefaultTarget
+from remat_cli.planning.targets.planned import PlannedTarget
+from remat_cli.planning.targets.target import Target
+
+TARGETS: dict[str, Target] = {
+    target.session.allocator: target for target in (PlannedTarget(), ArenaTarget(), DefaultTarget())
+}
+
+
+def target_of(session: Session) -> Target:
+    return TARGETS[session.allocator]

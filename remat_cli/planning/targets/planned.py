@@ -1,0 +1,49 @@
+"""The strict session with planned places: one block, in which a table says where each value lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from remat_cli.model.sessions import STRICT
+from remat_cli.planning.targets.candidate import Footprint
+from remat_cli.planning.targets.target import Order, Target, arena_if_uncapped
+from remat_cli.rewrite import Rewritten
+from solvers.clock import Clock
+from solvers.placement.placed import placement_of
+from solvers.placement.quiet import settled_in_block
+from solvers.placement.settle import walked_in_block
+from solvers.problem import Problem
+
+PACKING_ROUNDS = 1  # a plan that takes more is asked to need less
+
+
+class PlannedTarget(Target):
+    session = STRICT
+    unit = 64
+    online = False
+
+    def footprint(
+        self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None
+    ) -> Footprint:
+        prediction = model.prediction
+        fixed = prediction.problem.resident + aside
+        room = 0 if budget is None else max(0, budget - fixed)
+        placement = placement_of(prediction.problem, prediction.strict, clock, PACKING_ROUNDS, room)
+        promise = replace(
+            model.promise,
+            live=model.promise.strict,
+            block=placement.block,
+            arena=fixed + placement.block,
+            default_arena=arena_if_uncapped(prediction),
+        )
+        return Footprint(promise, placement)
+
+    def settle(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
+        return settled_in_block(problem, order, room, seed, clock)
+
+    def arrange(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
+        return settled_in_block(problem, order, room, seed, clock)
+
+    def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:
+        return walked_in_block(problem, live, room, seed, clock)

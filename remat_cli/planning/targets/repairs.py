@@ -1,0 +1,148 @@
+"""How a candidate is made to fit: as it is, with its ops moved about, or in a block that was packed for longer.
+
+Invariant: only what computes, and where its values lie, changes; what it costs never does, but for a walk's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.target import Target
+from remat_cli.planning.time_plan import (
+    LOWERING_SHARE,
+    PLACING_GRACE_SECONDS,
+    REPLACING_SECONDS,
+    SETTLING_ROUND_SHARE,
+    SETTLING_SHARE,
+    WALKING_SHARE,
+)
+from remat_cli.rewrite import Rewritten, rewrite
+from solvers.clock import Clock
+
+if TYPE_CHECKING:
+    from remat_cli.planning.search.request import PlanRequest
+
+SETTLINGS = 8  # times, each for as much less as the model of the last was over: its session adds to what ops need
+LOWERINGS = 6  # times
+ARRANGED = "ops were moved about and computed again until all runs in the arena; bounds are of the order before that"
+MOVED = "ops were moved about, at no cost, so that all they need can be placed; bounds are of the order before that"
+
+
+def place(target: Target, candidate: Candidate, budget: int | None = None, clock: Clock | None = None) -> Candidate:
+    """The candidate with its model for such a session and what that holds; with a budget, as tightly as that asks."""
+    subject = candidate.subject
+    model = candidate.model or _rewritten(target, candidate, budget)
+    return replace(candidate, model=model, footprint=target.footprint(model, target.aside(subject), budget, clock))
+
+
+def _rewritten(target: Target, candidate: Candidate, budget: int | None = None) -> Rewritten:
+    graph, subject = candidate.subject.graph, candidate.subject
+    assert graph is not None
+    return rewrite(graph, subject.problem, candidate.plan, subject.launch, target.session, budget=budget)
+
+
+def repairs(request: PlanRequest, candidate: Candidate) -> Iterator[Candidate]:
+    """The candidate as it is, then with ops moved about, then packed for longer; one that is placed is as it is."""
+    if candidate.footprint is not None:
+        yield candidate
+        return
+    simply = request.place(candidate, request.limits.clock.within(0))
+    yield simply
+    if moved := settle(request, simply):
+        yield moved
+    yield request.place(simply, request.limits.clock.share(SETTLING_SHARE))
+
+
+def repair(request: PlanRequest, candidate: Candidate) -> Candidate | None:
+    """The first repair of the candidate that fits."""
+    with request.times.part("placing"):
+        return next((repaired for repaired in repairs(request, candidate) if request.fits(repaired)), None)
+
+
+def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
+    """The order after it was moved about until its model fits; in an arena ops may be computed again besides."""
+    order, target = candidate.order, request.target
+    problem = target.in_units(candidate.subject.problem)
+    clock = Clock(PLACING_GRACE_SECONDS) if request.late else request.limits.clock.share(SETTLING_SHARE)
+    move = target.arrange if request.may_walk else target.settle
+    room, step = _room(request, candidate), 0
+    for _ in range(SETTLINGS):
+        part = clock.share(SETTLING_ROUND_SHARE) if target.online else clock
+        settled = move(problem, order, room, request.limits.seed, part)
+        if settled is None:
+            return None
+        other = _placed_again(request, candidate, settled)
+        if request.fits(other):
+            return other.noted(MOVED if other.cost == candidate.cost else ARRANGED)
+        over = request.counted(other) - request.budget
+        step = max(over, 2 * step if settled == order else 0)  # the same order keeps to less than it was asked for
+        room, order = room - step, settled
+        if clock.over():
+            return None
+    return None
+
+
+def arrange_cheaper(request: PlanRequest, candidate: Candidate) -> Candidate:
+    """The candidate, or what its order leads to in an arena, where ops may be computed again."""
+    if not request.target.online or request.late:
+        return candidate
+    other = settle(request, candidate)
+    return other if other is not None and other.cost < candidate.cost else candidate
+
+
+def lower(request: PlanRequest, candidate: Candidate) -> Candidate:
+    """The same plan in as low a block as some of the time gets, with ops moved about if that takes it lower.
+
+    Ops that are moved about hold less at once, so that an even lower block may do.
+    """
+    request = replace(request, limits=request.limits.share(LOWERING_SHARE))
+    for _ in range(LOWERINGS):
+        other = None if request.late else _lower_once(request, candidate)
+        if other is None:
+            break
+        candidate = other
+    return candidate
+
+
+def _lower_once(request: PlanRequest, candidate: Candidate) -> Candidate | None:
+    """The plan in a lower block than it has, if there is one and it is found."""
+    assert candidate.footprint is not None
+    places = candidate.footprint.placement
+    if places is None or places.block <= places.bound:
+        return None
+    wanted = request.counted(candidate) - places.block + places.bound
+    other = settle(replace(request, budget=wanted), candidate) or candidate
+    packed = place(request.target, other, clock=request.limits.clock.share(SETTLING_SHARE))
+    best = packed if request.counted(packed) < request.counted(other) else other
+    return best if request.counted(best) < request.counted(candidate) else None
+
+
+def walk(request: PlanRequest, candidate: Candidate) -> Candidate | None:
+    """A plan from walks that evict, if its model fits; None where the method's own plan alone will do."""
+    if not request.may_walk:
+        return None
+    clock = request.limits.clock.share(WALKING_SHARE)
+    room = _room(request, candidate)
+    order = request.target.walk(candidate.subject.problem, request.room, room, request.limits.seed, clock)
+    other = None if order is None else _placed_again(request, candidate, order)
+    return replace(other, made_by="evict") if other is not None and request.fits(other) else None
+
+
+def _room(request: PlanRequest, candidate: Candidate) -> int:
+    """What the allocator has for the plan itself."""
+    footprint, subject, target = candidate.footprint, candidate.subject, request.target
+    if footprint is not None and footprint.placement is not None:
+        return request.budget - request.counted(candidate) + footprint.placement.block
+    model = candidate.model
+    if model is None or model.promise.hiding:  # what is hidden for the sake of a budget is not counted here
+        model = _rewritten(target, candidate)
+    prediction = model.prediction
+    return request.room - prediction.problem.resident - prediction.rounding - target.reserve(subject.problem)
+
+
+def _placed_again(request: PlanRequest, candidate: Candidate, order: tuple[int, ...]) -> Candidate:
+    """The candidate that runs another order, which is known to have places."""
+    return request.place(candidate.with_order(order), Clock(REPLACING_SECONDS))

@@ -1,0 +1,53 @@
+"""What bears witness that a plan's model runs as is said: the kernels that onnxruntime makes of it, and a run of it.
+
+Invariant: each model is made once and run once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from remat_cli.checking.trying import Peaks, peaks
+from remat_cli.model.signatures import feeds_of, ops_of
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.same_kernels import rewrite_surely
+from remat_cli.planning.targets.target import Target
+from remat_cli.rewrite import Rewritten
+from solvers.plan import Plan
+
+Key = tuple[Plan, int]  # of a model: its plan, and how much is hidden from the runtime's planner
+
+
+@dataclass(slots=True)
+class Trials:
+    """The models of plans, as they were made for one target and seen to run there."""
+
+    target: Target
+    models: dict[Key, Rewritten] = field(default_factory=dict)
+    held: dict[Key, Peaks] = field(default_factory=dict)
+
+    def model(self, subject: Subject, candidate: Candidate) -> Rewritten:
+        """The plan's model, with the original's kernels if it can be. `subject`: with all that default options fuse."""
+        plan, hiding = key = _key_of(candidate)
+        if key not in self.models:
+            same = candidate.subject.problem.inner == subject.problem.inner
+            first = candidate.model if same else None
+            self.models[key] = rewrite_surely(subject, plan, self.target.session, hiding, first)
+        return self.models[key]
+
+    def peaks(self, candidate: Candidate, model: Rewritten, seconds: float) -> Peaks | None:
+        """What the model was seen to hold; None if it does not run in so many seconds."""
+        graph, key = candidate.subject.graph, _key_of(candidate)
+        assert graph is not None
+        if key not in self.held:
+            feeds = feeds_of(graph, ops_of(graph))
+            held = peaks(graph, model.model, feeds, candidate.subject.threads, seconds, self.target.session)
+            if held is None:
+                return None
+            self.held[key] = held
+        return self.held[key]
+
+
+def _key_of(candidate: Candidate) -> Key:
+    return candidate.plan, (candidate.footprint.promise.hiding if candidate.footprint else None) or 0
