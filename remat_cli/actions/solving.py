@@ -18,6 +18,7 @@ from remat_cli.planning.plans.points import takes_plans
 from remat_cli.planning.search.answer import Answer, Enough, answer, find_solver
 from remat_cli.planning.search.find import find_plan
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
+from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.proposals import candidate_so_far
 from remat_cli.planning.search.request import PlanRequest, ignore
 from remat_cli.planning.search.untouched import counted, fitting_already, held_as_it_is
@@ -212,9 +213,8 @@ def found_or_raised(found: Answer) -> Answer:
     """The answer, if it has a plan; Infeasible or NoPlan if not."""
     if found.found:
         return found
-    outcome = found.schedule.outcome
     kind = Infeasible if found.status is Status.INFEASIBLE else NoPlan
-    raise kind(report.why_not(found), least_peak=outcome.peak + found.aside if outcome else None)
+    raise kind(report.why_not(found), least_peak=least_needed(found))
 
 
 def compared(subject: Subject, budget: int, limits: Callable[[str], Limits]) -> Iterator[Answer]:

@@ -10,7 +10,7 @@ decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,7 +21,7 @@ from remat_cli.actions.solving import Question, ask, bytes_of
 from remat_cli.errors import Usage
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.plans import points as curves
-from remat_cli.planning.plans.points import Curve, Point, agreed, point_of, takes_plans
+from remat_cli.planning.plans.points import Curve, Point, agreed, needed, point_of, takes_plans
 from remat_cli.planning.search.answer import Answer, Enough
 from remat_cli.planning.search.untouched import held_as_it_is
 from remat_cli.planning.subjects.subject import Subject
@@ -103,9 +103,8 @@ class Sweep:
         missing = [point for point in blank if (point.method, point.budget) not in known]
         points = agreed([*self.points, *missing], self.limits.gap)  # the least peak's budget may have two by now
         told = {(point.method, point.budget): point for point in points}
-        least = [peak for point in points if (peak := point.peak or point.least_peak) is not None]
         shown = tuple(told[place] for place in asked)
-        return Curve(self.subject, self.before, self.whole, shown, min(least, default=None))
+        return Curve(self.subject, self.before, self.whole, shown, _least(points))
 
     def _spread(self) -> list[int]:
         """In bytes, the largest first."""
@@ -193,3 +192,9 @@ def _settled(task: Task, known: Sequence[Point], gap: float) -> bool:
     floor = curves.known_bound(known, task.budget)
     best = next(iter(curves.known_plans(known, task.budget, task.method)), None) if takes_plans(task.method) else None
     return floor is not None and best is not None and best.cost is not None and best.cost <= floor * (1 + gap)
+
+
+def _least(points: Iterable[Point]) -> int | None:
+    """The least budget that one of the plans keeps to; where there is no plan, the least that an order comes to."""
+    enough = [needed(point.plan) for point in points if point.plan]
+    return min(enough or [point.least_peak for point in points if point.least_peak is not None], default=None)

@@ -167,4 +167,5 @@ def _check_found(curve: Curve) -> None:
     if not any(point.found for point in curve.points):
         proved = all(point.status is Status.INFEASIBLE for point in curve.points)
         kind, why = (Infeasible, "proved: nothing fits") if proved else (NoPlan, "no plan was found within")
-        raise kind(f"{why} any of these budgets; the least peak known is {curve.least_peak} bytes", curve.least_peak)
+        least = "" if curve.least_peak is None else f"; the least peak of an order is {curve.least_peak} bytes"
+        raise kind(f"{why} any of these budgets{least}", curve.least_peak)

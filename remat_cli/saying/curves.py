@@ -139,5 +139,6 @@ def _said(curve: Curve) -> list[str]:
             f"{knee.method}; below it, time grows faster than memory shrinks"
         )
     if curve.least_peak is not None:
-        words.append(f"the least peak known: {show_bytes(curve.least_peak)}, of {show_bytes(curve.whole)} as it is")
+        least = f"{show_bytes(curve.least_peak)} ({curve.least_peak} bytes)"
+        words.append(f"the least budget that a plan was found for: {least}, of {show_bytes(curve.whole)} as it is")
     return words

@@ -11,6 +11,7 @@ from typing import Any
 from remat_cli.model.promise import Promise
 from remat_cli.planning.plans.breakdown import Breakdown, at_peaks
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.tried import ENDING
 from remat_cli.planning.search.untouched import counted
 from remat_cli.planning.search.witness import ASTRAY, UNTRIED
@@ -64,7 +65,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "breakdown": breakdown_object(answer.subject, answer.schedule.plan if answer.found else None),
     }
     if not answer.found:
-        found["least_peak"] = outcome.peak + answer.aside if outcome else None
+        found["least_peak"] = least_needed(answer)
         found["least_peak_bound"] = None if result.peak_bound is None else result.peak_bound + answer.aside
     return found
 
@@ -214,7 +215,8 @@ def why_not(answer: Answer) -> str:
         return f"{words}: {given_up[-1]}"
     if outcome.peak <= answer.budget and (needed := counted(answer)):
         return words + f"; the best one found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}"
-    peak = outcome.peak + answer.aside
+    peak = least_needed(answer)
+    assert peak is not None
     words += f"; the least peak found is {show_bytes(peak)} ({peak} bytes)"
     words += f", reached at {answer.subject.nodes[result.order[outcome.peak_step]]}"
     return words + _filled(answer, outcome.peak_values)

@@ -166,7 +166,7 @@ def test_what_cannot_be_meant_is_said_at_once(remat: Command, data: Path, given:
 def test_nothing_fits(remat: Command, data: Path) -> None:
     ran = remat("sweep", data / "checkmate" / "linear8.problem.json", "--budgets", "1,2")
     assert ran.code == 4
-    assert "the least peak known is 3 bytes" in ran.err
+    assert "the least peak of an order is 3 bytes" in ran.err
 
 
 def test_what_is_measured_is_every_model(remat: Command, data: Path, tmp_path: Path) -> None:
@@ -189,3 +189,15 @@ def test_a_plan_is_not_lost_to_a_point_that_needed_no_search(data: Path) -> None
     (found,) = sweep.run().points
     sweep.points.append(Point(budget=found.budget, method=found.method, status=Status.UNKNOWN))
     assert [point.plan for point in sweep.curve().points] == [found.plan]
+
+
+def test_the_least_budget_that_is_printed_is_enough(remat: Command, data: Path) -> None:
+    """It is what the plan's process holds, not what is live at once."""
+    model = data / "torch_cnn.onnx"
+    curve = remat("sweep", model, "--budgets", "100%,80%,70%", "--methods", "evict", "--json", "-o", "curve").object
+    least = curve["least_peak"]
+    assert least >= min(point["peak"] for point in curve["points"] if point["peak"])
+    assert f"({least} bytes)" in remat("sweep", model, "--budgets", "100%,80%,70%", "--methods", "evict").out
+    found = remat("solve", model, "--budget", least, "--method", "evict", "--json", "--force", "-o", "x.plan.json")
+    assert found.code == 0
+    assert max(found.object["arena"], found.object["live"]) <= least

@@ -15,6 +15,7 @@ from remat_cli.model.sessions import kind_of
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
 from solvers.options import Orders, options_of
@@ -111,7 +112,6 @@ def takes_plans(method: str) -> bool:
 
 
 def point_of(found: Answer) -> Point:
-    outcome = found.schedule.outcome
     return Point(
         budget=found.budget,
         method=found.method,
@@ -119,7 +119,7 @@ def point_of(found: Answer) -> Point:
         plan=plan_file(found) if found.found else None,
         bound=found.bound,
         bound_any_order=found.bound_any_order,
-        least_peak=outcome.peak + found.aside if outcome and not found.found else None,
+        least_peak=None if found.found else least_needed(found),
         seconds=found.seconds,
         notes=found.schedule.result.notes,
         made_by=found.made_by or found.method,

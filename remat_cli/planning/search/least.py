@@ -1,0 +1,24 @@
+"""The least budget that is known to be enough where no plan was found within the one that was asked for.
+
+Invariant: of a model it is what its target counts, with what emit adds and where values lie in memory, so that the same
+order keeps to it when it is asked for.
+"""
+
+from __future__ import annotations
+
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.request import candidate_of
+from remat_cli.planning.targets.kinds import target_of
+from remat_cli.planning.targets.repairs import place
+
+
+def least_needed(answer: Answer) -> int | None:
+    """The budget that the order of an answer without a plan would keep to; None where there is no order."""
+    order, outcome = answer.schedule.result.order, answer.schedule.outcome
+    if order is None or outcome is None:
+        return None
+    if answer.session is None or answer.subject.graph is None:
+        return outcome.peak
+    target = target_of(answer.session)
+    placed = place(target, candidate_of(answer).with_order(order))
+    return max(outcome.peak + answer.aside, target.counted(placed.promise))

@@ -1,0 +1,28 @@
+"""A budget that a refusal names as the least is enough when it is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import remat_cli as remat
+
+DATA = Path(__file__).parents[2] / "data"
+ASKED: list[tuple[str, dict[str, Any]]] = [
+    ("torch_cnn.onnx", {}),
+    ("torch_cnn.onnx", {"allocator": "arena"}),
+    ("torch_cnn.onnx", {"session": "default"}),
+    ("torch_unet_convt.onnx", {"method": "evict"}),
+]
+
+
+@pytest.mark.parametrize("name, options", ASKED, ids=str)
+def test_the_least_budget_that_a_refusal_names_is_enough(name: str, options: dict[str, Any]) -> None:
+    with pytest.raises((remat.Infeasible, remat.NoPlan)) as refused:
+        remat.solve(DATA / name, budget="20%", work_limit=20_000, cache=False, **options)
+    least = refused.value.least_peak
+    assert f"({least} bytes)" in str(refused.value)
+    plan = remat.solve(DATA / name, budget=least, work_limit=20_000, cache=False, **options)
+    assert plan.peak <= least
