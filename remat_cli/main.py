@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from difflib import get_close_matches
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import NoReturn
 
 import click
@@ -56,6 +56,8 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     """Print the version and exit."""
     if not asked:
         return
+    from importlib import metadata
+
     try:
         version = metadata.version("remat")
     except metadata.PackageNotFoundError:  # run from its sources
