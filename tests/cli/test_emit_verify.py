@@ -25,7 +25,7 @@ def unet(data: Path, tmp_path: Path, remat: Command) -> Path:
     """A model with workspace and recomputation, and its plan."""
     model = tmp_path / "unet.onnx"
     shutil.copy(data / "torch_unet_convt.onnx", model)
-    ran = remat("solve", model, "--budget", "85%", "--time-limit", "15s", "-q")
+    ran = remat("solve", model, "--budget", "85%", "--work-limit", "1M", "-q")
     assert ran.code == 0, ran.err
     return tmp_path / "unet.plan.json"
 
@@ -114,7 +114,7 @@ def test_a_model_that_fits_is_left_as_it_is(data: Path, tmp_path: Path, remat: C
 
 def test_a_capped_arena_runs_at_the_budget(data: Path, tmp_path: Path, remat: Command) -> None:
     shutil.copy(data / "torch_gpt2_eager.onnx", tmp_path / "gpt2.onnx")
-    options = ("--budget", "105%", "--time-limit", "5s", "--json")
+    options = ("--budget", "105%", "--work-limit", "1M", "--json")
     arena = remat("solve", tmp_path / "gpt2.onnx", "--allocator", "arena", *options)
     assert arena.code == 0, arena.err
     assert arena.object["live"] < arena.object["arena"] <= arena.object["budget"]
@@ -139,7 +139,7 @@ def test_verify_runs_with_the_threads_that_the_costs_are_for(data: Path, tmp_pat
     shutil.copy(data / "torch_cnn.onnx", tmp_path / "cnn.onnx")
     options = ("--device", "cpu", "--threads", "1", "--time-limit", "1s", "--no-cache", "--no-whole", "-q")
     assert remat("profile", tmp_path / "cnn.onnx", *options).code == 0
-    assert remat("solve", tmp_path / "cnn.onnx", "--budget", "90%", "--time-limit", "5s", "-q").code == 0
+    assert remat("solve", tmp_path / "cnn.onnx", "--budget", "90%", "--work-limit", "1M", "-q").code == 0
     ran = remat("verify", tmp_path / "cnn.plan.json", "--json")
     assert ran.code == 0, ran.err
     assert ran.object["threads"] == 1

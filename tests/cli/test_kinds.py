@@ -30,7 +30,7 @@ NEAR = 0.03
 
 def planned(path: Path, session: str, budget: str) -> Planned:
     costs = remat.profile(path, threads=1, time_limit=1.0)
-    return remat.solve(path, budget=budget, costs=costs, session=session, time_limit=20.0, cache=False)
+    return remat.solve(path, budget=budget, costs=costs, session=session, work_limit=5_000_000, cache=False)
 
 
 @pytest.mark.parametrize("kind", ["quantized", "dropout_unseeded", "lstm_both_ways", "input_returned", "joined_words"])
@@ -49,7 +49,7 @@ def test_what_no_session_can_hold_is_proved(data: Path) -> None:
     path = data / "torch_cnn.onnx"
     costs = remat.profile(path, threads=1, time_limit=1.0)
     with pytest.raises(Infeasible, match=r"proved: .* at the end.*outputs are held together") as caught:
-        remat.solve(path, budget="15%", costs=costs, session="default", time_limit=3.0, cache=False)
+        remat.solve(path, budget="15%", costs=costs, session="default", work_limit=1_000_000, cache=False)
     said = re.search(r"at least .*?\((\d+) bytes\)", str(caught.value))
     assert said is not None
     assert int(said[1]) < min(costs.whole["default_peaks"])
@@ -76,9 +76,9 @@ def test_what_folding_holds_proves_nothing_of_plans_that_keep_from_it(tmp_path: 
     floors = [DefaultTarget().held_at_the_end(one) for one in (subject.own, subject)]
     assert floors[0] < floors[1]
     with pytest.raises(NoPlan):
-        remat.solve(path, budget=sum(floors) // 2, costs=costs, session="default", time_limit=3.0, cache=False)
+        remat.solve(path, budget=sum(floors) // 2, costs=costs, session="default", work_limit=1_000_000, cache=False)
     with pytest.raises(Infeasible):
-        remat.solve(path, budget=floors[0] - 1, costs=costs, session="default", time_limit=3.0, cache=False)
+        remat.solve(path, budget=floors[0] - 1, costs=costs, session="default", work_limit=1_000_000, cache=False)
 
 
 def test_what_does_not_run_in_time_is_no_plan(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_what_does_not_run_in_time_is_no_plan(data: Path, monkeypatch: pytest.Mo
     costs = remat.profile(path, threads=1, time_limit=1.0)
     monkeypatch.setattr(trials, "peaks", lambda *_: None)
     with pytest.raises(NoPlan, match="did not run in the time"):
-        remat.solve(path, budget="80%", costs=costs, session="default", time_limit=5.0, cache=False)
+        remat.solve(path, budget="80%", costs=costs, session="default", work_limit=1_000_000, cache=False)
 
 
 def test_what_is_only_somewhere_else_than_foretold_is_named_and_tried(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from remat_cli.actions.largest import Asked, largest
 from remat_cli.actions.scaling import At, Step, scaled
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.saying.units import parse_budget
-from solvers.clock import Clock
 from solvers.problem import Limits
+from tests.ample import ample
 from tests.cli.running import Command
 
 WIDTHS = (64, 64, 64, 64, 10)
@@ -91,7 +91,7 @@ def test_the_largest_batch_runs_and_the_next_does_not_fit(remat: Command, tmp_pa
         (found["baselines"]["checkpoint-all"] + 1, "checkpoint-all", False),
     ):
         assert remat("grad", model, "--batch", batch, "-q", "-o", "one.onnx").code == 0
-        ran = remat("solve", "one.onnx", "--budget", budget, "--method", method, "--time-limit", "3s", "--json")
+        ran = remat("solve", "one.onnx", "--budget", budget, "--method", method, "--work-limit", "1M", "--json")
         assert (ran.code == 0 and ran.object["overhead"] == 0) == fits
     less = [300_000 if part == budget else part for part in asked]
     again = remat(*less, "--time-limit", "60s", "-o", found["plan"], "--json")
@@ -148,7 +148,7 @@ def test_what_cannot_be(remat: Command, tmp_path: Path, given: tuple[str, ...], 
 
 
 def test_what_is_measured_at_the_size_that_comes_out_is_what_the_plan_is_made_for(tmp_path: Path) -> None:
-    asked, limits = Asked(budget=parse_budget("500KB"), share=0.0, baselines=()), Limits(Clock(60.0))
+    asked, limits = Asked(budget=parse_budget("500KB"), share=0.0, baselines=()), Limits(ample())
     steps = scaled(perceptron(tmp_path / "m.onnx"), Step())
     on_paper = largest(steps.at, asked, limits)
     heard: list[list[int]] = []

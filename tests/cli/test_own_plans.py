@@ -16,10 +16,10 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.arena import ArenaTarget
 from remat_cli.planning.targets.kinds import TARGETS
 from remat_cli.saying.units import Budget
-from solvers.clock import Clock
 from solvers.problem import Limits, Problem
 from solvers.registry import METHODS
 from solvers.schedule import schedule
+from tests.ample import ample
 from tests.cli.running import Command
 from tests.remat_cli.steps import network
 
@@ -41,7 +41,7 @@ def test_alone_it_costs_what_the_method_itself_finds(
     assert ran.code == 0
     found = ran.object
     assert found["made_by"] == method
-    own = schedule(subject.problem, found["budget"], METHODS[method].load(), Limits(Clock(60.0)))
+    own = schedule(subject.problem, found["budget"], METHODS[method].load(), Limits(ample()))
     assert own.outcome is not None
     assert found["cost"] >= own.outcome.cost * 0.999
     assert not any("walk" in note for note in found["notes"])
@@ -83,7 +83,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Subject:
 def without_room(subject: Subject, method: str) -> Answer:
     """What comes of a method that has all the memory it could want, where no plan of its own can be placed in it."""
     question = Question(budget=Budget(Fraction(20 * subject.before().peak)), method=method, session=CAPPED)
-    return ask(subject, question, Limits(Clock(20.0)))
+    return ask(subject, question, Limits(ample()))
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - WORTH_A_WALK))

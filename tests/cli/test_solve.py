@@ -104,7 +104,7 @@ def test_the_methods_as_json(remat: Command) -> None:
 
 def test_the_least_peak_needs_no_budget_and_keeps_its_word(remat: Command, data: Path) -> None:
     shutil.copy(data / "torch_mlp.onnx", "m.onnx")
-    solved = remat("solve", "m.onnx", "--minimize", "peak", "--time-limit", "5s", "--json")
+    solved = remat("solve", "m.onnx", "--minimize", "peak", "--work-limit", "200k", "--json")
     assert solved.code == 0, solved.err
     emitted = remat("emit", "m.plan.json", "--json").object
     assert emitted["peak"]["strict"] == solved.object["live"] <= solved.object["arena"] <= solved.object["budget"]
@@ -185,6 +185,6 @@ def test_what_estimates_know_nothing_of_is_named(budget: str, tmp_path: Path, re
     """Without a profile an If is taken to work in nothing: also of a model that is said to fit as it is."""
     path = tmp_path / "m.onnx"
     path.write_bytes(kind("if_narrow").SerializeToString())
-    done = remat("solve", path, "--budget", budget, "--time-limit", "20s")
+    done = remat("solve", path, "--budget", budget, "--work-limit", "5M")
     assert "note: estimates know nothing of what subgraphs work in" in done.out
     assert "If 'n" in done.out

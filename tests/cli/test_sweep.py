@@ -23,8 +23,8 @@ from remat_cli.formats import planfile, problemfile
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans.points import Point
 from remat_cli.saying.units import parse_budgets
-from solvers.clock import Clock
 from solvers.problem import Limits, Status
+from tests.ample import ample
 from tests.cli.running import Command
 
 
@@ -185,7 +185,7 @@ def test_what_is_measured_is_every_model(remat: Command, data: Path, tmp_path: P
 def test_a_plan_is_not_lost_to_a_point_that_needed_no_search(data: Path) -> None:
     subject = load_subject(data / "checkmate" / "linear8.problem.json", None, {})
     asked = sweeping.Asked(budgets=parse_budgets("100%"))
-    sweep = sweeping.Sweep(subject, asked, Limits(Clock(20.0)))
+    sweep = sweeping.Sweep(subject, asked, Limits(ample()))
     (found,) = sweep.run().points
     sweep.points.append(Point(budget=found.budget, method=found.method, status=Status.UNKNOWN))
     assert [point.plan for point in sweep.curve().points] == [found.plan]

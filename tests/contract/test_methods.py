@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Status
 from solvers.registry import METHODS
 from solvers.schedule import Schedule, baseline, evaluate, schedule
+from tests.ample import ample
 from tests.contract.graphs import GRAPHS
 from tests.solvers.oracle import cheapest, least_peak
 from tests.solvers.random_problems import random_problem
@@ -21,7 +21,7 @@ SHARES = ("least", "middle", "full")  # of what lies between the least peak of a
 
 
 def limits() -> Limits:
-    return Limits(Clock(20.0), gap=GAP)
+    return Limits(ample(), gap=GAP)
 
 
 @cache

@@ -31,7 +31,7 @@ def test_sizes_that_data_makes_are_as_seen(kind: str, values: int, tmp_path: Pat
     path = saved(kind, tmp_path)
     costs = remat.profile(path, threads=1, time_limit=1.0)
     assert len(costs.dims) == values
-    plan = remat.solve(path, budget="92%", costs=costs, time_limit=10.0, cache=False)
+    plan = remat.solve(path, budget="92%", costs=costs, work_limit=2_000_000, cache=False)
     (note,) = (note for note in plan.subject.notes if note.startswith("as seen in a run on random inputs"))
     assert all(f"--dim {name}={size}" in note for name, size in costs.dims.items())
     found = remat.verify(plan)
@@ -44,7 +44,7 @@ def test_a_plan_for_seen_sizes_runs_on_other_data(tmp_path: Path) -> None:
     graph = ingest(path, costs.dims)
     feeds = feeds_of(graph, ops_of(graph), seed=7)
     for name, budget in (("strict", "80%"), ("default", "100%")):
-        plan = remat.solve(path, budget=budget, costs=costs, session=name, time_limit=5.0, cache=False)
+        plan = remat.solve(path, budget=budget, costs=costs, session=name, work_limit=1_000_000, cache=False)
         made = remat.emit(plan)
         for one in (feeds, {"x": np.zeros_like(feeds["x"])}):
             was = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, one)

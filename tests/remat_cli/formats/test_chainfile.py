@@ -10,12 +10,12 @@ import pytest
 
 from remat_cli.errors import BadInput
 from remat_cli.formats import problemfile
-from solvers.clock import Clock
 from solvers.methods.chains.chain import simulate
 from solvers.methods.chains.rotor import rotor
 from solvers.problem import Limits, Status
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule
+from tests.ample import ample
 from tests.cli.running import Command
 from tests.remat_cli.steps import network
 from tests.solvers.methods.chains.test_programs import all_kept, read
@@ -24,7 +24,7 @@ CHAINS = sorted((Path(__file__).parents[2] / "data" / "chains").glob("*.json"))
 
 
 def limits() -> Limits:
-    return Limits(Clock(60.0))
+    return Limits(ample())
 
 
 def whole(times: list[float]) -> int:

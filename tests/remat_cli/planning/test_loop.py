@@ -18,14 +18,14 @@ from remat_cli.planning.search.loop import find_fitting
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.kinds import TARGETS, target_of
 from remat_cli.planning.targets.planned import PlannedTarget
-from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Result, Status
+from tests.ample import ample
 from tests.cli.running import Command
 
 
 def question(path: Path, share: float, method: str = "milp") -> PlanRequest:
     subject = load_subject(path, None, {})
-    limits = Limits(Clock(60))
+    limits = Limits(ample())
     budget, solver = int(share * subject.before().peak), find_solver(method, {})
     return PlanRequest(subject, budget, method, solver, limits, target_of(STRICT))
 

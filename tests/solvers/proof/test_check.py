@@ -7,13 +7,13 @@ from random import Random, SystemRandom
 
 import pytest
 
-from solvers.clock import Clock
 from solvers.methods.anyorder.windows import heaviest_path
 from solvers.problem import Grounds, Node, Problem
 from solvers.proof.certificate import Cases, CostProof, Sum
 from solvers.proof.check import check_cost, proved_cost
 from solvers.proof.timeline import Unproved
 from solvers.prover.certify import prove_cost, prove_peak
+from tests.ample import ample
 from tests.oracle.exact import least_peak, optimum
 from tests.oracle.problems import random_problem
 from tests.oracle.replay import peak_of
@@ -41,7 +41,7 @@ def test_nothing_is_proved_that_the_oracle_denies(anyhow: bool, capsys: pytest.C
         full, least = peak_of(problem, range(len(problem.nodes))), least_peak(problem, anyhow)
         budget = random.choice((least - 1, least, least, (least + full) // 2))
         best = optimum(problem, budget, anyhow)
-        proof = prove_cost(problem, grounds_of(problem, budget, anyhow), best, Clock(5.0))
+        proof = prove_cost(problem, grounds_of(problem, budget, anyhow), best, ample())
         check_cost(problem, proof)
         if best is None:
             impossible += proof.bound is None
@@ -71,7 +71,7 @@ def chain() -> tuple[Problem, CostProof]:
     nodes = tuple(Node(10, (k - 1,) if k else (), (k,)) for k in range(3))
     problem = Problem((*nodes, Node(10, (0, 1), (3,)), Node(10, (3, 2), (4,))), (4, 4, 4, 1, 1), (4,))
     grounds = grounds_of(problem, 10, anyhow=False)
-    return problem, prove_cost(problem, grounds, optimum(problem, 10, any_order=False), Clock(5.0))
+    return problem, prove_cost(problem, grounds, optimum(problem, 10, any_order=False), ample())
 
 
 def test_rows_that_are_left_out_prove_no_more() -> None:

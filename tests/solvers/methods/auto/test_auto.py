@@ -15,6 +15,7 @@ from solvers.methods.auto.auto import firsts, solve
 from solvers.methods.exact import milp
 from solvers.problem import Limits, Problem, Progress, Status
 from solvers.schedule import baseline, evaluate, schedule
+from tests.ample import ample
 from tests.contract.graphs import random_step
 from tests.solvers.oracle import cheapest
 from tests.solvers.random_problems import random_problem
@@ -23,7 +24,7 @@ NETWORKS = Path(__file__).parents[3] / "data" / "networks"
 
 
 def limits(gap: float = 1e-6) -> Limits:
-    return Limits(Clock(20.0), gap=gap)
+    return Limits(ample(), gap=gap)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from remat_cli.formats.problemfile import read
-from solvers.clock import Clock
 from solvers.methods.baselines.checkpoint_layers import layer_ends
 from solvers.problem import Kind, Limits, Node, Problem
 from solvers.reductions.views import reduced
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule
+from tests.ample import ample
 from tests.remat_cli.steps import network
 
 DATA = Path(__file__).parents[3] / "data" / "checkmate"
@@ -21,7 +21,7 @@ TINY = {"layers": 4, "hidden": 64, "heads": 2, "batch": 2, "vocabulary": 100, "s
 
 
 def limits() -> Limits:
-    return Limits(Clock(60.0))
+    return Limits(ample())
 
 
 @pytest.mark.parametrize("name, settings", [("vgg16", {"batch": 2, "image": 32, "hidden": 32}), ("gpt2", TINY)])

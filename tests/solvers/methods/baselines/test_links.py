@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
-from solvers.clock import Clock
 from solvers.methods.baselines.links import links
 from solvers.problem import Limits, Status
 from solvers.reductions.views import reduced
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule
+from tests.ample import ample
 from tests.contract.graphs import GRAPHS, chain
 from tests.remat_cli.steps import network
 from tests.solvers.random_problems import random_problem
@@ -41,7 +41,7 @@ def test_the_papers_networks_are_chains(name: str, settings: dict[str, int], tmp
     before = baseline(subject.problem)[1]
     reached = []
     for method in ("chen-sqrt", "chen-greedy", "griewank"):
-        answer = schedule(subject.problem, before.peak - 1, METHODS[method].load(), Limits(Clock(60)))
+        answer = schedule(subject.problem, before.peak - 1, METHODS[method].load(), Limits(ample()))
         assert answer.outcome is not None
         assert not any("not a chain" in note for note in answer.result.notes)
         reached.append(answer.outcome.peak)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from remat_cli.formats.problemfile import read
-from solvers.clock import Clock
 from solvers.methods.baselines.lp_rounding import solve
 from solvers.methods.baselines.options import Rounding
 from solvers.methods.baselines.relaxation import relax_paper
@@ -17,13 +16,14 @@ from solvers.orders.measure import trim
 from solvers.problem import Limits, Problem, Status
 from solvers.registry import METHODS
 from solvers.schedule import baseline, evaluate
+from tests.ample import ample
 from tests.contract.graphs import chain, random_step
 
 DATA = Path(__file__).parents[3] / "data" / "checkmate"
 
 
 def limits() -> Limits:
-    return Limits(Clock(60.0))
+    return Limits(ample())
 
 
 def algorithm_2(problem: Problem, kept: dict[tuple[int, int], bool]) -> list[int]:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from remat_cli.formats import problemfile
-from solvers.clock import Clock
 from solvers.methods.baselines import lp_walks
 from solvers.methods.baselines.options import Walking
 from solvers.methods.baselines.relaxation import relax_improved, relax_paper
@@ -19,6 +18,7 @@ from solvers.orders.arrays import arrays_of
 from solvers.orders.polish import polish
 from solvers.problem import Limits, Problem, Status
 from solvers.schedule import baseline, evaluate, schedule
+from tests.ample import ample
 from tests.contract.graphs import GRAPHS, chain
 from tests.solvers.oracle import cheapest
 
@@ -26,7 +26,7 @@ DATA = Path(__file__).parents[3] / "data"
 
 
 def limits() -> Limits:
-    return Limits(Clock(60.0))
+    return Limits(ample())
 
 
 @cache

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from remat_cli.formats import problemfile
-from solvers.clock import Clock
 from solvers.methods.baselines.milp_paper import solve
 from solvers.methods.baselines.options import PaperForm
 from solvers.methods.baselines.paper_program import PaperProgram
@@ -16,6 +15,7 @@ from solvers.methods.baselines.paper_start import start_of
 from solvers.methods.baselines.relaxation import relaxation_bound
 from solvers.problem import Limits, Problem, Status
 from solvers.schedule import baseline, evaluate
+from tests.ample import ample
 from tests.contract.graphs import GRAPHS, random_step
 from tests.solvers.methods.baselines.chains import reversed_chain
 from tests.solvers.oracle import cheapest, least_peak
@@ -24,7 +24,7 @@ DATA = Path(__file__).parents[3] / "data" / "checkmate"
 
 
 def limits() -> Limits:
-    return Limits(Clock(60.0), gap=0.0)
+    return Limits(ample(), gap=0.0)
 
 
 def unit_chain(layers: int) -> Problem:

@@ -9,12 +9,12 @@ from random import Random
 
 import pytest
 
-from solvers.clock import Clock
 from solvers.methods.chains.from_graph import Stages, cut
 from solvers.methods.chains.methods import revolve, rotor, rotor_floating, rotor_plus
 from solvers.methods.chains.stage import Runner
 from solvers.problem import Limits, Node, Problem, Solver, Status
 from solvers.schedule import baseline, evaluate, schedule
+from tests.ample import ample
 from tests.solvers.methods.chains.brute import least_makespan, random_tiny
 from tests.solvers.oracle import cheapest
 from tests.solvers.random_problems import random_problem
@@ -23,7 +23,7 @@ METHODS: tuple[Solver, ...] = (rotor, rotor_floating, revolve, rotor_plus)
 
 
 def limits() -> Limits:
-    return Limits(Clock(300))
+    return Limits(ample())
 
 
 def training_step(blocks: int, random: Random) -> Problem:
@@ -273,7 +273,7 @@ def test_whoever_is_stopped_says_what_is_known(method: Solver, patience: int, da
     problem = network(data / "networks" / "gpt2_4l.problem.json")
     budget = int(baseline(problem)[1].peak * 0.7)
     asked = iter(range(patience))
-    done = schedule(problem, budget, method, Limits(Clock(300, lambda: next(asked, None) is None)))
+    done = schedule(problem, budget, method, Limits(ample(stopped=lambda: next(asked, None) is None)))
     assert done.outcome is not None
     assert (done.result.status is Status.FEASIBLE) == (done.outcome.peak <= budget)
 

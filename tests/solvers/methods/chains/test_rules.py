@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from remat_cli.formats import chainfile, problemfile
-from solvers.clock import Clock
 from solvers.methods.chains.chain import Chain, Op, Step, simulate
 from solvers.methods.chains.rotor import rotor
 from solvers.methods.chains.staged import chain_of
@@ -17,6 +16,7 @@ from solvers.problem import Limits, Problem
 from solvers.reductions.views import reduced
 from solvers.registry import METHODS
 from solvers.schedule import baseline, evaluate, schedule
+from tests.ample import ample
 from tests.remat_cli.steps import network
 
 NEVER = float("inf")
@@ -66,7 +66,7 @@ def test_the_optimum_of_its_class(name: str, settings: dict[str, int], tmp_path:
             compared += 1
             assert literal <= simulate(chain, sequence).makespan <= least_makespan(chain, 0.99 * (budget - held))
         if literal < NEVER:
-            found = schedule(problem, budget, METHODS["rotor"].load(slots=FINE), Limits(Clock(30.0)))
+            found = schedule(problem, budget, METHODS["rotor"].load(slots=FINE), Limits(ample()))
             assert found.outcome is not None
             assert found.outcome.peak <= budget
             assert found.outcome.cost <= 1.001 * literal

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from solvers.clock import Clock
 from solvers.methods.chains.from_graph import cut
 from solvers.problem import Limits, Status
 from solvers.reductions.views import reduced
 from solvers.registry import METHODS
 from solvers.schedule import Schedule, baseline, schedule
+from tests.ample import ample
 from tests.remat_cli.steps import network
 
 
 def solved(folder: Path, method: str, share: float) -> Schedule:
     problem = network(folder, "rotor-toy").problem
     budget = int(share * baseline(problem)[1].peak)
-    return schedule(problem, budget, METHODS[method].load(), Limits(Clock(30)))
+    return schedule(problem, budget, METHODS[method].load(), Limits(ample()))
 
 
 def test_a_layer_is_a_stage(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import count
 from random import Random
 
-from solvers.clock import Clock
 from solvers.methods.exact.least_peak import minimize_peak
 from solvers.methods.exact.low_walks import lowest
 from solvers.orders.bounds import peak_bound, prove
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem, Status
 from solvers.simulate import simulate
+from tests.ample import ample
 from tests.solvers.oracle import least_peak
 from tests.solvers.random_problems import random_problem
 from tests.solvers.test_oracle import unit_chain
@@ -23,7 +23,7 @@ def test_the_least_peak_lies_between_the_bound_and_the_schedule() -> None:
     for _ in range(60):
         problem = random_problem(random, random.randint(1, 7))
         least = least_peak(problem)
-        result = minimize_peak(problem, 1 << 40, Limits(Clock(10)))
+        result = minimize_peak(problem, 1 << 40, Limits(ample()))
         assert result.order is not None
         assert result.peak_bound is not None
         peak = simulate(problem, lower(problem, result.order)).peak
@@ -44,7 +44,7 @@ def test_what_must_be_held_while_something_is_rebuilt_counts() -> None:
 
 def test_a_price_limits_the_least_peak() -> None:
     problem = unit_chain(8)
-    result = minimize_peak(problem, 1 << 40, Limits(Clock(20)), max_overhead=0.3)
+    result = minimize_peak(problem, 1 << 40, Limits(ample()), max_overhead=0.3)
     assert result.order is not None
     outcome = simulate(problem, lower(problem, result.order))
     assert outcome.cost <= 17 * 1.3
@@ -56,6 +56,6 @@ def test_a_price_limits_the_least_peak() -> None:
 def test_little_time_gets_most_of_the_way() -> None:
     """Walks that aim too low give up, after a long time: 20 of them had come no lower than no recomputation."""
     looked = count(1)
-    best = lowest(unit_chain(100), Limits(Clock(60, lambda: next(looked) > 20)))
+    best = lowest(unit_chain(100), Limits(ample(stopped=lambda: next(looked) > 20)))
     assert best.leanest is not None
     assert best.leanest.peak <= 8

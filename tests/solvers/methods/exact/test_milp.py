@@ -17,6 +17,7 @@ from solvers.methods.exact.options import Known
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem, Progress, Status
 from solvers.simulate import simulate
+from tests.ample import ample
 from tests.solvers.oracle import cheapest, least_peak
 from tests.solvers.random_problems import random_problem
 from tests.solvers.test_oracle import unit_chain
@@ -25,7 +26,7 @@ DATA = Path(__file__).parents[3] / "data" / "networks"
 
 
 def exactly() -> Limits:
-    return Limits(Clock(10), gap=0.0)
+    return Limits(ample(), gap=0.0)
 
 
 def load(name: str) -> Problem:
@@ -77,14 +78,14 @@ def test_random_problems_against_the_oracle(plain: bool) -> None:
 
 @pytest.mark.parametrize("layers, budget, optimum", [(4, 3, 15), (4, 4, 11), (8, 4, 26), (8, 6, 21), (8, 10, 17)])
 def test_unit_chains_reach_the_published_optimum(layers: int, budget: int, optimum: int) -> None:
-    result = solve(unit_chain(layers), budget, Limits(Clock(20), gap=0.0))
+    result = solve(unit_chain(layers), budget, Limits(ample(), gap=0.0))
     assert result.order is not None
     assert simulate(unit_chain(layers), lower(unit_chain(layers), result.order)).cost == optimum
 
 
 def test_a_schedule_beyond_the_papers() -> None:
     """Budget 3 takes several runs of an op between two first computes."""
-    result = solve(unit_chain(8), 3, Limits(Clock(5)))
+    result = solve(unit_chain(8), 3, Limits(ample()))
     assert result.status.found
     assert result.order is not None
     assert simulate(unit_chain(8), lower(unit_chain(8), result.order)).peak <= 3
@@ -94,7 +95,7 @@ def test_a_schedule_beyond_the_papers() -> None:
 def test_networks_reach_the_optimum_found_elsewhere(name: str, share: float, ratio: float) -> None:
     problem = load(name)
     plain = simulate(problem, lower(problem, range(len(problem.nodes))))
-    result = solve(problem, int(plain.peak * share), Limits(Clock(60), gap=0.0005))
+    result = solve(problem, int(plain.peak * share), Limits(ample(), gap=0.0005))
     assert result.status in (Status.OPTIMAL, Status.ORDER_OPTIMAL)
     assert result.order is not None
     assert result.bound is not None
@@ -105,7 +106,7 @@ def test_networks_reach_the_optimum_found_elsewhere(name: str, share: float, rat
 def test_the_same_seed_gives_the_same_order() -> None:
     problem = load("mobilenet_fused")
     peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
-    results = [solve(problem, peak * 6 // 10, Limits(Clock(60), seed=3)) for _ in range(2)]
+    results = [solve(problem, peak * 6 // 10, Limits(ample(), seed=3)) for _ in range(2)]
     assert results[0] == results[1]
     assert results[0].status in (Status.OPTIMAL, Status.ORDER_OPTIMAL)
 
@@ -114,7 +115,7 @@ def test_nor_does_the_clock_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much is done beside SCIP by the time it answers: annealing and windows are as slow as can be at first."""
     problem = load("resnet50_fused")
     peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
-    fast = solve(problem, peak // 2, Limits(Clock(100)))
+    fast = solve(problem, peak // 2, Limits(ample()))
     attempt = Improver.attempt
     tries: list[Turn] = []
 
@@ -124,7 +125,7 @@ def test_nor_does_the_clock_decide(monkeypatch: pytest.MonkeyPatch) -> None:
         return tries[-1]
 
     monkeypatch.setattr(Improver, "attempt", slow)
-    assert solve(problem, peak // 2, Limits(Clock(100))) == fast
+    assert solve(problem, peak // 2, Limits(ample())) == fast
     assert max(turn.reach for turn in tries) > Turn(None).reach, "no window was tried"
 
 
@@ -132,7 +133,7 @@ def test_a_known_plan_is_never_lost() -> None:
     """A plan for a smaller budget is a candidate for a larger one, however little time there is."""
     problem = load("segnet")
     peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
-    smaller = solve(problem, peak // 2, Limits(Clock(30)))
+    smaller = solve(problem, peak // 2, Limits(ample()))
     assert smaller.order is not None
     heard: list[Progress] = []
     larger = solve(problem, peak // 2 + 1, Limits(Clock(0.0), report=heard.append), Known((smaller.order,)))
@@ -146,7 +147,9 @@ def test_stopping_keeps_the_best_plan_and_its_bound() -> None:
     problem = load("unet")
     plain = simulate(problem, lower(problem, range(len(problem.nodes))))
     heard: list[Progress] = []
-    result = solve(problem, plain.peak // 2, Limits(Clock(60, lambda: len(heard) > 2), gap=0.0, report=heard.append))
+    result = solve(
+        problem, plain.peak // 2, Limits(ample(stopped=lambda: len(heard) > 2), gap=0.0, report=heard.append)
+    )
     assert result.status is Status.FEASIBLE
     assert result.order is not None
     assert simulate(problem, lower(problem, result.order)).peak <= plain.peak // 2

@@ -10,7 +10,6 @@ from random import Random
 import pytest
 
 from remat_cli.formats.problemfile import read
-from solvers.clock import Clock
 from solvers.methods.mincut.min_cut import solve
 from solvers.methods.mincut.options import CUTTING, Cutting
 from solvers.methods.mincut.rebuild import FOREVER, Rebuilding
@@ -18,6 +17,7 @@ from solvers.methods.mincut.traffic import traffic_of
 from solvers.plan import lower
 from solvers.problem import Kind, Limits, Node, Problem, Status
 from solvers.simulate import simulate
+from tests.ample import ample
 from tests.solvers.methods.mincut.training_graphs import random_training
 from tests.solvers.oracle import cheapest
 
@@ -25,7 +25,7 @@ NETWORKS = Path(__file__).parents[3] / "data" / "networks"
 
 
 def limits() -> Limits:
-    return Limits(Clock(60.0))
+    return Limits(ample())
 
 
 def swept(problem: Problem, budgets: list[int], options: Cutting = CUTTING) -> list[tuple[int, tuple[int, ...]] | None]:
