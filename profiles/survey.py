@@ -20,7 +20,7 @@ from profiles.cache import Cache
 from profiles.costs import OpCost, rounded
 from profiles.device import Device
 from profiles.kernels import scratch
-from profiles.measure import LEAST_RUNS
+from profiles.measure import BUSY, LEAST_RUNS
 from profiles.probe import OFF
 from profiles.running import CannotRun
 from profiles.signature import Signature
@@ -89,6 +89,8 @@ def held_against_now(ops: Ops, device: Device, cache: Cache) -> tuple[str, ...]:
         with Bench(device) as bench:
             cache.probe = bench.probe()
     except CannotRun:  # what is kept stands
+        return ()
+    if cache.probe.waited > BUSY:  # measured again beside others, nothing would be better known
         return ()
     kept = {key for signature in ops.distinct().values() if (key := cache.key_of(signature)) in cache.timings}
     ratios = cache.slowness((*kept, *cache.wholes))
