@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Annotated
 
 from solvers.clock import Clock
+from solvers.notes import Note
 
 MOST = 2**56  # of bytes, and of nanoseconds, in all: what is reckoned from them fits in 64 bits
 RESIDENT = -1  # stands for the base of a view whose base is an input or a weight, and so always there
@@ -213,7 +214,7 @@ class Result:
     status: Status
     order: tuple[int, ...] | None
     bound: float | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     peak_bound: int | None = None  # no schedule can have a lower peak
     peak_node: int | None = None  # while it runs that much is needed; None at the end, for the outputs
     peak_values: tuple[int, ...] = ()  # what it reads and writes

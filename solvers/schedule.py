@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from solvers.notes import Note, SolverNote
 from solvers.plan import Plan, lower
 from solvers.problem import Limits, Problem, Progress, Result, Solver, Status, sound
 from solvers.reductions.views import Contraction, reduced
@@ -76,7 +77,7 @@ def schedule(
     plan, outcome = evaluate(problem, order)
     result = replace(result, order=plan.order())
     if answer.status.found and outcome.peak > budget:
-        note = f"the method's schedule needs {outcome.peak} bytes once all effects are counted"
+        note = Note(SolverNote.OVER_BUDGET, (outcome.peak,))
         result = replace(result, status=Status.UNKNOWN, notes=(*result.notes, note))
     if result.status is Status.OPTIMAL and bound is not None and outcome.cost > bound * (1 + limits.gap):
         result = replace(result, status=Status.FEASIBLE)  # views that cost something were made more than once

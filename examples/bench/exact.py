@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from transformer import deepen
 
 from remat_cli.formats import problemfile
+from remat_cli.notes.words import sentences
 from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Result
 from solvers.reductions.views import reduced
@@ -84,7 +85,7 @@ def run(problem: Problem, method: str, budget: int, limits: Limits) -> dict[str,
         "within_1%": first_within(heard, 0.01),
         "cost": outcome and outcome.cost,
         "gap": gap if gap is None else round(gap, 6),
-        "notes": result.notes[1:],
+        "notes": sentences(result.notes[1:]),
     }
 
 

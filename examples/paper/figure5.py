@@ -20,10 +20,10 @@ from typing import Any
 from kept import HERE, asked_for, step_of
 
 from remat_cli.actions.sweeping import Asked, Sweep
+from remat_cli.model.quantities import parse_budgets
 from remat_cli.planning.plans.points import Point
 from remat_cli.saying.pictures import canvas
 from remat_cli.saying.pictures.curve import MARKERS
-from remat_cli.saying.units import parse_budgets
 from solvers.clock import Clock
 from solvers.problem import Limits
 

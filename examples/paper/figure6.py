@@ -21,9 +21,9 @@ from layers import NETWORKS, vgg_unet
 from remat_cli.actions.largest import Asked, largest
 from remat_cli.formats.planfile import Source
 from remat_cli.model.problem_of import Named
+from remat_cli.model.quantities import parse_budget
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.saying.pictures import canvas
-from remat_cli.saying.units import parse_budget
 from solvers.clock import Clock
 from solvers.problem import Limits
 

@@ -31,6 +31,7 @@ from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options
 from remat_cli.ingest import ingest, ingest_content
+from remat_cli.model.quantities import Budget, parse_budget, parse_budgets, parse_bytes
 from remat_cli.model.sessions import OWN, STRICT
 from remat_cli.planning.loading import content_of, given_subject, is_model, load_planned
 from remat_cli.planning.plans import record
@@ -40,7 +41,6 @@ from remat_cli.planning.plans.sizes import Largest
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder
 from remat_cli.runtime.session import by_default_of, placement_in, planned_of, session_of
-from remat_cli.saying.units import Budget, parse_budget, parse_budgets, parse_bytes
 from solvers.clock import Clock, limited
 from solvers.problem import Limits, Progress
 from solvers.registry import DEFAULT

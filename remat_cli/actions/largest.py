@@ -19,18 +19,22 @@ from remat_cli.actions.scaling import At
 from remat_cli.actions.solving import Question, ask
 from remat_cli.errors import Infeasible, NoPlan, NoSchedule, RematError, Usage
 from remat_cli.formats.planfile import PlanFile
+from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import STRICT, Session
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.notes.words import sentence
 from remat_cli.planning.plans.bisection import last, last_within
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.points import takes_plans
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.plans.sizes import Largest, Tried
-from remat_cli.planning.search.answer import REORDERED, Answer, Enough
+from remat_cli.planning.search.answer import Answer, Enough
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.results.memory import Memory
 from remat_cli.saying.report import gradients_held
-from remat_cli.saying.units import Budget, show_bytes
+from remat_cli.saying.units import show_bytes
+from solvers.notes import Note
 from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Status
 from solvers.registry import DEFAULT, METHODS
@@ -39,7 +43,7 @@ QUICK = 15.0  # seconds, at most, for a method that does not search
 EARLY = 0.25  # of the time, for the methods that do not search, and for a first plan
 LEAVE = 0.4  # of the time left for one search is the most, if many are to come
 ON_PAPER = 0.6  # of the time, if the ops are measured after that
-NOT_MEASURED = "no plan was found in time for what the ops were measured to take at this size; it is from estimates"
+NOT_MEASURED = sentence(Note(PlanNote.NOT_MEASURED))
 MEASURING = 0.5  # of what is left, for measuring
 BASELINES = ("checkpoint-all", "ap-sqrt", "ap-greedy", "linearized-greedy")
 
@@ -306,5 +310,5 @@ def _class_of(found: Answer) -> str:
     """What a proof covers, if not every schedule."""
     if METHODS[found.method].own_order or found.bound_any_order == found.bound is not None:
         return ""
-    other = REORDERED in found.schedule.result.notes
+    other = found.says(PlanNote.REORDERED)
     return f" if it first computes the ops in {'that order' if other else 'the order given'}"

@@ -53,6 +53,7 @@ class Observed:
     inside: Mapping[str, int] = field(default_factory=dict)
     by_default: Peaks | None = None
     not_run: str = ""
+    endless: bool = False  # it does not run because it did not end in time
 
     def into(self, costs: Costs) -> Costs:
         """The costs with what was seen; a pinned op keeps its own."""
@@ -75,7 +76,7 @@ def observed(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int)
         own = in_all(graph, bench.run(path, STRICT.name)).first if graph.expanded else None
         if not reply.kernels:
             why = " ".join((reply.refused or reply.failed or "no kernel was seen to run").split())
-            return Observed(not_run=why[:WORDS])
+            return Observed(not_run=why[:WORDS], endless=reply.endless)
         by_default = peaks(graph, path, feeds, threads, timeout)
     problem = as_it_stands(problem_of(graph, costs.table()).problem)
     found = replace(_held_against(graph, problem, reply.kernels), by_default=by_default)

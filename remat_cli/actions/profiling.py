@@ -34,13 +34,14 @@ from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import STRICT
 from remat_cli.model.signatures import feeds_of, ops_of
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.loading import content_of
 from remat_cli.planning.subjects.default_graph import optimized_graph
+from solvers.notes import Note
 
 SEEN = "strict and default, op by op"  # how a model is seen
 ENDLESS = "a Loop that data ends may never end there: give it a count of rounds, or take costs from paper (--estimate)"
 KERNEL = "by default: "
-NO_END = "it did not end"  # how both kinds of runs begin to say so
 NAMED = 5  # of the ops that could not be measured
 WHOLE = Timing(0, 0, "the whole graph", 0.0)
 Report = Callable[[Timing], None]
@@ -77,7 +78,7 @@ class Profiled:
     refused: Mapping[str, str]
     measured: int = 0  # signatures measured just now
     outliers: tuple[str, ...] = ()  # classes of ops that take several times as long in the graph as alone, or less
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: i
     day = survey.held_against_now(ops, device, cache) if device.kind == "cpu" else ()
     both = _together(ops, kernels, asked)
     wanted = len(survey.missing(both, cache))
-    notes = (*day, *(_busy(device) if wanted else ()))
+    notes = (*(Note(PlanNote.PROBE_SAYS, (said,)) for said in day), *(_busy(device) if wanted else ()))
     report(WHOLE)
     earlier = _timed_before(graph, ops, device, cache, asked)
     survey.measure_missing(both, device, cache, asked.seconds / graphs, report)
@@ -182,11 +183,11 @@ def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: i
         found = _seen(graph, ops, found, cache, device)
     if seen := words(graph, asked.dims):
         found = replace(found, whole={**found.whole, "seen": seen})
-        notes = (*notes, seen)
+        notes = (*notes, Note(PlanNote.SEEN_IN_A_RUN, (seen,)))
     if unlike := found.whole.get("unlike"):
-        notes = (*notes, f"not as foretold: {unlike}")
+        notes = (*notes, Note(PlanNote.PROFILED_UNLIKE, (unlike,)))
     if why := found.whole.get("not_run"):
-        notes = (*notes, f"the model does not run here, so nothing of it is checked: {why}")
+        notes = (*notes, Note(PlanNote.PROFILED_NOT_RUN, (why,)))
     return Profiled(graph, ops, found, device, refused, wanted, tuple(survey.outliers(ops, alone, costs)), notes)
 
 
@@ -236,9 +237,9 @@ def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device) ->
     except CannotRun:
         return costs
     found = observed(graph, costs, feeds_of(graph, ops), costs.threads)
-    if found.not_run:
+    if found.endless:
         _refuse_endless(graph, found.not_run)
-    else:
+    if not found.not_run:
         cache.keep_seen(key, asdict(found), costs.date)
     return found.into(costs)
 
@@ -260,10 +261,10 @@ def _costs(
     return Costs(graph.path.name, graph.sha256, graph.dims, device, ops, whole, date)
 
 
-def _busy(device: Device) -> tuple[str, ...]:
+def _busy(device: Device) -> tuple[Note, ...]:
     """Other people's work on this machine ends up in the times."""
     load = os.getloadavg()[0]
-    return () if load <= 0.5 * device.threads else (f"this machine was busy (load {load:.1f}); times may read high",)
+    return () if load <= 0.5 * device.threads else (Note(PlanNote.PROFILED_WHILE_BUSY, (load,)),)
 
 
 def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, asked: Asked) -> Times:
@@ -282,7 +283,7 @@ def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, asked: A
 
 def _refuse_endless(graph: Graph, why: str) -> None:
     """Of a Loop that data ends a run that takes too long tells enough: each further one would take as long."""
-    if why.startswith(NO_END) and any(op.op_type == "Loop" for op in graph.ops if op.name in graph.by_data):
+    if any(op.op_type == "Loop" for op in graph.ops if op.name in graph.by_data):
         raise BadInput(f"{graph.path}: {why} on random inputs; {ENDLESS}")
 
 

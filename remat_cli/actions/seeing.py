@@ -23,7 +23,6 @@ from remat_cli.ingest.names import captures
 from remat_cli.ingest.shapes import UnknownSize
 from remat_cli.model.graph import Graph
 from remat_cli.model.signatures import feeds_of, ops_of
-from remat_cli.planning.loading import AS_SEEN
 
 Dims = Mapping[str, int]
 Read = Callable[[Dims], Graph]
@@ -31,6 +30,7 @@ Read = Callable[[Dims], Graph]
 MOST = 32  # values of such sizes, each of which takes a run
 ROUNDS = 3  # until a run of the whole makes the sizes that it was fed for
 TIMEOUT = 120.0  # seconds for a run
+AS_SEEN = "as seen in a run on random inputs, and other data may need more: "  # of the cost file
 NAMED = 3  # ops whose course depends on data
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from remat_cli.errors import Infeasible, NoPlan, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
+from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import STRICT, Session, kind_of
 from remat_cli.planning.plans.points import takes_plans
 from remat_cli.planning.search.answer import Answer, Enough, answer, find_solver
@@ -28,7 +29,7 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.results.memory import Memory
 from remat_cli.saying import report
-from remat_cli.saying.units import Budget
+from solvers.notes import Note
 from solvers.problem import Limits, Progress, Solver, Status
 from solvers.reductions.views import reduced
 from solvers.registry import DEFAULT, METHODS
@@ -232,7 +233,7 @@ class Relaxation:
 
     budget: int
     bound: float
-    note: str  # of which program
+    note: Note  # of which program
     ratio: float | None
 
 

@@ -19,6 +19,7 @@ from time import process_time
 
 from remat_cli.actions.solving import Question, ask, bytes_of
 from remat_cli.errors import Usage
+from remat_cli.model.quantities import Budget, Budgets, Spread
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.plans import points as curves
 from remat_cli.planning.plans.points import Curve, Point, agreed, needed, point_of, takes_plans
@@ -27,7 +28,6 @@ from remat_cli.planning.search.untouched import held_as_it_is
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.results.memory import Memory
-from remat_cli.saying.units import Budget, Budgets, Spread
 from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Status
 from solvers.registry import DEFAULT, METHODS

@@ -18,7 +18,7 @@ from remat_cli.batch import schema, yamltree
 from remat_cli.batch.expect import Expected
 from remat_cli.batch.yamltree import Place, Tree
 from remat_cli.errors import BadInput
-from remat_cli.saying.units import parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
+from remat_cli.model.quantities import parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
 from solvers.clock import FOREVER, USUAL
 from solvers.options import Orders, options_of
 from solvers.registry import DEFAULT, METHODS

@@ -21,6 +21,7 @@ from remat_cli.actions import api, emitting, profiling, solving, verifying
 from remat_cli.batch.tasks import RECORD, Record, Task, record_of
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import sha256, write_whole
+from remat_cli.model.quantities import parse_budget
 from remat_cli.model.stored import tensors
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans import record as plans
@@ -33,7 +34,7 @@ from remat_cli.results.store import Store, folder, key_of
 from remat_cli.results.versions import versions
 from remat_cli.saying.progress import Search
 from remat_cli.saying.report import as_object
-from remat_cli.saying.units import parse_budget, show_time
+from remat_cli.saying.units import show_time
 from solvers.clock import limited
 from solvers.problem import Limits, Progress
 

@@ -66,6 +66,7 @@ class Reply:
 
     refused: str | None = None  # why the session could not be made
     failed: str | None = None  # why a run broke off
+    endless: bool = False  # it was still running when its time was up
     arena: tuple[int, ...] = ()
     grew: int | None = None  # what the process's memory grew by in its runs, at the most
     stray: int | None = None  # allocations that were not as planned

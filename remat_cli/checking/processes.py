@@ -154,7 +154,7 @@ def _carry_out(request: Path, reply: Path, timeout: float) -> Reply:
         seconds = min(timeout, LONGEST_SECONDS)
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment, check=False)
     except subprocess.TimeoutExpired:
-        return Reply(failed=f"it did not end within {timeout:.3g} s")
+        return Reply(failed=f"it did not end within {timeout:.3g} s", endless=True)
     if reply.is_file():
         answer = json.loads(reply.read_text())
         kernels = tuple(Kernel(**kernel) for kernel in answer["kernels"])

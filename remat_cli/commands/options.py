@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from remat_cli.commands.helping import GroupedCommand as GroupedCommand
-from remat_cli.saying.units import (
+from remat_cli.model.quantities import (
     parse_age,
     parse_budget,
     parse_budgets,

@@ -41,6 +41,7 @@ def command(
     """
     from remat_cli.formats import problemfile
     from remat_cli.formats.files import check_apart
+    from remat_cli.notes.words import sentences
     from remat_cli.planning.loading import load_subject
 
     subject = load_subject(model, costs, dict(dims))
@@ -52,9 +53,9 @@ def command(
         problemfile.write(subject.named, path)
     figures = _figures(subject)
     if as_json:
-        click.echo(json.dumps({"problem": str(path), **figures, "notes": list(subject.notes)}))
+        click.echo(json.dumps({"problem": str(path), **figures, "notes": list(sentences(subject.notes))}))
     elif not quiet:
-        for note in subject.notes:
+        for note in sentences(subject.notes):
             click.echo(f"note: {note}", err=True)
         click.echo(_line(path, figures))
 

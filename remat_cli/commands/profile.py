@@ -125,13 +125,15 @@ def _tell_ahead(model: Path, asked: Asked, as_json: bool) -> None:
 
 
 def _object(found: Profiled, costs: Costs, destination: Path, difference: Difference | None) -> dict[str, Any]:
+    from remat_cli.notes.words import sentences
+
     facts = {
         "costs": str(destination),
         "ops": len(costs.ops),
         "signatures": len(found.ops.distinct()),
         "measured_now": found.measured,
         "refused": dict(found.refused),
-        "notes": list(found.notes),
+        "notes": list(sentences(found.notes)),
         "sum": costs.total,
         "unit": costs.unit,
         **costs.whole,
@@ -141,13 +143,14 @@ def _object(found: Profiled, costs: Costs, destination: Path, difference: Differ
 
 def _tell(found: Profiled, costs: Costs, destination: Path, difference: Difference | None) -> None:
     from remat_cli.actions.profiling import named_refused
+    from remat_cli.notes.words import sentences
     from remat_cli.saying.units import show_time
 
     total = f"{costs.total} FLOPs" if costs.unit == "flops" else show_time(costs.total)
     click.echo(f"{destination}: {len(costs.ops)} ops, {total}; {_where_from(found)}")
     if "whole_graph" in costs.whole:
         click.echo(_against_whole(costs))
-    for note in found.notes:
+    for note in sentences(found.notes):
         click.echo(f"remat: {note}", err=True)
     if found.outliers:
         click.echo(f"remat: unlike alone, in the graph: {', '.join(found.outliers)}", err=True)

@@ -296,7 +296,8 @@ class _Latest:
 def _tell(found: Answer, destination: Path, given: Mapping[str, Any], notes: Sequence[str] = ()) -> None:
     """Write the plan and say what came of it; raise where there is none."""
     from remat_cli.actions.solving import found_or_raised
-    from remat_cli.planning.loading import IN_ANY_CASE
+    from remat_cli.notes.kinds import OF_ANY_MODEL
+    from remat_cli.notes.words import sentences
     from remat_cli.planning.plans import record
     from remat_cli.saying import report
 
@@ -310,13 +311,12 @@ def _tell(found: Answer, destination: Path, given: Mapping[str, Any], notes: Seq
     if given["quiet"] or given["as_json"]:
         return
     if found.untouched:
-        for note in found.subject.notes:
-            if note.startswith(IN_ANY_CASE):
-                click.echo(f"note: {note}")
+        for note in sentences(note for note in found.subject.notes if note.kind in OF_ANY_MODEL):
+            click.echo(f"note: {note}")
         click.echo(f"{report.as_it_is(found)}\n{_wrote(destination, given)}")
         return
     click.echo(report.summary(found))
-    for note in (*found.subject.notes, *found.schedule.result.notes, *notes):
+    for note in (*sentences(found.notes), *notes):
         click.echo(f"note: {note}")
     if given["minimize"] == "peak" and (least := report.least_peak_bound(found)):
         click.echo(f"note: {least}")
@@ -354,12 +354,18 @@ def _compare(subject: Subject, budget: int, given: Mapping[str, Any], clock: Clo
 
 def _tell_relaxation(subject: Subject, question: Question, given: Mapping[str, Any], clock: Clock) -> None:
     from remat_cli.actions.solving import budget_of, relaxation
+    from remat_cli.notes.words import sentence
 
     no_stages = bool(question.options.get("no_stages"))
     found = relaxation(subject, budget_of(subject, question), _limits(given, clock), no_stages)
     if given["as_json"]:
-        answer = {"budget": found.budget, "lp_bound": found.bound, "integrality_gap": found.ratio, "of": found.note}
+        answer = {
+            "budget": found.budget,
+            "lp_bound": found.bound,
+            "integrality_gap": found.ratio,
+            "of": sentence(found.note),
+        }
         click.echo(json.dumps(answer))
         return
     gap = f", integrality gap {found.ratio:.4g}" if found.ratio else ", no schedule found to compare it with"
-    click.echo(f"LP bound {found.bound:.6g}{gap}\nnote: {found.note}")
+    click.echo(f"LP bound {found.bound:.6g}{gap}\nnote: {sentence(found.note)}")

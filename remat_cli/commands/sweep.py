@@ -120,6 +120,7 @@ def _so_far(curve: Curve, given: Mapping[str, Any]) -> int:
 
 def _tell(curve: Curve, given: Mapping[str, Any]) -> None:
     """Write the plans and the picture, and print the curve."""
+    from remat_cli.notes.words import sentences
     from remat_cli.saying import curves
     from remat_cli.saying.pictures.curve import draw_curve
 
@@ -135,7 +136,7 @@ def _tell(curve: Curve, given: Mapping[str, Any]) -> None:
             click.echo(curves.as_markdown(curve))
         case _ if not given["quiet"]:
             click.echo(curves.as_table(curve))
-            for note in curve.subject.notes:
+            for note in sentences(curve.subject.notes):
                 click.echo(f"note: {note}")
             for wrote in (f"{len(plans)} plans into {given['output']}" if plans else None, given["plot"]):
                 if wrote:

@@ -20,29 +20,13 @@ from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import STRICT, Session
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.subjects.subject import Behaviour, Subject
 from remat_cli.planning.targets.target import Target
 from remat_cli.rewrite.copies import subgraphs
+from solvers.notes import Note
 from solvers.problem import sound
-
-ESTIMATED = "the costs are estimates for a CPU; `remat profile` measures them"
-BUSY = (
-    "the costs were measured while others used this machine's processors (threads waited {:.0%} of the time), so times"
-    " may read high; `remat profile` measures again once it is quieter"
-)
-UNLIKE = "not as foretold, so the plan may not be either"
-UNVERIFIED = "not verified: "
-TRAINING = f"{UNVERIFIED}only training builds run this graph (`pip install onnxruntime-training`, for Python 3.11)"
-UNCHECKED = (
-    "not checked: whether default options make other kernels of the rewritten model, as onnxruntime cannot load it here"
-    " or it has more than 1 GiB of weights in its file"
-)
-NOT_RUN = UNVERIFIED + "the original does not run here, as `remat profile` saw: {}"
-INSIDE = "estimates know nothing of what subgraphs work in, and `remat profile` sees it: "
-AS_SEEN = "as seen in a run on random inputs, and other data may need more: "
-IN_ANY_CASE = (UNLIKE, UNVERIFIED, INSIDE, AS_SEEN)  # how notes begin that are said of models too that fit as they are
-TRACED = "estimates know little of what kernels work in: a session's first run finds where values lie"
 
 
 def load_subject(
@@ -143,7 +127,7 @@ def subject_of(
         graph=graph,
         dims=graph.dims,
         costs=where,
-        notes=(*_notes(graph, costs, target), *_unseen(graph, costs, target.unchecked(view))),
+        notes=(*_notes(graph, costs, target), *_unchecked(graph, costs, target.unchecked(view))),
         measured=costs is not None and costs.measured,
         threads=threads,
         launch=launch,
@@ -172,38 +156,37 @@ def _table(graph: Graph, costs: Costs | None, other: bool) -> dict[str, tuple[in
     return {name: (cost.ns, cost.workspace) for name, cost in paper.items()} | known
 
 
-def _notes(graph: Graph, costs: Costs | None, target: Target) -> Iterator[str]:
-    traced = f"; {TRACED}" if not target.online else ""
+def _notes(graph: Graph, costs: Costs | None, target: Target) -> Iterator[Note]:
     if costs is None:
-        yield ESTIMATED + traced
-    elif not costs.measured and traced:
-        yield f"the costs are from paper{traced}"
+        yield Note(PlanNote.ESTIMATED if target.online else PlanNote.ESTIMATED_AND_TRACED)
+    elif not costs.measured and not target.online:
+        yield Note(PlanNote.FROM_PAPER_AND_TRACED)
     if costs is None or not costs.measured:
-        yield from _insides(graph)
+        yield from _subgraphs(graph)
     if costs is not None and isinstance(waited := costs.whole.get("waited"), float):
-        yield BUSY.format(waited)
+        yield Note(PlanNote.MEASURED_WHILE_BUSY, (waited,))
     if costs is not None and (seen := costs.whole.get("seen")):
-        yield seen
+        yield Note(PlanNote.SEEN_IN_A_RUN, (seen,))
     if costs is not None and (unlike := costs.whole.get("unlike")):
-        yield f"{UNLIKE}: {unlike}"
+        yield Note(PlanNote.UNLIKE, (unlike,))
 
 
-def _insides(graph: Graph) -> Iterator[str]:
+def _subgraphs(graph: Graph) -> Iterator[Note]:
     """Ops that may work in anything, of which no estimate knows."""
     holders = [op for op in graph.ops if any(True for _ in subgraphs(op.node))]
     if holders:
         more = f" and {len(holders) - 1} more" if len(holders) > 1 else ""
-        yield f"{INSIDE}{holders[0].op_type} {holders[0].name!r}{more}"
+        yield Note(PlanNote.SUBGRAPHS_UNKNOWN, (holders[0].op_type, holders[0].name, more))
 
 
-def _unseen(graph: Graph, costs: Costs | None, unchecked: bool) -> Iterator[str]:
-    """What is not looked at, that is looked at of other models."""
+def _unchecked(graph: Graph, costs: Costs | None, unchecked: bool) -> Iterator[Note]:
+    """Checks that other models get and this one does not."""
     if any(needs_training_build(op.node) for op in graph.ops):
-        yield TRAINING
+        yield Note(PlanNote.NEEDS_TRAINING_BUILD)
     elif costs is not None and (why := costs.whole.get("not_run")):
-        yield NOT_RUN.format(why)
+        yield Note(PlanNote.NOT_RUN, (why,))
     elif unchecked:
-        yield UNCHECKED
+        yield Note(PlanNote.KERNELS_UNCHECKED)
 
 
 def _bare(path: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:

@@ -19,6 +19,7 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.targets.target import in_units
 from remat_cli.results.store import Damaged
+from solvers.notes import Note
 from solvers.placement.largest import Placement
 from solvers.placement.pattern import outputs_apart
 from solvers.plan import IllegalOrder
@@ -48,7 +49,12 @@ def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
         **own,
         **{name: asdict(own[name]) for name in READ if own[name] is not None},
         "limit": seconds,
-        "result": {**result, "status": found.status.value, "grounds": [asdict(where) for where in result["grounds"]]},
+        "result": {
+            **result,
+            "status": found.status.value,
+            "notes": [asdict(note) for note in result["notes"]],
+            "grounds": [asdict(where) for where in result["grounds"]],
+        },
         "simulated": [outcome.peak, outcome.cost] if outcome else None,
         "reached": _reached(found),
         "for_session": found.session is not None,
@@ -125,7 +131,8 @@ def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, lim
 
 def _result(said: Mapping[str, Any]) -> Result:
     grounds = tuple(Grounds(**_tuples(where)) for where in said.get("grounds", ()))
-    return Result(**{**_tuples(said), "status": Status(said["status"]), "grounds": grounds})
+    notes = tuple(Note(note["kind"], tuple(note["values"])) for note in said["notes"])
+    return Result(**{**_tuples(said), "status": Status(said["status"]), "notes": notes, "grounds": grounds})
 
 
 def _tuples(said: Mapping[str, Any]) -> dict[str, Any]:

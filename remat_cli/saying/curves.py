@@ -10,6 +10,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.points import Curve, Point, Ran
 from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes
@@ -30,7 +31,7 @@ def as_object(curve: Curve, plans: Plans) -> dict[str, Any]:
         "knee": None if knee is None else {"budget": knee.budget, "method": knee.method, "overhead": knee.overhead},
         "least_peak": curve.least_peak,
         "measured": _measured(curve.ran),
-        "notes": list(curve.subject.notes),
+        "notes": list(sentences(curve.subject.notes)),
     }
 
 
@@ -53,7 +54,7 @@ def _point(point: Point, plan: str | None) -> dict[str, Any]:
         "made_by": point.made_by or None,
         "cached": point.cached,
         "measured": _measured(point.ran),
-        "notes": list(point.notes),
+        "notes": list(sentences(point.notes)),
     }
 
 

@@ -9,22 +9,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from remat_cli.model.promise import Promise
+from remat_cli.notes.kinds import WHY_NONE
+from remat_cli.notes.words import sentence, sentences
 from remat_cli.planning.plans.breakdown import Breakdown, at_peaks
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
-from remat_cli.planning.search.tried import ENDING
 from remat_cli.planning.search.untouched import counted
-from remat_cli.planning.search.witness import ASTRAY, UNTRIED
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.default import BY_DEFAULT
-from remat_cli.planning.targets.target import AS_SEEN
 from remat_cli.saying.units import show_bytes, show_time
 from solvers.plan import Plan
 from solvers.problem import Status
 from solvers.registry import METHODS
 from solvers.simulate import Outcome
 
-GIVEN_UP = (ASTRAY, BY_DEFAULT, AS_SEEN, UNTRIED, ENDING)  # notes that say why there is none
 FEW = 1000  # bytes: no budget that anybody means, but of a model that holds no more
 MUCH = 0.4  # of a budget
 ENDED = {
@@ -54,7 +51,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "recomputed": answer.recomputed if answer.found else None,
         "seconds": round(answer.seconds, 3),
         "plan": plan,
-        "notes": [*answer.subject.notes, *result.notes],
+        "notes": list(sentences(answer.notes)),
         "session": answer.session.name if answer.session else None,
         "allocator": answer.session.allocator if answer.session else None,
         **_needs(answer, promise),
@@ -211,8 +208,8 @@ def why_not(answer: Answer) -> str:
     words += gradients_held(answer.subject, answer.budget)
     if outcome is None or result.order is None:
         return words
-    if given_up := [note for note in result.notes if note.startswith(GIVEN_UP)]:
-        return f"{words}: {given_up[-1]}"
+    if given_up := [note for note in result.notes if note.kind in WHY_NONE]:
+        return f"{words}: {sentence(given_up[-1])}"
     if outcome.peak <= answer.budget and (needed := counted(answer)):
         return words + f"; the best one found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}"
     peak = least_needed(answer)

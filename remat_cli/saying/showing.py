@@ -14,6 +14,7 @@ from typing import Any
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.planfile import PlanFile, is_plan
 from remat_cli.formats.program import renamed
+from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import load_planned, load_subject
 from remat_cli.planning.plans.breakdown import Anatomy, Breakdown, anatomy, at_peak
 from remat_cli.planning.plans.timeline import Timeline, timeline
@@ -111,7 +112,7 @@ def as_object(found: Shown, statements: bool) -> dict[str, Any]:
         "resident": subject.problem.resident,
         "peak_at": subject.nodes[plan.order()[after.peak_step]],
         "recomputed": [{"node": name, "times": times, "cost": cost} for name, times, cost in again(subject, plan)],
-        "notes": list(recorded.notes if recorded else subject.notes),
+        "notes": list(recorded.notes if recorded else sentences(subject.notes)),
         **{name: getattr(recorded, name, None) for name in ("session", "allocator")},
         **{name: getattr(promises, name, None) for name in ("live", "block", "arena", "default_arena")},
         "breakdown": dict(zip(("before", "after"), (part.as_object() for part in found.breakdowns()), strict=True)),

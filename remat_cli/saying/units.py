@@ -1,113 +1,8 @@
-"""Sizes and times as people write them. Invariant: inside the program they are integers of bytes, or seconds."""
+"""Sizes and times as people read them."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from fractions import Fraction
-
-BYTES = {"": 1, "B": 1}
-BYTES |= {f"{prefix}B": 1000**power for power, prefix in enumerate("KMGTP", start=1)}
-BYTES |= {f"{prefix}IB": 1024**power for power, prefix in enumerate("KMGTP", start=1)}
-SECONDS: dict[str, Fraction] = {
-    "": Fraction(1),
-    "MS": Fraction(1, 1000),
-    "S": Fraction(1),
-    "M": Fraction(60),
-    "H": Fraction(3600),
-}
-COUNTS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
-DAYS = {"D": 1, "W": 7}
-QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z%]*)\s*")
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """Bytes, or a share of the peak without recomputation."""
-
-    amount: Fraction
-    relative: bool = False
-
-    def bytes(self, baseline_peak: int) -> int:
-        return int(self.amount * baseline_peak) if self.relative else int(self.amount)
-
-
-def parse_budget(text: str) -> Budget:
-    """`16GB`, `1.5GiB`, `123456` or `75%`; ValueError says what is meant instead."""
-    number, unit = _split(text)
-    if unit == "%":
-        return Budget(number / 100, relative=True)
-    if unit not in BYTES:
-        raise ValueError(f"'{text}' is not a size: write 16GB (10^9), 16GiB (2^30), plain bytes, or 75% of the peak")
-    return Budget(number * BYTES[unit])
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """So many budgets evenly from one to another, both among them; without ends, over all that makes a difference."""
-
-    count: int
-    low: Budget | None = None
-    high: Budget | None = None
-
-
-MOST_BUDGETS = 1000
-Budgets = tuple[Budget | Spread, ...]
-
-
-def parse_budgets(text: str) -> Budgets:
-    """`50%,60%,8GB`, `30%..100%/8`, or both; `/8`: so many over all that makes a difference."""
-    return tuple(_spread(part) if "/" in part or ".." in part else parse_budget(part) for part in text.split(","))
-
-
-def _spread(text: str) -> Spread:
-    ends, _, count = text.partition("/")
-    low, _, high = ends.partition("..")
-    if not count.strip().isdigit() or not 1 < int(count) <= MOST_BUDGETS:
-        raise ValueError(f"'{text}' is no range of budgets: write 30%..100%/8, of 2 to {MOST_BUDGETS} budgets")
-    if not ends.strip():
-        return Spread(int(count))
-    return Spread(int(count), parse_budget(low), parse_budget(high))
-
-
-def parse_bytes(text: str) -> int:
-    """A number of bytes: a budget, but for shares."""
-    found = parse_budget(text)
-    if found.relative:
-        raise ValueError(f"'{text}' is not a number of bytes: write 500MB or 2GiB")
-    return int(found.amount)
-
-
-def parse_seconds(text: str) -> float:
-    """`90s`, `5m`, `1h`, `500ms` or plain seconds."""
-    number, unit = _split(text)
-    if unit not in SECONDS:
-        raise ValueError(f"'{text}' is not a time: write 90s, 5m or 1h")
-    return float(number * SECONDS[unit])
-
-
-def parse_count(text: str) -> int:
-    """`5M`, `200k` or a plain number."""
-    number, unit = _split(text)
-    if unit not in COUNTS or number * COUNTS[unit] < 1:
-        raise ValueError(f"'{text}' is not a number of moves: write 5M or 200k")
-    return int(number * COUNTS[unit])
-
-
-def parse_age(text: str) -> float:
-    """`30d`, `2w`, or a time; in seconds."""
-    number, unit = _split(text)
-    if unit in DAYS:
-        return float(number * DAYS[unit] * 86400)
-    return parse_seconds(text)
-
-
-def parse_share(text: str) -> float:
-    """`0.1%` or 0.001."""
-    number, unit = _split(text)
-    if unit not in ("", "%"):
-        raise ValueError(f"'{text}' is not a share: write 0.1% or 0.001")
-    return float(number / 100 if unit == "%" else number)
+from remat_cli.model.quantities import BYTES
 
 
 def show_bytes(count: int) -> str:
@@ -123,9 +18,3 @@ def show_time(nanoseconds: float) -> str:
         if abs(nanoseconds) < 1000 * scale or unit == "s":
             return f"{nanoseconds / scale:.4g}{unit}"
     raise AssertionError
-
-
-def _split(text: str) -> tuple[Fraction, str]:
-    """A number and its unit; what is not even that has a unit that nobody knows."""
-    match = QUANTITY.fullmatch(text)
-    return (Fraction(match[1]), match[2].upper()) if match else (Fraction(0), "?")

@@ -14,7 +14,8 @@ from typing import Any
 from torch import fx
 from torch._functorch import config, partitioners
 
-from remat_cli.saying.units import Budget, parse_budget, show_bytes
+from remat_cli.model.quantities import Budget, parse_budget
+from remat_cli.saying.units import show_bytes
 from remat_cli.torch import joint as joints
 from remat_cli.torch.building import Split, build
 from remat_cli.torch.checking import Differs, check

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from remat_cli.saying.units import Budget
+from remat_cli.model.quantities import Budget
 from solvers.clock import Clock
 from solvers.methods.exact.least_peak import minimize_peak
 from solvers.problem import MOST, Limits, Problem, Result, Status

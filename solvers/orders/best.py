@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from solvers.notes import Note, SolverNote
 from solvers.orders.arrays import Arrays, Ints, arrays_of
 from solvers.orders.measure import ILLEGAL, measure, trim
 from solvers.problem import Limits, Problem, Progress, Result, Status
@@ -113,11 +114,11 @@ class Best:
         order = None if self.fitting is None else self.fitting.steps()
         self.limits.report(Progress(self.limits.clock.elapsed(), self.cost, self.bound, order))
 
-    def result(self, bound: float | None = None, notes: tuple[str, ...] = ()) -> Result:
+    def result(self, bound: float | None = None, notes: tuple[Note, ...] = ()) -> Result:
         """For a method that has tried what it can; having found nothing proves nothing."""
         if self.fitting is None:
             assert self.leanest is not None, "the order as given can always run"
-            reach = f"the least peak this method reaches is {self.leanest.peak} bytes"
+            reach = Note(SolverNote.LEAST_PEAK_REACHED, (self.leanest.peak,))
             return Result(Status.UNKNOWN, self.leanest.steps(), bound, (*notes, reach))
         total = sum(node.cost for node in self.problem.nodes)
         if self.fitting.cost == total:

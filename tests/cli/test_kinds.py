@@ -19,6 +19,7 @@ from remat_cli.errors import Infeasible, NoPlan
 from remat_cli.formats import planfile
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import DEFAULT
+from remat_cli.notes.words import sentence
 from remat_cli.planning.loading import given_subject, load_planned
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.targets import trials
@@ -94,7 +95,7 @@ def test_what_is_only_somewhere_else_than_foretold_is_named_and_tried(tmp_path: 
     path = tmp_path / "m.onnx"
     path.write_bytes(model("half_chain").SerializeToString())
     plan = planned(path, "strict", "80%")
-    assert any("where a plan has its peak" in note for note in plan.subject.notes)
+    assert any("where a plan has its peak" in sentence(note) for note in plan.subject.notes)
     found = remat.verify(plan)
     assert found.report.strict.after.first == found.promise.live <= plan.budget
 

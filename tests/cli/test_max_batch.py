@@ -14,8 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.actions.largest import Asked, largest
 from remat_cli.actions.scaling import At, Step, scaled
+from remat_cli.model.quantities import parse_budget
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.saying.units import parse_budget
 from solvers.problem import Limits
 from tests.ample import ample
 from tests.cli.running import Command

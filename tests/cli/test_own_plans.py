@@ -10,12 +10,12 @@ import pytest
 
 from remat_cli.actions.solving import Question, ask
 from remat_cli.model.promise import Promise
+from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import ARENA, CAPPED
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.arena import ArenaTarget
 from remat_cli.planning.targets.kinds import TARGETS
-from remat_cli.saying.units import Budget
 from solvers.problem import Limits, Problem
 from solvers.registry import METHODS
 from solvers.schedule import schedule

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from remat_cli.saying.units import parse_budget
+from remat_cli.model.quantities import parse_budget
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.metering import Meter

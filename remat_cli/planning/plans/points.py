@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.sessions import kind_of
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
+from solvers.notes import Note
 from solvers.options import Orders, options_of
 from solvers.problem import Status
 from solvers.registry import METHODS
@@ -52,7 +54,7 @@ class Point:
     bound_any_order: int | None = None
     least_peak: int | None = None
     seconds: float = 0.0
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     made_by: str = ""
     cached: bool = False  # as it was found before
     ran: Ran | None = None  # if it was measured
@@ -184,7 +186,7 @@ def _told(point: Point, points: Sequence[Point], gap: float) -> Point:
         bound=bound,
         bound_any_order=floor,
         least_peak=None,
-        notes=point.notes if own else (f"the plan of {best.made_by} for {best.budget} bytes",),
+        notes=point.notes if own else (Note(PlanNote.OF_ANOTHER_POINT, (best.made_by, best.budget)),),
         made_by=best.made_by,
     )
 

@@ -13,6 +13,7 @@ from remat_cli.formats.planfile import PlanFile, Searched
 from remat_cli.formats.program import renamed
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT
+from remat_cli.notes.words import sentences
 from remat_cli.planning.search.answer import Answer
 
 
@@ -39,7 +40,7 @@ def plan_file(answer: Answer) -> PlanFile:
         resident=subject.problem.resident,
         promises=answer.promise or Promise(strict=outcome.peak),
         program=renamed(plan, subject.nodes, subject.values),
-        notes=(*subject.notes, *answer.schedule.result.notes),
+        notes=sentences(answer.notes),
         session=kind.name,
         allocator=kind.allocator,
         graph=subject.graph_planned,

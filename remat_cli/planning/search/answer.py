@@ -14,11 +14,13 @@ from typing import Any
 from remat_cli.errors import Usage
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.time_plan import ORDER_SHARE
 from remat_cli.rewrite import Rewritten
+from solvers.notes import Note
 from solvers.options import options_of
 from solvers.placement.largest import Placement
 from solvers.problem import Limits, Problem, Progress, Solver, Status
@@ -74,13 +76,13 @@ class Answer:
         assert self.schedule.outcome is not None
         return self.schedule.outcome.cost
 
-    def noted(self, note: str) -> Answer:
+    def noted(self, note: Note) -> Answer:
         """The answer with one more note, once."""
         result = self.schedule.result
         notes = tuple(dict.fromkeys((*result.notes, note)))
         return replace(self, schedule=replace(self.schedule, result=replace(result, notes=notes)))
 
-    def given_up(self, why: str) -> Answer:
+    def given_up(self, why: Note) -> Answer:
         """The answer whose plan is not to be given."""
         result = replace(self.schedule.result, status=Status.UNKNOWN)
         return replace(self, schedule=replace(self.schedule, result=result)).noted(why)
@@ -107,6 +109,15 @@ class Answer:
     @property
     def found(self) -> bool:
         return self.status.found
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What is to be said of the answer, of its subject first."""
+        return (*self.subject.notes, *self.schedule.result.notes)
+
+    def says(self, kind: PlanNote) -> bool:
+        """Whether the search left a note of that kind."""
+        return any(note.kind == kind for note in self.schedule.result.notes)
 
     @property
     def overhead(self) -> float | None:
@@ -173,7 +184,7 @@ def answer(
     def ask(limits: Limits, reorder: bool) -> Answer:
         if reorder:
             found = schedule(subject.problem, budget, solver, limits, partial(_reordered, budget, limits.seed))
-            found = replace(found, result=replace(found.result, notes=(*found.result.notes, REORDERED)))
+            found = replace(found, result=replace(found.result, notes=(*found.result.notes, Note(PlanNote.REORDERED))))
         else:
             found = schedule(subject.problem, budget, solver, limits)
         seconds, cut = limits.clock.elapsed(), limits.clock.spent()
@@ -187,11 +198,6 @@ def answer(
         return replace(first, limits=limits)
     second = ask(limits, True)
     return replace(second if second.found else _smaller(first, second), limits=limits)
-
-
-REORDERED = (
-    "first computes stand in another order than the model's, one that needs less memory; a bound is for that order"
-)
 
 
 def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:

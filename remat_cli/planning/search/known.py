@@ -13,16 +13,17 @@ from remat_cli.errors import BadInput
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.witness import witness_alone
+from solvers.notes import Note
 from solvers.plan import IllegalOrder
 from solvers.problem import Result, Status
 from solvers.schedule import Schedule, evaluate
 from solvers.simulate import IllegalPlan
 
 BESIDE, HEAD = 64, 4096  # plans in a folder that are looked at, and how far for the model that they are of
-EARLIER = "a plan that was known before, and that costs less than what was found now"
 
 
 def plans_beside(destination: Path, sha256: str) -> tuple[PlanFile, ...]:
@@ -73,7 +74,7 @@ def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer |
     close = least is not None and outcome.cost <= (1 + request.limits.gap) * least
     status = Status.OPTIMAL if close else Status.FEASIBLE
     grounds = tuple(grounds for grounds in found.schedule.result.grounds if not grounds.order)
-    result = Result(status, order, least, (EARLIER,), bound_any_order=least, grounds=grounds)
+    result = Result(status, order, least, (Note(PlanNote.KNOWN_BEFORE),), bound_any_order=least, grounds=grounds)
     other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=request.subject)
     if request.subject.graph is None:
         return other

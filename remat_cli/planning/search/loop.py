@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer, answer, ending
-from remat_cli.planning.search.proposals import ON_THE_WAY, Met, alternatives, candidate_so_far, search
+from remat_cli.planning.search.proposals import Met, alternatives, candidate_so_far, search
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.repairs import arrange_cheaper, lower, repair
+from solvers.notes import Note
 from solvers.problem import Progress, Result, Status
 
 
@@ -44,7 +46,7 @@ def _find_bare(request: PlanRequest) -> Answer:
     def report(progress: Progress) -> None:
         limits.report(progress)
         if candidate := candidate_so_far(request, progress):
-            request.keep(request.answer_of(candidate.noted(ON_THE_WAY), progress.seconds, cut=True))
+            request.keep(request.answer_of(candidate.noted(Note(PlanNote.STILL_SEARCHING)), progress.seconds, cut=True))
 
     hearing = replace(limits, report=report)
     found = answer(request.subject, request.budget, request.method, request.solver, hearing, request.reorder)

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from remat_cli.planning.search.answer import REORDERED, Answer, half
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.search.answer import Answer, half
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
@@ -25,17 +26,13 @@ from remat_cli.planning.time_plan import (
     PREMIUM_SHARE,
     SEARCH_SHARE,
 )
+from solvers.notes import Note
 from solvers.problem import Limits, Progress, Result, Status
 from solvers.schedule import Schedule, evaluate
 
 WORTH_PLACING = 0.7  # of what the last one tried cost beyond the model as it is
 LESS_ROUNDS = 6
 LESS_STEP = 0.01  # of the budget, by which the first search for less asks for less
-ON_THE_WAY = "the search was still going on"
-APART = "ops that default options fuse are scheduled apart, so there their results may differ in the last bits"
-LESS = "made for less than the budget: no plan for all of it was found that can be placed within it"
-WALKED = "from a walk that evicts: no better plan was found that can be placed within the budget"
-EARLIER = "found on the way: those found later could not be placed within the budget, or not in time"
 
 
 def search(request: PlanRequest, met: Met) -> Answer:
@@ -65,7 +62,7 @@ def _search_as_fused(request: PlanRequest, budget: int, limits: Limits, met: Met
         return found
     apart = subject.solving(replace(subject.problem, inner=frozenset()))
     found = request.ask(apart, budget, met.listening(apart, limits), request.reorder)
-    return found.noted(APART) if found.found else found
+    return found.noted(Note(PlanNote.SCHEDULED_APART)) if found.found else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ class Proposal:
     """A candidate in place of the one that was found. `rank`: which of those that cost the same is taken: the least."""
 
     candidate: Candidate
-    note: str
+    note: Note
     rank: int
 
 
@@ -83,11 +80,11 @@ def alternatives(request: PlanRequest, first: Answer, met: Candidate | None) -> 
     Those met on the way and those from walks are placed already.
     """
     if met is not None:
-        yield Proposal(met, EARLIER, 1)
+        yield Proposal(met, Note(PlanNote.MET_EARLIER), 1)
     if not first.found:
         return
     if met is None and (walked := walk(request, candidate_of(first))):
-        yield Proposal(walked, WALKED, 2)
+        yield Proposal(walked, Note(PlanNote.WALKED), 2)
     yield from _made_for_less(request, first)
 
 
@@ -105,7 +102,7 @@ def _made_for_less(request: PlanRequest, first: Answer) -> Iterator[Proposal]:
         found = _ask_for(request, first, int(wanted))
         if not found.found:
             return
-        yield Proposal(candidate_of(found), LESS, 0)
+        yield Proposal(candidate_of(found), Note(PlanNote.MADE_FOR_LESS), 0)
         step *= 2
         wanted -= step
 
@@ -113,7 +110,7 @@ def _made_for_less(request: PlanRequest, first: Answer) -> Iterator[Proposal]:
 def _ask_for(request: PlanRequest, first: Answer, budget: int) -> Answer:
     """A plan for a smaller budget, in the order of first computes that led to this one."""
     quiet = request.limits.silent().share(LESS_SHARE)
-    again = bool(request.reorder) or REORDERED in first.schedule.result.notes
+    again = bool(request.reorder) or first.says(PlanNote.REORDERED)
     found = request.ask(first.subject, budget, quiet, again)
     if found.found or again or request.reorder is not None or request.late:
         return found
@@ -162,7 +159,8 @@ class Met:
             other = walk(replace(self.request, limits=limits), candidate)
         if other is not None and (self.best is None or other.cost < self.best.cost):
             self.best = other
-            self.request.keep(self.request.answer_of(other.noted(ON_THE_WAY), progress.seconds, cut=True))
+            noted = other.noted(Note(PlanNote.STILL_SEARCHING))
+            self.request.keep(self.request.answer_of(noted, progress.seconds, cut=True))
 
 
 def candidate_so_far(request: PlanRequest, progress: Progress) -> Candidate | None:

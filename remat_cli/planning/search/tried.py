@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.proposals import EARLIER
 from remat_cli.planning.search.request import PlanRequest, candidate_of
-from remat_cli.planning.search.witness import UNTRIED, find_witnessed, witness, witnessed_limits
+from remat_cli.planning.search.witness import find_witnessed, witness, witnessed_limits
 from remat_cli.planning.targets.repairs import repair
 from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import NEARER_SHARE, RETRY_PART
+from solvers.notes import Note
 from solvers.problem import Status
 
 STEP_PART = 200  # the part of the budget that is asked for less, besides what was too much
 MOVES = 4  # times that what nearly fits is moved about
 SPARE_PART = 50  # the part of the budget that is worth another search
-ENDING = "whatever is fused or folded, inputs, weights and outputs are held together at the end of a run"
-HOLDS = "the original holds {} bytes{}"
 
 
 def find_tried(request: PlanRequest) -> Answer:
@@ -35,8 +34,8 @@ def find_tried(request: PlanRequest) -> Answer:
             if not hunt.met or outcome.found.cost <= hunt.met[0].cost:
                 return _as_asked(request, outcome.found, outcome.over)
         if hunt.met:
-            return _as_asked(request, hunt.met[0].noted(EARLIER), 0)
-        untried += [outcome.found] if UNTRIED in outcome.found.schedule.result.notes else []
+            return _as_asked(request, hunt.met[0].noted(Note(PlanNote.MET_EARLIER)), 0)
+        untried += [outcome.found] if outcome.found.says(PlanNote.UNTRIED) else []
         if request.late:
             break
     return _as_asked(request, untried[0] if untried else outcome.found, outcome.over)
@@ -140,11 +139,11 @@ def _as_asked(request: PlanRequest, found: Answer, over: int) -> Answer:
     fits = found.found and over <= 0
     notes, least = found.schedule.result.notes, request.target.held_at_the_end(request.subject)
     if least > request.budget:
-        notes = (*notes, ENDING)
-    elif not fits and UNTRIED not in notes:
+        notes = (*notes, Note(PlanNote.HELD_AT_THE_END))
+    elif not fits and not found.says(PlanNote.UNTRIED):
         besides = f", and the model of the best plan {request.budget + over}" if over > 0 else ""
-        held = HOLDS.format(request.target.held_by_original(request.subject), besides)
-        notes = (*notes, f"{request.target.differs_since()}: {held}")
+        held = request.target.held_by_original(request.subject)
+        notes = (*notes, Note(request.target.differs, (held, besides)))
     missed = Status.INFEASIBLE if least > request.budget else Status.UNKNOWN
     result = replace(found.schedule.result, status=Status.FEASIBLE if fits else missed, notes=notes)
     result = replace(result, bound=None, bound_any_order=None, grounds=())

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.loop import find_fitting
 from remat_cli.planning.search.request import PlanRequest, candidate_of
@@ -19,12 +20,10 @@ from remat_cli.planning.targets.repairs import repair
 from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import TRIAL_GRACE_SECONDS, WITNESSED_ONCE_SHARE, WITNESSED_SHARE
 from remat_cli.rewrite import Rewritten
+from solvers.notes import Note
 from solvers.problem import Limits
 
 NAMED = 5
-ONCE = "run once, since onnxruntime's optimizers would treat copies differently: {}"
-UNTRIED = "a plan was found whose model did not run in the time that was left: give it more with --time-limit"
-ASTRAY = "with every one found, onnxruntime's optimizers would make other kernels than of the original"
 
 
 def find_witnessed(request: PlanRequest, trials: Trials) -> Answer:
@@ -51,11 +50,11 @@ def find_witnessed(request: PlanRequest, trials: Trials) -> Answer:
             return (
                 _as_of(subject, found.with_candidate(ran, request.target.session), once)
                 if ran
-                else found.given_up(UNTRIED)
+                else found.given_up(Note(PlanNote.UNTRIED))
             )
         around = model.astray or model.bare
         if now.late or len(once) == len(subject.nodes):
-            return found.given_up(f"{ASTRAY}, around {_names(around)}")
+            return found.given_up(Note(PlanNote.ASTRAY, (_names(around),)))
         once = more_once(subject, around, once)
 
 
@@ -138,7 +137,7 @@ def _as_of(subject: Subject, found: Answer, once: Collection[str]) -> Answer:
     """The answer as one of the subject that was asked about."""
     if not once:
         return found
-    return replace(found.noted(ONCE.format(_names(once))), subject=subject)
+    return replace(found.noted(Note(PlanNote.RUN_ONCE, (_names(once),))), subject=subject)
 
 
 def _names(found: Collection[str]) -> str:

@@ -16,6 +16,7 @@ from remat_cli.formats.planfile import AS_RUN, FILE, Source
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import Named, as_it_stands
 from remat_cli.rewrite.kernels import Numbered
+from solvers.notes import Note
 from solvers.plan import Plan
 from solvers.problem import Problem
 from solvers.schedule import baseline
@@ -45,7 +46,7 @@ class Subject:
     graph: Graph | None = None  # None for a `*.problem.json`
     dims: Mapping[str, int] = field(default_factory=dict)
     costs: Source | None = None
-    notes: tuple[str, ...] = ()  # what the user should know of where the costs came from
+    notes: tuple[Note, ...] = ()  # what the user should know of where the costs came from
     threads: int = THREADS  # of the sessions that the costs are for: some kernels work in memory of each thread's own
     measured: bool = True  # whether kernels were run for the costs, so that what they work in is known
     launch: int = 0  # what the least kernel costs: a rewritten model has some besides the plan's

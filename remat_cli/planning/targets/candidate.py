@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from remat_cli.model.promise import Promise
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.rewrite import Rewritten
+from solvers.notes import Note
 from solvers.placement.largest import Placement
 from solvers.plan import Plan
 from solvers.problem import Status
@@ -63,7 +64,7 @@ class Candidate:
         schedule = replace(self.schedule, plan=plan, outcome=outcome, result=result)
         return replace(self, schedule=schedule, model=None, footprint=None)
 
-    def noted(self, note: str) -> Candidate:
+    def noted(self, note: Note) -> Candidate:
         """The candidate with one more note, once."""
         result = self.schedule.result
         notes = tuple(dict.fromkeys((*result.notes, note)))

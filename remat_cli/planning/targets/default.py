@@ -16,6 +16,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import Named
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import DEFAULT
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.subjects.default_graph import default_graph
 from remat_cli.planning.subjects.fusing import keeping_bits
 from remat_cli.planning.subjects.subject import Subject
@@ -32,14 +33,11 @@ if TYPE_CHECKING:
     from remat_cli.planning.search.request import PlanRequest
 
 UNSURE_PART = 100  # the part of the predicted bytes that is kept for what was not foretold
-BY_DEFAULT = (
-    "under default options weights are packed, constants folded, and memory laid out from an earlier run"
-    " (not so with --session strict)"
-)
 
 
 class DefaultTarget(Target):
     session = DEFAULT
+    differs = PlanNote.DIFFERS_BY_DEFAULT
 
     def view(self, graph: Graph, may_optimize: bool) -> View:
         planned, kernels = default_graph(graph, may_optimize)
@@ -96,9 +94,6 @@ class DefaultTarget(Target):
         """As later runs hold memory, and as the first does, unless that follows as the graph's kernels are known."""
         later = replace(request, later_runs=True)
         return (later,) if request.subject.behaviour.optimized else (later, request)
-
-    def differs_since(self) -> str:
-        return BY_DEFAULT
 
     def shares_of_all(self, subject: Subject) -> bool:
         return True

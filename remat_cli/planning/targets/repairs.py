@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.target import Target
 from remat_cli.planning.time_plan import (
@@ -21,14 +22,13 @@ from remat_cli.planning.time_plan import (
 )
 from remat_cli.rewrite import Rewritten, rewrite
 from solvers.clock import Clock
+from solvers.notes import Note
 
 if TYPE_CHECKING:
     from remat_cli.planning.search.request import PlanRequest
 
 SETTLINGS = 8  # times, each for as much less as the model of the last was over: its session adds to what ops need
 LOWERINGS = 6  # times
-ARRANGED = "ops were moved about and computed again until all runs in the arena; bounds are of the order before that"
-MOVED = "ops were moved about, at no cost, so that all they need can be placed; bounds are of the order before that"
 
 
 def place(target: Target, candidate: Candidate, budget: int | None = None, clock: Clock | None = None) -> Candidate:
@@ -76,7 +76,7 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
             return None
         other = _placed_again(request, candidate, settled)
         if request.fits(other):
-            return other.noted(MOVED if other.cost == candidate.cost else ARRANGED)
+            return other.noted(Note(PlanNote.MOVED if other.cost == candidate.cost else PlanNote.ARRANGED))
         over = request.counted(other) - request.budget
         step = max(over, 2 * step if settled == order else 0)  # the same order keeps to less than it was asked for
         room, order = room - step, settled

@@ -16,6 +16,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import Named, as_it_stands
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Footprint
 from remat_cli.rewrite import Rewritten, additions
@@ -51,6 +52,7 @@ class Target:
     session: Session
     unit = 1
     online = True
+    differs = PlanNote.DIFFERS  # what is said where the original holds something else than is predicted
 
     # the subject
 
@@ -175,10 +177,6 @@ class Target:
         assert subject.behaviour.peaks is not None
         return max(subject.behaviour.peaks)
 
-    def differs_since(self) -> str:
-        """Why the original holds something else than is predicted."""
-        return AS_SEEN
-
     def held_at_the_end(self, subject: Subject) -> int:
         """What any model of the graph holds when a run ends: what is outside of the arena, and the outputs."""
         assert subject.graph is not None
@@ -210,6 +208,3 @@ def arena_if_uncapped(prediction: Prediction) -> int:
     """What the runtime's own arena holds in the strict session."""
     lifetimes = requests(prediction.problem, prediction.strict).lifetimes
     return prediction.problem.resident + grown((life.start, life.end, life.bytes) for life in lifetimes)
-
-
-AS_SEEN = "this model does not run as it says (`remat profile` names why; with --optimize disabled it does)"

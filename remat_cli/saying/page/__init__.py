@@ -17,6 +17,7 @@ from string import Template
 from typing import Any
 
 from remat_cli.formats.curvefile import Curve
+from remat_cli.notes.words import sentences
 from remat_cli.saying.page.packing import packed
 from remat_cli.saying.showing import Shown, again
 from remat_cli.saying.units import show_bytes, show_time
@@ -147,5 +148,5 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], named: Iterable[t
 
 def _footer(found: Shown) -> str:
     plan = found.recorded
-    notes = plan.notes if plan else found.subject.notes
+    notes = plan.notes if plan else sentences(found.subject.notes)
     return "; ".join(("Figures are replayed from the plan by remat's simulator", *notes)) + "."

@@ -23,6 +23,7 @@ from solvers.methods.auto.record import NOTHING
 from solvers.methods.exact.milp import Hunt
 from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.small import MOST, Small
+from solvers.notes import Note, SolverNote
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Best, Weighed
 from solvers.orders.bounds import peak_bound
@@ -31,8 +32,6 @@ from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
 from solvers.reductions.reorder import in_order_of, lazy_orders
 from solvers.updates import following_readers, in_time
 
-_ANY = "the bound covers every schedule, whatever the order of first computes"
-_OWN = "the bound covers every schedule that first computes the ops in this schedule's order; `bound_any_order` all"
 _MOVES = (2_000, 200_000)  # of a go: at least, at most
 _PER_NODE = 400  # moves of a go for each node
 _GOES = 8  # before the first relaxation
@@ -307,14 +306,14 @@ class Auto:
             steps = None if best.leanest is None else best.leanest.steps()
             return self.least.told(Result(status, steps, grounds=(self.below.grounds,)))
         bound, grounds = self.bound()
-        status, note = Status.FEASIBLE, _OWN
+        status, note = Status.FEASIBLE, SolverNote.BOUND_IN_OWN_ORDER
         if best.closed(any_order):
-            status, note = Status.OPTIMAL, _ANY
+            status, note = Status.OPTIMAL, SolverNote.BOUND_IN_ANY_ORDER
         elif best.closed(bound):
             status = Status.ORDER_OPTIMAL
         steps = best.fitting.steps()
         both = tuple(dict.fromkeys((grounds, self.below.grounds)))
-        return self.least.told(Result(status, steps, bound, (note,), bound_any_order=any_order, grounds=both))
+        return self.least.told(Result(status, steps, bound, (Note(note),), bound_any_order=any_order, grounds=both))
 
 
 def firsts(order: Ints) -> tuple[int, ...]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from solvers.methods.baselines.chen_sqrt import ONLY_CHAINS
 from solvers.methods.baselines.forward import forward_nodes, node_bytes
 from solvers.methods.baselines.links import links
 from solvers.methods.baselines.segments import order_of
 from solvers.methods.baselines.sweep import cannot, over_knob
+from solvers.notes import Note, SolverNote
 from solvers.problem import Limits, Problem, Result
 
 SETTINGS = 256
@@ -22,7 +22,7 @@ SETTINGS = 256
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
     chain = links(problem)
     if chain is None:
-        return cannot(problem, ONLY_CHAINS)
+        return cannot(problem, Note(SolverNote.ONLY_CHAINS))
     return solve_among(problem, budget, limits, [link[-1] for link in chain])
 
 

@@ -13,15 +13,14 @@ from collections.abc import Sequence
 from solvers.methods.baselines.links import links
 from solvers.methods.baselines.segments import order_of
 from solvers.methods.baselines.sweep import cannot, cheapest_of
+from solvers.notes import Note, SolverNote
 from solvers.problem import Limits, Problem, Result
-
-ONLY_CHAINS = "the forward graph is not a chain: use the method's ap- or linearized- form"
 
 
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
     chain = links(problem)
     if chain is None:
-        return cannot(problem, ONLY_CHAINS)
+        return cannot(problem, Note(SolverNote.ONLY_CHAINS))
     return solve_among(problem, budget, limits, [link[-1] for link in chain])
 
 

@@ -14,11 +14,11 @@ from math import comb
 
 import numpy as np
 
-from solvers.methods.baselines.chen_sqrt import ONLY_CHAINS
 from solvers.methods.baselines.from_checkpoints import Kept, cheapest_order, nothing_kept
 from solvers.methods.baselines.links import links
 from solvers.methods.baselines.options import SNAPSHOTS, Snapshots
 from solvers.methods.baselines.sweep import cannot, over_knob
+from solvers.notes import Note, SolverNote
 from solvers.problem import Limits, Problem, Result
 
 
@@ -27,14 +27,11 @@ def solve(problem: Problem, budget: int, limits: Limits, options: Snapshots = SN
     snapshots = options.snapshots
     chain = links(problem)
     if chain is None:
-        return cannot(problem, ONLY_CHAINS)
+        return cannot(problem, Note(SolverNote.ONLY_CHAINS))
     length = len(chain) + 1
     knobs = _settings(length) if snapshots is None else [min(snapshots, length)]
     result = over_knob(problem, budget, limits, knobs, lambda count: order_of(problem, chain, count))
-    return replace(result, notes=(AMONG, *result.notes))
-
-
-AMONG = "the fewest forward runs for each number of snapshots, on a chain whose links cost and need the same"
+    return replace(result, notes=(Note(SolverNote.FEWEST_FORWARD_RUNS), *result.notes))
 
 
 def _settings(length: int) -> list[int]:

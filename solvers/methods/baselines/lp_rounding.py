@@ -19,6 +19,7 @@ from solvers.methods.baselines.options import ROUNDING, Rounding
 from solvers.methods.baselines.paper_program import too_large
 from solvers.methods.baselines.relaxation import Relaxed, relax_paper
 from solvers.methods.baselines.sweep import cannot
+from solvers.notes import Note, SolverNote
 from solvers.orders.best import Best, Weighed
 from solvers.problem import Limits, Problem, Result
 
@@ -27,11 +28,11 @@ THRESHOLD = 0.5
 
 def solve(problem: Problem, budget: int, limits: Limits, options: Rounding = ROUNDING) -> Result:
     if too_large(problem):
-        return cannot(problem, "the paper's linear program would be too large to build")
+        return cannot(problem, Note(SolverNote.LINEAR_PROGRAM_TOO_LARGE))
     smaller = budget - budget * options.allowance // 100
     relaxed = relax_paper(problem, smaller, limits)
     if relaxed is None:
-        return cannot(problem, f"the linear program within {smaller} bytes has no solution, or none was found in time")
+        return cannot(problem, Note(SolverNote.LINEAR_PROGRAM_UNSOLVED, (smaller,)))
     if options.rounding == "deterministic":
         return _rounded(problem, budget, limits, [relaxed.fractions > THRESHOLD], relaxed)
     random = np.random.default_rng(limits.seed)
@@ -57,16 +58,16 @@ class Spread:
     def of(samples: Sequence[int]) -> Spread:
         return Spread(fmean(samples), pstdev(samples))
 
-    def __str__(self) -> str:
-        return f"{self.mean:.0f} +- {self.deviation:.0f}"
 
-
-def _said(found: Sequence[Weighed], budget: int) -> str:
+def _said(found: Sequence[Weighed], budget: int) -> Note:
     """What the rounding came to, and by how much it overshoots."""
     if len(found) == 1:
+        figures = THRESHOLD, found[0].cost, found[0].peak
         over = found[0].peak - budget
-        words = f"rounded at {THRESHOLD}: time {found[0].cost}, peak {found[0].peak}"
-        return f"{words}, which overshoots by {over} bytes ({over / max(budget, 1):.1%})" if over > 0 else words
+        if over > 0:
+            return Note(SolverNote.ROUNDED_OVER, (*figures, over, over / max(budget, 1)))
+        return Note(SolverNote.ROUNDED, figures)
     fitting = sum(one.peak <= budget for one in found)
     times, peaks = Spread.of([one.cost for one in found]), Spread.of([one.peak for one in found])
-    return f"{len(found)} samples: time {times}, peak {peaks}; {fitting} of them fit"
+    values = len(found), times.mean, times.deviation, peaks.mean, peaks.deviation, fitting
+    return Note(SolverNote.ROUNDED_SAMPLES, values)

@@ -19,6 +19,7 @@ import numpy as np
 
 from solvers.methods.baselines.options import WALKING, Walking
 from solvers.methods.baselines.relaxation import Relaxed, Whole, relax_improved, relax_paper
+from solvers.notes import Note, SolverNote
 from solvers.orders.best import Best
 from solvers.orders.evict import RULES, Evictor
 from solvers.orders.polish import polish
@@ -29,8 +30,6 @@ THRESHOLDS = tuple(step / 20 for step in range(1, 20))
 GUIDING = tuple(product((0.1, 0.5, 0.9), (1e4, 30.0, 3.0)))  # thresholds whose S guides eviction walks, and how much
 WALKS = 6  # for each of those
 WORTH_FILLING = 4
-CLASS = "the bound is a linear relaxation's and covers every schedule that first computes the ops in the order given"
-PAPER_CLASS = f"{CLASS}, none more than once between two first computes"
 
 
 def solve(
@@ -45,12 +44,13 @@ def solve(
         return best.result()
     rounder = _Rounder(best, options.rounding == "randomized", options.samples)
     bound = float(sum(node.cost for node in problem.nodes))
-    notes = [PAPER_CLASS if options.relaxation == "paper" else CLASS]
+    paper = options.relaxation == "paper"
+    notes = [Note(SolverNote.BOUND_OF_PAPER_RELAXATION if paper else SolverNote.BOUND_OF_RELAXATION)]
     rounds_that_fit = 0
     for allowance in ALLOWANCES:
         relaxed = _relax(best, options.relaxation, allowance)
         if relaxed is None:
-            notes += [] if allowance else ["the relaxation has no solution, or none was found in time"]
+            notes += [] if allowance else [Note(SolverNote.RELAXATION_UNSOLVED)]
             break
         bound = bound if allowance else max(bound, relaxed.bound * (1 - 1e-9))
         rounds_that_fit += rounder.round(relaxed) or rounds_that_fit > 0

@@ -13,6 +13,7 @@ from solvers.methods.baselines import evict, linearized_greedy, recompute_all
 from solvers.methods.baselines.options import PAPER_FORM, PaperForm
 from solvers.methods.baselines.paper_program import PaperProgram, too_large
 from solvers.methods.baselines.paper_start import start_of
+from solvers.notes import Note, SolverNote
 from solvers.orders.best import Best
 from solvers.problem import Limits, Problem, Result, Status
 from solvers.scip import Settings
@@ -24,14 +25,14 @@ def solve(problem: Problem, budget: int, limits: Limits, options: PaperForm = PA
     best = Best(problem, budget, limits)
     _offer_heuristics(best)
     if too_large(problem, not no_stages, splits) or best.over():
-        return best.result(notes=("the paper's program would be too large to build",))
+        return best.result(notes=(Note(SolverNote.PROGRAM_TOO_LARGE),))
     paper = PaperProgram(problem, budget, stages=not no_stages, splits=splits, eliminate=options.eliminate)
     start = start_of(paper, best.fitting.steps()) if best.fitting and not no_stages else None
     settings = Settings(limits.clock, limits.gap, limits.seed, limits.clock.nodes(), verbose=limits.verbose)
     answer = solve_program(paper.program, settings, [] if start is None else [start])
     note = _form(splits, no_stages)
     if answer.status is Status.INFEASIBLE:
-        return replace(best.result(), notes=("no schedule of the paper's form fits; others may", note))
+        return replace(best.result(), notes=(Note(SolverNote.NO_PAPER_SCHEDULE), note))
     if answer.values is not None:
         best.offer(paper.order(answer.values))
     bound = ceil(answer.bound * paper.cost_unit) if answer.bound > -inf else None  # costs are whole
@@ -49,11 +50,7 @@ def _offer_heuristics(best: Best) -> None:
             best.offer(order)
 
 
-def _form(splits: int, no_stages: bool) -> str:
+def _form(splits: int, no_stages: bool) -> Note:
     if no_stages:
-        return "the bound covers schedules that run through all ops in the given order, as often as there are ops"
-    times = "once" if splits == 1 else f"{splits} times"
-    return (
-        "the bound covers schedules of the paper's form: ops first computed in the given order, "
-        f"and none computed again more than {times} between two first computes"
-    )
+        return Note(SolverNote.BOUND_WITHOUT_STAGES)
+    return Note(SolverNote.BOUND_OF_PAPER_FORM, ("once" if splits == 1 else f"{splits} times",))

@@ -12,6 +12,7 @@ from itertools import chain, islice
 from solvers.methods.baselines.forward import forward_nodes
 from solvers.methods.baselines.from_checkpoints import Kept, nothing_kept, stages
 from solvers.methods.baselines.sweep import cheapest_of
+from solvers.notes import Note, SolverNote
 from solvers.problem import Limits, Problem, Result
 
 LONGEST = 60_000  # computes
@@ -27,9 +28,7 @@ def solve(problem: Problem, budget: int, limits: Limits) -> Result:
     result = cheapest_of(problem, budget, limits, iter([order]))
     if period > len(nodes):
         return result
-    return replace(
-        result, notes=(*result.notes, f"to keep nothing takes too long; every {period}th forward op is kept")
-    )
+    return replace(result, notes=(*result.notes, Note(SolverNote.SOME_KEPT, (period,))))
 
 
 def _order(problem: Problem, period: int) -> list[int]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from solvers.methods.baselines.from_checkpoints import cheapest_order, nothing_kept
 from solvers.methods.baselines.paper_program import PaperProgram, too_large
 from solvers.methods.exact.cuts import Cuts, build, expand
+from solvers.notes import Note, SolverNote
 from solvers.orders.arrays import arrays_of
 from solvers.orders.evict import Hints
 from solvers.orders.measure import memory_of
@@ -44,7 +45,7 @@ class Bound:
     """What no schedule costs less than, and of which program that is the relaxation."""
 
     cost: float
-    note: str
+    note: Note
 
 
 def relaxation_bound(problem: Problem, budget: int, limits: Limits, no_stages: bool = False) -> Bound | None:
@@ -60,23 +61,19 @@ def relaxation_bound(problem: Problem, budget: int, limits: Limits, no_stages: b
     if answer.status is Status.INFEASIBLE:
         return None
     if answer.bound == -inf:
-        return Bound(_every_op_once(problem), f"the paper's program was not solved in time: {TRIVIAL}")
-    return Bound(answer.bound * paper.cost_unit, "of the paper's program, equations (1) to (8)")
-
-
-TRIVIAL = "this is only the time of every op once"
+        return Bound(_every_op_once(problem), Note(SolverNote.PROGRAM_UNSOLVED))
+    return Bound(answer.bound * paper.cost_unit, Note(SolverNote.PAPER_PROGRAM))
 
 
 def _improved_bound(problem: Problem, budget: int, limits: Limits) -> Bound | None:
     boundaries = _boundaries(problem, budget)
     scale = max(node.cost for node in problem.nodes) / 1000 or 1.0
     answer = _solve(build(problem.ended(), budget, boundaries, frozenset(), scale).program, limits)
-    why = "the paper's program would be too large to build"
     if answer.status is Status.INFEASIBLE:
         return None
     if answer.bound == -inf:
-        return Bound(_every_op_once(problem), f"{why}, and another was not solved in time: {TRIVIAL}")
-    note = f"{why}: this is of the cuts in time at {len(boundaries)} ops"
+        return Bound(_every_op_once(problem), Note(SolverNote.PROGRAM_OF_CUTS_UNSOLVED))
+    note = Note(SolverNote.PROGRAM_OF_CUTS, (len(boundaries),))
     return Bound(_every_op_once(problem) + answer.bound * scale, note)
 
 

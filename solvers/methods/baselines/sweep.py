@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from solvers.notes import Note
 from solvers.orders.best import Best
 from solvers.problem import Limits, Problem, Result, Status
 
@@ -61,6 +62,6 @@ def _around(place: int, tried: list[int], count: int) -> list[int]:
     return [part[i] for part in between for i in _spread(len(part), 4)]
 
 
-def cannot(problem: Problem, why: str) -> Result:
+def cannot(problem: Problem, why: Note) -> Result:
     """A method that does not apply to this graph: the schedule without recomputation, and the reason."""
     return Result(Status.UNKNOWN, tuple(range(len(problem.nodes))), notes=(why,))

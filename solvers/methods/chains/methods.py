@@ -30,6 +30,7 @@ from solvers.methods.chains.staged import (
     segments,
 )
 from solvers.methods.chains.ways import all_ways
+from solvers.notes import Note, SolverNote
 from solvers.orders.best import Best
 from solvers.orders.bounds import peak_bound
 from solvers.orders.polish import polish
@@ -133,15 +134,15 @@ class _Chained(Best):
         found = self.result(float(self.total), self._notes())
         return replace(found, peak_bound=peak_bound(self.problem).peak)
 
-    def _notes(self) -> tuple[str, ...]:
+    def _notes(self) -> tuple[Note, ...]:
         if self.stages is None:
             return ()
         count = len(self.stages.stages)
-        said = [f"a chain of {count} stages", self.kind]
+        said = [Note(SolverNote.CHAIN, (count,)), Note(SolverNote.CHAIN_CLASS, (self.kind,))]
         if count <= _SPELLED and self.sequence:
-            said.append(written(self.sequence))
+            said.append(Note(SolverNote.CHAIN_SEQUENCE, (written(self.sequence),)))
         if self.stages.derived:
-            said.append("the model does not say which ops are backward: taken from where most memory is held")
+            said.append(Note(SolverNote.BACKWARD_GUESSED))
         return tuple(said)
 
 

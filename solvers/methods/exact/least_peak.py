@@ -8,6 +8,7 @@ from __future__ import annotations
 from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.milp import solve
 from solvers.methods.exact.options import Known
+from solvers.notes import Note, SolverNote
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import peak_bound, prove
 from solvers.problem import Limits, Problem, Result, Status
@@ -49,5 +50,5 @@ def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead
         else:
             low = middle
     status = Status.FEASIBLE if high <= budget else Status.UNKNOWN
-    note = f"least peak found at an overhead of at most {max_overhead:.1%}"
+    note = Note(SolverNote.LEAST_PEAK_WITHIN, (max_overhead,))
     return least.told(Result(status, kept.steps(), None, (note,)))

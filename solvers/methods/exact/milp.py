@@ -27,12 +27,12 @@ from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.relaxation import Relaxation, disputed, first_boundaries, hints_of, over_again, over_budget
 from solvers.methods.exact.small import MOST, Small
 from solvers.methods.exact.tracing import tighten
+from solvers.notes import Note, SolverNote
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import cost_bound, peak_bound, prove
 from solvers.orders.measure import memory_of
 from solvers.problem import Grounds, Limits, Problem, Result, Status
 
-_CLASS = "the bound covers every schedule that first computes the ops in the order given"
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
 _IDLE = 100  # tries without success before giving up
 
@@ -66,7 +66,7 @@ class Hunt:
         self.effort = 1
         self.work = 0  # iterations of the simplex method
         self.rival: int | None = None  # what a schedule in another order costs: there is no need to prove more
-        self.size = ""
+        self.size: tuple[Note, ...] = ()
         every = tuple(range(len(problem.nodes)))
         self.grounds = Grounds(budget, every, every if len(every) <= MOST else ())
 
@@ -167,7 +167,7 @@ class Hunt:
         relaxation = Relaxation(cuts)
         peaks = sorted((bisect_left(cuts.taus, stage), node) for stage, node in repeats)
         self.grounds = replace(self.grounds, pivots=cuts.taus, peaks=tuple(peaks))
-        self.size = f"the last relaxation had {relaxation.columns} columns at {len(cuts.taus)} boundaries"
+        self.size = (Note(SolverNote.RELAXATION_SIZE, (relaxation.columns, len(cuts.taus))),)
         return relaxation
 
     def follow(self, cuts: Cuts, values: Sequence[float] | None) -> tuple[list[int], set[tuple[int, int]]]:
@@ -220,7 +220,7 @@ class Hunt:
         if best.fitting is not None:
             status = Status.ORDER_OPTIMAL if self.closed() else Status.FEASIBLE
             status = Status.OPTIMAL if best.closed(self.total) else status
-            notes = (_CLASS, self.size) if self.size else (_CLASS,)
+            notes = (Note(SolverNote.BOUND_IN_ORDER), *self.size)
             found = Result(status, best.fitting.steps(), self.bound, notes, bound_any_order=self.total)
             return self.told(found)
         status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN

@@ -14,6 +14,7 @@ from solvers.methods.mincut.rebuild import FOREVER
 from solvers.methods.mincut.search import Search
 from solvers.methods.mincut.taken_back import least_moved
 from solvers.methods.mincut.traffic import traffic_of
+from solvers.notes import Note, SolverNote
 from solvers.orders.best import Best
 from solvers.problem import Limits, Problem, Result, Status
 
@@ -26,7 +27,7 @@ def solve(
 ) -> Result:
     plain = range(len(problem.nodes))
     if not any(node.backward for node in problem.nodes):
-        note = "no op is marked as backward, so there is nothing to cut between"
+        note = Note(SolverNote.NOTHING_BACKWARD)
         return Result(Status.UNKNOWN, tuple(plain), notes=(note,))
     paper, fusion = options.objective == "paper", options.fusion
     by_time = options.objective != "traffic" and not options.between_groups
@@ -50,7 +51,7 @@ def solve(
 def _result(search: Search, by_time: bool) -> Result:
     best, total = search.best, sum(node.cost for node in search.problem.nodes)
     if best is None:
-        note = f"the smallest of {len(search.found)} schedules needs {search.leanest.peak} bytes"
+        note = Note(SolverNote.SMALLEST_CUT, (len(search.found), search.leanest.peak))
         return Result(Status.UNKNOWN, search.leanest.order, notes=(note,))
     if by_time and best.cost == total:
         return Result(Status.OPTIMAL, best.order, total)

@@ -14,6 +14,8 @@ from profiles import bench
 from remat_cli.actions import observing
 from remat_cli.ingest import ingest
 from remat_cli.model.signatures import feeds_of, ops_of
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.notes.words import sentence
 from tests.remat_cli.kinds import model
 from tests.remat_cli.kinds.by_data import endless
 from tests.remat_cli.kinds.chain import Chain
@@ -32,7 +34,8 @@ def test_sizes_that_data_makes_are_as_seen(kind: str, values: int, tmp_path: Pat
     costs = remat.profile(path, threads=1, time_limit=1.0)
     assert len(costs.dims) == values
     plan = remat.solve(path, budget="92%", costs=costs, work_limit=2_000_000, cache=False)
-    (note,) = (note for note in plan.subject.notes if note.startswith("as seen in a run on random inputs"))
+    (note,) = (sentence(note) for note in plan.subject.notes if note.kind == PlanNote.SEEN_IN_A_RUN)
+    assert note.startswith("as seen in a run on random inputs")
     assert all(f"--dim {name}={size}" in note for name, size in costs.dims.items())
     found = remat.verify(plan)
     assert found.report.strict.after.first == found.promise.live

@@ -12,11 +12,11 @@ import pytest
 
 import remat_cli as remat
 from remat_cli.actions.solving import Question, ask, kind_named
+from remat_cli.model.quantities import parse_budget
 from remat_cli.planning.loading import given_subject
 from remat_cli.planning.search.answer import Answer
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store
-from remat_cli.saying.units import parse_budget
 from solvers.clock import limited
 from solvers.problem import Limits
 

@@ -11,6 +11,7 @@ from solvers.methods.baselines.chen_greedy import greedily
 from solvers.methods.baselines.chen_sqrt import every_root
 from solvers.methods.baselines.periodic import segment_ends
 from solvers.methods.baselines.segments import order_of
+from solvers.notes import Note, SolverNote
 from solvers.problem import Limits, Status
 from solvers.schedule import baseline, evaluate
 from tests.solvers.methods.baselines.chains import reversed_chain, training_chain
@@ -72,4 +73,4 @@ def test_the_least_reachable_peak_is_told() -> None:
     assert answer.status is Status.UNKNOWN
     assert answer.order is not None
     _, outcome = evaluate(problem, answer.order)
-    assert answer.notes == (f"the least peak this method reaches is {outcome.peak} bytes",)
+    assert answer.notes == (Note(SolverNote.LEAST_PEAK_REACHED, (outcome.peak,)),)

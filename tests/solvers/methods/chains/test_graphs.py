@@ -12,6 +12,7 @@ import pytest
 from solvers.methods.chains.from_graph import Stages, cut
 from solvers.methods.chains.methods import revolve, rotor, rotor_floating, rotor_plus
 from solvers.methods.chains.stage import Runner
+from solvers.notes import SolverNote
 from solvers.problem import Limits, Node, Problem, Solver, Status
 from solvers.schedule import baseline, evaluate, schedule
 from tests.ample import ample
@@ -219,7 +220,7 @@ def test_a_backward_that_is_not_flagged_is_found(data: Path) -> None:
     budget = int(baseline(problem)[1].peak * 0.85)
     done = schedule(silent, budget, rotor, limits())
     assert done.result.status is Status.FEASIBLE
-    assert any("does not say which ops are backward" in note for note in done.result.notes)
+    assert any(note.kind == SolverNote.BACKWARD_GUESSED for note in done.result.notes)
 
 
 def test_random_ops_are_run_once_and_their_results_kept() -> None:

@@ -14,6 +14,7 @@ from solvers.methods.mincut.min_cut import solve
 from solvers.methods.mincut.options import CUTTING, Cutting
 from solvers.methods.mincut.rebuild import FOREVER, Rebuilding
 from solvers.methods.mincut.traffic import traffic_of
+from solvers.notes import SolverNote
 from solvers.plan import lower
 from solvers.problem import Kind, Limits, Node, Problem, Status
 from solvers.simulate import simulate
@@ -134,4 +135,4 @@ def test_the_paper_without_a_budget() -> None:
 def test_without_a_backward_pass_it_says_so() -> None:
     answer = solve(Problem((Node(1, (), (0,)),), (1,), (0,)), 10, limits())
     assert answer.status is Status.UNKNOWN
-    assert "backward" in answer.notes[0]
+    assert answer.notes[0].kind == SolverNote.NOTHING_BACKWARD

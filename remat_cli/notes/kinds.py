@@ -1,0 +1,63 @@
+"""The kinds of note that planning and profiling make; those of solvers are in `solvers.notes`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class PlanNote(StrEnum):
+    # of the costs, and of the model
+    ESTIMATED = "estimated"
+    ESTIMATED_AND_TRACED = "estimated and traced"
+    FROM_PAPER_AND_TRACED = "from paper and traced"
+    SUBGRAPHS_UNKNOWN = "subgraphs unknown"
+    MEASURED_WHILE_BUSY = "measured while busy"
+    SEEN_IN_A_RUN = "seen in a run"
+    UNLIKE = "unlike"
+    NEEDS_TRAINING_BUILD = "needs training build"
+    NOT_RUN = "not run"
+    KERNELS_UNCHECKED = "kernels unchecked"
+    # of how a plan was found
+    REORDERED = "reordered"
+    STILL_SEARCHING = "still searching"
+    SCHEDULED_APART = "scheduled apart"
+    MADE_FOR_LESS = "made for less"
+    WALKED = "walked"
+    MET_EARLIER = "met earlier"
+    KNOWN_BEFORE = "known before"
+    MOVED = "moved"
+    ARRANGED = "arranged"
+    RUN_ONCE = "run once"
+    OF_ANOTHER_POINT = "of another point"
+    NOT_MEASURED = "not measured"
+    # of why there is none
+    ASTRAY = "astray"
+    UNTRIED = "untried"
+    HELD_AT_THE_END = "held at the end"
+    DIFFERS_BY_DEFAULT = "differs by default"
+    DIFFERS = "differs"
+    # of profiling
+    PROFILED_WHILE_BUSY = "profiled while busy"
+    PROBE_SAYS = "probe says"
+    PROFILED_UNLIKE = "profiled, unlike"
+    PROFILED_NOT_RUN = "profiled, not run"
+
+
+OF_ANY_MODEL = frozenset(  # said of models too that fit as they are
+    (
+        PlanNote.UNLIKE,
+        PlanNote.NEEDS_TRAINING_BUILD,
+        PlanNote.NOT_RUN,
+        PlanNote.SUBGRAPHS_UNKNOWN,
+        PlanNote.SEEN_IN_A_RUN,
+    )
+)
+WHY_NONE = frozenset(  # these say why there is no plan
+    (
+        PlanNote.ASTRAY,
+        PlanNote.UNTRIED,
+        PlanNote.HELD_AT_THE_END,
+        PlanNote.DIFFERS_BY_DEFAULT,
+        PlanNote.DIFFERS,
+    )
+)
