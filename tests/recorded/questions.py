@@ -95,7 +95,6 @@ QUESTIONS: dict[str, Question] = {
     "cnn too little, tried": tried(TORCH, "30%", OTHERWISE),
     "cnn 80% of what was measured": tried(TORCH, "80%", {"peak": 2430240, "launch": 500}),
     # methods, and what they can be told
-    "cnn 70% by milp": solve(TORCH, "70%", "--method", "milp"),
     "cnn 58% by milp": solve(TORCH, "58%", "--method", "milp", quick=False),
     "cnn 70% by milp in another order": solve(TORCH, "70%", "--method", "milp", "--reorder"),
     "cnn 52% by milp in its order alone": solve(TORCH, "52%", "--method", "milp", "--no-reorder"),
