@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 TOOLS  := $(VENV)/.tools
-COMPILED := $(shell find solvers remat_cli -name "*.[ch]" -o -name "*.[ch]pp")
+COMPILED := $(shell find solvers remat_cli tests/oracle -name "*.[ch]" -o -name "*.[ch]pp")
 
 .PHONY: demo docs examples-torch test test-torch lint setup clean
 

@@ -178,4 +178,21 @@ PyObject* bound(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     }
 }
 
+// A row of a module's table of functions.
+template <auto function>
+PyMethodDef loop(const char* name) {
+    // Python calls it with the arguments that METH_FASTCALL promises.
+    const auto called = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(bound<function>));
+    return {name, called, METH_FASTCALL, nullptr};
+}
+
+// Done when a module is loaded.
+inline int prepare(PyObject*) {
+    PyObject* numpy = PyImport_ImportModule("numpy");
+    if (!numpy) return -1;
+    numpy_empty = PyObject_GetAttrString(numpy, "empty");
+    Py_DecRef(numpy);
+    return numpy_empty ? 0 : -1;
+}
+
 }  // namespace remat::python

@@ -17,12 +17,7 @@
 namespace remat {
 namespace {
 
-template <auto function>
-PyMethodDef loop(const char* name) {
-    // Python calls it with the arguments that METH_FASTCALL promises.
-    const auto called = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(python::bound<function>));
-    return {name, called, METH_FASTCALL, nullptr};
-}
+using python::loop;
 
 PyMethodDef LOOPS[] = {
     loop<orders::memory_of>("memory_of"),
@@ -50,15 +45,7 @@ PyMethodDef LOOPS[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-int prepare(PyObject*) {
-    PyObject* numpy = PyImport_ImportModule("numpy");
-    if (!numpy) return -1;
-    python::numpy_empty = PyObject_GetAttrString(numpy, "empty");
-    Py_DecRef(numpy);
-    return python::numpy_empty ? 0 : -1;
-}
-
-PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, reinterpret_cast<void*>(prepare)}, {0, nullptr}};
+PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, reinterpret_cast<void*>(python::prepare)}, {0, nullptr}};
 PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "_loops", "The compiled loops.", 0, LOOPS, SLOTS,
                       nullptr, nullptr, nullptr};
 

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from solvers.problem import Problem
-from tests.oracle.search import MOST, search
+from tests.oracle._search import search
 from tests.oracle.tables import tables_of
 
 Kernels = Sequence[Sequence[int]]
+MOST = 15  # values, and nodes
 NO_LIMIT = 1 << 61
 
 
