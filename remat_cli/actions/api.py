@@ -38,6 +38,7 @@ from remat_cli.planning.plans import record
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.points import Curve
 from remat_cli.planning.plans.sizes import Largest
+from remat_cli.planning.time_plan import PROVING_SHARE
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder
 from remat_cli.runtime.session import by_default_of, placement_in, planned_of, session_of
@@ -203,7 +204,7 @@ def solve(
     subject = given_subject(_model(model), given, dict(dims or {}), question.session)
     limits = Limits(clock, gap, seed, report or _nobody)
     memory = Memory(store=Store(folder()), seconds=clock.seconds) if cache else None
-    searching = limits if certificate is None else limits.share(1 - certifying.PROVING)
+    searching = limits if certificate is None else limits.share(1 - PROVING_SHARE)
     found = replace(solving.ask(subject, question, searching, memory), limits=limits)
     if certificate is not None:
         certificatefile.write(certifying.certified(subject, found, question.session, clock)[0], Path(certificate))

@@ -24,8 +24,6 @@ from solvers.proof.certificate import Certificate, CostProof
 from solvers.proof.check import check_cost, check_peak
 from solvers.proof.timeline import Unproved
 
-PROVING = 0.3  # of a solve's time, if a certificate is wanted
-
 
 @dataclass(frozen=True, slots=True)
 class Proved:

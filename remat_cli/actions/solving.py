@@ -27,6 +27,7 @@ from remat_cli.planning.search.witness import witness_alone
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
+from remat_cli.planning.time_plan import Times
 from remat_cli.results.memory import Memory
 from remat_cli.saying import report
 from solvers.notes import Note
@@ -87,11 +88,13 @@ def ask(
     limits: Limits,
     memory: Memory | None = None,
     keep: Callable[[Answer], None] = ignore,
+    times: Times | None = None,
 ) -> Answer:
     """The answer, whatever it is; `limits.report` hears of better orders as they are found, `keep` of plans that fit as
     they really run.
 
-    With a `memory`, what was found there is not looked for again, and what is found is kept in it.
+    With a `memory`, what was found there is not looked for again, and what is found is kept in it. `times`: where what
+    each part took is noted.
     """
     question.check()
     if question.options.get("fusion") == "runtime":
@@ -104,6 +107,7 @@ def ask(
     reorder = _reorder(question)
     target = target_of(question.session)
     asked = PlanRequest(subject, budget, question.method, solver, limits, target, reorder, question.enough, keep)
+    asked = replace(asked, times=times) if times is not None else asked
     if keep is ignore:  # else a plan is wanted while the search goes on, whatever is at hand in the end
         asked = replace(asked, at_hand=_at_hand(subject, budget, question))
 

@@ -11,6 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
+# what the command keeps for the end
+PROVING_SHARE = 0.3  # for a certificate, if one is wanted
+EVALUATIONS_KEPT = 3  # times that one evaluation of a plan takes: to hold the plan to its word and to write it
+
 # what of the model is planned
 FIRST_GRAPH_SHARE = 0.6  # for plans of the graph that a default session runs; what is left is for the file's own ops
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
+from remat_cli.planning.time_plan import Times
 from remat_cli.saying.terminal import clipped, writes_over
 from remat_cli.saying.units import show_time
 from solvers.problem import Progress
@@ -53,6 +54,12 @@ class Line:
 def _write(words: str, end: str = "") -> None:
     sys.stderr.write("\r\033[K" + clipped(words, end))
     sys.stderr.flush()
+
+
+def tell_times(times: Times, seconds: float) -> None:
+    """How the time was spent, on stderr: what each part took. A part that goes on within another counts for both."""
+    parts = ", ".join(f"{name} {took:.2f} s" for name, took in times.seconds.items())
+    sys.stderr.write(f"of {seconds:.2f} s: {parts}\n")
 
 
 def bar(at: float, done: int, total: int, seconds: float, what: str) -> str:

@@ -105,9 +105,6 @@ QUESTIONS: dict[str, Question] = {
     "cnn 80% by min-cut, fused by the runtime": solve(TORCH, "80%", "--method", "min-cut", "--fusion", "runtime"),
     "unet 80% by evict": solve("torch_unet_convt", "80%", "--method", "evict"),
     "dropout of least peak": solve(f"{KIND}dropout_unseeded", None, "--minimize", "peak"),
-    "dropout of least peak at 10% more": solve(
-        f"{KIND}dropout_unseeded", None, "--minimize", "peak", "--max-overhead", "10%"
-    ),
     "dropout of least peak by default": solve(f"{KIND}dropout_unseeded", None, "--minimize", "peak", *DEFAULT),
     # plans that are known
     "cnn 80% from a plan": Question(

@@ -1,0 +1,121 @@
+"""What `remat solve` says and writes: each better plan while it searches, its answer, and last words.
+
+Invariant: a plan file on disk is always legal and whole; while a solver still searches it holds the best plan so far.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from remat_cli.commands.solve_flags import SolveFlags
+
+if TYPE_CHECKING:
+    from remat_cli.actions.solving import Question
+    from remat_cli.planning.search.answer import Answer
+    from remat_cli.planning.subjects.subject import Subject
+    from solvers.clock import Clock
+    from solvers.problem import Limits, Progress
+
+WRITE_EVERY_SECONDS = 1.0  # an improving plan is written at most so often
+BUSY_SHARE = 0.5  # of the time on the wall that had a processor: below it, the machine is said to be busy
+
+
+def tell_nothing_yet(flags: SolveFlags, clock: Clock) -> int:
+    """The last words of a command that ended before there was a plan."""
+    from remat_cli.errors import NoPlan
+
+    stopped = "interrupt" if clock.stopped() else "time"
+    if flags.as_json:
+        click.echo(json.dumps({"status": "unknown", "method": flags.method, "plan": None, "stopped": stopped}))
+    words = "interrupted before there was a plan"
+    if stopped == "time":
+        words = "no plan was found within the time limit; give more time with --time-limit"
+        had, passed = time.process_time(), clock.elapsed()
+        if had < BUSY_SHARE * passed:
+            words += f" (this machine is busy: of {passed:.1f} s the command had {had:.1f} on a processor)"
+    click.echo(f"remat: {words}", err=True)
+    return NoPlan.code
+
+
+class LatestPlan:
+    """Hears of progress, writes each better plan that fits as it runs, at most once a second, and knows the last."""
+
+    def __init__(
+        self, subject: Subject, question: Question, destination: Path, flags: SolveFlags, limits: Limits
+    ) -> None:
+        self.subject, self.question, self.destination, self.flags = subject, question, destination, flags
+        self.limits = limits
+        self.written = -WRITE_EVERY_SECONDS
+        self.kept: Answer | None = None
+        self.progress: Progress | None = None
+
+    def hear(self, progress: Progress) -> None:
+        self.progress = progress if progress.order is not None else self.progress
+
+    def keep(self, found: Answer) -> None:
+        from remat_cli.planning.plans import record
+
+        self.kept = replace(found, limits=self.limits)
+        now = self.limits.clock.elapsed()
+        if now - self.written > WRITE_EVERY_SECONDS:
+            record.write(self.destination, self.kept)
+            self.written = now
+
+    def last_words(self) -> int:
+        """What to say when the time is up in the middle of something; the exit code."""
+        found = self._best()
+        if found is None:
+            return tell_nothing_yet(self.flags, self.limits.clock)
+        tell_answer(found, self.destination, self.flags)
+        return 0
+
+    def _best(self) -> Answer | None:
+        """What was found last, or else what was kept before."""
+        from remat_cli.actions.solving import so_far
+        from solvers.problem import Progress
+
+        progress = self.progress or Progress(0.0)
+        found = so_far(self.subject, self.question, progress, self.limits)
+        known = [one for one in (found, self.kept) if one is not None]
+        return min(known, key=lambda one: one.overhead or 0.0, default=None)
+
+
+def tell_answer(found: Answer, destination: Path, flags: SolveFlags, notes: Sequence[str] = ()) -> None:
+    """Write the plan and say what came of it; raise where there is none."""
+    from remat_cli.actions.solving import found_or_raised
+    from remat_cli.notes.kinds import OF_ANY_MODEL
+    from remat_cli.notes.words import sentences
+    from remat_cli.planning.plans import record
+    from remat_cli.saying import report
+
+    if found.found:
+        record.write(destination, found)
+    if flags.as_json:
+        said = report.as_object(found, str(destination) if found.found else None)
+        said["notes"] += notes
+        click.echo(json.dumps(said))
+    found_or_raised(found)
+    if flags.quiet or flags.as_json:
+        return
+    if found.untouched:
+        for note in sentences(note for note in found.subject.notes if note.kind in OF_ANY_MODEL):
+            click.echo(f"note: {note}")
+        click.echo(f"{report.as_it_is(found)}\n{_wrote(destination, flags)}")
+        return
+    click.echo(report.summary(found))
+    for note in (*sentences(found.notes), *notes):
+        click.echo(f"note: {note}")
+    if flags.minimize == "peak" and (least := report.least_peak_bound(found)):
+        click.echo(f"note: {least}")
+    click.echo(_wrote(destination, flags))
+
+
+def _wrote(destination: Path, flags: SolveFlags) -> str:
+    return f"wrote {destination}" + (f" and {flags.certificate}" if flags.certificate else "")

@@ -1,0 +1,97 @@
+"""What the command line of `remat solve` says, as a record, and the question and limits that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from remat_cli.commands import methods
+from remat_cli.model.quantities import Budget
+from solvers.registry import DEFAULT
+
+if TYPE_CHECKING:
+    from remat_cli.actions.solving import Question
+    from solvers.clock import Clock
+    from solvers.problem import Limits
+
+ALL = "all"  # stands for every method
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveFlags:
+    """A field a flag, as click has parsed it. `own`: the flags that only some methods have, by their options' names."""
+
+    budget: Budget | None
+    method: str
+    session: str
+    allocator: str | None
+    costs: Path | None
+    minimize: str
+    max_overhead: float | None
+    lp_bound: bool
+    reorder: bool | None
+    list_methods: bool
+    as_csv: bool
+    certificate: Path | None
+    known: tuple[Path, ...]
+    optimize: str | None
+    dims: tuple[tuple[str, int], ...]
+    time_limit: float
+    work_limit: int | None
+    gap: float
+    seed: int
+    force: bool
+    output: Path | None
+    as_json: bool
+    quiet: bool
+    verbose: int
+    own: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, *, method: str | None, reorder: bool | None, **parsed: Any) -> SolveFlags:
+        """The record of what click has parsed; --reorder without a method means the one that has an order."""
+        own = {name: value for name in methods.told() if (value := parsed.pop(name, None)) is not None}
+        method = method or (DEFAULT if reorder is None else "milp")
+        return cls(method=method, reorder=reorder, own=own, **parsed)
+
+    @property
+    def every_method(self) -> bool:
+        return self.method == ALL
+
+
+def question_of(flags: SolveFlags) -> Question:
+    """What the command line asks, checked."""
+    from remat_cli.actions.solving import ONLY_PEAK, Question, kind_named
+    from remat_cli.errors import Usage
+    from remat_cli.formats import planfile
+
+    every = flags.every_method
+    if flags.as_csv and not every:
+        raise Usage("--csv prints the table of --method all; with one method there is --json")
+    if flags.every_method and flags.own:
+        raise Usage("options of one method mean nothing to --method all")
+    if flags.certificate and (every or flags.lp_bound):
+        raise Usage("--certificate goes with one method and its plan; leave out --lp and --method all")
+    if flags.minimize == "peak" and (every or flags.lp_bound):
+        raise Usage(ONLY_PEAK)
+    question = Question(
+        budget=flags.budget,
+        method=DEFAULT if every else flags.method,
+        minimize=flags.minimize,
+        max_overhead=flags.max_overhead,
+        known=tuple(planfile.read(path) for path in flags.known),
+        reorder=flags.reorder,
+        options=dict(flags.own),
+        session=kind_named(flags.session, flags.allocator),
+    )
+    question.check()
+    return question
+
+
+def limits_of(flags: SolveFlags, clock: Clock) -> Limits:
+    """What the command line says of how long, how well and how loud."""
+    from solvers.problem import Limits
+
+    return Limits(clock, flags.gap, flags.seed, verbose=flags.verbose >= 2)
