@@ -6,13 +6,13 @@ Invariant: two Devices with the same `name`, `provider`, `driver`, `threads` and
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from profiles import cuda
+from profiles.system import processors
 
 
 class NoDevice(Exception):
@@ -55,7 +55,7 @@ def find(wanted: str, threads: int | None = None) -> Device:
     missing = cuda.missing() if wanted in ("auto", "cuda") else ["it was not asked for"]
     if wanted == "cuda" and missing:
         raise NoDevice(f"CUDA cannot be used here; missing: {'; '.join(missing)}. {cuda.INSTALL}")
-    count = threads or len(os.sched_getaffinity(0))
+    count = threads or processors()
     if missing:
         return Device("cpu", _cpu_name(), "CPUExecutionProvider", "", count, versions)
     driver = f"CUDA {cuda.shown(cuda.driver_version())}"

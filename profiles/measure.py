@@ -8,7 +8,6 @@ about the noise.
 from __future__ import annotations
 
 import math
-import resource
 import statistics
 import tempfile
 import time
@@ -24,6 +23,7 @@ from profiles.feeds import operands
 from profiles.running import CannotRun, bind, chain, events, failures, refusal, run, session, single
 from profiles.signature import Signature
 from profiles.stopwatch import Waiting, lap, works_alone
+from profiles.system import interruptions
 
 BUSY = 0.1  # of the time that threads were ready to run, they waited for a processor: figures are in doubt
 ENOUGH = 0.02  # a median known to 2% is known well enough
@@ -139,11 +139,6 @@ def undisturbed(runs: Sequence[tuple[int, int]]) -> list[int]:
     if len(clean) >= LEAST_RUNS:
         return clean
     return sorted(took for _, took in runs)[:LEAST_RUNS]
-
-
-def interruptions() -> int:
-    """How often so far the system took a processor from one of our threads."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
 def spread_of(times: Sequence[int]) -> float:

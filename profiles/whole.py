@@ -7,7 +7,6 @@ with warm caches and nobody beside it, is only a shape: each class of ops is sca
 from __future__ import annotations
 
 import math
-import resource
 import statistics
 import time
 from collections import defaultdict
@@ -20,6 +19,7 @@ from profiles.device import Device
 from profiles.measure import BUSY, spread_of
 from profiles.running import bind, run, session, traced
 from profiles.stopwatch import Waiting, lap, works_alone
+from profiles.system import fresh_pages
 
 WHOLE_SECONDS = 12.0  # for the runs of one graph; a few runs are made however long they take
 SHARE = 0.25  # of that for each time it is run plainly: before its ops are measured, and after
@@ -165,9 +165,9 @@ def undisturbed(laps: Sequence[tuple[int, float]]) -> Times:
 
 def _touched(once: Callable[[], None]) -> int:
     """How many pages one run touches for the first time."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    before = fresh_pages()
     once()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    return fresh_pages() - before
 
 
 def _shares(events: Sequence[Any], names: set[str]) -> tuple[dict[str, int], int]:

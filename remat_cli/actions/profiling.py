@@ -24,6 +24,7 @@ from profiles.measure import BUSY
 from profiles.running import CannotRun, Endless
 from profiles.signature import Signature
 from profiles.survey import Ops, Timing
+from profiles.system import busy_threads
 from profiles.whole import Times
 from remat_cli.actions import whole_graph
 from remat_cli.actions.observing import Observed, observed
@@ -263,8 +264,8 @@ def _costs(
 
 def _busy(device: Device) -> tuple[Note, ...]:
     """Other people's work on this machine ends up in the times."""
-    load = os.getloadavg()[0]
-    return () if load <= 0.5 * device.threads else (Note(PlanNote.PROFILED_WHILE_BUSY, (load,)),)
+    busy = busy_threads()
+    return () if busy <= 0.5 * device.threads else (Note(PlanNote.PROFILED_WHILE_BUSY, (busy,)),)
 
 
 def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, asked: Asked) -> Times:

@@ -6,8 +6,9 @@ Invariant: `resident_peak` is the most since `resident_now` was last called, whe
 from __future__ import annotations
 
 import gc
-import resource
 from pathlib import Path
+
+from profiles.system import highest_memory
 
 STATUS = Path("/proc/self/status")
 AGAIN = Path("/proc/self/clear_refs")
@@ -20,20 +21,16 @@ def resident_now() -> int:
         AGAIN.write_text("5")
         return _status("VmRSS")
     except OSError:
-        return _highest()
+        return highest_memory()
 
 
 def resident_peak() -> int:
     try:
         return _status("VmHWM")
     except OSError:
-        return _highest()
+        return highest_memory()
 
 
 def _status(name: str) -> int:
     lines = (line.split() for line in STATUS.read_text().splitlines())
     return next(1024 * int(fields[1]) for fields in lines if fields and fields[0] == f"{name}:")
-
-
-def _highest() -> int:
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,7 +98,9 @@ def _run(jobs: Sequence[Any], given: Mapping[str, Any]) -> int:
 
 
 def _workers(given: Mapping[str, Any]) -> Workers:
-    count = given["jobs"] or max(1, len(os.sched_getaffinity(0)) // 2)
+    from profiles.system import processors
+
+    count = given["jobs"] or max(1, processors() // 2)
     if given["cluster"]:
         from remat_cli.batch.cluster import Cluster
 

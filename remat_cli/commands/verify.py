@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -122,6 +121,7 @@ def _object(found: Verified, rewritten: Path) -> dict[str, Any]:
 
 def _summary(found: Verified) -> str:
     """The promised session as a table; what else was measured in a line each."""
+    from profiles.system import processors
     from remat_cli.saying.report import table
 
     report, name, weight = found.report, found.session.name, found.report.process
@@ -139,7 +139,7 @@ def _summary(found: Verified) -> str:
     if found.draws:
         count = f"{found.draws} random op{'s' if found.draws > 1 else ''}"
         words.append(f"{count} without a seed got one for the comparison: no two runs of such a model agree")
-    if found.threads != len(os.sched_getaffinity(0)):
+    if found.threads != processors():
         count = f"{found.threads} thread{'s' if found.threads > 1 else ''}"
         words.append(f"run with {count}, as the costs are for; with more, convolutions work in 64 KiB more for each")
     return "\n".join(words)

@@ -1,0 +1,48 @@
+"""What the operating system says of the machine and of this process: Linux all of it, macOS most, Windows some.
+
+Invariant: a count that a system does not keep is 0, so that differences of it say nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+_UNIT = 1 if sys.platform == "darwin" else 1024  # of the highest memory, in bytes
+
+
+def processors() -> int:
+    """How many this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def busy_threads() -> float:
+    """How many threads ran or waited for a processor in the last minute."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def fresh_pages() -> int:
+    """How many pages of memory this process has touched for the first time so far."""
+    return int(_used("ru_minflt"))
+
+
+def interruptions() -> int:
+    """How often so far the system took a processor from one of our threads."""
+    return int(_used("ru_nivcsw"))
+
+
+def highest_memory() -> int:
+    """The most bytes that were resident so far."""
+    return int(_used("ru_maxrss")) * _UNIT
+
+
+def _used(name: str) -> Any:
+    return 0 if resource is None else getattr(resource.getrusage(resource.RUSAGE_SELF), name)
