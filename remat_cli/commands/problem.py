@@ -61,16 +61,10 @@ def command(
 
 
 def _write_chain(subject: Subject, path: Path) -> None:
-    from remat_cli.errors import BadInput
-    from remat_cli.formats import chainfile
+    from remat_cli.actions.chaining import chain_text
     from remat_cli.formats.files import write_whole
-    from solvers.methods.chains.staged import chain_of
-    from solvers.reductions.views import reduced
 
-    chain, held = chain_of(reduced(subject.problem).problem)
-    if chain.length < 2:
-        raise BadInput(f"{subject.path}: nowhere does a single value cross its forward pass, so it is no chain")
-    write_whole(path, chainfile.dumps(chain, held))
+    write_whole(path, chain_text(subject))
 
 
 def _figures(subject: Subject) -> dict[str, Any]:
