@@ -29,6 +29,7 @@ from solvers.reductions.views import reduced
 
 GOES = 24
 MOVES = 80  # of a go, for each compute
+DEAR = 20  # moves of plain annealing that take as long as one with the arena in the loop
 HEATS = (1e-3, 3e-4)  # of the cost of everything once
 PRICE = 3.0  # of a byte that finds no room, where 1 is what an average byte costs to make
 DEAREST = 10_000  # times the price to begin with
@@ -93,6 +94,7 @@ def _go(local: LocalSearch, case: Case, begin: Best, number: int, clock: Clock, 
     with halting(clock) as halt:
         how = (MOVES * len(ended), heat, begins, price, DEAREST * price, once)
         arrange(tables, state, case, found, facts, *how, halt)
+    clock.spend(moves=DEAR * MOVES * len(ended))
     if not facts[LENGTH]:
         return begin
     return Best(found[: facts[LENGTH]].copy(), int(facts[REFUSED]), int(facts[COST]))

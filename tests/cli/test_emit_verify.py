@@ -79,7 +79,7 @@ def test_what_emit_adds_is_in_every_overhead(unet: Path) -> None:
 
 def test_a_plan_for_default_options_is_kept_there(unet: Path, remat: Command) -> None:
     model, plan = unet.parent / "unet.onnx", unet.parent / "default.plan.json"
-    asked = "--session", "default", "--budget", "76%", "--time-limit", "25s"
+    asked = "--session", "default", "--budget", "76%", "--work-limit", "10M"
     ran = remat("solve", model, *asked, "-q", "-o", plan)
     assert ran.code == 0, ran.err
     lean = remat("emit", unet, "--json", "-o", unet.parent / "lean.onnx").object
