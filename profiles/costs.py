@@ -15,6 +15,8 @@ from typing import Any
 
 import yaml
 
+from profiles.totals import Totals
+
 SCHEMA = "remat-costs/1"
 RESERVED = {"yes", "no", "on", "off", "true", "false", "null"}
 FILE_BYTES = 2**26
@@ -78,7 +80,7 @@ class Costs:
     dims: Mapping[str, int]
     device: Mapping[str, Any]
     ops: Mapping[str, OpCost]
-    whole: Mapping[str, Any] = field(default_factory=dict)
+    whole: Totals = field(default_factory=Totals)
     date: str = ""
     unit: str = "ns"
     batch: str = ""  # the dimension that the ops' fits run over
@@ -127,16 +129,12 @@ class Costs:
     @property
     def launch(self) -> int:
         """What the least kernel costs, where that is known: a rewritten graph has some more of them."""
-        return self._whole_ns("launch")
+        return _plausible(self.whole.launch)
 
     @property
     def probe(self) -> int:
         """What the op took that is timed with every profile, where that is known."""
-        return self._whole_ns("probe")
-
-    def _whole_ns(self, name: str) -> int:
-        found = self.whole.get(name, 0)
-        return found if isinstance(found, int) and 0 <= found <= ABSURD_NS else 0
+        return _plausible(self.whole.probe)
 
     @property
     def threads(self) -> int:
@@ -149,6 +147,10 @@ class Costs:
         return sum(cost.ns for cost in self.ops.values())
 
 
+def _plausible(ns: int | None) -> int:
+    return ns if ns is not None and 0 <= ns <= ABSURD_NS else 0
+
+
 def dump(costs: Costs) -> str:
     """The file's text: a short head, then one line for each op, sorted by name; kernels, if there are any, likewise."""
     head = {
@@ -158,7 +160,7 @@ def dump(costs: Costs) -> str:
         "date": costs.date,
         "unit": costs.unit,
         **({"batch": costs.batch} if costs.batch else {}),
-        "totals": {"ops": len(costs.ops), "sum": costs.total, **costs.whole},
+        "totals": {"ops": len(costs.ops), "sum": costs.total, **costs.whole.as_mapping()},
     }
     lines = [yaml.dump(head, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1000).rstrip()]
     lines += ["ops:", *map(_line, sorted(costs.ops.items()))] if costs.ops else ["ops: {}"]
@@ -223,9 +225,8 @@ def parse(document: Any, where: str) -> Costs:
         str(k): int(_number(v, f"{where}: model: dims: {k}"))
         for k, v in _mapping(model.get("dims") or {}, where).items()
     }
-    whole = {
-        k: v for k, v in _mapping(document.get("totals") or {}, f"{where}: totals").items() if k not in ("ops", "sum")
-    }
+    totals = _mapping(document.get("totals") or {}, f"{where}: totals")
+    whole = Totals.of({name: value for name, value in totals.items() if name not in ("ops", "sum")})
     return Costs(
         model=str(model.get("path", "")),
         sha256=str(model.get("sha256", "")),

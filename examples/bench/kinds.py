@@ -59,7 +59,7 @@ def road(path: Path, session: str, shares: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {"session": session}
     try:
         costs = remat.profile(path, threads=1, time_limit=2.0)
-        found["unlike"], found["not_run"] = (costs.whole.get(said, "") for said in ("unlike", "not_run"))
+        found["unlike"], found["not_run"] = (said or "" for said in (costs.whole.unlike, costs.whole.not_run))
         plan = _plan(path, costs, session, shares)
         found |= {"budget": plan.budget, "status": plan.status, "overhead": round(plan.overhead, 4)}
         found |= _measured(plan, session)

@@ -58,13 +58,12 @@ class Observed:
     def into(self, costs: Costs) -> Costs:
         """The costs with what was seen; a pinned op keeps its own."""
         if self.not_run:
-            return replace(costs, whole={**costs.whole, "not_run": self.not_run})
+            return replace(costs, whole=replace(costs.whole, not_run=self.not_run))
         seen = {name: size for name, size in self.inside.items() if not costs.ops[name].pinned}
         ops = {name: replace(cost, workspace=seen.get(name, cost.workspace)) for name, cost in costs.ops.items()}
-        said: dict[str, Any] = {"peak": self.peak, "predicted_peak": self.predicted}
-        said |= {"unlike": self.unlike} if self.unlike else {}
-        said |= {"default_peaks": list(self.by_default)} if self.by_default else {}
-        return replace(costs, ops=ops, whole={**costs.whole, **said})
+        by_default = None if self.by_default is None else (self.by_default[0], self.by_default[1])
+        whole = replace(costs.whole, peak=self.peak, predicted_peak=self.predicted, default_peaks=by_default)
+        return replace(costs, ops=ops, whole=replace(whole, unlike=self.unlike or None))
 
 
 def observed(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int) -> Observed:

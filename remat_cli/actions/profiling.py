@@ -25,6 +25,7 @@ from profiles.running import CannotRun, Endless
 from profiles.signature import Signature
 from profiles.survey import Ops, Timing
 from profiles.system import busy_threads
+from profiles.totals import Totals
 from profiles.whole import Times
 from remat_cli.actions import whole_graph
 from remat_cli.actions.observing import Observed, observed
@@ -183,11 +184,11 @@ def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: i
     if asked.whole and device.kind == "cpu":
         found = _seen(graph, ops, found, cache, device)
     if seen := words(graph, asked.dims):
-        found = replace(found, whole={**found.whole, "seen": seen})
+        found = replace(found, whole=replace(found.whole, seen=seen))
         notes = (*notes, Note(PlanNote.SEEN_IN_A_RUN, (seen,)))
-    if unlike := found.whole.get("unlike"):
+    if unlike := found.whole.unlike:
         notes = (*notes, Note(PlanNote.PROFILED_UNLIKE, (unlike,)))
-    if why := found.whole.get("not_run"):
+    if why := found.whole.not_run:
         notes = (*notes, Note(PlanNote.PROFILED_NOT_RUN, (why,)))
     return Profiled(graph, ops, found, device, refused, wanted, tuple(survey.outliers(ops, alone, costs)), notes)
 
@@ -249,16 +250,14 @@ def _from_paper(graph: Graph, ops: Ops, kernels: Ops, device: Device, where: str
     ops_costs, others = survey.estimated(ops, where), survey.estimated(kernels, where)
     if where == roofline.FLOPS:
         kind = {"kind": "paper", "name": "FLOPs: one takes one unit of time"}
-        costs = replace(_costs(graph, kind, ops_costs, {}, ""), unit="flops", kernels=others)
+        costs = replace(_costs(graph, kind, ops_costs, Totals(), ""), unit="flops", kernels=others)
         return Profiled(graph, ops, costs, device, {})
     paper = roofline.device(where)
     kind = {"kind": "paper", "name": paper.name, "source": paper.source}
-    return Profiled(graph, ops, replace(_costs(graph, kind, ops_costs, {}, ""), kernels=others), device, {})
+    return Profiled(graph, ops, replace(_costs(graph, kind, ops_costs, Totals(), ""), kernels=others), device, {})
 
 
-def _costs(
-    graph: Graph, device: Mapping[str, Any], ops: Mapping[str, OpCost], whole: Mapping[str, Any], date: str
-) -> Costs:
+def _costs(graph: Graph, device: Mapping[str, Any], ops: Mapping[str, OpCost], whole: Totals, date: str) -> Costs:
     return Costs(graph.path.name, graph.sha256, graph.dims, device, ops, whole, date)
 
 
@@ -296,15 +295,15 @@ def _in_the_whole(
     cache: Cache,
     asked: Asked,
     earlier: Times,
-) -> tuple[dict[str, OpCost], dict[str, Any]]:
+) -> tuple[dict[str, OpCost], Totals]:
     """The ops' costs scaled to a run of the whole graph, and what the file says of that run."""
-    said: dict[str, Any] = {"alone": sum(cost.ns for cost in alone.values()), "session": cache.session_ns or 0}
+    said = Totals(alone=sum(cost.ns for cost in alone.values()), session=cache.session_ns or 0)
     record = survey.recall(ops, cache, alone)
     if record is None and asked.whole:
         try:
             whole = whole_graph.run(graph, ops, alone, device, asked.seconds, earlier)
         except CannotRun as refused:
-            said["whole_graph"] = f"not run: {refused}"
+            said = replace(said, whole_graph=f"not run: {refused}")
         else:
             survey.keep(ops, cache, survey.calibrated(ops, alone, whole, device), whole)
             record = cache.wholes[ops.key]
@@ -312,16 +311,15 @@ def _in_the_whole(
         return survey.scaled(ops, alone, None, {}), said
     calibration = survey.calibration_of(record)
     costs = survey.scaled(ops, alone, calibration, record["inside"])
-    said["launch"] = calibration.launch
-    if (probe := cache.probes.get(ops.key)) is not None:
-        said["probe"] = probe
-    if (waited := record.get("waited", 0.0)) > BUSY:
-        said["waited"] = waited
+    waited = record.get("waited", 0.0)
+    said = replace(
+        said, launch=calibration.launch, probe=cache.probes.get(ops.key), waited=waited if waited > BUSY else None
+    )
     if ops.key not in cache.wholes:
-        return costs, {**said, "whole_graph": "not run: scaled as a graph of the same ops was"}
-    total = sum(cost.ns for cost in costs.values())
-    said |= {"whole_graph": record["ns"], "difference": f"{total / max(1, record['ns']) - 1:+.2%}"}
-    return costs, {**said, "median": record.get("median"), "spread": record["spread"], "runs": record["runs"]}
+        return costs, replace(said, whole_graph="not run: scaled as a graph of the same ops was")
+    difference = sum(cost.ns for cost in costs.values()) / max(1, record["ns"]) - 1
+    said = replace(said, whole_graph=record["ns"], difference=f"{difference:+.2%}", median=record.get("median"))
+    return costs, replace(said, spread=record["spread"], runs=record["runs"])
 
 
 def named_refused(refused: Mapping[str, str], ops: Ops) -> str:

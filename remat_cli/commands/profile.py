@@ -136,7 +136,7 @@ def _object(found: Profiled, costs: Costs, destination: Path, difference: Differ
         "notes": list(sentences(found.notes)),
         "sum": costs.total,
         "unit": costs.unit,
-        **costs.whole,
+        **costs.whole.as_mapping(),
     }
     return facts | ({"compare": difference.as_object()} if difference else {})
 
@@ -148,7 +148,7 @@ def _tell(found: Profiled, costs: Costs, destination: Path, difference: Differen
 
     total = f"{costs.total} FLOPs" if costs.unit == "flops" else show_time(costs.total)
     click.echo(f"{destination}: {len(costs.ops)} ops, {total}; {_where_from(found)}")
-    if "whole_graph" in costs.whole:
+    if costs.whole.whole_graph is not None:
         click.echo(_against_whole(costs))
     for note in sentences(found.notes):
         click.echo(f"remat: {note}", err=True)
@@ -170,10 +170,10 @@ def _against_whole(costs: Costs) -> str:
     """Both sums beside the time of the whole graph."""
     from remat_cli.saying.units import show_time
 
-    whole, alone, total = costs.whole["whole_graph"], costs.whole["alone"], costs.total
+    whole, alone, total = costs.whole.whole_graph, costs.whole.alone or 0, costs.total
     if not isinstance(whole, int):
         return f"one by one, alone, the ops take {show_time(alone)}; the whole graph was {whole}"
-    median = costs.whole.get("median")
+    median = costs.whole.median
     usual = f" ({show_time(median)} as a median)" if isinstance(median, int) else ""
     return (
         f"the whole graph takes {show_time(whole)}{usual}; its ops, timed one by one, add up to {show_time(alone)} "

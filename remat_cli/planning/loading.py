@@ -163,11 +163,11 @@ def _notes(graph: Graph, costs: Costs | None, target: Target) -> Iterator[Note]:
         yield Note(PlanNote.FROM_PAPER_AND_TRACED)
     if costs is None or not costs.measured:
         yield from _subgraphs(graph)
-    if costs is not None and isinstance(waited := costs.whole.get("waited"), float):
+    if costs is not None and (waited := costs.whole.waited) is not None:
         yield Note(PlanNote.MEASURED_WHILE_BUSY, (waited,))
-    if costs is not None and (seen := costs.whole.get("seen")):
+    if costs is not None and (seen := costs.whole.seen):
         yield Note(PlanNote.SEEN_IN_A_RUN, (seen,))
-    if costs is not None and (unlike := costs.whole.get("unlike")):
+    if costs is not None and (unlike := costs.whole.unlike):
         yield Note(PlanNote.UNLIKE, (unlike,))
 
 
@@ -183,7 +183,7 @@ def _unchecked(graph: Graph, costs: Costs | None, unchecked: bool) -> Iterator[N
     """Checks that other models get and this one does not."""
     if any(needs_training_build(op.node) for op in graph.ops):
         yield Note(PlanNote.NEEDS_TRAINING_BUILD)
-    elif costs is not None and (why := costs.whole.get("not_run")):
+    elif costs is not None and (why := costs.whole.not_run):
         yield Note(PlanNote.NOT_RUN, (why,))
     elif unchecked:
         yield Note(PlanNote.KERNELS_UNCHECKED)

@@ -53,7 +53,7 @@ def test_what_no_session_can_hold_is_proved(data: Path) -> None:
         remat.solve(path, budget="15%", costs=costs, session="default", work_limit=1_000_000, cache=False)
     said = re.search(r"at least .*?\((\d+) bytes\)", str(caught.value))
     assert said is not None
-    assert int(said[1]) < min(costs.whole["default_peaks"])
+    assert int(said[1]) < min(costs.whole.default_peaks)
 
 
 def test_where_constants_are_folded_the_files_own_ops_are_planned(tmp_path: Path) -> None:

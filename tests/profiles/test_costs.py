@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profiles.costs import BadCosts, Costs, OpCost, dump, fit_line, load, over_batches, parse, rounded
+from profiles.totals import Totals
 
 OPS = {
     "conv1": OpCost(1200, 64, "measured", 1000, 0.01, 12),
     "yes": OpCost(0, 0, "view"),
     "a: {b}, 'c'": OpCost(7, 0, "estimated", note="no kernel: \n it's gone"),
 }
-COSTS = Costs("m.onnx", "ab12", {"batch": 8}, {"kind": "cpu", "name": "x"}, OPS, {"alone": 1007}, "2025-01-01")
+COSTS = Costs("m.onnx", "ab12", {"batch": 8}, {"kind": "cpu", "name": "x"}, OPS, Totals(alone=1007), "2025-01-01")
 
 
 def test_what_is_written_reads_back(tmp_path):
@@ -109,3 +110,13 @@ def test_a_fit_is_least_squares_where_that_is_not_negative(points):
 def test_rounding_keeps_four_digits(number):
     assert rounded(number) == pytest.approx(number, rel=5.1e-4)
     assert len(str(rounded(number)).rstrip("0")) <= 4
+
+
+def test_totals_that_this_version_does_not_know_or_cannot_use_stay_in_the_file(tmp_path):
+    path = tmp_path / "m.costs.yaml"
+    odd = {"alone": "soon", "default_peaks": [1, 2], "of_tomorrow": [3], "waited": True, "peak": 5}
+    path.write_text(dump(replace(COSTS, whole=Totals.of(odd))))
+    whole = load(path).whole
+    assert (whole.alone, whole.waited, whole.default_peaks, whole.peak) == (None, None, (1, 2), 5)
+    assert whole.as_mapping() == odd
+    assert load(path) == replace(COSTS, whole=Totals.of(odd))

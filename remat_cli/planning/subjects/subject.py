@@ -53,7 +53,7 @@ class Subject:
     probe: int = 0  # ns of the op that is timed with every profile; 0: not known
     content: bytes | None = None  # of a model that is in memory only
     given_costs: Costs | None = None  # costs that are in memory only
-    behaviour: Behaviour = Behaviour()
+    behaviour: Behaviour = field(default_factory=Behaviour)
 
     @property
     def own(self) -> Subject:

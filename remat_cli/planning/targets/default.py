@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from profiles.totals import Totals
 from remat_cli.checking.trying import Peaks
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import Named
@@ -46,11 +47,8 @@ class DefaultTarget(Target):
     def named(self, view: View, named: Named) -> Named:
         return keeping_bits(view.graph, named, fused=view.optimized)
 
-    def unlike(self, whole: Any) -> Peaks | None:
-        match whole:
-            case {"default_peaks": [int(first), int(later)]}:
-                return first, later
-        return None
+    def unlike(self, whole: Totals) -> Peaks | None:
+        return whole.default_peaks
 
     def unchecked(self, view: View) -> bool:
         return view.kernels is None

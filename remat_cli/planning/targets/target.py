@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from profiles.totals import Totals
 from remat_cli.checking import outside
 from remat_cli.checking.trying import Peaks
 from remat_cli.model.graph import Graph
@@ -64,12 +65,9 @@ class Target:
         """The problem with what such a session makes of its values."""
         return named
 
-    def unlike(self, whole: Any) -> Peaks | None:
+    def unlike(self, whole: Totals) -> Peaks | None:
         """What the profile saw the original hold, of a model whose plans must be tried; None if they need not be."""
-        match whole:
-            case {"unlike": str(), "peak": int(peak)}:
-                return peak, peak
-        return None
+        return None if whole.unlike is None or whole.peak is None else (whole.peak, whole.peak)
 
     def unchecked(self, view: View) -> bool:
         """Whether it is not known which kernels such a session runs of the original, though results hang on that."""

@@ -1,0 +1,76 @@
+"""What a cost file says of the whole graph, beside its ops: its times, what it holds, and whether it does as predicted.
+
+Invariant: a figure of another type than its own is kept for the file and used by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Nanoseconds and bytes; None for what the file does not say.
+
+    `alone`: the sum of the ops' times alone. `whole_graph`: the median of undisturbed runs, or why there was none.
+    `waited`: what share of the time threads waited for a processor. `default_peaks`: what the first run and later ones
+    hold under default options. `unlike`: where the runtime does otherwise than predicted. `seen`: what hangs on data.
+    `not_run`: why nothing of this is known. `others`: what this version does not know.
+    """
+
+    alone: int | None = None
+    session: int | None = None
+    launch: int | None = None
+    probe: int | None = None
+    waited: float | None = None
+    whole_graph: int | str | None = None
+    difference: str | None = None
+    median: int | None = None
+    spread: float | None = None
+    runs: int | None = None
+    peak: int | None = None
+    predicted_peak: int | None = None
+    unlike: str | None = None
+    default_peaks: tuple[int, int] | None = None
+    seen: str | None = None
+    not_run: str | None = None
+    others: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Totals:
+        """From what the file says."""
+        known: dict[str, Any] = {}
+        others: dict[str, Any] = {}
+        for name, value in said.items():
+            read = tuple(value) if name == "default_peaks" and isinstance(value, list) else value
+            (known if _is_one(name, read) else others)[name] = read if _is_one(name, read) else value
+        return cls(**known, others=others)
+
+    def as_mapping(self) -> dict[str, Any]:
+        """As the file says it: what is known, in the order of the fields."""
+        known = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "others"}
+        said = {name: value for name, value in known.items() if value is not None}
+        if self.default_peaks is not None:
+            said["default_peaks"] = list(self.default_peaks)
+        return {**said, **self.others}
+
+
+NUMBERS = frozenset({"alone", "session", "launch", "probe", "median", "runs", "peak", "predicted_peak"})
+SHARES = frozenset({"waited", "spread"})
+TEXTS = frozenset({"difference", "unlike", "seen", "not_run"})
+
+
+def _is_one(name: str, value: object) -> bool:
+    """Whether it is a value of the field of that name."""
+    if name == "default_peaks":
+        return isinstance(value, tuple) and len(value) == 2 and all(type(size) is int for size in value)
+    number = type(value) is int
+    if name == "whole_graph":
+        return number or isinstance(value, str)
+    if name in NUMBERS:
+        return number
+    if name in SHARES:
+        return number or isinstance(value, float)
+    return name in TEXTS and isinstance(value, str)
