@@ -21,12 +21,12 @@ from remat_cli.actions import largest as sizing
 from remat_cli.actions.certifying import Proved
 from remat_cli.actions.differentiating import differentiate
 from remat_cli.actions.largest import BASELINES
+from remat_cli.actions.recipes import recipe_of
 from remat_cli.actions.scaling import Step, scaled
 from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
 from remat_cli.checking.compare import Tolerance
 from remat_cli.errors import Usage
 from remat_cli.formats import certificatefile
-from remat_cli.gradient.optimizers import Hyper
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options
@@ -64,8 +64,14 @@ def grad(
     batch: int | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Mapping[str, int] | None = None,
-    optimizer: str = "none",
-    learning_rate: float = 0.01,
+    optimizer: str | Any = "none",
+    learning_rate: float | None = None,
+    weight_decay: float | None = None,
+    betas: tuple[float, float] | None = None,
+    eps: float | None = None,
+    momentum: float | None = None,
+    groups: Mapping[str, Mapping[str, Any]] | None = None,
+    clip: float | None = None,
     train: bool = False,
     freeze_bn: bool = False,
     precision: str = "float32",
@@ -76,15 +82,21 @@ def grad(
     as in `dict(module.named_parameters())`; `ties`: pairs of names that are one parameter; `as_exported`: whatever an
     exporter did, train what stands in the file; `train`: every Dropout and BatchNormalization, whatever mode the file
     has it in; `precision`: products in `float16` or `bfloat16`, the rest in float32.
+
+    `optimizer`: "sgd", "momentum", "adam" or "adamw" with `learning_rate` (by default 0.01, and an input of the step),
+    `weight_decay`, `betas`, `eps` and `momentum`; `groups`: other settings by a pattern of names, as
+    {"*.bias": {"weight_decay": 0}}; `clip`: the norm that all gradients together are held to. Or a torch.optim object
+    with all of these but `clip`, whose groups are named by `params=module`.
     """
+    settings = {"learning_rate": learning_rate, "weight_decay": weight_decay, "betas": betas, "eps": eps}
+    recipe = recipe_of(optimizer, {**settings, "momentum": momentum}, groups, clip, params)
     options = Options(
         loss=loss,
         logits=logits,
         class_axis=class_axis,
-        choice=Choice(tuple(wrt), ties=tuple(ties), as_exported=as_exported, **_trained(params)),
+        choice=Choice(tuple(wrt), ties=tuple(ties), as_exported=as_exported, **_trained(params, optimizer)),
         binding=Binding(dict(shapes or {}), batch, dict(dims or {})),
-        optimizer=optimizer,
-        hyper=Hyper(rate=learning_rate),
+        recipe=recipe,
         freeze_bn=freeze_bn,
         train=train,
         precision=precision,
@@ -92,16 +104,18 @@ def grad(
     return differentiate(_model(model), options)
 
 
-def _trained(params: Any) -> dict[str, Any]:
-    """What is trained, as listed; of a module each parameter that requires a gradient, by all its names."""
+def _trained(params: Any, optimizer: Any) -> dict[str, Any]:
+    """What is trained, as listed; of a module each parameter that requires a gradient, by all its names, and that the
+    optimizer has, if it is one of PyTorch's."""
+    held = {id(value) for group in getattr(optimizer, "param_groups", ()) for value in group["params"]}
     if not hasattr(params, "named_parameters"):
         return {"params": tuple(params)}
     names: dict[int, list[str]] = {}
     for name, value in params.named_parameters(remove_duplicate=False):
-        if value.requires_grad:
+        if value.requires_grad and (not held or id(value) in held):
             names.setdefault(id(value), []).append(name)
     if not names:
-        raise Usage("no parameter of the module requires a gradient")
+        raise Usage("no parameter of the module requires a gradient, or the optimizer has none of them")
     return {"params": [name for group in names.values() for name in group], "groups": list(names.values())}
 
 
@@ -295,7 +309,7 @@ def max_batch(
     asked = sizing.Asked(
         budget=bytes_, method=method, share=max_overhead, baselines=tuple(baselines), step=step, session=kind
     )
-    options = Options(loss=loss, logits=logits, optimizer=optimizer, freeze_bn=freeze_bn, train=train)
+    options = Options(loss=loss, logits=logits, recipe=recipe_of(optimizer, {}), freeze_bn=freeze_bn, train=train)
     given = costs if isinstance(costs, Costs | None) else Path(costs)
     sizes = dict(dims or {})
     how = Step(dim=dim, dims=sizes, costs=given, estimate=estimate, here=measure, options=options, session=kind)

@@ -10,7 +10,6 @@ import onnx
 
 from remat_cli.errors import Usage
 from remat_cli.gradient.autocast import PRECISIONS
-from remat_cli.gradient.optimizers import OPTIMIZERS
 from remat_cli.gradient.prepare import load
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.model.step_parts import parts_of
@@ -28,8 +27,7 @@ class Parameter:
 
 def differentiate(model: Path | onnx.ModelProto, options: Options) -> onnx.ModelProto:
     """The training graph; a model in memory is left as it is."""
-    if options.optimizer not in ("none", *OPTIMIZERS):
-        raise Usage(f"there is no optimizer '{options.optimizer}'; there are none, {', '.join(OPTIMIZERS)}")
+    options.recipe.check()
     if options.precision not in PRECISIONS:
         raise Usage(f"there is no precision '{options.precision}'; there are {', '.join(PRECISIONS)}")
     if isinstance(model, Path):

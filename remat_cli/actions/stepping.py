@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import onnx
 
 from remat_cli.actions.api import Model, Plan, load_plan, session
+from remat_cli.actions.recipes import recipe_of
 from remat_cli.errors import BadInput, Usage
-from remat_cli.gradient.optimizers import OPTIMIZERS, Hyper
 from remat_cli.gradient.prepare import load
 from remat_cli.gradient.updating import update_model
 from remat_cli.planning.loading import content_of
@@ -22,7 +22,7 @@ from remat_cli.training.state import initial_state as first_state
 from remat_cli.training.step import Step
 
 CPU = ("CPUExecutionProvider",)
-Values: TypeAlias = Model | Mapping[str, Any]
+Values: TypeAlias = Model | Mapping[str, Any] | Any  # or a PyTorch module
 
 
 def initial_state(forward: Values, step: Plan | Model) -> State:
@@ -37,38 +37,48 @@ def step(
     plan: Plan | Model,
     forward: Values,
     *,
-    optimizer: str | None = None,
+    optimizer: str | Any | None = None,
     learning_rate: float | None = None,
+    weight_decay: float | None = None,
+    betas: tuple[float, float] | None = None,
+    eps: float | None = None,
+    momentum: float | None = None,
+    groups: Mapping[str, Mapping[str, Any]] | None = None,
+    clip: float | None = None,
     accumulate: int = 1,
     providers: Sequence[Any] = CPU,
 ) -> Step:
     """A plan, or a training graph as it is, bound to the forward model's weights: `loss = step(batch)`.
 
-    A step that gives gradients takes its `optimizer` here, which then updates once for every `accumulate` batches, by
-    the mean of their gradients.
+    `forward`: the forward model, the PyTorch module, or values by name. A step that gives gradients takes its
+    `optimizer` here, with what `grad` takes of it, which then updates once for every `accumulate` batches, by the mean
+    of their gradients.
     """
     given = _loaded(plan)
     model = _model_of(given)
     parts, values = told_parts(model), _values(forward)
     inside = any(output.name == f"{name}_new" for name in parts.parameters for output in model.graph.output)
-    _check(inside, optimizer, accumulate)
+    settings = {"weight_decay": weight_decay, "betas": betas, "eps": eps, "momentum": momentum}
+    _check(inside, optimizer, accumulate, {**settings, "groups": groups, "clip": clip})
     ready = session(given, providers=providers) if isinstance(given, Planned) else _plain(plan, given, providers)
     state, update = first_state(values, model), None
-    rate = default_rate(model) if optimizer is None else Hyper().rate
+    rate = default_rate(model)
     if optimizer is not None:
-        made = update_model(model, optimizer, Hyper() if learning_rate is None else Hyper(rate=learning_rate))
+        recipe = recipe_of(optimizer, {**settings, "learning_rate": learning_rate}, groups, clip, forward)
+        made = update_model(model, recipe)
+        rate = recipe.hyper.rate
         state |= first_state({**values, **state}, made)
         update = session_of(content_of(made), Path(), providers)
     return Step(ready, model, state, rate if learning_rate is None else learning_rate, update, accumulate)
 
 
-def _check(inside: bool, optimizer: str | None, accumulate: int) -> None:
+def _check(inside: bool, optimizer: Any, accumulate: int, settings: Mapping[str, Any]) -> None:
+    if inside and (said := [name for name, value in settings.items() if value is not None]):
+        raise Usage(f"this step updates its parameters itself; say {', '.join(said)} to grad")
     if inside and (optimizer is not None or accumulate != 1):
         raise Usage("this step updates its parameters itself; to accumulate, make it without --optimizer, and say here")
     if not inside and optimizer is None:
         raise Usage("this step gives gradients; say what is done with them: optimizer='adamw', or grad --optimizer")
-    if optimizer is not None and optimizer not in OPTIMIZERS:
-        raise Usage(f"there is no optimizer '{optimizer}'; there are {', '.join(OPTIMIZERS)}")
     if accumulate < 1:
         raise Usage(f"gradients of {accumulate} batches cannot be accumulated")
 
@@ -96,4 +106,6 @@ def _plain(plan: Any, model: onnx.ModelProto, providers: Sequence[Any]) -> Any:
 def _values(forward: Values) -> Mapping[str, Any]:
     if isinstance(forward, Mapping):
         return forward
+    if hasattr(forward, "state_dict"):
+        return dict(forward.state_dict())
     return values_of(forward if isinstance(forward, onnx.ModelProto) else load(Path(forward)))

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 @options.dims
 @options.optimizer
 @click.option("--learning-rate", type=float, default=0.01, show_default=True, help="Its default; it stays an input.")
+@click.option("--weight-decay", type=float, help="[default: 0.01 of adamw, else 0]")
+@click.option("--betas", type=options.PAIR, help="Of adam and adamw: 0.9,0.95.  [default: 0.9,0.999]")
+@click.option("--eps", type=float, help="Of adam and adamw.  [default: 1e-8]")
+@click.option("--momentum", type=float, help="Of momentum.  [default: 0.9]")
+@click.option("--clip", type=float, help="Hold all gradients together to this norm.")
+@click.option("--group", "groups", multiple=True, help="Other settings by name: '*.bias:weight_decay=0'.")
 @options.train
 @options.freeze_bn
 @click.option(
@@ -69,6 +75,12 @@ def command(
     dims: tuple[tuple[str, int], ...],
     optimizer: str,
     learning_rate: float,
+    weight_decay: float | None,
+    betas: tuple[float, float] | None,
+    eps: float | None,
+    momentum: float | None,
+    clip: float | None,
+    groups: tuple[str, ...],
     train: bool,
     freeze_bn: bool,
     precision: str,
@@ -89,9 +101,9 @@ def command(
     remat grad unet.onnx --class-axis -1
     """
     from remat_cli.actions.differentiating import differentiate, notes_of, parameters_of
+    from remat_cli.actions.recipes import read_groups, recipe_of
     from remat_cli.formats.files import check_apart, write_whole
     from remat_cli.gradient.classes import told
-    from remat_cli.gradient.optimizers import Hyper
     from remat_cli.gradient.parameters import Choice
     from remat_cli.gradient.prepare import Binding, load
     from remat_cli.gradient.training import Options
@@ -101,14 +113,15 @@ def command(
     path = output or forward.with_suffix(".train.onnx")
     check_apart(path, forward)
     names = [name for given in wrt for name in given.split(",") if name]
+    chosen = {"learning_rate": learning_rate, "weight_decay": weight_decay, "betas": betas, "eps": eps}
+    chosen["momentum"] = momentum
     settings = Options(
         loss=loss,
         logits=logits,
         class_axis=class_axis,
         choice=Choice(names, _names_in(params_from), ties, as_exported),
         binding=Binding(dict(shapes), batch, dict(dims)),
-        optimizer=optimizer,
-        hyper=Hyper(rate=learning_rate),
+        recipe=recipe_of(optimizer, chosen, read_groups(groups), clip),
         freeze_bn=freeze_bn,
         train=train,
         precision=precision,

@@ -115,6 +115,7 @@ def _step(given: Mapping[str, Any]) -> Step:
     from remat_cli.actions.scaling import Step
     from remat_cli.actions.solving import kind_named
     from remat_cli.errors import Usage
+    from remat_cli.gradient.optimizers import Recipe
     from remat_cli.gradient.parameters import Choice
     from remat_cli.gradient.training import Options
 
@@ -134,7 +135,7 @@ def _step(given: Mapping[str, Any]) -> Step:
             logits=given["logits"],
             class_axis=given["class_axis"],
             choice=Choice([name for words in given["wrt"] for name in words.split(",") if name]),
-            optimizer=given["optimizer"],
+            recipe=Recipe(given["optimizer"]),
             freeze_bn=given["freeze_bn"],
             train=given["train"],
         ),

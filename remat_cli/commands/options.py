@@ -38,6 +38,14 @@ class _Parsed(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
+def _parse_pair(text: str) -> tuple[float, float]:
+    try:
+        one, other = (float(number) for number in text.split(","))
+    except ValueError as error:
+        raise ValueError(f"'{text}' is not two numbers, such as 0.9,0.95") from error
+    return one, other
+
+
 def _parse_dim(text: str) -> tuple[str, int]:
     name, _, size = text.partition("=")
     if not name or not size.isdigit() or int(size) < 1:
@@ -98,6 +106,7 @@ TIME = _Parsed("time", parse_seconds)
 SHARE = _Parsed("share", parse_share)
 ALLOWANCE = _Parsed("share", _parse_allowance)
 DIM = _Parsed("name=size", _parse_dim)
+PAIR = _Parsed("NUMBER,NUMBER", _parse_pair)
 SIZES = _Parsed("sizes", _parse_sizes)
 SIZED = _Parsed("name=size", _parse_sized)
 SHAPE = _Parsed("name=sizes", _parse_shape)
@@ -177,7 +186,7 @@ optimizer = click.option(
     type=click.Choice(["none", "sgd", "momentum", "adam", "adamw"]),
     default="none",
     show_default=True,
-    help="Update the parameters in the graph, so that each gradient is freed at once.",
+    help="Update the parameters in the graph.",
 )
 train = click.option(
     "--train", is_flag=True, help="Train every Dropout and BatchNormalization, whatever mode the file has it in."

@@ -5,23 +5,87 @@ Invariant: state goes in as inputs and comes out under `<name>_new`; formulas an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 
+import onnx
+
+from remat_cli.errors import BadInput, Usage
+from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 
 RATE = "learning_rate"
 STEP = "step"  # how many updates were made before this one: a scalar that goes in and comes out as step_new
+NORM_EPSILON = 1e-6  # what PyTorch's clip_grad_norm_ adds to the norm
 
 
 @dataclass(frozen=True, slots=True)
 class Hyper:
+    """What an optimizer can be told of a parameter. `weight_decay`: None is PyTorch's default, 0.01 of AdamW and else
+    0; `scale`: the parameter's own learning rate over the step's."""
+
     rate: float = 0.01
     momentum: float = 0.9
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
-    decay: float = 0.01  # AdamW's
+    weight_decay: float | None = None
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Parameters with settings of their own. `names`: patterns, as of file names, of which each one must match."""
+
+    names: tuple[str, ...]
+    changes: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How parameters are updated: `groups` of which the first that names a parameter holds, else `hyper`.
+
+    `clip`: the norm of all gradients together that they are scaled down to where it is larger.
+    """
+
+    name: str = "none"
+    hyper: Hyper = field(default_factory=Hyper)
+    groups: tuple[Group, ...] = ()
+    clip: float | None = None
+
+    def check(self) -> None:
+        """Refuse what has no meaning, or would be without effect."""
+        if self.name not in ("none", *OPTIMIZERS):
+            raise Usage(f"there is no optimizer '{self.name}'; there are none, {', '.join(OPTIMIZERS)}")
+        if self.name == "none" and (self.groups or self.clip is not None):
+            raise Usage("groups and clipping are an optimizer's: say --optimizer as well")
+        if self.clip is not None and not self.clip > 0:
+            raise Usage(f"gradients cannot be clipped to a norm of {self.clip:g}")
+        for hyper in (self.hyper, *(self._changed(group) for group in self.groups)):
+            if not (0 <= hyper.beta1 < 1 and 0 <= hyper.beta2 < 1):
+                raise Usage(f"betas are at least 0 and below 1, not {hyper.beta1:g},{hyper.beta2:g}")
+
+    def of(self, parameter: str) -> Hyper:
+        """What holds for the parameter."""
+        for group in self.groups:
+            if any(fnmatchcase(parameter, name) for name in group.names):
+                return self._changed(group)
+        return self.hyper
+
+    def check_names(self, parameters: Iterable[str]) -> None:
+        """Refuse a group that no parameter is of."""
+        known = list(parameters)
+        for group in self.groups:
+            if not any(fnmatchcase(parameter, name) for parameter in known for name in group.names):
+                raise BadInput(f"no parameter matches the group '{', '.join(group.names)}'; there are {_some(known)}")
+
+    def _changed(self, group: Group) -> Hyper:
+        return replace(self.hyper, **group.changes)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 @dataclass(slots=True)
@@ -35,22 +99,99 @@ class Update:
 Optimizer = Callable[[Tensor, Tensor, Tensor, Hyper], Update]
 
 
+class Updates:
+    """The updates of all parameters on a tape, each made once its gradient is there, or with `clip` once all are."""
+
+    def __init__(self, tape: Tape, recipe: Recipe) -> None:
+        self.recipe, self.made = recipe, Update()
+        self._waiting: list[tuple[Tensor, Tensor]] = []
+        if recipe.name == "none":
+            return
+        self._rate = tape.declare(RATE, onnx.TensorProto.FLOAT, [])
+        if recipe.name.startswith("adam"):
+            step = tape.declare(STEP, onnx.TensorProto.FLOAT, [])
+            self.made = Update({STEP: step}, {STEP: step + 1.0})
+
+    def take(self, parameter: Tensor, gradient: Tensor) -> None:
+        """A parameter whose gradient is there."""
+        if self.recipe.clip is not None:
+            self._waiting.append((parameter, gradient))
+        elif self.recipe.name != "none":
+            self._update(parameter, gradient)
+
+    def finish(self) -> None:
+        """No gradient comes any more."""
+        if not self._waiting or self.recipe.clip is None:
+            return
+        with self._rate.tape.scope("clip"):
+            share = clipping([gradient for _, gradient in self._waiting], self.recipe.clip)
+        for parameter, gradient in self._waiting:
+            with parameter.tape.scope(f"{parameter.name}/clip"):
+                clipped = gradient * share.cast(gradient.dtype)
+            self._update(parameter, clipped)
+
+    def _update(self, parameter: Tensor, gradient: Tensor) -> None:
+        with parameter.tape.scope(f"{parameter.name}/update"):
+            hyper = self.recipe.of(parameter.name)
+            rate = self._rate if hyper.scale == 1.0 else self._rate * hyper.scale
+            made = OPTIMIZERS[self.recipe.name](parameter, gradient, rate, hyper)
+        self.made.inputs |= made.inputs
+        self.made.outputs |= made.outputs
+
+
+def clipping(gradients: list[Tensor], norm: float) -> Tensor:
+    """What all gradients are multiplied by, so that they have at most that norm together."""
+    squares = [_squared(gradient.cast(onnx.TensorProto.FLOAT)) for gradient in gradients]
+    total = squares[0]
+    for square in squares[1:]:
+        total = total + square
+    share = norm / (total.apply("Sqrt") + NORM_EPSILON)
+    return share.tape.op("Min", share, share.like(1.0))
+
+
+def _squared(gradient: Tensor) -> Tensor:
+    """The sum of its squares."""
+    if not gradient.rank:
+        return gradient * gradient
+    return gradient.reduce("ReduceSumSquare", range(gradient.rank), keep=False)
+
+
 def _state(parameter: Tensor, name: str) -> Tensor:
     return parameter.tape.declare(f"{parameter.name}_{name}", parameter.dtype, parameter.shape)
 
 
+def _decayed(parameter: Tensor, gradient: Tensor, hyper: Hyper) -> Tensor:
+    """The gradient of the loss with half the squared weights beside it, times the decay."""
+    return gradient + parameter * hyper.weight_decay if hyper.weight_decay else gradient
+
+
 def _sgd(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
+    gradient = _decayed(parameter, gradient, hyper)
     return Update({}, {parameter.name: parameter - gradient * rate.cast(parameter.dtype)})
 
 
 def _momentum(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
     velocity = _state(parameter, "momentum")
-    moved = velocity * hyper.momentum + gradient
+    moved = velocity * hyper.momentum + _decayed(parameter, gradient, hyper)
     updated = parameter - moved * rate.cast(parameter.dtype)
     return Update({velocity.name: velocity}, {parameter.name: updated, velocity.name: moved})
 
 
 def _adam(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
+    return _moments(parameter, _decayed(parameter, gradient, hyper), rate, hyper)
+
+
+def _adamw(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
+    """Loshchilov and Hutter, algorithm 2: the decay is taken off the parameter, not added to the gradient."""
+    update = _moments(parameter, gradient, rate, hyper)
+    decay = 0.01 if hyper.weight_decay is None else hyper.weight_decay
+    if decay:
+        decayed = parameter * (rate * decay).cast(parameter.dtype)
+        update.outputs[parameter.name] = update.outputs[parameter.name] - decayed
+    return update
+
+
+def _moments(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
     """Kingma and Ba, algorithm 1; `rate` and the corrections come as scalars of the step."""
     first, second = _state(parameter, "adam_m"), _state(parameter, "adam_v")
     mean = first * hyper.beta1 + gradient * (1 - hyper.beta1)
@@ -62,14 +203,6 @@ def _adam(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Up
     return Update(
         {first.name: first, second.name: second}, {parameter.name: updated, first.name: mean, second.name: square}
     )
-
-
-def _adamw(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
-    """Loshchilov and Hutter, algorithm 2: the decay is taken off the parameter, not added to the gradient."""
-    update = _adam(parameter, gradient, rate, hyper)
-    decayed = parameter * (rate * hyper.decay).cast(parameter.dtype)
-    update.outputs[parameter.name] = update.outputs[parameter.name] - decayed
-    return update
 
 
 def _corrections(rate: Tensor, hyper: Hyper) -> tuple[Tensor, Tensor]:

@@ -18,9 +18,9 @@ from remat_cli.errors import BadInput
 from remat_cli.gradient.assemble import assemble
 from remat_cli.gradient.autocast import PRECISIONS
 from remat_cli.gradient.classes import CLASS_AXIS, class_axis, told
-from remat_cli.gradient.differentiate import Finished, differentiate
+from remat_cli.gradient.differentiate import differentiate
 from remat_cli.gradient.losses import in_float32, labelled
-from remat_cli.gradient.optimizers import OPTIMIZERS, RATE, STEP, Hyper, Update
+from remat_cli.gradient.optimizers import RATE, STEP, Recipe, Update, Updates
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding, Forward, Modes, prepare
 from remat_cli.gradient.remarks import remarks
@@ -42,8 +42,7 @@ class Options:
     class_axis: int | None = None  # that labels choose from; by default as `classes` says
     choice: Choice = field(default_factory=Choice)
     binding: Binding = field(default_factory=Binding)
-    optimizer: str = "none"
-    hyper: Hyper = field(default_factory=Hyper)
+    recipe: Recipe = field(default_factory=Recipe)  # of the update
     freeze_bn: bool = False  # BatchNormalization in inference mode is meant
     train: bool = False  # every Dropout and BatchNormalization trains, whatever mode the file has it in
     precision: str = "float32"  # that products are computed in
@@ -61,17 +60,20 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     loss = _loss(forward, options, axis)
     scaling = Scaling(forward.tape) if narrow == onnx.TensorProto.FLOAT16 else None
     gradients: dict[str, Tensor] = {}
-    update, updated = _updates(forward, options)
+    updates = Updates(forward.tape, options.recipe)
 
     def finished(parameter: Tensor, gradient: Tensor) -> None:
         gradients[parameter.name] = scaling.taken_off(gradient) if scaling else gradient
-        updated(parameter, gradients[parameter.name])
+        updates.take(parameter, gradients[parameter.name])
 
     wanted = list(forward.parameters.values())
     differentiate(forward.tape, loss, wanted, RULES, finished, scaling.scale if scaling else None)
     _check_reached(forward, model, gradients, choice.wrt)
+    options.recipe.check_names(forward.parameters)
+    updates.finish()
+    update = updates.made
     outputs = {"loss": loss}
-    if options.optimizer == "none":
+    if options.recipe.name == "none":
         outputs |= {f"{name}_grad": gradients[tensor.name] for name, tensor in forward.parameters.items()}
     outputs |= {
         f"{name}_new": update.outputs[name] for name in [*forward.parameters, *update.inputs] if name in update.outputs
@@ -80,8 +82,8 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     if scaling:
         outputs[FINITE] = scaling.finite()
     defaults = {name: forward.tape.constants[name] for name in forward.updated} | _scalars(model, forward)
-    if options.optimizer != "none":
-        defaults[RATE] = np.array(options.hyper.rate, np.float32)
+    if options.recipe.name != "none":
+        defaults[RATE] = np.array(options.recipe.hyper.rate, np.float32)
     if scaling:
         defaults[LOSS_SCALE] = np.array(FIRST, np.float32)
     names = [*forward.inputs, *forward.parameters, *update.inputs]
@@ -151,23 +153,3 @@ def _scalars(model: onnx.ModelProto, forward: Forward) -> dict[str, np.ndarray]:
     """Parameters of rank 0 keep their value as a default: most are an exporter's constants, which nobody feeds."""
     stored = {tensor.name: tensor for tensor in model.graph.initializer if not tensor.dims}
     return {name: array_of(stored[name]) for name in forward.parameters if name in stored}
-
-
-def _updates(forward: Forward, options: Options) -> tuple[Update, Finished]:
-    """What the optimizer will have read and written, and what to do with each gradient when it is there."""
-    update = Update()
-    if options.optimizer == "none":
-        return update, lambda parameter, gradient: None
-    tape = forward.tape
-    rate = tape.declare(RATE, onnx.TensorProto.FLOAT, [])
-    if options.optimizer.startswith("adam"):
-        step = tape.declare(STEP, onnx.TensorProto.FLOAT, [])
-        update = Update({STEP: step}, {STEP: step + 1.0})
-
-    def finished(parameter: Tensor, gradient: Tensor) -> None:
-        with tape.scope(f"{parameter.name}/update"):
-            made = OPTIMIZERS[options.optimizer](parameter, gradient, rate, options.hyper)
-        update.inputs |= made.inputs
-        update.outputs |= made.outputs
-
-    return update, finished

@@ -12,33 +12,30 @@ import numpy as np
 import onnx
 
 from remat_cli.gradient.assemble import assemble
-from remat_cli.gradient.optimizers import OPTIMIZERS, RATE, STEP, Hyper, Update
+from remat_cli.gradient.optimizers import RATE, Recipe, Updates
 from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.upgrade import LEAST
 from remat_cli.model.step_parts import STEP_PARTS, Parts, parts_of
 
 
-def update_model(step: onnx.ModelProto, optimizer: str, hyper: Hyper) -> onnx.ModelProto:
+def update_model(step: onnx.ModelProto, recipe: Recipe) -> onnx.ModelProto:
     """From the parameters of the step, their gradients and the optimizer's state to the new ones."""
     parts = parts_of(step)
     assert parts is not None
+    recipe.check_names(parts.parameters)
     kinds = {value.name: value.type.tensor_type for value in step.graph.input}
-    tape, update, gradients = Tape(LEAST), Update(), []
-    rate = tape.declare(RATE, onnx.TensorProto.FLOAT, [])
-    if optimizer.startswith("adam"):
-        count = tape.declare(STEP, onnx.TensorProto.FLOAT, [])
-        update = Update({STEP: count}, {STEP: count + 1.0})
+    tape, gradients = Tape(LEAST), []
+    updates = Updates(tape, recipe)
     for name in parts.parameters:
         kind, shape = kinds[name].elem_type, [dim.dim_value for dim in kinds[name].shape.dim]
         parameter, gradient = tape.declare(name, kind, shape), tape.declare(f"{name}_grad", kind, shape)
         gradients.append(gradient.name)
-        with tape.scope(f"{name}/update"):
-            made = OPTIMIZERS[optimizer](parameter, gradient, rate, hyper)
-        update.inputs |= made.inputs
-        update.outputs |= made.outputs
+        updates.take(parameter, gradient)
+    updates.finish()
+    update = updates.made
     outputs = {f"{name}_new": update.outputs[name] for name in [*parts.parameters, *update.inputs]}
     names = [*parts.parameters, *gradients, *update.inputs]
-    model = assemble(tape, names, outputs, {RATE: np.array(hyper.rate, np.float32)})
+    model = assemble(tape, names, outputs, {RATE: np.array(recipe.hyper.rate, np.float32)})
     told = Parts(parts.parameters, tuple(update.inputs), (), tuple(gradients))
     onnx.helper.set_model_props(model, {STEP_PARTS: json.dumps(asdict(told))})
     return model

@@ -98,3 +98,25 @@ def test_weights_beside_the_model_stay_there(command: Command, opset: int) -> No
     refused = command("grad", "beside.onnx", "--batch", 4)
     assert refused.code == 3
     assert "truncated" in refused.err
+
+
+def test_an_optimizer_as_it_is_set(remat: Command) -> None:
+    """The flags of the command are what Python says by keywords."""
+    import remat_cli as api
+
+    remat("zoo", "mlp", "-o", "m.onnx", "-q")
+    asked = ("--optimizer", "adamw", "--weight-decay", 0.1, "--betas", "0.9,0.95", "--eps", "1e-6", "--clip", 1.0)
+    ran = remat("grad", "m.onnx", *asked, "--group", "*.bias:weight_decay=0,lr=1e-3", "-q")
+    assert ran.code == 0, ran.err
+    said = {"optimizer": "adamw", "weight_decay": 0.1, "betas": (0.9, 0.95), "eps": 1e-6, "clip": 1.0}
+    groups = {"*.bias": {"weight_decay": 0, "lr": 1e-3}}
+    made = onnx.load("m.train.onnx")
+    assert made.graph == api.grad("m.onnx", **said, groups=groups).graph
+    for wrong, words in [
+        (("--group", "*.bias"), "PATTERN:weight_decay=0"),
+        (("--betas", "0.9"), "two numbers"),
+        (("--group", "nothing:weight_decay=0"), "no parameter matches"),
+    ]:
+        ran = remat("grad", "m.onnx", "--optimizer", "adamw", *wrong)
+        assert ran.code in (2, 3)
+        assert words in ran.err

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import remat_cli as remat
+from remat_cli.gradient.optimizers import Recipe
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.training import Options, training_graph
 from tests.remat_cli.gradient.nets import model, normalized, perceptron, stored, weight
@@ -119,7 +120,7 @@ def test_a_model_in_float16_is_trained_by_parameters_in_float32() -> None:
         tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
     for value in (*half.graph.input, *half.graph.output):
         value.type.tensor_type.elem_type = TensorProto.FLOAT16
-    training = training_graph(half, Options(precision="float16", optimizer="adamw"))
+    training = training_graph(half, Options(precision="float16", recipe=Recipe("adamw")))
     kinds = {value.name: value.type.tensor_type.elem_type for value in training.graph.input}
     assert kinds.pop("x") == TensorProto.FLOAT16
     assert kinds.pop("labels") == TensorProto.INT64

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from remat_cli.errors import BadInput
-from remat_cli.gradient.optimizers import Hyper
+from remat_cli.gradient.optimizers import Hyper, Recipe
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options, training_graph
@@ -189,7 +189,7 @@ def _expected(optimizer: str, p: np.ndarray, g: np.ndarray, h: Hyper) -> np.ndar
             p = p - h.rate * m
             continue
         if optimizer == "adamw":
-            p = p * (1 - h.rate * h.decay)
+            p = p * (1 - h.rate * 0.01)
         m, v = h.beta1 * m + (1 - h.beta1) * g, h.beta2 * v + (1 - h.beta2) * g * g
         p = p - h.rate * (m / (1 - h.beta1**t)) / (np.sqrt(v / (1 - h.beta2**t)) + h.epsilon)
     return p
@@ -204,7 +204,7 @@ def test_optimizers_step_as_their_formulas_do(optimizer: str) -> None:
     ]
     forward = model(nodes, {"x": [3]}, "l", {"w": weight(1, 3)})
     x = np.array([0.5, -1.0, 2.0], np.float32)
-    training = training_graph(forward, Options(loss="l", optimizer=optimizer))
+    training = training_graph(forward, Options(loss="l", recipe=Recipe(optimizer)))
     assert not any(name.endswith("_grad") for name in _names(training.graph.output))
     state = {
         value.name: np.zeros([d.dim_value for d in value.type.tensor_type.shape.dim], np.float32)
@@ -229,7 +229,7 @@ def test_scalar_constants_need_not_be_fed() -> None:
 
 
 def test_a_gradient_is_used_up_as_soon_as_it_is_there() -> None:
-    training = training_graph(perceptron(), Options(optimizer="adamw"))
+    training = training_graph(perceptron(), Options(recipe=Recipe("adamw")))
     places = {node.name: place for place, node in enumerate(training.graph.node)}
     last_of_head = max(place for name, place in places.items() if name.startswith("w2/update/"))
     assert last_of_head < min(place for name, place in places.items() if name.startswith("first/grad/"))

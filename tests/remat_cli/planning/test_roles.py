@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from remat_cli.gradient.optimizers import Recipe
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.ingest import graph_of, ingest
@@ -40,7 +41,7 @@ def written(graph: Graph) -> Counter[Role]:
 
 
 def step(name: str, optimizer: str = "none", wrt: tuple[str, ...] = (), **settings: int) -> onnx.ModelProto:
-    options = Options(optimizer=optimizer, choice=Choice(wrt=wrt))
+    options = Options(recipe=Recipe(optimizer), choice=Choice(wrt=wrt))
     return training_graph(build(name, weights="inputs", **settings), options)
 
 
