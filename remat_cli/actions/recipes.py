@@ -64,7 +64,7 @@ def _fields(optimizer: str, said: Mapping[str, Any]) -> dict[str, float]:
         fields = SETTINGS[name]
         if not set(fields) <= set(OWN[optimizer]):
             raise Usage(f"'{optimizer}' has no {name}")
-        values = value if isinstance(value, Sequence) else (value,)
+        values = value if isinstance(value, list | tuple) else (value,)
         if len(values) != len(fields):
             raise Usage(f"{name} takes {len(fields)} numbers, not {value!r}")
         found |= {field: _number(name, one) for field, one in zip(fields, values)}
