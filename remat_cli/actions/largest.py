@@ -32,7 +32,7 @@ from remat_cli.planning.search.answer import Answer, Enough
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.results.memory import Memory
-from remat_cli.saying.report import gradients_held
+from remat_cli.saying.refusals import gradients_held
 from remat_cli.saying.units import show_bytes
 from solvers.notes import Note
 from solvers.orders.bounds import peak_bound

@@ -22,14 +22,14 @@ from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.proposals import candidate_so_far
 from remat_cli.planning.search.request import PlanRequest, ignore
-from remat_cli.planning.search.untouched import counted, fitting_already, held_as_it_is
+from remat_cli.planning.search.untouched import counted, fitting_already, held_as_it_is, share_base
 from remat_cli.planning.search.witness import witness_alone
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.time_plan import Times
 from remat_cli.results.memory import Memory
-from remat_cli.saying import report
+from remat_cli.saying.refusals import why_not
 from solvers.notes import Note
 from solvers.problem import Limits, Progress, Solver, Status
 from solvers.reductions.views import reduced
@@ -165,15 +165,11 @@ def budget_of(subject: Subject, question: Question) -> int:
 
 
 def bytes_of(budget: Budget, subject: Subject, session: Session) -> int:
-    """100% is what the model holds as it is, which with an allocator's rounding may be more than what is live. A share
-    is of what is live in the file's order and what kernels take beside it, or of what was seen to be held, as by
-    default options."""
-    target = target_of(session)
-    if budget.relative and target.shares_of_all(subject):
-        return budget.bytes(held_as_it_is(subject, session))
-    asked = budget.bytes(subject.before().peak + target.aside(subject))
-    whole = budget.relative and budget.amount >= 1
-    return max(asked, held_as_it_is(subject, session)) if whole else asked
+    """100% is what the model holds as it is, which with an allocator's rounding may be more than what is live."""
+    if not budget.relative:
+        return budget.bytes(0)
+    asked = budget.bytes(share_base(subject, session))
+    return max(asked, held_as_it_is(subject, session)) if budget.amount >= 1 else asked
 
 
 def needed(found: Answer) -> int:
@@ -219,7 +215,7 @@ def found_or_raised(found: Answer) -> Answer:
     if found.found:
         return found
     kind = Infeasible if found.status is Status.INFEASIBLE else NoPlan
-    raise kind(report.why_not(found), least_peak=least_needed(found))
+    raise kind(why_not(found), least_peak=least_needed(found))
 
 
 def compared(subject: Subject, budget: int, limits: Callable[[str], Limits]) -> Iterator[Answer]:

@@ -177,7 +177,7 @@ def _store() -> Store:
 
 
 def _why_not(found: Answer) -> str:
-    from remat_cli.saying.report import why_not
+    from remat_cli.saying.refusals import why_not
 
     return why_not(found)
 

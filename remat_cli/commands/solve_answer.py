@@ -90,13 +90,16 @@ class LatestPlan:
 def tell_answer(found: Answer, destination: Path, flags: SolveFlags, notes: Sequence[str] = ()) -> None:
     """Write the plan and say what came of it; raise where there is none."""
     from remat_cli.actions.solving import found_or_raised
-    from remat_cli.notes.kinds import OF_ANY_MODEL
+    from remat_cli.notes.kinds import OF_ANY_MODEL, ROUTINE
     from remat_cli.notes.words import sentences
     from remat_cli.planning.plans import record
-    from remat_cli.saying import report
+    from remat_cli.saying import refusals, report
 
     if found.found:
         record.write(destination, found)
+    elif flags.verbose and not flags.quiet:
+        for line in refusals.explain(found):
+            click.echo(f"note: {line}", err=True)
     if flags.as_json:
         said = report.as_object(found, str(destination) if found.found else None)
         said["notes"] += notes
@@ -109,13 +112,19 @@ def tell_answer(found: Answer, destination: Path, flags: SolveFlags, notes: Sequ
             click.echo(f"note: {note}")
         click.echo(f"{report.as_it_is(found)}\n{_wrote(destination, flags)}")
         return
-    click.echo(report.summary(found))
-    for note in (*sentences(found.notes), *notes):
-        click.echo(f"note: {note}")
-    if flags.minimize == "peak" and (least := report.least_peak_bound(found)):
+    click.echo(report.summary(found, bool(flags.verbose)))
+    told = [note for note in found.notes if flags.verbose or note.kind not in ROUTINE]
+    for line in (*sentences(told), *notes):
+        click.echo(f"note: {line}")
+    if flags.minimize == "peak" and (least := refusals.least_peak_bound(found)):
         click.echo(f"note: {least}")
-    click.echo(_wrote(destination, flags))
+    click.echo(_wrote(destination, flags) + _next(found, destination))
 
 
 def _wrote(destination: Path, flags: SolveFlags) -> str:
     return f"wrote {destination}" + (f" and {flags.certificate}" if flags.certificate else "")
+
+
+def _next(found: Answer, destination: Path) -> str:
+    """The command to run on the plan, where it is one of a model."""
+    return "" if found.subject.graph is None else f"; next: remat verify {destination}"

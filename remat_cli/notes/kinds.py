@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from solvers.notes import SolverNote
+
 
 class PlanNote(StrEnum):
     # of the costs, and of the model
@@ -59,5 +61,17 @@ WHY_NONE = frozenset(  # these say why there is no plan
         PlanNote.HELD_AT_THE_END,
         PlanNote.DIFFERS_BY_DEFAULT,
         PlanNote.DIFFERS,
+    )
+)
+ROUTINE = frozenset(  # these say how an ordinary answer came about: `-v` prints them, and `--json` has them
+    (
+        PlanNote.MOVED,
+        PlanNote.ARRANGED,
+        PlanNote.MET_EARLIER,
+        PlanNote.STILL_SEARCHING,
+        SolverNote.BOUND_IN_ORDER,
+        SolverNote.BOUND_IN_OWN_ORDER,
+        SolverNote.BOUND_IN_ANY_ORDER,
+        SolverNote.RELAXATION_SIZE,
     )
 )

@@ -9,25 +9,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from remat_cli.model.promise import Promise
-from remat_cli.notes.kinds import WHY_NONE
-from remat_cli.notes.words import sentence, sentences
+from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.breakdown import Breakdown, at_peaks
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
-from remat_cli.planning.search.untouched import counted
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.saying.units import show_bytes, show_time
+from remat_cli.saying.units import show_bytes, show_share, show_time
 from solvers.plan import Plan
 from solvers.problem import Status
 from solvers.registry import METHODS
 from solvers.simulate import Outcome
 
-FEW = 1000  # bytes: no budget that anybody means, but of a model that holds no more
-MUCH = 0.4  # of a budget
 ENDED = {
-    "time": "; time was up, and with more (--time-limit) there may be a faster plan",
-    "work": "; the search ended where it found nothing better for long",
-    "limit": "; the work limit was met, and with more (--work-limit) there may be a faster plan",
+    "time": "; more time (--time-limit) may find a faster plan",
+    "limit": "; more work (--work-limit) may find a faster plan",
 }
 
 
@@ -100,13 +95,13 @@ def stopped(answer: Answer) -> str:
     return "time" if answer.cut and (clock.limit is None or answer.seconds >= clock.seconds) else "work"
 
 
-def summary(answer: Answer) -> str:
-    """Before and after, as a table of a few lines."""
+def summary(answer: Answer, verbose: bool = False) -> str:
+    """Before and after, as a table of a few lines, and one line of status."""
     outcome = answer.schedule.outcome
     assert outcome is not None
-    fixed = answer.subject.problem.resident
-    words = before_and_after(answer.baseline, outcome, fixed, answer.recomputed or 0, answer.promise)
-    return words + "\n" + _proof(answer)
+    fixed, again = answer.subject.problem.resident, answer.recomputed or 0
+    words = before_and_after(answer.baseline, outcome, fixed, again, answer.promise, verbose)
+    return words + "\n" + status_line(answer)
 
 
 def as_it_is(answer: Answer) -> str:
@@ -115,17 +110,19 @@ def as_it_is(answer: Answer) -> str:
     return f"fits as it is, {show_bytes(counted or 0)} of {show_bytes(answer.budget)}"
 
 
-def before_and_after(before: Outcome, after: Outcome, fixed: int, again: int, promise: Promise | None = None) -> str:
+def before_and_after(
+    before: Outcome, after: Outcome, fixed: int, again: int, promise: Promise | None = None, verbose: bool = True
+) -> str:
     """What a plan needs and costs beside every op run once in the model's order.
 
-    `promise`: what it comes to as a model.
+    `promise`: what it comes to as a model. `verbose`: what each allocator holds, too.
     """
     rows = [
         ("", "before", "after", "change"),
         _row("live at once", before.peak, after.peak, show_bytes),
         _row("  fixed (inputs, weights)", fixed, fixed, show_bytes),
         _row("  the rest", before.peak - fixed, after.peak - fixed, show_bytes),
-        *_held(promise),
+        *_held(promise, verbose),
         _row("time", before.cost, after.cost, show_time),
         ("ops computed again", "0", str(again), ""),
     ]
@@ -134,14 +131,14 @@ def before_and_after(before: Outcome, after: Outcome, fixed: int, again: int, pr
     return table(rows)
 
 
-def _held(promise: Promise | None) -> list[tuple[str, str, str, str]]:
+def _held(promise: Promise | None, verbose: bool) -> list[tuple[str, str, str, str]]:
     """What the process holds for the plan, by allocator."""
     if promise is None or promise.arena is None:
         return []
     rows = [("held by the process", "", show_bytes(promise.arena), "")]
-    if promise.block is not None:
+    if promise.block is not None and verbose:
         rows.append(("  the planned block", "", show_bytes(promise.block), ""))
-    if promise.default_arena is not None:
+    if promise.default_arena is not None and verbose:
         rows.append(("  with onnxruntime's arena", "", show_bytes(promise.default_arena), ""))
     return rows
 
@@ -151,16 +148,18 @@ def _row(name: str, before: int, after: int, show: Callable[[int], str]) -> tupl
     return name, show(before), show(after), change
 
 
-def _proof(answer: Answer) -> str:
-    words = f"{answer.method}: {answer.status.value} in {answer.seconds:.1f}s"
-    words += ", found before (--force searches again)" if answer.cached else ""
+def status_line(answer: Answer) -> str:
+    """The budget, how good the plan is, and whether more time may help: one line."""
+    words = f"{answer.status.value} within {show_bytes(answer.budget)} ({answer.method}, {answer.seconds:.1f} s)"
     if answer.gap is not None:
-        words += f", within {answer.gap:.3%} of the least time possible"
+        words += f": at most {show_share(answer.gap)} over the least time possible"
         cost, least = answer.schedule.outcome, answer.bound_any_order
         if cost and least is not None and least < (answer.bound or 0):
-            words += f" in this order, {max(0.0, cost.cost / max(least, 1) - 1):.3%} in any"
-    words += f"; budget {show_bytes(answer.budget)}"
-    if answer.cached or not METHODS[answer.method].proof:
+            over = max(0.0, cost.cost / max(least, 1) - 1)
+            words += f" in this order, {show_share(over)} in any"
+    if answer.cached:
+        return words + "; kept from before (--force searches again)"
+    if not METHODS[answer.method].proof:
         return words
     why = stopped(answer)
     return words + ENDED.get("limit" if why == "work" and answer.cut else why, "")
@@ -191,62 +190,3 @@ def comparison(answers: Sequence[Answer], as_csv: bool) -> str:
     if as_csv:
         return "\n".join(",".join(row) for row in rows)
     return table(rows)
-
-
-def why_not(answer: Answer) -> str:
-    """Why there is no plan: the least peak there can be and the least known, where it is reached, what fills it."""
-    outcome, result, name = answer.schedule.outcome, answer.schedule.result, answer.subject.path.name
-    words = f"{answer.method} found no plan of {name} within {show_bytes(answer.budget)} ({answer.budget} bytes)"
-    if answer.status is Status.INFEASIBLE:
-        words = f"proved: no schedule of {name} fits {show_bytes(answer.budget)} ({answer.budget} bytes)"
-        if (result.peak_bound or 0) + answer.aside <= answer.budget and not METHODS[answer.method].own_order:
-            words += " if it first computes the ops in the order given"
-    if answer.subject.graph is not None and answer.budget < FEW <= answer.baseline.peak:
-        words += f"; a plain number is bytes: did you mean {answer.budget}GB?"
-    if (least := least_peak_bound(answer)) is not None:
-        words += f"; {least}"
-    words += gradients_held(answer.subject, answer.budget)
-    if outcome is None or result.order is None:
-        return words
-    if given_up := [note for note in result.notes if note.kind in WHY_NONE]:
-        return f"{words}: {sentence(given_up[-1])}"
-    if outcome.peak <= answer.budget and (needed := counted(answer)):
-        return words + f"; the best one found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}"
-    peak = least_needed(answer)
-    assert peak is not None
-    words += f"; the least peak found is {show_bytes(peak)} ({peak} bytes)"
-    words += f", reached at {answer.subject.nodes[result.order[outcome.peak_step]]}"
-    return words + _filled(answer, outcome.peak_values)
-
-
-def gradients_held(subject: Subject, budget: int) -> str:
-    """What gradients take, which are outputs and so stay to the end, where it is much of what is too little."""
-    graph = subject.graph
-    if graph is None:
-        return ""
-    bytes_held = sum(graph.values[name].bytes for name in graph.outputs if name.endswith("_grad"))
-    if bytes_held < MUCH * budget:
-        return ""
-    return f"; gradients, which are outputs, take {show_bytes(bytes_held)} of it to the end"
-
-
-def least_peak_bound(answer: Answer) -> str | None:
-    """What every schedule needs, whatever its order, and where."""
-    result = answer.schedule.result
-    if result.peak_bound is None:
-        return None
-    where = "at the end" if result.peak_node is None else f"at {answer.subject.nodes[result.peak_node]}"
-    least = result.peak_bound + answer.aside
-    words = f"every schedule needs at least {show_bytes(least)} ({least} bytes), {where}"
-    return words + _filled(answer, result.peak_values)
-
-
-def _filled(answer: Answer, values: Sequence[int]) -> str:
-    """The inputs and weights, and the largest of the values held beside them."""
-    problem, names = answer.subject.problem, answer.subject.values
-    largest = sorted(set(values), key=lambda value: (-problem.sizes[value], value))[:5]
-    parts = [f"inputs and weights {show_bytes(problem.resident)}"] if problem.resident else []
-    parts += [f"copies that kernels make beside {show_bytes(answer.aside)}"] if answer.aside else []
-    parts += [f"{names[value]} {show_bytes(problem.sizes[value])}" for value in largest]
-    more = len(set(values)) - len(largest)
-    return f" with {', '.join(parts)}" + (f" and {more} more" if more > 0 else "") if parts else ""

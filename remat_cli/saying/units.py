@@ -18,3 +18,9 @@ def show_time(nanoseconds: float) -> str:
         if abs(nanoseconds) < 1000 * scale or unit == "s":
             return f"{nanoseconds / scale:.4g}{unit}"
     raise AssertionError
+
+
+def show_share(share: float) -> str:
+    """Two significant digits of a percentage, as a person writes it: 0.034%, 1.5%, 12%."""
+    percent = 100 * share
+    return f"{percent:.0f}%" if percent >= 10 else f"{percent:.2g}%"

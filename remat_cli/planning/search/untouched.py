@@ -42,6 +42,15 @@ def held_as_it_is(subject: Subject, session: Session) -> int:
     return target_of(session).counted(_figures(subject, subject.graph, session).promise)
 
 
+def share_base(subject: Subject, session: Session) -> int:
+    """The bytes that a relative budget is a share of: what is live in the file's order and what kernels take beside
+    it, or what was seen to be held, as by default options."""
+    target = target_of(session)
+    if target.shares_of_all(subject):
+        return held_as_it_is(subject, session)
+    return subject.before().peak + target.aside(subject)
+
+
 def _figures(subject: Subject, graph: Graph, session: Session) -> Footprint:
     target = target_of(session)
     return target.as_seen(subject, target.footprint(original(graph, subject.problem), target.aside(subject)))

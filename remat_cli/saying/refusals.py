@@ -1,0 +1,118 @@
+"""Why there is no plan, and the ways out: one line for everybody, and the whole account for `-v`.
+
+Invariant: a budget that is named as enough is one that a plan was found for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from remat_cli.notes.kinds import WHY_NONE
+from remat_cli.notes.words import sentence
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.least import least_needed
+from remat_cli.planning.search.untouched import counted, share_base
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.saying.units import show_bytes, show_share
+from solvers.problem import Status
+from solvers.registry import METHODS
+
+FEW_BYTES = 1000  # a budget that nobody means, unless the model holds no more
+GRADIENTS_SHARE = 0.4  # of a budget: from here on gradients that stay are worth a word
+NAMED_VALUES = 5
+
+
+def why_not(answer: Answer) -> str:
+    """One line: what was asked, what every schedule needs, and what to try."""
+    name, asked = answer.subject.path.name, show_bytes(answer.budget)
+    if answer.status is Status.INFEASIBLE:
+        words = f"no plan of {name} fits {asked}, which is proved{_of_the_order_alone(answer)}"
+    else:
+        words = f"{answer.method} found no plan of {name} within {asked}"
+    if answer.subject.graph is not None and answer.budget < FEW_BYTES <= answer.baseline.peak:
+        words += f"; a plain number is bytes: did you mean {answer.budget}GB?"
+    if (least := least_bytes(answer)) is not None:
+        words += f"; every schedule needs at least {_with_share(answer, least)}"
+    words += gradients_held(answer.subject, answer.budget)
+    given_up = [note for note in answer.schedule.result.notes if note.kind in WHY_NONE]
+    if given_up:
+        words += f": {sentence(given_up[-1])}"
+    return words + _ways_out(answer)
+
+
+def explain(answer: Answer) -> list[str]:
+    """The whole account: where every schedule needs most, and what the best one found holds where."""
+    lines = [] if (least := least_peak_bound(answer)) is None else [least]
+    outcome, order = answer.schedule.outcome, answer.schedule.result.order
+    if outcome is None or order is None:
+        return lines
+    if outcome.peak <= answer.budget and (needed := counted(answer)):
+        return [*lines, f"the best plan found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}"]
+    where = answer.subject.nodes[order[outcome.peak_step]]
+    peak = show_bytes(outcome.peak + answer.aside)
+    return [*lines, f"the least peak found is {peak}, at {where}{_filled(answer, outcome.peak_values)}"]
+
+
+def gradients_held(subject: Subject, budget: int) -> str:
+    """What gradients take that are outputs, and so stay to the end, where it is much of a budget that is too small."""
+    graph = subject.graph
+    if graph is None:
+        return ""
+    bytes_held = sum(graph.values[name].bytes for name in graph.outputs if name.endswith("_grad"))
+    if bytes_held < GRADIENTS_SHARE * budget:
+        return ""
+    return f"; gradients, which are outputs, take {show_bytes(bytes_held)} of it to the end"
+
+
+def least_bytes(answer: Answer) -> int | None:
+    """What every schedule needs, whatever its order, as far as that is proved."""
+    bound = answer.schedule.result.peak_bound
+    return None if bound is None else bound + answer.aside
+
+
+def least_peak_bound(answer: Answer) -> str | None:
+    """What every schedule needs, and where."""
+    result, least = answer.schedule.result, least_bytes(answer)
+    if least is None:
+        return None
+    where = "at the end" if result.peak_node is None else f"at {answer.subject.nodes[result.peak_node]}"
+    words = f"every schedule needs at least {show_bytes(least)} ({least} bytes), {where}"
+    return words + _filled(answer, result.peak_values)
+
+
+def _of_the_order_alone(answer: Answer) -> str:
+    least = least_bytes(answer) or 0
+    in_order = least <= answer.budget and not METHODS[answer.method].own_order
+    return " of schedules that first compute the ops in the order given" if in_order else ""
+
+
+def _with_share(answer: Answer, size: int) -> str:
+    """Bytes, and the share that `--budget` takes."""
+    if answer.session is None and answer.subject.graph is not None:
+        return show_bytes(size)
+    base = answer.baseline.peak if answer.session is None else share_base(answer.subject, answer.session)
+    return f"{show_bytes(size)} ({show_share(size / max(base, 1))} of what it holds as it is)"
+
+
+def _ways_out(answer: Answer) -> str:
+    """What to run instead."""
+    enough = least_needed(answer)
+    ways = []
+    if enough is not None and enough > answer.budget:
+        ways.append(f"--budget {enough} ({show_bytes(enough)}), for which a plan is known")
+    if answer.status is not Status.INFEASIBLE:
+        ways.append("a longer --time-limit")
+    if answer.subject.graph is not None:
+        ways.append("a smaller batch")
+    return f"; try {', or '.join(ways)}" if ways else ""
+
+
+def _filled(answer: Answer, values: Sequence[int]) -> str:
+    """The inputs and weights, and the largest of the values held beside them."""
+    problem, names = answer.subject.problem, answer.subject.values
+    largest = sorted(set(values), key=lambda value: (-problem.sizes[value], value))[:NAMED_VALUES]
+    parts = [f"inputs and weights {show_bytes(problem.resident)}"] if problem.resident else []
+    parts += [f"copies that kernels make beside {show_bytes(answer.aside)}"] if answer.aside else []
+    parts += [f"{names[value]} {show_bytes(problem.sizes[value])}" for value in largest]
+    more = len(set(values)) - len(largest)
+    return f" with {', '.join(parts)}" + (f" and {more} more" if more > 0 else "") if parts else ""
