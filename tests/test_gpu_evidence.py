@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -68,10 +67,6 @@ def test_what_it_says_of_cuda_on_a_device_that_is_memory_only(tmp_path: Path) ->
     assert memory["live"]["after"] < memory["live"]["before"]
 
 
-def test_what_is_installed_there_is_what_is_there(tmp_path: Path) -> None:
-    """The paths that `install.sh` and `prepare.sh` name."""
-    for script in ("install.sh", "prepare.sh"):
-        subprocess.run(["sh", "-n", SCRIPT.parent / script], check=True)
-    named = re.findall(r"remat_cli/\S+\.c\b", (SCRIPT.parent / "install.sh").read_text())
-    assert named
-    assert all((ROOT / path).is_file() for path in named)
+@pytest.mark.parametrize("script", ["install.sh", "prepare.sh"])
+def test_the_scripts_of_the_kit_can_be_read(script: str) -> None:
+    subprocess.run(["sh", "-n", SCRIPT.parent / script], check=True)

@@ -154,7 +154,7 @@ def test_outputs_bound_by_the_caller() -> None:
 def test_without_the_allocator_there_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "library", lambda: None)
     given = fed(CNN)
-    with pytest.warns(UserWarning, match="C compiler"):
+    with pytest.warns(UserWarning, match="Linux alone"):
         planned = sessions.planned(CNN)
     assert same(planned.run(None, given), stock(CNN, given))
 
