@@ -185,7 +185,7 @@ def _reorder(question: Question) -> bool | None:
 
 def _solver(subject: Subject, question: Question) -> Solver:
     if question.minimize == "peak":
-        from solvers.methods.exact.least_peak import minimize_peak
+        from solvers.methods.auto.least_peak import minimize_peak
 
         return partial(minimize_peak, max_overhead=question.max_overhead)
     options = dict(question.options)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from solvers.clock import Clock
-from solvers.methods.exact.least_peak import minimize_peak
-from solvers.orders.bounds import prove
+from solvers.methods.auto.least_peak import minimize_peak
+from solvers.pebbles.floor import prove
 from solvers.problem import Limits, Problem, Status
 from solvers.proof.check import check_cost
 from solvers.prover.certify import prove_cost, prove_peak

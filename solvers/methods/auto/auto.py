@@ -28,6 +28,7 @@ from solvers.orders.arrays import Ints
 from solvers.orders.best import Best, Weighed
 from solvers.orders.bounds import peak_bound
 from solvers.orders.evict import RULES, Evictor
+from solvers.pebbles.floor import dig
 from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
 from solvers.reductions.reorder import in_order_of, lazy_orders
 from solvers.updates import following_readers, in_time
@@ -47,6 +48,7 @@ _TRIED = 8  # of the orders that walks found, those from which a go is begun
 _KEPT = 3  # of what these come to, where goes begin later, with the best
 _NEARER = 0.95  # of the bytes over budget that a go leaves, at most, for another from there
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
+_DUG = 1 / 4  # of the time, at most, for the least peak where nothing else fits soon
 _DENSE = 4  # reads of a node from which on eviction walks take long
 _LARGE = 500  # nodes: fewer ways to evict are tried
 _ROUNDS = 3  # of a hunt before another order takes its place
@@ -153,6 +155,7 @@ class Auto:
         slow = reads > _DENSE * len(self.given)
         if not slow:
             self.walk(self.problem, tuple)
+        self.dig()
         if len(self.given) >= _REORDERED and not self.done():
             first = self.local.go(np.array(lazy[0], np.int64), 0, self.moves // 2, self.limits.clock, once=True)
             self.reordered = tuple(first.tolist())
@@ -169,6 +172,12 @@ class Auto:
                 self.walk(self.problem, tuple)
         self.search_locally(self.first_goes - 1)
         self.approach()
+
+    def dig(self) -> None:
+        """Nothing fits yet: the least peak is often found, and what needs no more than the budget with it."""
+        if self.best.fitting is None and not self.done():
+            found = dig(self.best, self.budget + 1, self.limits.silent().share(_DUG))
+            self.least = max(self.least, found, key=lambda bound: bound.peak)
 
     def approach(self) -> None:
         """Goes from what nearly fits, as long as nothing does and each comes a good part nearer."""
@@ -216,7 +225,7 @@ class Auto:
         if self.best.fitting is None:
             hunt = Hunt(self.as_asked, self.budget, self.limits.silent())
             hunt.seek_least_peak()
-            self.least = hunt.least
+            self.least = max(self.least, hunt.least, key=lambda bound: bound.peak)
             for known in (hunt.best.leanest, hunt.best.fitting):
                 if known is not None:
                     self.best.offer(known.order)

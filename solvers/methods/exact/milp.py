@@ -29,8 +29,9 @@ from solvers.methods.exact.small import MOST, Small
 from solvers.methods.exact.tracing import tighten
 from solvers.notes import Note, SolverNote
 from solvers.orders.best import Best, in_order
-from solvers.orders.bounds import cost_bound, peak_bound, prove
+from solvers.orders.bounds import cost_bound, peak_bound
 from solvers.orders.measure import memory_of
+from solvers.pebbles.floor import prove
 from solvers.problem import Grounds, Limits, Problem, Result, Status
 
 _SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count

@@ -5,13 +5,18 @@ Invariant: `peak_bound` is a proof for every schedule, whatever it costs and wha
 
 from __future__ import annotations
 
+from solvers.methods.auto.auto import solve as search
 from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.milp import solve
 from solvers.methods.exact.options import Known
 from solvers.notes import Note, SolverNote
 from solvers.orders.best import Best, in_order
-from solvers.orders.bounds import peak_bound, prove
+from solvers.orders.bounds import PeakBound, peak_bound
+from solvers.pebbles.floor import dig
 from solvers.problem import Limits, Problem, Result, Status
+
+_FIRST, _MOST = 0.01, 0.1  # of what lies between the bound and the least peak known, is asked for less
+_CHEAPER = 1 / 2  # of the time left is for a cheaper schedule of that peak
 
 
 def minimize_peak(problem: Problem, budget: int, limits: Limits, *, max_overhead: float | None = None) -> Result:
@@ -21,15 +26,53 @@ def minimize_peak(problem: Problem, budget: int, limits: Limits, *, max_overhead
     """
     if max_overhead is not None:
         return _within_overhead(problem, budget, limits, max_overhead)
-    best = lowest(problem, limits)
-    assert best.leanest is not None
-    bound = prove(problem, best.leanest.peak, limits)
-    order = best.leanest.steps()
-    if best.leanest.peak > budget:
+    best = Best(problem, -1, limits)  # nothing fits: only the least peak counts
+    best.offer(range(len(problem.nodes)))
+    walked = lowest(problem, limits.share(1 / 4)).leanest
+    assert walked is not None
+    best.offer(walked.order)
+    bound = dig(best, _least(best), limits)
+    bound = _ask_for_less(best, bound, limits)
+    order = _cheaper(best, limits)
+    if _least(best) > budget:
         status = Status.INFEASIBLE if bound.peak > budget else Status.UNKNOWN
     else:
-        status = Status.OPTIMAL if bound.peak >= best.leanest.peak else Status.FEASIBLE
+        status = Status.OPTIMAL if bound.peak >= _least(best) else Status.FEASIBLE
     return bound.told(Result(status, order))
+
+
+def _least(best: Best) -> int:
+    assert best.leanest is not None, "the order as given can always run"
+    return best.leanest.peak
+
+
+def _ask_for_less(best: Best, bound: PeakBound, limits: Limits) -> PeakBound:
+    """The default search, for ever less memory until it finds nothing; it may find that there is nothing."""
+    part, quiet = _FIRST, limits.silent()
+    while bound.peak < _least(best) and not limits.clock.over():
+        known = _least(best)
+        asked = known - max(1, int((known - bound.peak) * part))
+        assert best.leanest is not None
+        found = search(best.problem, asked, quiet.share(1 / 4), Known((best.leanest.steps(),)))
+        best.offer(found.order or ())
+        if found.peak_bound is not None and found.peak_bound > bound.peak:
+            bound = PeakBound(found.peak_bound, found.peak_node, found.peak_values)
+        if _least(best) > asked:
+            break
+        part = min(_MOST, 2 * part)
+    return bound
+
+
+def _cheaper(best: Best, limits: Limits) -> tuple[int, ...]:
+    """The cheapest order known of the least peak, after a search for cheaper ones."""
+    assert best.leanest is not None
+    fitting = Best(best.problem, best.leanest.peak, limits)
+    fitting.offer(best.leanest.order)
+    if not limits.clock.over():
+        found = search(best.problem, fitting.budget, limits.share(_CHEAPER), Known((best.leanest.steps(),)))
+        fitting.offer(found.order or ())
+    assert fitting.fitting is not None
+    return fitting.fitting.steps()
 
 
 def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead: float) -> Result:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import count
 from random import Random
 
-from solvers.methods.exact.least_peak import minimize_peak
+from solvers.methods.auto.least_peak import minimize_peak
 from solvers.methods.exact.low_walks import lowest
-from solvers.orders.bounds import peak_bound, prove
+from solvers.orders.bounds import peak_bound
+from solvers.pebbles.floor import prove
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem, Status
 from solvers.simulate import simulate

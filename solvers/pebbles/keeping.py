@@ -1,0 +1,90 @@
+"""Computes that a larger room makes needless: a copy is held until the next one would have been made, where that fits.
+
+Invariant: the order given back costs no more, and where it needs more than the budget the one given did too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from solvers.orders.arrays import Ints
+from solvers.orders.best import Best, Weighed
+from solvers.orders.measure import memory_of
+from solvers.pebbles.copies import Copies
+
+_ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeat:
+    """A compute that is not its node's first. `gaps`: from when to when each value would have to be held, and its
+    bytes; `worth`: what it costs for each byte and step of those."""
+
+    step: int
+    gaps: tuple[tuple[int, int, int], ...]
+    worth: float
+
+
+def kept(copies: Copies, known: Weighed, best: Best) -> Weighed:
+    """Longer and longer, until nothing more fits."""
+    for _ in range(_ROUNDS):
+        memory = memory_of(best.arrays, known.order)
+        needless = _needless(memory, _repeats(copies, known.order), max(best.budget, known.peak))
+        found = _without(known, needless, best)
+        if found.cost >= known.cost:
+            return found
+        known = found
+    return known
+
+
+def _without(known: Weighed, needless: list[int], best: Best) -> Weighed:
+    """The order without all of those computes that it can do without: what they share may tell otherwise."""
+    gone: list[int] = []
+    found, parts = known, [needless]
+    while parts and not best.over():
+        part = parts.pop()
+        tried = best.weigh(np.delete(known.order, gone + part)) if part else None
+        if tried is not None and tried.cost <= found.cost and tried.peak <= max(best.budget, known.peak):
+            found, gone = tried, gone + part
+        elif len(part) > 1:
+            parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+    return found
+
+
+def _needless(memory: Ints, repeats: list[_Repeat], budget: int) -> list[int]:
+    """The steps that can be left out, those worth most first."""
+    memory, found = memory.copy(), []
+    for repeat in sorted(repeats, key=lambda repeat: -repeat.worth):
+        if all(int(memory[begin:end].max()) + size <= budget for begin, end, size in repeat.gaps):
+            found.append(repeat.step)
+            for begin, end, size in repeat.gaps:
+                memory[begin:end] += size
+    return found
+
+
+def _repeats(copies: Copies, order: Ints) -> list[_Repeat]:
+    nodes, sizes = copies.problem.nodes, copies.problem.sizes
+    used: dict[int, int] = {}  # value -> when its copy at hand is last used, as far as known
+    steps = order.tolist()
+    last: list[dict[int, int]] = []  # for each step, of each value it writes: the last use of the copy before
+    again: list[bool] = []
+    for step, index in enumerate(steps):
+        node = nodes[index]
+        for value in node.reads:
+            used[value] = step
+        again.append(all(value in used for value in node.writes) and bool(node.writes))
+        last.append({value: used[value] for value in node.writes if value in used})
+        used.update(dict.fromkeys(node.writes, step))
+    wanted = set(copies.problem.outputs)
+    found: list[_Repeat] = []
+    for step in range(len(steps) - 1, -1, -1):
+        node = nodes[steps[step]]
+        if again[step] and not node.once:
+            gaps = [(last[step][v] + 1, step + 1, sizes[v]) for v in node.writes if v in wanted]
+            size = sum((end - begin) * size for begin, end, size in gaps)
+            found.append(_Repeat(step, tuple(gap for gap in gaps if gap[0] < gap[1]), node.cost / max(1, size)))
+        wanted.difference_update(node.writes)
+        wanted.update(node.reads)
+    return found
