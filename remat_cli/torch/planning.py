@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from remat_cli.model.quantities import Budget
 from solvers.clock import Clock
-from solvers.methods.exact.least_peak import minimize_peak
+from solvers.methods.auto.least_peak import minimize_peak
 from solvers.problem import MOST, Limits, Problem, Result, Status
 from solvers.registry import DEFAULT, METHODS
 from solvers.schedule import baseline, evaluate, schedule
