@@ -60,25 +60,28 @@ def schedule(
         )
 
     answer = solver(smaller.problem, budget, replace(limits, report=report))
-    bound = None if answer.bound is None else answer.bound + smaller.fixed_cost
-    any_order = None if answer.bound_any_order is None else answer.bound_any_order + smaller.fixed_cost
-    order = None if answer.order is None else smaller.expand(answer.order)
-    result = replace(
-        answer,
-        bound=bound,
-        bound_any_order=any_order,
-        order=order,
-        grounds=tuple(grounds.renamed(smaller.node_of) for grounds in answer.grounds),
-        peak_node=None if answer.peak_node is None else smaller.node_of(answer.peak_node),
-        peak_values=tuple(map(smaller.value_of, answer.peak_values)),
-    )
-    if order is None:
+    result = _of_whole(answer, smaller)
+    if result.order is None:
         return Schedule(result, None, None)
-    plan, outcome = evaluate(problem, order)
+    plan, outcome = evaluate(problem, result.order)
     result = replace(result, order=plan.order())
     if answer.status.found and outcome.peak > budget:
         note = Note(SolverNote.OVER_BUDGET, (outcome.peak,))
         result = replace(result, status=Status.UNKNOWN, notes=(*result.notes, note))
+    bound = result.bound
     if result.status is Status.OPTIMAL and bound is not None and outcome.cost > bound * (1 + limits.gap):
         result = replace(result, status=Status.FEASIBLE)  # views that cost something were made more than once
     return Schedule(result, plan, outcome)
+
+
+def _of_whole(answer: Result, smaller: Contraction) -> Result:
+    """An answer to the reduced problem as one to the problem that was asked."""
+    return replace(
+        answer,
+        bound=None if answer.bound is None else answer.bound + smaller.fixed_cost,
+        bound_any_order=None if answer.bound_any_order is None else answer.bound_any_order + smaller.fixed_cost,
+        order=None if answer.order is None else smaller.expand(answer.order),
+        grounds=tuple(grounds.renamed(smaller.node_of) for grounds in answer.grounds),
+        peak_node=None if answer.peak_node is None else smaller.node_of(answer.peak_node),
+        peak_values=tuple(map(smaller.value_of, answer.peak_values)),
+    )

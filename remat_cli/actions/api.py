@@ -38,6 +38,7 @@ from remat_cli.planning.plans import record
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.points import Curve
 from remat_cli.planning.plans.sizes import Largest
+from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.time_plan import PROVING_SHARE
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder
@@ -216,12 +217,18 @@ def solve(
     clock = limited(time_limit, work_limit)
     given = costs if isinstance(costs, Costs | None) else Path(costs)
     subject = given_subject(_model(model), given, dict(dims or {}), question.session)
-    limits = Limits(clock, gap, seed, report or _nobody)
-    memory = Memory(store=Store(folder()), seconds=clock.seconds) if cache else None
+    return _planned(subject, question, Limits(clock, gap, seed, report or _nobody), cache, certificate)
+
+
+def _planned(
+    subject: Subject, question: solving.Question, limits: Limits, cache: bool, certificate: File | None
+) -> Planned:
+    memory = Memory(store=Store(folder()), seconds=limits.clock.seconds) if cache else None
     searching = limits if certificate is None else limits.share(1 - PROVING_SHARE)
     found = replace(solving.ask(subject, question, searching, memory), limits=limits)
     if certificate is not None:
-        certificatefile.write(certifying.certified(subject, found, question.session, clock)[0], Path(certificate))
+        made, _ = certifying.certified(subject, found, question.session, limits.clock)
+        certificatefile.write(made, Path(certificate))
     solving.found_or_raised(found)
     return Planned(record.plan_file(found), found.subject)
 

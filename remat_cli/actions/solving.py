@@ -103,14 +103,8 @@ def ask(
     searching = question.minimize == "cost" and question.budget is not None and takes_plans(question.method)
     if searching and (found := fitting_already(subject, budget, question.method, limits, question.session)):
         return found
-    solver = _solver(subject, question)
-    reorder = _reorder(question)
-    target = target_of(question.session)
-    asked = PlanRequest(subject, budget, question.method, solver, limits, target, reorder, question.enough, keep)
+    asked = _request(subject, budget, question, limits, keep)
     asked = replace(asked, times=times) if times is not None else asked
-    if keep is ignore:  # else a plan is wanted while the search goes on, whatever is at hand in the end
-        asked = replace(asked, at_hand=_at_hand(subject, budget, question))
-
     if searching and (first := cheapest_known(asked, question.earlier)):
         keep(first)  # whatever comes, there is this
 
@@ -120,12 +114,19 @@ def ask(
             found = cheaper_known(asked, found, question.known)
         return replace(found, budget=needed(found)) if question.budget is None and found.found else found
 
-    found = (
-        search()
-        if memory is None
-        else memory.answer(_asked(question, limits), subject, question.session, limits, search)
-    )
+    key = _asked(question, limits)
+    found = search() if memory is None else memory.answer(key, subject, question.session, limits, search)
     return cheaper_known(asked, found, question.earlier) if searching else found
+
+
+def _request(
+    subject: Subject, budget: int, question: Question, limits: Limits, keep: Callable[[Answer], None]
+) -> PlanRequest:
+    solver, target, reorder = _solver(subject, question), target_of(question.session), _reorder(question)
+    request = PlanRequest(subject, budget, question.method, solver, limits, target, reorder, question.enough, keep)
+    if keep is ignore:  # else a plan is wanted while the search goes on, whatever is at hand in the end
+        return replace(request, at_hand=_at_hand(subject, budget, question))
+    return request
 
 
 def _at_hand(subject: Subject, budget: int, question: Question) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
@@ -57,11 +58,8 @@ def command(
     from remat_cli.errors import Usage
     from remat_cli.saying.showing import shown
 
-    alone = [name for name, asked in (("--statements", statements), ("--matrices", matrices), ("--html", web)) if asked]
-    if alone and len(files) > 1:
-        raise Usage(f"{alone[0]} shows one file; {len(files)} are given")
-    if curve and not web:
-        raise Usage("--curve goes into the page that --html writes; say where with --html FILE")
+    _check_alone(files, {"--statements": statements, "--matrices": matrices, "--html": web})
+    _check_curve(curve, web)
     if as_csv and (not breakdown or as_json):
         raise Usage("--csv prints the table of --breakdown; for all else there is --json")
     pictures = [picture for picture in (plot, matrices) if picture]
@@ -76,6 +74,22 @@ def command(
     if not (as_json or as_csv or statements):
         for path in written:
             click.echo(f"wrote {path}")
+
+
+def _check_curve(curve: Path | None, web: Path | None) -> None:
+    from remat_cli.errors import Usage
+
+    if curve and not web:
+        raise Usage("--curve goes into the page that --html writes; say where with --html FILE")
+
+
+def _check_alone(files: tuple[Path, ...], flags: Mapping[str, object]) -> None:
+    """Refuse flags that show one file where several are given."""
+    from remat_cli.errors import Usage
+
+    for name, asked in flags.items():
+        if asked and len(files) > 1:
+            raise Usage(f"{name} shows one file; {len(files)} are given")
 
 
 def _check(pictures: list[Path], written: list[Path], inputs: list[Path]) -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from remat_cli.commands import options
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from remat_cli.zoo.graph import Builder
 
 SIZES = {
     "batch": "Examples in a step.",
@@ -62,19 +68,7 @@ def size_options(command: click.decorators.FC) -> click.decorators.FC:
 @options.as_json
 @options.quiet
 def command(
-    name: str | None,
-    listing: bool,
-    free_batch: bool,
-    upsample: str | None,
-    dropout: float,
-    weights: str,
-    evaluate: bool,
-    opset: int,
-    seed: int,
-    output: Path | None,
-    as_json: bool,
-    quiet: bool,
-    **sizes: int | tuple[int, int] | None,
+    name: str | None, listing: bool, weights: str, output: Path | None, as_json: bool, quiet: bool, **given: Any
 ) -> None:
     """Build the network NAME as a forward ONNX model, for `remat grad` to differentiate.
 
@@ -94,34 +88,29 @@ def command(
         return _list_networks({key: network.about for key, network in ZOO.items()}, as_json)
     from remat_cli.formats.files import write_whole
     from remat_cli.zoo.build import describe
-    from remat_cli.zoo.graph import PARAMETERS
 
-    settings = {key: value for key, value in {**sizes, "upsample": upsample}.items() if value is not None}
-    net, logits = describe(
-        name,
-        opset=opset,
-        seed=seed,
-        dropout=dropout,
-        training=not evaluate,
-        free_batch=free_batch,
-        **settings,
-    )
+    settings = {key: value for key, value in given.items() if value is not None and key != "evaluate"}
+    net, logits = describe(name, training=not given["evaluate"], **settings)
     model = net.finish(name, logits, weights)
     path = output or Path(f"{name}.onnx")
     write_whole(path, model.SerializeToString(deterministic=True))
-    report = {
-        "model": str(path),
-        "network": name,
+    report = {"model": str(path), "network": name, **_figures(net, model)}
+    if as_json:
+        click.echo(json.dumps(report))
+    elif not quiet:
+        click.echo(_describe(report))
+
+
+def _figures(net: Builder, model: ModelProto) -> dict[str, Any]:
+    from remat_cli.zoo.graph import PARAMETERS
+
+    return {
         "nodes": len(model.graph.node),
         "parameters": net.count_parameters(),
         "weights": "inputs" if any(entry.key == PARAMETERS for entry in model.metadata_props) else "random",
         "input": net.shown("input"),
         "logits": net.shown("logits"),
     }
-    if as_json:
-        click.echo(json.dumps(report))
-    elif not quiet:
-        click.echo(_describe(report))
 
 
 def _list_networks(networks: dict[str, str], as_json: bool) -> None:

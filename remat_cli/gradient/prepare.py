@@ -6,7 +6,7 @@ Invariant: what comes out has static shapes only, at an opset that gradients can
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,12 +78,7 @@ def load(path: Path) -> onnx.ModelProto:
 
 
 def prepare(
-    model: onnx.ModelProto,
-    output: str | None,
-    choice: Choice,
-    binding: Binding,
-    modes: Modes,
-    narrow: int = FLOAT,
+    model: onnx.ModelProto, output: str | None, choice: Choice, binding: Binding, modes: Modes, narrow: int = FLOAT
 ) -> Forward:
     """The part of the model that leads to `output` (by default its first) on a tape.
 
@@ -101,33 +96,47 @@ def prepare(
     tape = Tape(max(LEAST, opset_of(model), BFLOAT16_OPSET if narrow == onnx.TensorProto.BFLOAT16 else 0))
     trained = chosen(model, nodes, choice)
     autocast = Autocast(tape, narrow) if narrow != FLOAT else None
-    known = {}
-    for stored in graph.initializer:
-        if stored.name not in trained:
-            array = array_of(stored)
-            known[stored.name] = tape.store(stored.name, autocast.widened(array) if autocast else array)
+    known = _stored(graph, tape, trained, autocast)
     forward = Forward(tape, tape.integers(0), notes=notes)
     read = {name for node in nodes for name in node.input} | {target}
     _declare_inputs(graph, binding, read, known, trained, forward, autocast)
-    for initializer in graph.initializer:
-        if initializer.name in trained:
-            kind = autocast.kept(initializer.data_type) if autocast else initializer.data_type
-            forward.parameters[initializer.name] = tape.declare(initializer.name, kind, initializer.dims)
+    for stored in graph.initializer:
+        if stored.name in trained:
+            kind = autocast.kept(stored.data_type) if autocast else stored.data_type
+            forward.parameters[stored.name] = tape.declare(stored.name, kind, stored.dims)
     known |= forward.parameters
     tracer = Tracer(tape, known, {tensor.name for tensor in forward.parameters.values()}, modes.freeze_bn, autocast)
     tracer.sample_variance = model.producer_name == "pytorch"
     if autocast:
         autocast.weak.update(forward.parameters)
-    for node in nodes:
-        if set(node.output) & trained:
-            _take_over(tracer, node, forward)
-        else:
-            tracer.trace(node, opset_of(model))
-    tracer.finish()
+    _trace(tracer, nodes, trained, forward, opset_of(model))
     forward.output = tracer.known[target]
     forward.updated = tracer.statistics
     forward.reads = Counter(name for node in tape.nodes for name in set(node.input))
     return forward
+
+
+def _stored(
+    graph: onnx.GraphProto, tape: Tape, trained: Collection[str], autocast: Autocast | None
+) -> dict[str, Tensor]:
+    """What the file holds and is not trained."""
+    known = {}
+    for stored in graph.initializer:
+        if stored.name not in trained:
+            array = array_of(stored)
+            known[stored.name] = tape.store(stored.name, autocast.widened(array) if autocast else array)
+    return known
+
+
+def _trace(
+    tracer: Tracer, nodes: Sequence[onnx.NodeProto], trained: Collection[str], forward: Forward, opset: int
+) -> None:
+    for node in nodes:
+        if set(node.output).intersection(trained):
+            _take_over(tracer, node, forward)
+        else:
+            tracer.trace(node, opset)
+    tracer.finish()
 
 
 def _leading_to(graph: onnx.GraphProto, target: str) -> list[onnx.NodeProto]:

@@ -75,10 +75,7 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     outputs = {"loss": loss}
     if options.recipe.name == "none":
         outputs |= {f"{name}_grad": gradients[tensor.name] for name, tensor in forward.parameters.items()}
-    outputs |= {
-        f"{name}_new": update.outputs[name] for name in [*forward.parameters, *update.inputs] if name in update.outputs
-    }
-    outputs |= {f"{name}_new": tensor for name, tensor in forward.updated.items()}
+    outputs |= _renewed(forward, update)
     if scaling:
         outputs[FINITE] = scaling.finite()
     defaults = {name: forward.tape.constants[name] for name in forward.updated} | _scalars(model, forward)
@@ -93,6 +90,13 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
         told_of[CLASS_AXIS] = str(axis % forward.output.rank)
     onnx.helper.set_model_props(training, told_of)
     return training
+
+
+def _renewed(forward: Forward, update: Update) -> dict[str, Tensor]:
+    """What inputs are after the step: parameters, the optimizer's state, running statistics."""
+    names = [name for name in (*forward.parameters, *update.inputs) if name in update.outputs]
+    renewed = {**{name: update.outputs[name] for name in names}, **forward.updated}
+    return {f"{name}_new": tensor for name, tensor in renewed.items()}
 
 
 def _parts(forward: Forward, model: onnx.ModelProto, update: Update, choice: Choice) -> Parts:

@@ -20,7 +20,7 @@ from remat_cli.ingest.load import load, parsed
 from remat_cli.ingest.names import captures, name_nodes, sort_nodes
 from remat_cli.ingest.phases import backward_ops
 from remat_cli.ingest.shapes import UnknownSize, infer
-from remat_cli.model.graph import Graph, Op
+from remat_cli.model.graph import Graph, Op, Value
 from remat_cli.model.limits import TENSOR_BYTES
 
 IN_MEMORY = Path("the model in memory")  # what errors call it; its external tensors lie in the working directory
@@ -55,20 +55,12 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         raise
     values = found.values
     refuse_unused(model, dims or {}, {*bound, *found.needed}, path)
-    weights = dict.fromkeys(
-        (
-            *(tensor.name for tensor in proto.initializer),
-            *(sparse.values.name for sparse in proto.sparse_initializer),
-            *(node.output[0] for node in proto.node if node.op_type == "Constant"),
-        )
-    )
+    weights = _stored(proto)
     ops = tuple(_op(node) for node in proto.node if node.op_type != "Constant")
     outputs = tuple(dict.fromkeys(value.name for value in proto.output))
     if not ops:
         raise BadInput(f"{path}: the graph has no ops to schedule")
-    for name, value in values.items():
-        if value.bytes > TENSOR_BYTES:
-            raise BadInput(f"{path}: value {name!r} would have {value.bytes} bytes, of which no machine has that many")
+    _refuse_huge(values, path)
     late = backward_ops(ops, outputs, values)
     return Graph(
         path=path,
@@ -85,6 +77,23 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         loose=found.loose,
         by_data=found.by_data,
     )
+
+
+def _stored(proto: onnx.GraphProto) -> dict[str, None]:
+    """The names of what the file holds, once each and in its order."""
+    return dict.fromkeys(
+        (
+            *(tensor.name for tensor in proto.initializer),
+            *(sparse.values.name for sparse in proto.sparse_initializer),
+            *(node.output[0] for node in proto.node if node.op_type == "Constant"),
+        )
+    )
+
+
+def _refuse_huge(values: Mapping[str, Value], path: Path) -> None:
+    for name, value in values.items():
+        if value.bytes > TENSOR_BYTES:
+            raise BadInput(f"{path}: value {name!r} would have {value.bytes} bytes, of which no machine has that many")
 
 
 def _op(node: onnx.NodeProto) -> Op:

@@ -39,15 +39,7 @@ def without_views(problem: Problem) -> Contraction:
     is_view = _free_views(problem)
     if not any(is_view):
         return Contraction(problem, tuple, tuple)
-    base = list(range(len(problem.sizes)))  # value -> the value whose memory it lives in, or RESIDENT
-    takes: dict[int, set[tuple[int, int]]] = {}  # value -> the inputs and weights it is a view of
-    for node, view in zip(problem.nodes, is_view, strict=True):
-        if view:
-            for write in node.writes:
-                read = node.base(write)
-                assert read is not None
-                base[write] = read if read == RESIDENT else base[read]
-                takes[write] = {*node.takes, *takes.get(read, ())}
+    base, takes = _bases(problem, is_view)
     kept = [index for index, view in enumerate(is_view) if not view]
     renumber, sizes = _renumber(problem, kept)
     small = Problem(
@@ -69,6 +61,20 @@ def without_views(problem: Problem) -> Contraction:
 
     fixed = sum(node.cost for node, view in zip(problem.nodes, is_view, strict=True) if view)
     return Contraction(small, expand, shrink, fixed, kept.__getitem__, list(renumber).__getitem__)
+
+
+def _bases(problem: Problem, is_view: Sequence[bool]) -> tuple[list[int], dict[int, set[tuple[int, int]]]]:
+    """For each value the one whose memory it lives in, or RESIDENT; and the inputs and weights that it is a view of."""
+    base = list(range(len(problem.sizes)))
+    takes: dict[int, set[tuple[int, int]]] = {}
+    for node, view in zip(problem.nodes, is_view, strict=True):
+        if view:
+            for write in node.writes:
+                read = node.base(write)
+                assert read is not None
+                base[write] = read if read == RESIDENT else base[read]
+                takes[write] = {*node.takes, *takes.get(read, ())}
+    return base, takes
 
 
 def _free_views(problem: Problem) -> list[bool]:

@@ -98,8 +98,7 @@ def simulate(chain: Chain, sequence: Sequence[Step]) -> Run:
     held = {0}  # l: a^l is held by itself
     full: set[int] = set()  # l: ā^l is held
     gradient = last  # δ^l is held
-    used = chain.a[0] + chain.delta[last]
-    peak, makespan = used, 0.0
+    peak, makespan = (used := chain.a[0] + chain.delta[last]), 0.0
     for place, step in enumerate(sequence):
         stage = step.stage
         if not 1 <= stage <= last or (stage - 1 not in held and stage - 1 not in full):
