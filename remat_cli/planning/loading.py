@@ -62,7 +62,7 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Se
 
 def is_model(path: Path) -> bool:
     """Whether the file is what a subject is made of, and not a plan, by its name."""
-    return path.name.endswith((".onnx", ".problem.json", ".chain.json"))
+    return path.name.endswith((".onnx", ".problem.json", ".chain.json", ".joint.json"))
 
 
 def given_subject(

@@ -7,7 +7,7 @@ the caller holds of the forward pass lives to the end: it is made once, or the b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,7 @@ class _Lowering:
     ops: list[fx.Node | None] = field(default_factory=list)
     before: dict[fx.Node, fx.Node] = field(default_factory=dict)  # what an op must come after
     handed: list[int] = field(default_factory=list)
+    place: dict[Buffer, int] = field(default_factory=dict)  # of what is always there, for traffic
 
     def new(self, size: int, symbol: Any = 0) -> int:
         self.sizes.append(size)
@@ -66,24 +67,22 @@ class _Lowering:
         return len(self.sizes) - 1
 
     def values_of(self, node: fx.Node) -> list[int]:
-        """What must be in memory for the result of a node to be there."""
+        """What must be in memory for the result of a node to be there, and the tokens of what it must come after."""
+        if node in self.joint.views:
+            return self.reads_of(node.all_input_nodes)
         found = [self.value[buffer] for buffer in self.joint.buffers[node] if buffer in self.value]
-        source = node
-        while source in self.joint.views or source in self.joint.parts:
-            source = source.args[0] if source in self.joint.parts else _viewed(self.joint, source)
-        if source in self.token:
-            found.append(self.token[source])
-        return found
+        source = self.joint.parts.get(node, node)
+        return [*found, self.token[source]] if source in self.token else found
 
-    def reads_of(self, nodes: list[fx.Node]) -> list[int]:
+    def reads_of(self, nodes: Iterable[fx.Node]) -> list[int]:
         return list(dict.fromkeys(value for node in nodes for value in self.values_of(node)))
 
 
 def lower(joint: Joint, pricing: Pricing) -> Lowered:
     """The problem of a joint graph at these prices."""
     state = _Lowering(joint, pricing)
-    chains = [joint.effects, joint.accesses]
-    for chain in chains:
+    state.place = {buffer: index for index, buffer in enumerate(joint.resident)}
+    for chain in (joint.effects, joint.accesses):
         state.before.update(zip(chain[1:], chain, strict=False))
     ordered = {*joint.effects, *joint.accesses, *joint.pinned}
     kept, handed = _held(joint)
@@ -149,16 +148,15 @@ def _add(state: _Lowering, op: fx.Node, ordered: set[fx.Node], kept: bool) -> No
         writes.append(state.token[op])
     price = state.pricing(op)
     resident = {b: b.bytes for node in op.all_input_nodes for b in joint.buffers[node] if b.maker is None}
-    place = {buffer: index for index, buffer in enumerate(joint.resident)}
     node = Node(
         cost=price.ns,
         reads=tuple(dict.fromkeys(reads)),
         writes=tuple(writes),
         workspace=price.workspace,
         once=op in ordered or kept or is_plain(op),
-        backward=None in state.ops,
+        backward=None in state.token,
         kind=kind_of(op),
-        takes=tuple((place[buffer], size) for buffer, size in resident.items()),
+        takes=tuple((state.place[buffer], size) for buffer, size in resident.items()),
     )
     state.nodes.append(node)
     state.ops.append(op)
@@ -183,8 +181,3 @@ def _add_boundary(state: _Lowering, ordered: list[fx.Node], handed: list[Buffer]
     writes.append(state.token[None])
     state.nodes.append(Node(0, tuple(dict.fromkeys(reads)), tuple(writes), once=True, overwrites=tuple(over)))
     state.ops.append(None)
-
-
-def _viewed(joint: Joint, view: fx.Node) -> Any:
-    """What a view looks at: its one argument with memory."""
-    return next(argument for argument in view.all_input_nodes if joint.buffers[argument])

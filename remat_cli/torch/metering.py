@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from torch import fx
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from remat_cli.torch.reading import tensors_of
 
 
-class Meter(TorchDispatchMode):
-    """Use it as a context; `peak` is the most that was alive at once since it was made."""
+class Meter:
+    """`peak` is the most that was alive at once after an op, since the meter was made."""
 
     def __init__(self, given: Iterable[Any] = ()) -> None:
-        super().__init__()
         self.alive: dict[int, tuple[StorageWeakRef, int]] = {}
         self.most = 0  # what can be alive at most, of which some may be gone
         self.peak = 0
@@ -39,9 +38,22 @@ class Meter(TorchDispatchMode):
         self.most = sum(size for _, size in self.alive.values())
         return self.most
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        self.watch(result)
+    def made(self, value: Any) -> None:
+        """An op has made this."""
+        self.watch(value)
         if self.most > self.peak:
             self.peak = max(self.peak, self.count())
+
+
+class Metered(fx.Interpreter):
+    """Runs a graph, letting go of each value after its last use, and tells a meter of what is made."""
+
+    def __init__(self, module: fx.GraphModule, meter: Meter) -> None:
+        super().__init__(module)
+        self.meter = meter
+
+    def run_node(self, n: fx.Node) -> Any:
+        result = super().run_node(n)
+        if n.op == "call_function":
+            self.meter.made(result)
         return result

@@ -9,18 +9,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from torch import fx
 from torch._functorch import config, partitioners
 
+from profiles.roofline import names
 from remat_cli.model.quantities import Budget, parse_budget
 from remat_cli.saying.units import show_bytes
 from remat_cli.torch import joint as joints
 from remat_cli.torch.building import Split, build
 from remat_cli.torch.checking import Differs, check
 from remat_cli.torch.estimates import estimates
+from remat_cli.torch.fusing import fuse, fused_prices
 from remat_cli.torch.lowering import Lowered, Pricing, lower
+from remat_cli.torch.measuring import Measured, measured
 from remat_cli.torch.planning import Found, Order, find
 from remat_cli.torch.reading import NotUnderstood
 from remat_cli.torch.seeds import seeds
@@ -47,6 +51,7 @@ class Partitioner:
     budget: Budget
     pricing: Pricing
     clock: Callable[[], Clock]  # how long a graph may be searched
+    fused: bool = False  # whether the graphs are for Inductor
     plans: list[Planned] = field(default_factory=list)
 
     def __call__(self, module: fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **given: Any) -> Split:
@@ -66,18 +71,30 @@ class Partitioner:
 
     def _planned(self, module: fx.GraphModule, inputs: Any, num_fwd_outputs: int) -> Split:
         _check_settings()
-        lowered = lower(joints.read(module, num_fwd_outputs), self.pricing)
+        joint = joints.read(module, num_fwd_outputs)
+        lowered = lower(joint, self.prices(joint))
+        if isinstance(self.pricing, Measured):
+            self.pricing.save()
+
+        clock = self.clock()
 
         def candidates() -> Iterator[Order]:
-            return seeds(lowered, module, inputs)
+            return seeds(lowered, module, inputs, clock)
 
-        found = find(lowered.problem, self.budget, self.clock(), candidates)
+        found = find(lowered.problem, self.budget, clock, candidates)
         split = build(lowered, found.order)
         check(module.graph, split[0].graph, split[1].graph, num_fwd_outputs)
         if not found.fits:
             warnings.warn(over_budget(found), RematWarning, stacklevel=4)
         self.plans.append(Planned(lowered, found))
         return split
+
+    def prices(self, joint: joints.Joint) -> Pricing:
+        """What an op costs in this graph, of which a fusing compiler makes other kernels."""
+        if not self.fused:
+            return self.pricing
+        fuse(joint)
+        return fused_prices(joint)
 
 
 def over_budget(found: Found) -> str:
@@ -89,8 +106,18 @@ def over_budget(found: Found) -> str:
 
 
 def partition_fn(budget: str | int, costs: str = "cpu", time_limit: float = 10.0) -> Partitioner:
-    """A partitioner for `aot_autograd(partition_fn=...)` and the like."""
-    return Partitioner(parse_budget(str(budget)), estimates(costs), lambda: Clock(time_limit))
+    """A partitioner for `aot_autograd(partition_fn=...)` and the like. `costs`: a device's name, or "measure"."""
+    return Partitioner(parse_budget(str(budget)), pricing(costs), lambda: Clock(time_limit))
+
+
+def pricing(costs: str) -> Pricing:
+    if costs == "measure":
+        return measured(estimates("cpu"))
+    if costs.endswith(".yaml"):
+        return measured(estimates("cpu"), Path(costs))
+    if costs not in names():
+        raise ValueError(f"costs is 'measure', a *.costs.yaml file or one of {', '.join(names())}, not {costs!r}")
+    return estimates(costs)
 
 
 def _check_settings() -> None:

@@ -13,12 +13,18 @@ from torch._functorch import config, partitioners
 
 from remat_cli.torch.joint import copy_of
 from remat_cli.torch.lowering import Lowered
+from solvers.clock import Clock
 from solvers.plan import IllegalOrder
 from solvers.schedule import evaluate
 from solvers.simulate import IllegalPlan
 
-SETTINGS = (("dp", 1.0), ("dp", 0.5), ("dp", 0.0))
-MORE = tuple((solver, share / 10) for solver in ("dp", "ilp") for share in range(9, 0, -1))
+Settings = tuple[tuple[str, float], ...]
+SETTINGS: Settings = (
+    *(("dp", 1.0), ("dp", 0.5), ("dp", 0.0), ("ilp", 0.5), ("dp", 0.8), ("dp", 0.2), ("ilp", 0.3), ("ilp", 0.7)),
+    *(("dp", share / 10) for share in (1, 3, 4, 6, 7, 9)),
+    *(("ilp", share / 10) for share in (1, 2, 4, 6, 8, 9)),
+)
+SHARE = 0.3  # of a graph's time
 
 
 def torchs_own(
@@ -44,9 +50,12 @@ def order_of(lowered: Lowered, forward: fx.GraphModule, backward: fx.GraphModule
     return tuple(order)
 
 
-def seeds(lowered: Lowered, module: fx.GraphModule, inputs: Any, settings: Any = SETTINGS) -> Iterator[tuple[int, ...]]:
-    """The orders of torch's own partitions at these settings."""
-    for solver, budget in settings:
+def seeds(lowered: Lowered, module: fx.GraphModule, inputs: Any, clock: Clock) -> Iterator[tuple[int, ...]]:
+    """The orders of torch's own partitions, the most different first, as many as a share of the time allows."""
+    clock = clock.share(SHARE)
+    for solver, budget in SETTINGS:
+        if clock.over():
+            return
         try:
             split = torchs_own(module, inputs, len(lowered.joint.forward_outputs), solver, budget)
         except Exception:  # noqa: BLE001  a seed is a hint: torch's partitioners assert and fail on many graphs

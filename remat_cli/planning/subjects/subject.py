@@ -99,7 +99,9 @@ class Subject:
     def stem(self) -> str:
         """The name that output files share: `m` of `m.onnx`, of `m.problem.json` and of `m.chain.json`."""
         name = self.path.name.removesuffix(".json")
-        return name.removesuffix(".problem").removesuffix(".chain").removesuffix(".onnx")
+        for kind in (".problem", ".chain", ".joint", ".onnx"):
+            name = name.removesuffix(kind)
+        return name
 
     def beside(self, suffix: str) -> Path:
         """`m.onnx` gives `m.plan.json` and so on, in the same folder."""

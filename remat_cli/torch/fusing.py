@@ -1,0 +1,86 @@
+"""What Inductor never writes to memory: pointwise ops that it computes inside the kernels that read them.
+
+A model, not Inductor's own word. Written are what matrix products, convolutions and gathers read or make, reductions,
+outputs, and what is made of several large values for several readers; all else is made again inside each reader.
+
+Invariant: an op that is not written becomes a view of what it reads; nothing else of the joint graph changes.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import torch
+from torch import fx
+
+from profiles.roofline import device
+from remat_cli.torch.joint import Joint
+from remat_cli.torch.kinds import flops_of, is_pointwise
+from remat_cli.torch.lowering import Price, Pricing
+
+_aten, _prims = torch.ops.aten, torch.ops.prims
+READ_INSIDE = {
+    _aten.sum, _aten.mean, _aten.amax, _aten.amin, _aten.var_mean, _aten.var, _aten.max, _aten.min, _aten.prod,
+    _aten.any, _aten.argmax, _aten.gather, _prims.inductor_random,
+}  # fmt: skip
+LARGE = 16384  # bytes
+MANY = 4  # large values that one kernel reads
+DEVICE = "cpu"
+
+
+def fuse(joint: Joint) -> None:
+    """Make views of the ops that are not written."""
+    outputs = {node for node in (*joint.forward_outputs, *joint.backward_outputs) if isinstance(node, fx.Node)}
+    pinned = {*joint.effects, *joint.accesses, *joint.pinned, *outputs}
+    for node in joint.module.graph.nodes:
+        if node.op != "call_function":
+            continue
+        if node in joint.ops and node not in pinned and _is_inside(joint, node):
+            del joint.ops[node]
+            joint.views.add(node)
+        if node in joint.views:
+            seen = (buffer for argument in node.all_input_nodes for buffer in joint.buffers[argument])
+            joint.buffers[node] = tuple(dict.fromkeys(seen))
+
+
+def fused_prices(joint: Joint) -> Pricing:
+    """Arithmetic, or the traffic of what is really read and written."""
+    sheet = device(DEVICE)
+
+    def price(op: fx.Node) -> Price:
+        touched = {buffer for node in (op, *op.all_input_nodes) for buffer in joint.buffers[node]}
+        traffic = sum(buffer.bytes for buffer in touched) / sheet.memory_bandwidth
+        return Price(round(1e9 * max(flops_of(op) / sheet.peak["float"], traffic)) + sheet.launch_ns)
+
+    return price
+
+
+def _is_inside(joint: Joint, op: fx.Node) -> bool:
+    if not _can_be_inside(op):
+        return False
+    users = _readers(joint, op)
+    if any(user.op == "output" for user in users):
+        return False
+    if not all(_can_be_inside(user) or getattr(user.target, "overloadpacket", None) in READ_INSIDE for user in users):
+        return False
+    read = {buffer for argument in op.all_input_nodes for buffer in joint.buffers[argument]}
+    large = [buffer for buffer in read if buffer.bytes >= LARGE]
+    return len(large) <= MANY and not (len(large) >= 2 and len(users) >= 2)
+
+
+def _can_be_inside(op: fx.Node) -> bool:
+    if op.target is _aten.scatter.value:  # upon a constant Inductor makes a comparison of it
+        return isinstance(op.args[0], fx.Node) and op.args[0].target is _aten.full.default
+    packet = getattr(op.target, "overloadpacket", None)
+    return is_pointwise(op) or packet in (_prims.inductor_random, _prims.inductor_lookup_seed)
+
+
+def _readers(joint: Joint, node: fx.Node) -> list[fx.Node]:
+    """Who reads the result, through views as well."""
+    found: list[fx.Node] = []
+    for user in node.users:
+        if user in joint.views or user.target is operator.getitem:
+            found += _readers(joint, user)
+        else:
+            found.append(user)
+    return found

@@ -1,0 +1,157 @@
+"""What became of each compiled graph: what it was planned to hold and take, what it held, and what it computes again.
+
+Invariant: `measured` is what a meter saw while the graph ran, and None before that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import fx
+
+from remat_cli.formats import problemfile
+from remat_cli.model.problem_of import Named
+from remat_cli.saying.units import show_bytes
+from remat_cli.torch.backend import Backend
+from remat_cli.torch.inductor import InductorPartitioner
+from remat_cli.torch.lowering import Lowered
+from remat_cli.torch.partition import Partitioner, Planned
+
+
+ROOT = re.compile(r"^L\['\w+'\]\.?")  # what the compiled module is called within torch.compile
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReport:
+    """One graph, in bytes and nanoseconds. `why` it has no plan. `again`: computes besides the first, by module."""
+
+    predicted: int | None
+    measured: int | None
+    before: int | None = None
+    budget: int | None = None
+    least_peak_bound: int | None = None
+    cost: int | None = None
+    cost_before: int | None = None
+    bound: float | None = None
+    again: tuple[tuple[str, int], ...] = ()
+    why: str = ""
+
+    @property
+    def overhead(self) -> float | None:
+        if self.cost is None or self.cost_before is None:
+            return None
+        return self.cost / max(self.cost_before, 1) - 1
+
+    @property
+    def gap(self) -> float | None:
+        return None if self.bound is None or self.cost is None else max(0.0, self.cost / max(self.bound, 1) - 1)
+
+    def __str__(self) -> str:
+        measured = "not measured" if self.measured is None else f"measured {show_bytes(self.measured)}"
+        if self.predicted is None or self.before is None or self.budget is None:
+            return f"torch's own partition: {self.why}; {measured}"
+        text = f"peak {show_bytes(self.predicted)}, {measured}; without recomputation {show_bytes(self.before)};"
+        text += f" budget {show_bytes(self.budget)}\ntime {self.overhead:+.2%}"
+        if self.gap is not None:
+            text += f", within {self.gap:.2%} of the least possible"
+        lines = [f"  {count} x {name}" for name, count in self.again]
+        return "\n".join([text, f"computed again: {sum(count for _, count in self.again)} ops", *lines])
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Of all graphs that one backend or partitioner compiled, in the order in which it did."""
+
+    graphs: tuple[GraphReport, ...]
+
+    def __str__(self) -> str:
+        return "\n\n".join(f"graph {place}: {graph}" for place, graph in enumerate(self.graphs))
+
+
+def report(compiled: Any) -> Report:
+    """Of a module or function that torch.compile made with our backend, of the backend, or of a partitioner."""
+    found = _told(compiled)
+    peak = found.watch.meter.peak if isinstance(found, Backend) else 0
+    return Report(tuple(_of(plan, peak or None) for plan in _plans(found)))
+
+
+def save_joint(compiled: Any, path: Path | str, graph: int = 0) -> None:
+    """A graph's scheduling problem as a file that `remat sweep`, `solve` and `show` take: `NAME.joint.json`."""
+    plan = _plans(_told(compiled))[graph]
+    if plan.lowered is None:
+        raise ValueError(f"graph {graph} has no problem to save: {plan.why}")
+    problemfile.write(named(plan.lowered), Path(path))
+
+
+Source = Backend | InductorPartitioner | Partitioner
+
+
+def _told(compiled: Any) -> Source:
+    return compiled if isinstance(compiled, (Backend, InductorPartitioner, Partitioner)) else _behind(compiled)
+
+
+def _plans(source: Source) -> list[Planned]:
+    return source.plans if isinstance(source, Partitioner) else source.partitioner.plans
+
+
+def _behind(compiled: Any) -> Backend:
+    """The backend that torch.compile was given for this."""
+    if hasattr(compiled, "dynamo_ctx"):
+        found = compiled.dynamo_ctx.callback
+    else:
+        cells = zip(compiled.__code__.co_freevars, compiled.__closure__ or (), strict=True)
+        found = next((cell.cell_contents for name, cell in cells if name == "callback"), None)
+    while found is not None and not isinstance(found, Backend):
+        found = getattr(found, "compiler_fn", None) or getattr(found, "_torchdynamo_orig_backend", None)
+    if found is None:
+        raise ValueError("this was not compiled with remat_cli.torch.backend; for Inductor, report on the partitioner")
+    return found
+
+
+def _of(plan: Planned, measured: int | None) -> GraphReport:
+    if plan.lowered is None or plan.found is None:
+        return GraphReport(None, measured, why=plan.why)
+    found = plan.found
+    return GraphReport(
+        predicted=found.outcome.peak,
+        measured=measured,
+        before=found.before.peak,
+        budget=found.budget,
+        least_peak_bound=found.least_peak_bound,
+        cost=found.outcome.cost,
+        cost_before=found.before.cost,
+        bound=found.bound,
+        again=tuple(_again(plan.lowered, found.order).most_common()),
+    )
+
+
+def _again(lowered: Lowered, order: Sequence[int]) -> Counter[str]:
+    """How many computes besides the first each module's ops have."""
+    extra: Counter[str] = Counter()
+    for index, count in Counter(order).items():
+        op = lowered.ops[index]
+        if op is not None and count > 1:
+            extra[module_of(op)] += count - 1
+    return extra
+
+
+def module_of(op: fx.Node) -> str:
+    """The name of the module that an op was called in, as `named_modules` has it; its function, outside of all."""
+    stack = op.meta.get("nn_module_stack") or {}
+    path = [str(place) for place, _ in stack.values()]
+    return ROOT.sub("", path[-1]) if path else str(op.target)
+
+
+def named(lowered: Lowered) -> Named:
+    """The problem with the names of the graph's nodes."""
+    names = ["boundary" if op is None else op.name for op in lowered.ops]
+    values = [""] * len(lowered.problem.sizes)
+    for name, node in zip(names, lowered.problem.nodes, strict=True):
+        for place, value in enumerate(node.writes):
+            values[value] = name if len(node.writes) == 1 else f"{name}.{place}"
+    return Named(lowered.problem, tuple(names), tuple(values))

@@ -1,0 +1,82 @@
+"""What is said of a compiled step, and the files that are written of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import remat_cli.torch as remat_torch
+from remat_cli.formats import problemfile
+from remat_cli.torch.estimates import estimates
+from remat_cli.torch.measuring import measured
+from remat_cli.torch.partition import Partitioner
+from tests.cli.running import Command
+from tests.torch.steps import backend
+
+
+def network() -> nn.Module:
+    layers = [nn.Sequential(nn.Linear(32, 128), nn.GELU(), nn.Linear(128, 32), nn.Dropout(0.1)) for _ in range(3)]
+    return nn.Sequential(*layers)
+
+
+@pytest.fixture
+def compiled() -> nn.Module:
+    torch.manual_seed(0)
+    run = torch.compile(network(), backend=backend("85%"), dynamic=False)
+    result = run(torch.randn(64, 32))
+    result.square().mean().backward()  # the result is held meanwhile, as callers do
+    return run
+
+
+def test_a_report_says_what_was_foretold_measured_and_computed_again(compiled: nn.Module) -> None:
+    (graph,) = remat_torch.report(compiled).graphs
+    assert graph.measured == graph.predicted <= graph.budget < graph.before
+    assert graph.overhead > 0
+    assert all(name.split(".")[0] in "012" for name, _ in graph.again)
+    assert "computed again" in str(graph)
+    assert str(sum(count for _, count in graph.again)) in str(graph)
+
+
+def test_a_function_is_reported_as_a_module_is() -> None:
+    run = torch.compile(lambda x: (x.sin().exp() * x).sum(), backend=backend("100%"))
+    run(torch.randn(8, requires_grad=True)).backward()
+    (graph,) = remat_torch.report(run).graphs
+    assert graph.overhead == 0
+
+
+def test_what_another_backend_compiled_is_refused() -> None:
+    with pytest.raises(ValueError, match="was not compiled with"):
+        remat_torch.report(torch.compile(nn.Linear(2, 2), backend="aot_eager"))
+
+
+def test_a_saved_joint_graph_can_be_swept(compiled: nn.Module, remat: Command, tmp_path: Path) -> None:
+    remat_torch.save_joint(compiled, tmp_path / "net.joint.json")
+    names = problemfile.read(tmp_path / "net.joint.json").nodes
+    assert {"boundary", "addmm", "gelu"} <= set(names)
+    found = json.loads(remat("sweep", "net.joint.json", "--budgets", "100%,75%", "--methods", "evict", "--json").out)
+    assert [point["method"] for point in found["points"]] == ["evict", "evict"]
+    assert found["points"][0]["peak"] == remat_torch.report(compiled).graphs[0].before
+
+
+def test_ops_are_measured_once_and_kept(tmp_path: Path) -> None:
+    place = tmp_path / "here.costs.yaml"
+    prices = measured(estimates("cpu"), place)
+    asked = backend("100%")
+    asked.partitioner = Partitioner(asked.partitioner.budget, prices, asked.partitioner.clock)
+    module, x = network(), torch.randn(64, 32)
+    before = torch.random.get_rng_state()
+    run = torch.compile(module, backend=asked, dynamic=False)
+    run(x)
+    known = measured(estimates("cpu"), place).known
+    assert known == prices.known
+    products = [cost for name, cost in known.items() if name.startswith("aten.addmm")]
+    assert len(products) == 2  # of six, of two signatures
+    assert all(cost.how == "measured" and cost.ns > 0 for cost in products)
+    torch.random.set_rng_state(before)
+    expected = module(x)
+    torch.random.set_rng_state(before)
+    assert torch.equal(run(x), expected)
