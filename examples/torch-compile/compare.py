@@ -1,18 +1,18 @@
-"""remat beside torch's own knob: what partitions hold and take, op by op, under the same costs and the same meter.
+"""remat beside torch's own knob: what partitions hold and take, under the same costs and the same meter.
 
-Usage: python examples/torch-compile/compare.py [--seconds 5] [--models gpt,vit] [-o results.jsonl]
+Usage: python examples/torch-compile/compare.py [--moves 400000] [--models gpt,vit] [--run] [-o results.jsonl]
 
-Every partition is compiled and trained for real, on one thread. `peak` is what a meter saw alive at once, inputs and
-weights among it; `overhead` is by the costs of `profiles/devices/cpu.yaml`; `seconds` are of the processor, the least
-of some steps. torch is asked for its default partition (`dp 1`), and for its `dp` and `ilp` at budgets of 0.9 to 0;
-remat for the peaks of those of its partitions that none of the others beats in both, and for less.
+torch is asked for its default partition (`dp 1`), and for its `dp` and `ilp` at budgets of 0.9 to 0; remat for the
+peaks of those of its partitions that none of the others beats in both, and for less. remat is told of all of them, as
+it is in use. Peaks are of live tensors, inputs and weights and gradients among them; overheads by the costs of
+`profiles/devices/cpu.yaml`. Both come from `simulate`; with `--run` remat's partitions are trained as well, one step is
+metered (`measured`), and gradients are compared with eager's bit for bit (`same_bits`).
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
-import gc
 import json
 import platform
 import time
@@ -21,118 +21,126 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from models import MODELS
+from models import MODELS, SMALL
 
 from remat_cli.saying.units import parse_budget
+from remat_cli.torch import joint as joints
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.estimates import estimates
+from remat_cli.torch.lowering import Lowered, lower
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import Partitioner
-from remat_cli.torch.seeds import SETTINGS, torchs_own
-from solvers.clock import Clock
+from remat_cli.torch.planning import find
+from remat_cli.torch.seeds import SETTINGS, order_of, torchs_own
+from solvers.clock import limited
+from solvers.schedule import evaluate
 
 PRICE = estimates("cpu")
-STEPS = 5
+Row = dict[str, Any]
 
 
-class Torch:
-    """torch's own partitioner at one setting, in the place of ours."""
-
-    def __init__(self, solver: str, budget: float) -> None:
-        self.solver, self.budget, self.cost = solver, budget, 0
+class Capture(Partitioner):
+    """Keeps the joint graph, and splits it as without a budget."""
 
     def __call__(self, module: Any, inputs: Any, *, num_fwd_outputs: int, **given: Any) -> Any:
-        split = torchs_own(module, inputs, num_fwd_outputs, self.solver, self.budget)
-        self.cost = sum(cost_of(graph) for graph in split)
-        return split
+        self.kept = joints.copy_of(module), inputs, num_fwd_outputs
+        return super().__call__(module, inputs, num_fwd_outputs=num_fwd_outputs, **given)
 
 
-def cost_of(module: Any) -> int:
-    """By our prices; views and parts of tuples cost nothing."""
-    from remat_cli.torch.reading import is_view
-
-    calls = [node for node in module.graph.nodes if node.op == "call_function"]
-    return sum(PRICE(node).ns for node in calls if "getitem" not in str(node.target) and not is_view(node))
-
-
-def run(make: Callable[[], Any], partitioner: Any, eager: list[torch.Tensor]) -> dict[str, Any]:
-    """Compile, check against eager, meter one step, time some."""
+def captured(make: Callable[[], Any]) -> tuple[Lowered, Any, Any]:
     torch._dynamo.reset()
     torch.manual_seed(0)
     module, given = make()
-    backend = Backend(partitioner)
-    compiled = torch.compile(module, backend=backend, dynamic=False)
-    compiled(*given).backward()
-    same = all(torch.equal(own.grad, its) for own, its in zip(module.parameters(), eager, strict=True))
-    forget(module)
-    backend.watch.meter, backend.watch.always = Meter([*module.parameters(), *module.buffers(), *given]), True
-    compiled(*given).backward()
-    backend.watch.always = False
-    times = []
-    for _ in range(STEPS):
-        forget(module)
-        gc.collect()
-        began = time.process_time()
-        compiled(*given).backward()
-        times.append(time.process_time() - began)
-    return {"peak": backend.watch.meter.peak, "same_bits": same, "seconds": round(min(times), 4)}
+    capture = Capture(parse_budget("100%"), PRICE, limited)
+    torch.compile(module, backend=Backend(capture), dynamic=False)(*given)
+    graph, inputs, count = capture.kept
+    return lower(joints.read(graph, count), PRICE), graph, inputs
 
 
-def forget(module: Any) -> None:
-    for parameter in module.parameters():
-        parameter.grad = None
+def torchs(name: str, lowered: Lowered, graph: Any, inputs: Any) -> tuple[list[Row], list[tuple[int, ...]]]:
+    """torch's partitions, as rows and as orders."""
+    whole = evaluate(lowered.problem, range(len(lowered.problem.nodes)))[1]
+    rows, orders = [], []
+    for solver, share in SETTINGS:
+        try:
+            order = order_of(lowered, *torchs_own(graph, inputs, len(lowered.joint.forward_outputs), solver, share))
+        except RuntimeError as error:  # without scipy there is no `ilp`
+            rows.append({"model": name, "by": f"torch {solver} {share:g}", "failed": str(error)})
+            continue
+        if order is None:
+            rows.append({"model": name, "by": f"torch {solver} {share:g}", "failed": "no order says what it does"})
+            continue
+        outcome = evaluate(lowered.problem, order)[1]
+        orders.append(order)
+        overhead = outcome.cost / whole.cost - 1
+        rows.append({"model": name, "by": f"torch {solver} {share:g}", "peak": outcome.peak, "overhead": overhead})
+    return rows, orders
 
 
-def compare(name: str, seconds: float) -> list[dict[str, Any]]:
-    make = MODELS[name]
+def ours(name: str, lowered: Lowered, budget: int, known: list[tuple[int, ...]], moves: int) -> tuple[Row, Any]:
+    began = time.process_time()
+    found = find(lowered.problem, parse_budget(str(budget)), limited(60, moves), lambda: known)
+    row = {"model": name, "by": "remat", "budget": budget, "peak": found.outcome.peak, "overhead": found.overhead}
+    row |= {"bound": found.bound and found.bound / found.before.cost - 1, "fits": found.fits}
+    return row | {"search_seconds": round(time.process_time() - began, 1)}, found.order
+
+
+def trained(make: Callable[[], Any], budget: int, moves: int) -> Row:
+    """Compile with this budget, and hold one step against eager and the meter."""
+    torch._dynamo.reset()
     torch.manual_seed(0)
     module, given = make()
     other = copy.deepcopy(module)
     other(*given).backward()
-    eager = [parameter.grad for parameter in other.parameters()]
-    whole = Partitioner(parse_budget("100%"), PRICE, lambda: Clock(seconds))
-    row = run(make, whole, eager)
-    base = whole.plans[0].found.before
-    rows = [{"model": name, "by": "none", "overhead": 0.0, **row}]
-    for solver, budget in SETTINGS:
-        own = Torch(solver, budget)
-        try:
-            row = run(make, own, eager)
-        except Exception as error:  # noqa: BLE001  some of torch's partitions do not compile; that is a result
-            rows.append({"model": name, "by": f"torch {solver} {budget:g}", "failed": f"{type(error).__name__}"})
-            continue
-        rows.append({"model": name, "by": f"torch {solver} {budget:g}", "overhead": own.cost / base.cost - 1, **row})
-        print(rows[-1], flush=True)
-    for budget in budgets_of(rows, base.peak):
-        ours = Partitioner(parse_budget(str(budget)), PRICE, lambda: Clock(seconds))
-        row = run(make, ours, eager)
-        found = ours.plans[0].found
-        row |= {"budget": budget, "predicted": found.outcome.peak, "overhead": found.overhead, "bound": found.bound}
-        rows.append({"model": name, "by": "remat", "fits": found.fits, "cost": found.outcome.cost, **row})
+    backend = Backend(Partitioner(parse_budget(str(budget)), PRICE, lambda: limited(60, moves)))
+    backend.watch.meter = Meter([*module.parameters(), *module.buffers(), *given])
+    torch.compile(module, backend=backend, dynamic=False)(*given).backward()
+    pairs = zip(module.parameters(), other.parameters(), strict=True)
+    return {
+        "measured": backend.watch.meter.peak,
+        "same_bits": all(torch.equal(own.grad, its.grad) for own, its in pairs),
+    }
+
+
+def compare(name: str, make: Callable[[], Any], moves: int, run: bool) -> list[Row]:
+    lowered, graph, inputs = captured(make)
+    whole = evaluate(lowered.problem, range(len(lowered.problem.nodes)))[1]
+    rows, known = torchs(name, lowered, graph, inputs)
+    rows.insert(
+        0, {"model": name, "by": "none", "peak": whole.peak, "overhead": 0.0, "ops": len(lowered.problem.nodes)}
+    )
+    for budget in budgets_of(rows, whole.peak):
+        row, order = ours(name, lowered, budget, known, moves)
+        known.append(order)
+        rows.append(row | (trained(make, budget, moves) if run else {}))
         print(rows[-1], flush=True)
     return rows
 
 
-def budgets_of(rows: list[dict[str, Any]], whole: int, most: int = 5) -> list[int]:
-    """The peaks of torch's best partitions, and three that are lower."""
+def budgets_of(rows: list[Row], whole: int, most: int = 5) -> list[int]:
+    """The peaks of torch's best partitions, and two that are lower; the smallest first, whose plans fit the others."""
     own = [row for row in rows if row["by"].startswith("torch") and "peak" in row]
     best = [r for r in own if not any(o["peak"] <= r["peak"] and o["overhead"] < r["overhead"] - 1e-4 for o in own)]
     peaks = sorted({row["peak"] for row in best if row["peak"] < 0.98 * whole})
     lowest = min([*peaks, whole])
-    return sorted({*peaks[:most], *(int(share * lowest) for share in (0.95, 0.85))}, reverse=True)
+    return sorted({*peaks[:most], int(0.95 * lowest), int(0.85 * lowest)})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=5.0, help="for each of remat's searches")
+    parser.add_argument("--moves", type=int, default=400_000, help="of each of remat's searches")
     parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--small", action="store_true", help="the tests' sizes")
+    parser.add_argument("--run", action="store_true")
     parser.add_argument("-o", "--output", type=Path, default=Path(__file__).with_name("results.jsonl"))
     given = parser.parse_args()
     torch.set_num_threads(1)
-    about = {"machine": platform.machine(), "torch": torch.__version__, "threads": 1, "search_seconds": given.seconds}
-    lines = [json.dumps(about)]
+    lines = [
+        json.dumps({"machine": platform.machine(), "torch": torch.__version__, "threads": 1, "moves": given.moves})
+    ]
     for name in given.models.split(","):
-        lines += [json.dumps(row) for row in compare(name, given.seconds)]
+        make = (SMALL if given.small else MODELS)[name]
+        lines += [json.dumps(row) for row in compare(name, make, given.moves, given.run)]
         given.output.write_text("\n".join(lines) + "\n")
 
 

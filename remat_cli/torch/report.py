@@ -22,7 +22,6 @@ from remat_cli.torch.inductor import InductorPartitioner
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.partition import Partitioner, Planned
 
-
 ROOT = re.compile(r"^L\['\w+'\]\.?")  # what the compiled module is called within torch.compile
 
 

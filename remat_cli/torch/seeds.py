@@ -6,6 +6,7 @@ Invariant: an order is given only if it is legal; what torch splits in a way tha
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 from torch import fx
@@ -56,6 +57,8 @@ def seeds(lowered: Lowered, module: fx.GraphModule, inputs: Any, clock: Clock) -
     for solver, budget in SETTINGS:
         if clock.over():
             return
+        if solver == "ilp" and find_spec("scipy") is None:  # which it needs
+            continue
         try:
             split = torchs_own(module, inputs, len(lowered.joint.forward_outputs), solver, budget)
         except Exception:  # noqa: BLE001  a seed is a hint: torch's partitioners assert and fail on many graphs

@@ -1,0 +1,61 @@
+"""Partitions for Inductor, run op by op: a partition is right or wrong whoever compiles it."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from remat_cli.torch import joint as joints
+from remat_cli.torch.backend import Backend
+from remat_cli.torch.estimates import estimates
+from remat_cli.torch.fusing import fuse, fused_prices
+from remat_cli.torch.inductor import partitioner
+from remat_cli.torch.lowering import lower
+from remat_cli.torch.partition import Partitioner
+from tests.torch.models import MODELS
+from tests.torch.steps import backend, step, twin
+
+
+@pytest.mark.parametrize("name", ["mixer", "resnet18"])
+def test_a_fused_plan_computes_the_same(name: str) -> None:
+    torch.manual_seed(0)
+    module, arguments = MODELS[name]()
+    other, asked = twin(module), backend("70%")
+    asked.partitioner.fused = True
+    run = torch.compile(module, backend=asked, dynamic=False)
+    assert step(module, run, arguments).same_bits(step(other, other, arguments))
+    (plan,) = asked.partitioner.plans
+    assert plan.found is not None, plan.why
+
+
+def test_what_is_computed_inside_its_readers_is_no_value() -> None:
+    kept = []
+
+    class Keep(Partitioner):
+        def __call__(self, module, inputs, *, num_fwd_outputs, **given):  # type: ignore[no-untyped-def]
+            kept.append((joints.copy_of(module), num_fwd_outputs))
+            return super().__call__(module, inputs, num_fwd_outputs=num_fwd_outputs, **given)
+
+    whole = backend("100%").partitioner
+    x, w = torch.randn(64, 64, requires_grad=True), torch.randn(64, 64, requires_grad=True)
+    run = torch.compile(
+        lambda x, w: ((x @ w).sin() * 2 + 1).exp() @ w, backend=Backend(Keep(whole.budget, whole.pricing, whole.clock))
+    )
+    run(x, w).sum().backward()
+    plain = lower(joints.read(*kept[0]), estimates("cpu"))
+    joint = joints.read(*kept[0])
+    fuse(joint)
+    fused = lower(joint, fused_prices(joint))
+    made = [op.name for op in fused.ops if op is not None]
+    assert len(fused.ops) < len(plain.ops)
+    assert "mm" in made
+    assert "exp" in made  # a product reads it
+    assert not {"sin", "mul", "add"} & set(made)
+
+
+def test_the_uuid_tells_budgets_apart_and_stays() -> None:
+    own = partitioner("60%")
+    assert own.uuid() == partitioner("60%").uuid() != partitioner("50%").uuid()
+    assert copy.deepcopy(own) is own  # Inductor copies its configuration
