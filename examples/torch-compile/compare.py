@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from models import MODELS, SMALL
 
-from remat_cli.saying.units import parse_budget
+from remat_cli.model.quantities import parse_budget
 from remat_cli.torch import joint as joints
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.estimates import estimates
