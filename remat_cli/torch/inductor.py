@@ -6,18 +6,16 @@ out another's. The peak is foretold by a model of what Inductor fuses (`fusing.p
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import fx
 from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
+from remat_cli.results.store import key_of
+from remat_cli.results.versions import versions
 from remat_cli.torch.building import Split
 from remat_cli.torch.partition import Partitioner, partition_fn
-
-OURS = ("remat_cli/torch", "solvers", "profiles")
 
 
 class InductorPartitioner(CustomPartitionerFn):
@@ -35,7 +33,7 @@ class InductorPartitioner(CustomPartitionerFn):
         return self
 
     def uuid(self) -> str:
-        return hashlib.sha256(f"{self.asked} {torch.__version__} {_sources()}".encode()).hexdigest()
+        return key_of({"asked": self.asked, "torch": str(torch.__version__), "versions": versions()})
 
 
 def partitioner(budget: str | int, time_limit: float = 10.0) -> InductorPartitioner:
@@ -43,13 +41,3 @@ def partitioner(budget: str | int, time_limit: float = 10.0) -> InductorPartitio
     inner = partition_fn(budget, "cpu", time_limit)
     inner.fused = True
     return InductorPartitioner(inner, f"{budget} {time_limit}")
-
-
-def _sources() -> str:
-    """A digest of the code that makes plans."""
-    digest, root = hashlib.sha256(), Path(__file__).parents[2]
-    for folder in OURS:
-        for path in sorted((root / folder).rglob("*")):
-            if path.suffix in (".py", ".hpp", ".cpp", ".yaml"):
-                digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from remat_cli.model.quantities import Budget
+from remat_cli.torch.remembering import key, recall, remember
 from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
 from solvers.problem import MOST, Limits, Problem, Result, Status
@@ -59,12 +60,18 @@ def find(
     limit = budget.bytes(before.peak + aside) - aside
     if before.peak <= limit:
         return Found(whole, before, before, limit, Status.OPTIMAL, float(before.cost))
+    place = key(problem, limit, clock)
+    if (kept := recall(problem, limit, place)) is not None:
+        order, bound = kept
+        return Found(order, evaluate(problem, order)[1], before, limit, Status.FEASIBLE, bound)
     known = [whole, *candidates()]
     result = _search(problem, known, limit, Limits(clock=clock))
     if _leanest(problem, known) > limit:
         _lean(problem, known, Limits(clock=clock.again()))
     order, outcome = _chosen(problem, known, limit)
     status = result.status if result.status.found or outcome.peak > limit else Status.FEASIBLE
+    if outcome.peak <= limit:
+        remember(place, order, result.bound_any_order, limit)
     return Found(order, outcome, before, limit, status, result.bound_any_order, result.peak_bound)
 
 
