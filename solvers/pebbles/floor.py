@@ -85,7 +85,7 @@ class Floor:
         if self.end is None or self.end.way is None or self.end.peak is None:
             return None
         steps = Making(self.copies, self.ways, max(self.end.peak, best.budget)).run(self.end.way)
-        found = None if steps is None else best.offer(steps)
+        found = None if steps is None else best.weigh(steps)
         return found if found is None else best.offer(kept(self.copies, found, best).order)
 
     def raise_to(self, peak: int, index: int | None) -> None:
