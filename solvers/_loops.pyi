@@ -68,6 +68,19 @@ def place_in_order(order: Ints, start: Ints, end: Ints, size: Ints, cap: int, of
 def search_canonical(
     items: Sections, rank: Ints, height: int, most: int, offset: Ints, halt: Ints, /
 ) -> tuple[int, int]: ...
+def place_by_ejection(
+    start: Ints,
+    end: Ints,
+    size: Ints,
+    weight: Floats,
+    more: Floats,
+    height: int,
+    offset: Ints,
+    seed: int,
+    most: int,
+    halt: Ints,
+    /,
+) -> tuple[int, int]: ...
 def refused(arrays: Arrays, pieces: Pieces, order: Ints, room: int, /) -> int: ...
 def above(arrays: Arrays, order: Ints, room: int, /) -> int: ...
 def lacking(placed: Arranged, order: Ints, /) -> int: ...

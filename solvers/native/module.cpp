@@ -11,6 +11,7 @@
 #include "solvers/orders/walk.hpp"
 #include "solvers/placement/arranging.hpp"
 #include "solvers/placement/canonical.hpp"
+#include "solvers/placement/ejecting.hpp"
 #include "solvers/placement/greedy.hpp"
 #include "solvers/reductions/reorder.hpp"
 
@@ -35,6 +36,7 @@ PyMethodDef LOOPS[] = {
     loop<mincut::minimum_cut>("minimum_cut"),
     loop<placement::place_in_order>("place_in_order"),
     loop<placement::search_canonical>("search_canonical"),
+    loop<placement::place_by_ejection>("place_by_ejection"),
     loop<placement::refused>("refused"),
     loop<placement::above>("above"),
     loop<placement::lacking_of>("lacking"),

@@ -18,6 +18,7 @@ from solvers.clock import Clock
 from solvers.orders.halting import halting
 from solvers.placement.canonical import FITS, NEVER, Case, search
 from solvers.placement.lifetimes import ALIGNMENT, Lifetime
+from solvers.placement.lowering import Lowering
 
 Ints = NDArray[np.int64]
 TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # what goes first among equal places: see `_ranks`
@@ -29,6 +30,7 @@ QUICK = 4  # tastes, of all those, where another order is at hand
 EFFORT = 3  # rounds
 LONG = 2_000_000  # items, that take longer than a blink: such a search looks at the clock as it goes
 NARROWER = 12  # heights tried between the bound and the best
+MANY, TOO_MANY = 2_000, 6_000  # lifetimes that are moved about first, and that the search has no chance with
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,10 @@ class _Units:
         """The best offsets found, and the height that none can be below."""
         bound = int(self.case.held.max())
         best = self._largest_first()
+        if self._many(MANY) and self.height(best) > max(bound, room) and effort and not self.clock.over():
+            best = Lowering(self.start, self.end, self.size, self.clock).run(max(bound, room), effort)
+        if self._many(TOO_MANY):
+            return best, bound
         ranks = list(_ranks(self.case, self.end - self.start))
         for turn in range(effort):
             for rank in ranks if turn else self._first_round():
@@ -116,8 +122,13 @@ class _Units:
     def reaches(self, room: int) -> bool:
         if self.case.held.max() > room:
             return False
+        if self._many(MANY):
+            return self.height(self.packed(1, room)[0]) <= room
         tries = (self._try(room, rank, 1)[0] is not None for rank in islice(self._first_round(), QUICK))
         return self.height(self._largest_first()) <= room or any(tries)
+
+    def _many(self, most: int) -> bool:
+        return len(self.size) > most
 
     def _first_round(self) -> Iterator[Ints]:
         """All tastes, and between them some by area that differ a little; each finds in one case of three what most

@@ -1,0 +1,92 @@
+"""Thousands of lifetimes in a low block: against an overlap check by time, and blocks cut up, whose height is known."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import numpy as np
+import pytest
+
+from solvers._loops import place_by_ejection
+from solvers.clock import Clock, limited
+from solvers.placement.largest import largest_first
+from solvers.placement.lifetimes import Lifetime
+from solvers.placement.lowering import Ints, Lowering
+from solvers.placement.packing import MANY, TOO_MANY, pack
+
+Piece = tuple[int, int, int, int]  # from one moment to another, from one address to another
+
+
+def cut(pieces: int, seed: int) -> list[Piece]:
+    """A block cut into so many pieces, the largest first, each in two across time or across addresses."""
+    random = np.random.default_rng(seed)
+    whole: list[tuple[int, Piece]] = [(0, (0, 20 * pieces, 0, 1 << 20))]
+    while len(whole) < pieces:
+        _, (start, end, low, high) = heappop(whole)
+        if end - start > 1 and random.random() < 0.6:
+            at = int(random.integers(start + 1, end))
+            halves: list[Piece] = [(start, at, low, high), (at, end, low, high)]
+        else:
+            at = int(random.integers(low + 1, high))
+            halves = [(start, end, low, at), (start, end, at, high)]
+        for half in halves:
+            heappush(whole, (-(half[1] - half[0]) * (half[3] - half[2]), half))
+    random.shuffle(whole)
+    return [piece for _, piece in whole]
+
+
+def check(start: Ints, end: Ints, size: Ints, offsets: Ints) -> None:
+    """At each moment at which one begins, those that live lie one above the other."""
+    assert offsets.min() >= 0
+    for moment in np.unique(start):
+        live = np.flatnonzero((start <= moment) & (end > moment))
+        live = live[np.argsort(offsets[live])]
+        assert ((offsets + size)[live][:-1] <= offsets[live][1:]).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_block_that_was_cut_up_is_put_together_lower_than_largest_first(seed: int) -> None:
+    pieces = cut(1500, seed)
+    start, end = (np.array([piece[column] for piece in pieces], np.int64) for column in (0, 1))
+    size = np.array([high - low for _, _, low, high in pieces], np.int64)
+    whole = 1 << 20
+    offsets = Lowering(start, end, size, Clock(1e9)).run(whole, 1)
+    check(start, end, size, offsets)
+    height = int((offsets + size).max())
+    first = largest_first([Lifetime(a, b, 64 * (d - c)) for a, b, c, d in pieces]).block // 64
+    assert whole <= height < first
+    assert height - whole < 3 * (first - whole) / 4  # there is no gap anywhere in the whole one
+
+
+def test_many_lifetimes_are_placed_below_largest_first_and_the_same_each_time() -> None:
+    lifetimes = [Lifetime(start, end, 64 * (high - low)) for start, end, low, high in cut(MANY + 100, 7)]
+    found = pack(lifetimes, clock=limited(moves=1_000_000), effort=1, room=64 << 20)
+    assert found == pack(lifetimes, clock=limited(moves=1_000_000), effort=1, room=64 << 20)
+    assert found.bound <= found.height < largest_first(lifetimes).block
+    columns = ([getattr(one, name) for one in lifetimes] for name in ("start", "end", "bytes"))
+    check(*(np.array(column, np.int64) for column in columns), np.array(found.offsets, np.int64))
+
+
+def test_without_time_the_largest_come_first() -> None:
+    lifetimes = [Lifetime(start, end, 64 * (high - low)) for start, end, low, high in cut(TOO_MANY + 10, 1)]
+    assert pack(lifetimes, clock=Clock(0)).height == largest_first(lifetimes).block
+
+
+def test_what_has_no_place_is_said() -> None:
+    """Two that meet, of which one alone fits; the height is kept to all the same."""
+    ones = np.ones(2, np.int64)
+    weight, offsets = np.ones(2), np.array([-1, 0], np.int64)
+    left, work = place_by_ejection(
+        0 * ones, ones, 3 * ones, weight, np.ones(2), 4, offsets, 0, 1000, np.zeros(1, np.int64)
+    )
+    assert (left, sorted(offsets.tolist())) == (1, [-1, 0]) or (left, sorted(offsets.tolist())) == (1, [-1, 1])
+    assert work >= 1000
+    assert weight.sum() > 2
+
+
+def test_it_ends_when_it_is_told_to() -> None:
+    ones = np.ones(2, np.int64)
+    left, work = place_by_ejection(
+        0 * ones, ones, 3 * ones, np.ones(2), np.ones(2), 4, -ones, 0, 1 << 60, np.ones(1, np.int64)
+    )
+    assert (left, work) == (2, 0)
