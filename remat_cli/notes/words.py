@@ -61,7 +61,7 @@ SENTENCES: dict[str, str] = {
         " that."
     ),
     PlanNote.ARRANGED: (
-        "Some ops were reordered or computed again until everything fits the runtime's arena. The bounds were computed"
+        "Some ops were reordered or computed again until everything has its place. The bounds were computed"
         " before that."
     ),
     PlanNote.RUN_ONCE: (

@@ -26,6 +26,7 @@ RETRY_PART = 0.5  # of what a search took: with less time left there is no other
 # the search itself
 SEARCH_SHARE = 0.6  # at least
 PLACING_SECONDS = 15.0  # at most, that are kept for placing after it
+IDLE_SHARE, IDLE_SECONDS = 0.4, 4.0  # of the time until the last gain, and at least: then a large search has had enough
 ONLINE_SEARCH_SHARE = 0.4  # where the allocator places as it is asked, so that orders are searched for afterwards
 ORDER_SHARE = 1 / 2  # for the model's own order of first computes, before another one is tried
 

@@ -9,6 +9,7 @@ Invariant: what is tried on the way depends on what the orders cost, never on th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,8 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.repairs import repair, walk
 from remat_cli.planning.time_plan import (
+    IDLE_SECONDS,
+    IDLE_SHARE,
     LESS_SHARE,
     ONLINE_SEARCH_SHARE,
     PLACING_SECONDS,
@@ -30,6 +33,8 @@ from solvers.notes import Note
 from solvers.problem import Limits, Progress, Result, Status
 from solvers.schedule import Schedule, evaluate
 
+LARGE_NODES = 3000  # from which on a plan is not placed at once
+IDLE_GAIN = 0.0005  # of what a plan costs: less is no gain
 WORTH_PLACING = 0.7  # of what the last one tried cost beyond the model as it is
 LESS_ROUNDS = 6
 LESS_STEP = 0.01  # of the budget, by which the first search for less asks for less
@@ -43,6 +48,8 @@ def search(request: PlanRequest, met: Met) -> Answer:
         limits = request.limits.share(ONLINE_SEARCH_SHARE if online else SEARCH_SHARE)
     else:
         limits = request.limits.within(max(SEARCH_SHARE * left, left - PLACING_SECONDS))
+        if len(request.subject.problem.nodes) > LARGE_NODES:
+            limits = until_idle(limits)
     reserve = request.target.reserve(request.subject.problem)
     found = _search_as_fused(request, request.room - reserve, limits, met)
     if not found.found and online and not request.late:
@@ -63,6 +70,22 @@ def _search_as_fused(request: PlanRequest, budget: int, limits: Limits, met: Met
     apart = subject.solving(replace(subject.problem, inner=frozenset()))
     found = request.ask(apart, budget, met.listening(apart, limits), request.reorder)
     return found.noted(Note(PlanNote.SCHEDULED_APART)) if found.found else found
+
+
+def until_idle(limits: Limits) -> Limits:
+    """The same limits, with an end where nothing much cheaper has come for long: placing needs the time."""
+    cheapest, since = math.inf, 0.0
+
+    def report(progress: Progress) -> None:
+        nonlocal cheapest, since
+        if progress.cost is not None and progress.cost < cheapest * (1 - IDLE_GAIN):
+            cheapest, since = progress.cost, limits.clock.elapsed()
+        limits.report(progress)
+
+    def idle() -> bool:
+        return cheapest < math.inf and limits.clock.elapsed() > since + max(IDLE_SECONDS, IDLE_SHARE * since)
+
+    return replace(limits, report=report, clock=limits.clock.unless(idle))
 
 
 @dataclass(frozen=True, slots=True)

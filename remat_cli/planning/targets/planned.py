@@ -10,11 +10,13 @@ from remat_cli.planning.targets.candidate import Footprint
 from remat_cli.planning.targets.target import Order, Target, arena_if_uncapped
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
+from solvers.placement.narrowing import narrowed_in_block
 from solvers.placement.placed import placement_of
 from solvers.placement.quiet import settled_in_block
 from solvers.placement.settle import walked_in_block
 from solvers.problem import Problem
 
+LARGE_STEPS = 4000  # from which on the search itself makes a plan hold less: to move ops about takes too long
 PACKING_ROUNDS = 1  # a plan that takes more is asked to need less
 
 
@@ -43,6 +45,8 @@ class PlannedTarget(Target):
         return settled_in_block(problem, order, room, seed, clock)
 
     def arrange(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
+        if len(order) > LARGE_STEPS:
+            return narrowed_in_block(problem, order, room, seed, clock)
         return settled_in_block(problem, order, room, seed, clock)
 
     def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:

@@ -1,0 +1,86 @@
+"""Orders of large plans that can be placed: made from one that nearly can, by the search's own moves.
+
+A block is a little higher than what is live at once, by how much is seen when a plan is placed. So the order is made to
+hold that much less, from where it is, and placed again: where it holds less already nothing need change. That goes on
+between the most that could be placed and the least that could not.
+
+Invariant: what comes out is legal and has its places within the room; how much is tried is counted in moves, so that
+without a time-out it depends on the seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from solvers.clock import Clock
+from solvers.methods.auto.local import LocalSearch
+from solvers.orders.arrays import Ints, arrays_of
+from solvers.orders.measure import measure
+from solvers.placement.lifetimes import requests
+from solvers.placement.packing import pack
+from solvers.plan import lower
+from solvers.problem import Problem
+from solvers.reductions.views import reduced
+from solvers.updates import following_readers
+
+GOES = 16  # of the search
+MOVES = 200_000  # of a go
+CLOSE = 0.001  # of the room, between what could be placed and what could not: nothing between is tried
+
+
+def narrowed_in_block(
+    problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock
+) -> tuple[int, ...] | None:
+    """The cheapest order met that has its places within `room` bytes; None if there was none."""
+    return _Narrowing(problem, room, seed, clock).run(order)
+
+
+class _Narrowing:
+    def __init__(self, problem: Problem, room: int, seed: int, clock: Clock) -> None:
+        self.problem, self.room, self.seed, self.clock = problem, room, seed, clock
+        self.smaller = reduced(problem)
+        self.arrays = arrays_of(self.smaller.problem)
+        self.placed: tuple[int, tuple[int, ...]] | None = None  # the cheapest, with its cost
+        self.low, self.high = 0, room  # live bytes of what could be placed, and of what could not
+
+    def run(self, order: Sequence[int]) -> tuple[int, ...] | None:
+        height = self._height(order)
+        if height <= self.room:
+            return tuple(order)
+        found = np.array(self.smaller.shrink(order), np.int64)
+        live = self.room - (height - self.room)
+        for number in range(GOES):
+            if self.clock.over() or live <= 0:
+                break
+            found, fits = self._go(found, live, number)
+            if not fits:
+                continue
+            height = self._try(found)
+            self.low, self.high = (live, self.high) if height <= self.room else (self.low, live)
+            if self.low and self.high - self.low < CLOSE * self.room:
+                break
+            live = (self.low + self.high) // 2 if self.low else live - (height - self.room)
+        return None if self.placed is None else self.placed[1]
+
+    def _go(self, order: Ints, live: int, number: int) -> tuple[Ints, bool]:
+        """The cheapest order near by that holds no more than so many bytes at once; whether there is one."""
+        budget = self.problem.resident + live
+        search = LocalSearch(following_readers(self.smaller.problem), budget, self.seed)
+        found = search.go(order, number, MOVES, self.clock)
+        self.clock.spend(MOVES)
+        return found, measure(self.arrays, found)[1] <= budget
+
+    def _try(self, order: Ints) -> int:
+        """The height of the block, noting the order if it is cheaper than what could be placed before."""
+        cost, _ = measure(self.arrays, order)
+        expanded = self.smaller.expand(order.tolist())
+        height = self._height(expanded)
+        if height <= self.room and (self.placed is None or cost < self.placed[0]):
+            self.placed = cost, expanded
+        return height
+
+    def _height(self, order: Sequence[int]) -> int:
+        lifetimes = requests(self.problem, lower(self.problem, order)).lifetimes
+        return pack(lifetimes, clock=self.clock, effort=1, room=self.room).height

@@ -1,0 +1,49 @@
+"""Large plans made to hold a little less: legal and placed by the word of others, and cheaper than a walk for less."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from remat_cli.planning.loading import load_subject
+from remat_cli.planning.targets.target import in_units
+from solvers.clock import Clock, limited
+from solvers.placement.largest import largest_first
+from solvers.placement.lifetimes import ALIGNMENT, requests
+from solvers.placement.narrowing import narrowed_in_block
+from solvers.placement.packing import pack
+from solvers.plan import lower
+from solvers.simulate import simulate
+from tests.solvers.placement.test_packing import check
+
+
+def test_an_order_that_had_no_places_is_changed_until_it_has(data: Path) -> None:
+    """A plan of an MLP-Mixer's training graph for 75%, as the search left it, and a room that is less by 2%."""
+    problem = in_units(load_subject(data / "placing" / "mixer.problem.json", None, {}).problem, ALIGNMENT)
+    stored = json.loads((data / "placing" / "mixer.order.json").read_text())
+    room, order = int(0.98 * (stored["budget"] - problem.resident)), stored["order"]
+    before = simulate(problem, lower(problem, order))
+    assert before.peak - problem.resident > room
+    found = narrowed_in_block(problem, order, room, 0, limited(moves=10_000_000))
+    assert found is not None
+    plan = lower(problem, found)
+    after = simulate(problem, plan)
+    assert after.peak - problem.resident <= room
+    assert after.cost < 1.05 * before.cost
+    lifetimes = requests(problem, plan).lifetimes
+    packing = pack(lifetimes, effort=1, room=room)
+    assert packing.height <= room
+    check(lifetimes, packing, ALIGNMENT)
+    assert found == narrowed_in_block(problem, order, room, 0, limited(moves=10_000_000))
+
+
+def test_an_order_that_has_its_places_stays_as_it_is(data: Path) -> None:
+    problem = in_units(load_subject(data / "placing" / "mixer.problem.json", None, {}).problem, ALIGNMENT)
+    order = range(len(problem.nodes))
+    room = largest_first(requests(problem, lower(problem, order)).lifetimes).block
+    assert narrowed_in_block(problem, order, room, 0, Clock()) == tuple(order)
+
+
+def test_where_there_is_no_room_at_all_nothing_is_found(data: Path) -> None:
+    problem = in_units(load_subject(data / "placing" / "mixer.problem.json", None, {}).problem, ALIGNMENT)
+    assert narrowed_in_block(problem, range(len(problem.nodes)), ALIGNMENT, 0, limited(moves=400_000)) is None
