@@ -12,12 +12,15 @@ from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans import record
+from remat_cli.planning.search import proposals
 from remat_cli.planning.search.answer import Answer, find_solver
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.loop import find_fitting
 from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.targets import planned
 from remat_cli.planning.targets.kinds import TARGETS, target_of
 from remat_cli.planning.targets.planned import PlannedTarget
+from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from tests.ample import ample
 from tests.cli.running import Command
@@ -82,6 +85,29 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
     beyond = found.schedule.outcome.cost - sum(node.cost for node in asked.subject.problem.nodes)
     assert not find_fitting(replace(asked, at_hand=beyond)).found  # no better than what is at hand
     assert find_fitting(replace(asked, at_hand=2 * beyond)).found
+
+
+def test_what_holds_for_large_graphs_holds_for_small_ones(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planned, "LARGE_STEPS", 0)
+    monkeypatch.setattr(proposals, "LARGE_NODES", 0)
+    asked = question(data / "torch_unet_convt.onnx", 0.8, "auto")
+    found = find_fitting(replace(asked, limits=Limits(Clock(20))))
+    assert found.found
+    assert found.promise is not None
+    assert found.promise.arena is not None
+    assert found.promise.arena <= asked.budget
+
+
+def test_a_large_search_ends_where_nothing_much_cheaper_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for least, enough in ((0.0, True), (1e6, False)):
+        monkeypatch.setattr(proposals, "IDLE_SECONDS", least)
+        monkeypatch.setattr(proposals, "IDLE_SHARE", 0.0)
+        limits = proposals.until_idle(Limits(Clock(1e9)))
+        limits.report(Progress(0.0, bound=1.0))
+        assert not limits.clock.over()  # nothing is known yet
+        limits.report(Progress(0.0, cost=1000))
+        limits.report(Progress(0.0, cost=1000))
+        assert limits.clock.over() is enough
 
 
 def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_path: Path) -> None:
