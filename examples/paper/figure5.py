@@ -19,7 +19,7 @@ from typing import Any
 
 from kept import HERE, asked_for, step_of
 
-from remat_cli.actions.sweeping import Asked, Sweep
+from remat_cli.actions.sweeping import Sweep, SweepQuestion
 from remat_cli.model.quantities import parse_budgets
 from remat_cli.planning.plans.points import Point
 from remat_cli.saying.pictures import canvas
@@ -59,7 +59,7 @@ def measure(name: str, seconds: float) -> list[dict[str, object]]:
     spent, began = time.process_time(), time.monotonic()
     curve = Sweep(
         subject,
-        Asked(budgets=parse_budgets(BUDGETS[name]), methods=COMPARED),
+        SweepQuestion(budgets=parse_budgets(BUDGETS[name]), methods=COMPARED),
         Limits(Clock(seconds), gap=1e-3),
         report=lambda at: print(f"{name} {at.done}/{at.total} {at.what}", file=sys.stderr, flush=True),
     ).run()

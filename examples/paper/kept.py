@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from remat_cli.actions.profiling import Asked, profile
+from remat_cli.actions.profiling import ProfileQuestion, profile
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.loading import given_subject
@@ -27,7 +27,7 @@ def step_of(name: str, device: str = "v100", session: Session = STRICT, **settin
         path = Path(folder) / f"{name}.onnx"
         forward = build(name, weights="inputs", **settings)
         path.write_bytes(training_graph(forward, Options()).SerializeToString())
-        costs = profile(path, Asked(estimate=device, cached=False), lambda _: None).costs
+        costs = profile(path, ProfileQuestion(estimate=device, cached=False), lambda _: None).costs
         return given_subject(path, costs, {}, session)
 
 

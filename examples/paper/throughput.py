@@ -18,7 +18,7 @@ from typing import Any
 
 from kept import HERE, asked_for, step_of
 
-from remat_cli.actions.sweeping import Asked, Sweep
+from remat_cli.actions.sweeping import Sweep, SweepQuestion
 from remat_cli.model.quantities import parse_budgets
 from remat_cli.saying.pictures import canvas
 from remat_cli.saying.pictures.curve import MARKERS
@@ -38,7 +38,7 @@ COLUMNS = ("network", "method", "budget", "share", "status", "peak", "throughput
 def measure(name: str, seconds: float) -> list[tuple[object, ...]]:
     subject = replace(step_of(name, **NETWORKS[name]), graph=None)  # the bare problem: what is live, and nothing else
     spent, began = time.process_time(), time.monotonic()
-    asked = Asked(budgets=parse_budgets(BUDGETS), methods=COMPARED[name])
+    asked = SweepQuestion(budgets=parse_budgets(BUDGETS), methods=COMPARED[name])
     curve = Sweep(subject, asked, Limits(Clock(seconds)), report=lambda at: print(name, at, file=sys.stderr)).run()
     took = f"{time.monotonic() - began:.0f} s, {time.process_time() - spent:.0f} s of CPU"
     print(f"{name}: {len(subject.nodes)} ops, {took}", flush=True)

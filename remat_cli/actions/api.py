@@ -140,7 +140,7 @@ def profile(
 
     `session`: with "default", what kernels cost that only default sessions have is measured too, not estimated.
     """
-    asked = profiling.Asked(
+    asked = profiling.ProfileQuestion(
         session=solving.kind_named(session, None).name,
         device=device,
         estimate=estimate,
@@ -258,7 +258,7 @@ def sweep(
     gap: float = 0.001,
     seed: int = 0,
     cache: bool = True,
-    report: Callable[[sweeping.Step], None] | None = None,
+    report: Callable[[sweeping.SweepProgress], None] | None = None,
 ) -> Curve:
     """What each budget costs, by method: its `points`, and the `knee` among them; `planned(point)` is a point's plan.
 
@@ -267,7 +267,7 @@ def sweep(
     words = budgets if isinstance(budgets, str) else ",".join(map(str, budgets))
     kind = solving.kind_named(session, allocator)
     try:
-        asked = sweeping.Asked(budgets=parse_budgets(words), methods=tuple(methods), session=kind)
+        asked = sweeping.SweepQuestion(budgets=parse_budgets(words), methods=tuple(methods), session=kind)
     except ValueError as error:
         raise Usage(str(error)) from error
     asked.check()
@@ -313,7 +313,7 @@ def max_batch(
     assert bytes_ is not None
     kind = solving.kind_named(session, allocator)
     clock = Clock(time_limit)
-    asked = sizing.Asked(
+    asked = sizing.SizeQuestion(
         budget=bytes_, method=method, share=max_overhead, baselines=tuple(baselines), step=step, session=kind
     )
     options = Options(loss=loss, logits=logits, recipe=recipe_of(optimizer, {}), freeze_bn=freeze_bn, train=train)

@@ -52,7 +52,7 @@ Measured = Callable[[Sequence[int], float], At]  # the step with ops measured at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class SizeQuestion:
     """`share`: how much longer a step may take; None: by one more forward pass. Sizes are multiples of `step`."""
 
     budget: Budget
@@ -78,7 +78,7 @@ class Asked:
 
 def largest(
     at: At,
-    asked: Asked,
+    asked: SizeQuestion,
     limits: Limits,
     memory: Memory | None = None,
     report: Callable[[str], None] = lambda _: None,
@@ -138,7 +138,7 @@ class _Hunt:
     def __init__(
         self,
         at: At,
-        asked: Asked,
+        asked: SizeQuestion,
         limits: Limits,
         memory: Memory | None,
         report: Callable[[str], None],

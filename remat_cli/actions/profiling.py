@@ -50,7 +50,7 @@ Report = Callable[[Timing], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ProfileQuestion:
     """How to find the costs. `estimate`: a device from paper, and nothing is run. `batches`: one profile for each size.
 
     `strict`: an op that cannot be measured is an error. `whole`: the whole graph is run too. `seconds`: for all of it.
@@ -93,7 +93,7 @@ class Ahead:
     seconds: float
 
 
-def profile(model: Path | onnx.ModelProto, asked: Asked, report: Report) -> Profiled:
+def profile(model: Path | onnx.ModelProto, asked: ProfileQuestion, report: Report) -> Profiled:
     """The costs of the model's ops; with batches, those of the largest, with a line through all for each op."""
     device, cache = _where(asked)
     graphs = _graphs(model, asked, None if asked.estimate else device)
@@ -117,7 +117,7 @@ def write(found: Profiled, model: Path, destination: Path) -> Costs:
     return costs
 
 
-def ahead(model: Path | onnx.ModelProto, asked: Asked) -> Ahead:
+def ahead(model: Path | onnx.ModelProto, asked: ProfileQuestion) -> Ahead:
     """What `profile` would do."""
     device, cache = _where(asked)
     found = _graphs(model, asked, None if asked.estimate else device)
@@ -129,7 +129,7 @@ def ahead(model: Path | onnx.ModelProto, asked: Asked) -> Ahead:
     return Ahead(count, len(distinct), len(distinct) - len(wanted), round(seconds, 1))
 
 
-def _where(asked: Asked) -> tuple[Device, Cache]:
+def _where(asked: ProfileQuestion) -> tuple[Device, Cache]:
     known = [*roofline.names(), roofline.FLOPS]
     if asked.estimate is not None and asked.estimate not in known:
         raise Usage(f"there is no device '{asked.estimate}' on paper; the devices are {', '.join(known)}")
@@ -142,7 +142,7 @@ def _where(asked: Asked) -> tuple[Device, Cache]:
     return device, Cache(device, caches.folder() if asked.cached else None)
 
 
-def _graphs(model: Path | onnx.ModelProto, asked: Asked, device: Device | None) -> list[Graph]:
+def _graphs(model: Path | onnx.ModelProto, asked: ProfileQuestion, device: Device | None) -> list[Graph]:
     """The model with its dimensions bound: once, or once for each batch size, the largest last."""
     if not asked.batches:
         if asked.batch_dim is not None:
@@ -162,7 +162,9 @@ def _graph(model: Path | onnx.ModelProto, dims: Mapping[str, int], device: Devic
     return read(dims) if device is None else graph_as_seen(read, dims, device)
 
 
-def _profile(graph: Graph, device: Device, cache: Cache, asked: Asked, graphs: int, report: Report) -> Profiled:
+def _profile(
+    graph: Graph, device: Device, cache: Cache, asked: ProfileQuestion, graphs: int, report: Report
+) -> Profiled:
     ops, kernels = ops_of(graph), _kernels(graph)
     if asked.estimate is not None:
         return _from_paper(graph, ops, kernels, device, asked.estimate)
@@ -208,7 +210,7 @@ def _other(one: Signature, other: Signature) -> bool:
     return replace(one, attributes=(), opset=0) != replace(other, attributes=(), opset=0)
 
 
-def _together(ops: Ops, kernels: Ops, asked: Asked) -> Ops:
+def _together(ops: Ops, kernels: Ops, asked: ProfileQuestion) -> Ops:
     """What is to be measured, in one go."""
     return ops if asked.session == STRICT.name else _both(ops, kernels)
 
@@ -267,7 +269,7 @@ def _busy(device: Device) -> tuple[Note, ...]:
     return () if busy <= 0.5 * device.threads else (Note(PlanNote.PROFILED_WHILE_BUSY, (busy,)),)
 
 
-def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, asked: Asked) -> Times:
+def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, asked: ProfileQuestion) -> Times:
     """The whole graph's times before its ops are measured: a machine is not as fast at all times."""
     alone = survey.alone(ops, cache, device)
     if not asked.whole or survey.recall(ops, cache, alone):
@@ -293,7 +295,7 @@ def _in_the_whole(
     alone: Mapping[str, OpCost],
     device: Device,
     cache: Cache,
-    asked: Asked,
+    asked: ProfileQuestion,
     earlier: Times,
 ) -> tuple[dict[str, OpCost], Totals]:
     """The ops' costs scaled to a run of the whole graph, and what the file says of that run."""

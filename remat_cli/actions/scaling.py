@@ -14,7 +14,7 @@ import onnx
 
 from profiles.costs import Costs, over_batches
 from remat_cli.actions.differentiating import differentiate
-from remat_cli.actions.profiling import Asked, Report, profile
+from remat_cli.actions.profiling import ProfileQuestion, Report, profile
 from remat_cli.actions.whole_graph import batch_dim
 from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.prepare import load
@@ -121,7 +121,7 @@ class Sizes:
         wanted = [size for size in sizes if size not in found]
         for size in wanted:
             model, dims = self._training(size)
-            asked = Asked(dims=dims, seconds=min(MEASURING, seconds / len(wanted)))
+            asked = ProfileQuestion(dims=dims, seconds=min(MEASURING, seconds / len(wanted)))
             found[size] = profile(model, asked, report).costs
         if len({frozenset(costs.ops) for costs in found.values()}) > 1:
             raise BadInput(f"the step has other ops at {self.dim} {min(found)} than at larger ones; measure at others")
@@ -155,7 +155,7 @@ class Sizes:
 
 
 def _estimated(model: Path | onnx.ModelProto, dims: Mapping[str, int], where: str) -> Costs:
-    return profile(model, Asked(estimate=where, cached=False, dims=dims), lambda _: None).costs
+    return profile(model, ProfileQuestion(estimate=where, cached=False, dims=dims), lambda _: None).costs
 
 
 def _completed(fitted: Costs, estimates: Costs) -> Costs:

@@ -27,7 +27,7 @@ from remat_cli.planning.search.witness import witness_alone
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
-from remat_cli.planning.time_plan import Times
+from remat_cli.planning.time_plan import PartTimes
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import why_not
 from solvers.notes import Note
@@ -88,7 +88,7 @@ def ask(
     limits: Limits,
     memory: Memory | None = None,
     keep: Callable[[Answer], None] = ignore,
-    times: Times | None = None,
+    times: PartTimes | None = None,
 ) -> Answer:
     """The answer, whatever it is; `limits.report` hears of better orders as they are found, `keep` of plans that fit as
     they really run.
@@ -229,7 +229,7 @@ def compared(subject: Subject, budget: int, limits: Callable[[str], Limits]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Relaxation:
+class RelaxationBound:
     """The bound of the linear relaxation, and the cost of the best plan known over it."""
 
     budget: int
@@ -238,7 +238,7 @@ class Relaxation:
     ratio: float | None
 
 
-def relaxation(subject: Subject, budget: int, limits: Limits, no_stages: bool = False) -> Relaxation:
+def relaxation(subject: Subject, budget: int, limits: Limits, no_stages: bool = False) -> RelaxationBound:
     """How far the linear relaxation is from the optimum (Checkmate, Appendix A)."""
     from solvers.methods.baselines.relaxation import relaxation_bound
 
@@ -249,4 +249,4 @@ def relaxation(subject: Subject, budget: int, limits: Limits, no_stages: bool = 
     bound = found.cost + smaller.fixed_cost
     best = answer(subject, budget, "milp", find_solver("milp", {}), limits)
     ratio = best.schedule.outcome.cost / max(bound, 1) if best.found and best.schedule.outcome else None
-    return Relaxation(budget, bound, found.note, ratio)
+    return RelaxationBound(budget, bound, found.note, ratio)

@@ -39,7 +39,7 @@ TOLD = 3  # known plans that a search is told of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class SweepQuestion:
     budgets: Budgets = (Spread(8),)
     methods: tuple[str, ...] = (DEFAULT,)
     session: Session = STRICT
@@ -60,7 +60,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SweepProgress:
     """How far a sweep has come."""
 
     done: int
@@ -75,10 +75,10 @@ class Sweep:
     def __init__(
         self,
         subject: Subject,
-        asked: Asked,
+        asked: SweepQuestion,
         limits: Limits,
         memory: Memory | None = None,
-        report: Callable[[Step], None] = lambda _: None,
+        report: Callable[[SweepProgress], None] = lambda _: None,
     ) -> None:
         asked.check()
         self.subject, self.asked, self.memory, self.report = subject, asked, memory, report
@@ -178,7 +178,7 @@ class Sweep:
         return ask(self.subject, question, limits, memory)
 
     def _say(self, what: str) -> None:
-        self.report(Step(self.done, max(self.total, 1), self.limits.clock.left(), what))
+        self.report(SweepProgress(self.done, max(self.total, 1), self.limits.clock.left(), what))
 
 
 def _in_pairs(tasks: Sequence[Task]) -> list[Sequence[Task]]:

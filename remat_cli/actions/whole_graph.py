@@ -35,7 +35,7 @@ WORST = 10  # ops that --compare names
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TimeDifference:
     """Predicted and measured ns: of the whole, by class, and of the ops that are most off."""
 
     predicted: int
@@ -104,7 +104,7 @@ def check_room(graph: Graph, costs: Mapping[str, OpCost], device: Device) -> Non
         raise CannotRun(words, memory=True)
 
 
-def compare(graph: Graph, ops: Ops, costs: Costs, device: Device, seconds: float) -> Difference:
+def compare(graph: Graph, ops: Ops, costs: Costs, device: Device, seconds: float) -> TimeDifference:
     """Run the whole graph now and hold it against the costs. Time between kernels is shared out among them."""
     try:
         earlier = time(graph, ops, costs.ops, device, seconds)
@@ -117,7 +117,7 @@ def compare(graph: Graph, ops: Ops, costs: Costs, device: Device, seconds: float
     stretch = whole.ns / max(1.0, sum(inside.values()))
     rows = [(name, costs.ops[name].ns, round(took * stretch)) for name, took in inside.items()]
     worst = sorted(rows, key=lambda row: (-abs(row[1] - row[2]), row[0]))[:WORST]
-    return Difference(costs.total, whole.ns, tuple(_by_class(rows, ops)), tuple(worst), whole.median)
+    return TimeDifference(costs.total, whole.ns, tuple(_by_class(rows, ops)), tuple(worst), whole.median)
 
 
 def _by_class(rows: Iterable[tuple[str, int, int]], ops: Ops) -> list[tuple[str, int, int]]:

@@ -32,7 +32,7 @@ from remat_cli.results.answers import is_proved
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder, key_of
 from remat_cli.results.versions import versions
-from remat_cli.saying.progress import Search
+from remat_cli.saying.progress import SearchWords
 from remat_cli.saying.report import as_object
 from remat_cli.saying.units import show_time
 from solvers.clock import limited
@@ -103,13 +103,13 @@ def _prepared(task: Task) -> Record:
     return record_of(task, {"seconds": seconds}, outputs, [], True)
 
 
-def _costs_asked(task: Task) -> profiling.Asked:
+def _costs_asked(task: Task) -> profiling.ProfileQuestion:
     said = task["profile"] or {}
-    return profiling.Asked(
+    return profiling.ProfileQuestion(
         device=said.get("device", "auto"),
         estimate=task["estimate"],
         threads=said.get("threads"),
-        seconds=said.get("time-limit", profiling.Asked().seconds),
+        seconds=said.get("time-limit", profiling.ProfileQuestion().seconds),
         dims={} if task["grad"] is not None else task["dims"],
     )
 
@@ -162,7 +162,7 @@ def _loaded(path: str, _: str, costs: str | None, __: str | None, dims: Any, ses
 
 
 def _asked(task: Task, subject: Subject, question: solving.Question) -> Answer:
-    search = Search(subject.before().cost)
+    search = SearchWords(subject.before().cost)
 
     def report(progress: Progress) -> None:
         print(search.heard(progress), file=sys.stderr, flush=True)

@@ -15,7 +15,7 @@ from remat_cli.commands.ending import out_of_time
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
-    from remat_cli.actions.largest import Asked
+    from remat_cli.actions.largest import SizeQuestion
     from remat_cli.actions.scaling import Scaled, Step
     from remat_cli.planning.plans.planned import Planned
     from remat_cli.planning.plans.sizes import Largest
@@ -96,12 +96,12 @@ def command(model: Path, **given: Any) -> None:
     _tell(model, steps, found, given)
 
 
-def _asked(given: Mapping[str, Any]) -> Asked:
-    from remat_cli.actions.largest import BASELINES, Asked
+def _asked(given: Mapping[str, Any]) -> SizeQuestion:
+    from remat_cli.actions.largest import BASELINES, SizeQuestion
     from remat_cli.actions.solving import kind_named
 
     named = given["baselines"]
-    return Asked(
+    return SizeQuestion(
         budget=given["budget"],
         method=given["method"],
         share=given["share"],
@@ -144,7 +144,7 @@ def _step(given: Mapping[str, Any]) -> Step:
 
 
 def _found(
-    model: Path, steps: Scaled, asked: Asked, given: Mapping[str, Any], deadline: Deadline, line: Line
+    model: Path, steps: Scaled, asked: SizeQuestion, given: Mapping[str, Any], deadline: Deadline, line: Line
 ) -> Largest:
     from remat_cli.actions.largest import largest
     from remat_cli.results.memory import Memory

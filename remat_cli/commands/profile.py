@@ -18,8 +18,8 @@ from remat_cli.commands import options
 if TYPE_CHECKING:
     from profiles.costs import Costs
     from profiles.survey import Timing
-    from remat_cli.actions.profiling import Asked, Profiled
-    from remat_cli.actions.whole_graph import Difference
+    from remat_cli.actions.profiling import Profiled, ProfileQuestion
+    from remat_cli.actions.whole_graph import TimeDifference
 
 
 @click.command(cls=options.GroupedCommand)
@@ -76,10 +76,10 @@ def command(model: Path, **given: Any) -> None:
         _tell(found, costs, destination, difference)
 
 
-def _asked(given: Mapping[str, Any]) -> Asked:
-    from remat_cli.actions.profiling import Asked
+def _asked(given: Mapping[str, Any]) -> ProfileQuestion:
+    from remat_cli.actions.profiling import ProfileQuestion
 
-    return Asked(
+    return ProfileQuestion(
         device=given["device"],
         session=given["session"],
         estimate=given["estimate"],
@@ -94,7 +94,7 @@ def _asked(given: Mapping[str, Any]) -> Asked:
     )
 
 
-def _profiled(model: Path, asked: Asked, quiet: bool) -> Profiled:
+def _profiled(model: Path, asked: ProfileQuestion, quiet: bool) -> Profiled:
     """The costs; meanwhile the op being timed and the time left, on one line of the terminal."""
     from remat_cli.actions.profiling import profile
     from remat_cli.saying.progress import Line, bar
@@ -106,13 +106,13 @@ def _profiled(model: Path, asked: Asked, quiet: bool) -> Profiled:
         return profile(model, asked, lambda step: line.say(words(step)))
 
 
-def _compared(found: Profiled, costs: Costs, seconds: float) -> Difference:
+def _compared(found: Profiled, costs: Costs, seconds: float) -> TimeDifference:
     from remat_cli.actions.whole_graph import compare
 
     return compare(found.graph, found.ops, costs, found.device, seconds)
 
 
-def _tell_ahead(model: Path, asked: Asked, as_json: bool) -> None:
+def _tell_ahead(model: Path, asked: ProfileQuestion, as_json: bool) -> None:
     from remat_cli.actions.profiling import ahead
     from remat_cli.saying.units import show_time
 
@@ -124,7 +124,7 @@ def _tell_ahead(model: Path, asked: Asked, as_json: bool) -> None:
     click.echo(f"{words}; about {show_time(plan.seconds * 1e9)} to go")
 
 
-def _object(found: Profiled, costs: Costs, destination: Path, difference: Difference | None) -> dict[str, Any]:
+def _object(found: Profiled, costs: Costs, destination: Path, difference: TimeDifference | None) -> dict[str, Any]:
     from remat_cli.notes.words import sentences
 
     facts = {
@@ -141,7 +141,7 @@ def _object(found: Profiled, costs: Costs, destination: Path, difference: Differ
     return facts | ({"compare": difference.as_object()} if difference else {})
 
 
-def _tell(found: Profiled, costs: Costs, destination: Path, difference: Difference | None) -> None:
+def _tell(found: Profiled, costs: Costs, destination: Path, difference: TimeDifference | None) -> None:
     from remat_cli.actions.profiling import named_refused
     from remat_cli.notes.words import sentences
     from remat_cli.saying.units import show_time

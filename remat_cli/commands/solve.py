@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from remat_cli.model.sessions import Session
     from remat_cli.planning.search.answer import Answer
     from remat_cli.planning.subjects.subject import Subject
-    from remat_cli.planning.time_plan import Times
+    from remat_cli.planning.time_plan import PartTimes
     from remat_cli.results.memory import Memory
     from solvers.clock import Clock
     from solvers.problem import Limits, Progress
@@ -98,7 +98,7 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
     from remat_cli.errors import Usage
     from remat_cli.planning.loading import load_subject
     from remat_cli.planning.search.answer import find_solver
-    from remat_cli.planning.time_plan import Times
+    from remat_cli.planning.time_plan import PartTimes
     from remat_cli.saying.progress import tell_times
 
     question = question_of(flags)
@@ -106,7 +106,7 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
         if model is None:
             raise Usage("--optimize needs a model: name it")
         model = options.optimized(model, flags.optimize)
-    times = Times()
+    times = PartTimes()
     with times.part("reading the model"):
         subject = load_subject(model, flags.costs, dict(flags.dims), question.session)
     find_solver(question.method, {})  # brings what it needs: from here on an interrupt is heard, and only asked about
@@ -125,7 +125,7 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
 
 
 def _solve(
-    subject: Subject, question: Question, flags: SolveFlags, limits: Limits, deadline: Deadline, times: Times
+    subject: Subject, question: Question, flags: SolveFlags, limits: Limits, deadline: Deadline, times: PartTimes
 ) -> None:
     from remat_cli.actions.solving import ask
     from remat_cli.errors import BadInput

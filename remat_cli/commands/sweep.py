@@ -17,7 +17,7 @@ from remat_cli.commands.ending import out_of_time
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
-    from remat_cli.actions.sweeping import Asked
+    from remat_cli.actions.sweeping import SweepQuestion
     from remat_cli.planning.plans.points import Curve
 
 
@@ -59,12 +59,12 @@ def command(model: Path | None, **given: Any) -> None:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.interrupts import listening
     from remat_cli.actions.solving import kind_named
-    from remat_cli.actions.sweeping import Asked
+    from remat_cli.actions.sweeping import SweepQuestion
     from remat_cli.saying.pictures.canvas import check_picture
     from solvers.clock import Clock
 
     session = kind_named(given["session"], given["allocator"])
-    asked = Asked(budgets=given["budgets"], methods=methods.named(given["methods"]), session=session)
+    asked = SweepQuestion(budgets=given["budgets"], methods=methods.named(given["methods"]), session=session)
     asked.check()
     if given["plot"]:
         check_picture(given["plot"])
@@ -77,7 +77,7 @@ def command(model: Path | None, **given: Any) -> None:
     _check_found(curve)
 
 
-def _swept(model: Path | None, asked: Asked, given: Mapping[str, Any], deadline: Deadline) -> Curve:
+def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], deadline: Deadline) -> Curve:
     from remat_cli.actions.sweeping import Sweep
     from remat_cli.planning.loading import load_subject
     from remat_cli.results.memory import Memory

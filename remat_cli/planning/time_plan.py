@@ -1,7 +1,7 @@
 """How the time of one solve is divided: every share in one place, in the order in which the parts come.
 
-A share is of what is left of its part's clock when the part begins, unless it says otherwise. `Times` notes what each
-part really took; `solve -v` prints that.
+A share is of what is left of its part's clock when the part begins, unless it says otherwise. `PartTimes` notes what
+each part really took; `solve -v` prints that.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TRIAL_GRACE_SECONDS = 5.0  # for trying a model: a process has to start, and the
 
 
 @dataclass(slots=True)
-class Times:
+class PartTimes:
     """What each part took so far, in seconds on the wall; a part within another counts for both."""
 
     seconds: dict[str, float] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from remat_cli.planning.time_plan import Times
+from remat_cli.planning.time_plan import PartTimes
 from remat_cli.saying.terminal import clipped, writes_over
 from remat_cli.saying.units import show_time
 from solvers.problem import Progress
@@ -56,7 +56,7 @@ def _write(words: str, end: str = "") -> None:
     sys.stderr.flush()
 
 
-def tell_times(times: Times, seconds: float) -> None:
+def tell_times(times: PartTimes, seconds: float) -> None:
     """How the time was spent, on stderr: what each part took. A part that goes on within another counts for both."""
     parts = ", ".join(f"{name} {took:.2f} s" for name, took in times.seconds.items())
     sys.stderr.write(f"of {seconds:.2f} s: {parts}\n")
@@ -69,7 +69,7 @@ def bar(at: float, done: int, total: int, seconds: float, what: str) -> str:
     return f"{words}  {what[:60]}"
 
 
-class Search:
+class SearchWords:
     """Incumbent, bound, gap and time of a search, in words; each is the best that was heard of."""
 
     def __init__(self, baseline_cost: int) -> None:
@@ -95,7 +95,7 @@ class Search:
 @contextmanager
 def progress_line(baseline_cost: int, quiet: bool, verbose: int) -> Iterator[Callable[[Progress], None]]:
     """Where progress goes: one line of the terminal, or with -v a line for each step, wherever stderr leads."""
-    search = Search(baseline_cost)
+    search = SearchWords(baseline_cost)
     with Line(quiet) as line:
 
         def show(progress: Progress) -> None:

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from remat_cli.actions.largest import Asked, largest
+from remat_cli.actions.largest import SizeQuestion, largest
 from remat_cli.actions.scaling import At, Step, scaled
 from remat_cli.model.quantities import parse_budget
 from remat_cli.planning.subjects.subject import Subject
@@ -148,7 +148,7 @@ def test_what_cannot_be(remat: Command, tmp_path: Path, given: tuple[str, ...], 
 
 
 def test_what_is_measured_at_the_size_that_comes_out_is_what_the_plan_is_made_for(tmp_path: Path) -> None:
-    asked, limits = Asked(budget=parse_budget("500KB"), share=0.0, baselines=()), Limits(ample())
+    asked, limits = SizeQuestion(budget=parse_budget("500KB"), share=0.0, baselines=()), Limits(ample())
     steps = scaled(perceptron(tmp_path / "m.onnx"), Step())
     on_paper = largest(steps.at, asked, limits)
     heard: list[list[int]] = []

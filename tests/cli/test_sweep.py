@@ -184,7 +184,7 @@ def test_what_is_measured_is_every_model(remat: Command, data: Path, tmp_path: P
 
 def test_a_plan_is_not_lost_to_a_point_that_needed_no_search(data: Path) -> None:
     subject = load_subject(data / "checkmate" / "linear8.problem.json", None, {})
-    asked = sweeping.Asked(budgets=parse_budgets("100%"))
+    asked = sweeping.SweepQuestion(budgets=parse_budgets("100%"))
     sweep = sweeping.Sweep(subject, asked, Limits(ample()))
     (found,) = sweep.run().points
     sweep.points.append(Point(budget=found.budget, method=found.method, status=Status.UNKNOWN))

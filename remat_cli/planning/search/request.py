@@ -13,7 +13,7 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.repairs import place
 from remat_cli.planning.targets.target import Target
-from remat_cli.planning.time_plan import LATE_SECONDS, Times
+from remat_cli.planning.time_plan import LATE_SECONDS, PartTimes
 from solvers.clock import Clock
 from solvers.placement.pattern import outputs_apart
 from solvers.problem import Limits, Problem, Progress, Solver
@@ -44,7 +44,7 @@ class PlanRequest:
     keep: Callable[[Answer], None] = ignore
     later_runs: bool = False
     at_hand: int | None = None
-    times: Times = field(default_factory=Times)
+    times: PartTimes = field(default_factory=PartTimes)
 
     @property
     def room(self) -> int:

@@ -48,15 +48,15 @@ def _rounded(problem: Problem, budget: int, limits: Limits, wholes: Sequence[np.
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SampleSpread:
     """Of some samples: their mean and standard deviation (Figure 7's)."""
 
     mean: float
     deviation: float
 
     @staticmethod
-    def of(samples: Sequence[int]) -> Spread:
-        return Spread(fmean(samples), pstdev(samples))
+    def of(samples: Sequence[int]) -> SampleSpread:
+        return SampleSpread(fmean(samples), pstdev(samples))
 
 
 def _said(found: Sequence[Weighed], budget: int) -> Note:
@@ -68,6 +68,6 @@ def _said(found: Sequence[Weighed], budget: int) -> Note:
             return Note(SolverNote.ROUNDED_OVER, (*figures, over, over / max(budget, 1)))
         return Note(SolverNote.ROUNDED, figures)
     fitting = sum(one.peak <= budget for one in found)
-    times, peaks = Spread.of([one.cost for one in found]), Spread.of([one.peak for one in found])
+    times, peaks = SampleSpread.of([one.cost for one in found]), SampleSpread.of([one.peak for one in found])
     values = len(found), times.mean, times.deviation, peaks.mean, peaks.deviation, fitting
     return Note(SolverNote.ROUNDED_SAMPLES, values)
