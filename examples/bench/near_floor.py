@@ -2,9 +2,9 @@
 
 Usage: python examples/bench/near_floor.py [--seconds 60] [-o FILE] GRAPH.problem.json ...
 
-`remat problem` writes such graphs; u1 is `remat zoo unet --upsample nearest --image 32 --width 8 --layers 2 --batch 1`, the
-others are of tests/data. Peaks are shares of what the ops need in the order given; costs
-are shares beyond every op once. `cpu` is of the whole search, with what makes the schedule of least peak cheaper.
+`remat problem` writes such graphs. u1 is `remat zoo unet --upsample nearest --image 32 --width 8 --layers 2 --batch 1`
+through `remat grad`; the others are of tests/data. Peaks are shares of what the ops need in the order given; costs are
+shares beyond every op once. `cpu` is of the whole search, with what makes the schedule of least peak cheaper.
 """
 
 from __future__ import annotations
