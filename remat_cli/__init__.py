@@ -40,7 +40,25 @@ else:  # a type checker sees the names above, and no others
 
         if name not in PLACES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(PLACES[name]), name)
+        try:
+            return getattr(import_module(PLACES[name]), name)
+        except ImportError as error:
+            if found := in_the_way():
+                raise ImportError(found) from error
+            raise
+
+
+def in_the_way() -> str | None:
+    """What to do about a module of the user's that Python takes for a package of remat's; None if there is none."""
+    import os
+    import sys
+
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for name in ("solvers", "profiles"):
+        place = getattr(sys.modules.get(name), "__file__", None)
+        if place and not os.path.abspath(place).startswith(os.path.join(root, name) + os.sep):
+            return f"{place} stands in the way of remat's own package '{name}': rename it, or move it to another folder"
+    return None
 
 
 FUNCTIONS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remat_cli import interrupts
+from remat_cli import in_the_way, interrupts
 
 
 def main() -> None:
@@ -10,9 +10,14 @@ def main() -> None:
 
 
 def _run() -> None:
-    from remat_cli.main import main as command
+    try:
+        from remat_cli.main import main as command
 
-    command()
+        command()
+    except ImportError:
+        if found := in_the_way():
+            raise SystemExit(f"remat: {found}") from None
+        raise
 
 
 if __name__ == "__main__":

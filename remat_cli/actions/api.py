@@ -31,7 +31,7 @@ from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options
 from remat_cli.ingest import ingest, ingest_content
-from remat_cli.model.quantities import Budget, parse_budget, parse_budgets, parse_bytes
+from remat_cli.model.quantities import Budget, parse_budget, parse_budgets, parse_bytes, parse_seconds
 from remat_cli.model.sessions import OWN, STRICT
 from remat_cli.planning.loading import content_of, given_subject, is_model, load_planned
 from remat_cli.planning.plans import record
@@ -129,7 +129,7 @@ def profile(
     batches: Iterable[int] = (),
     batch_dim: str | None = None,
     dims: Mapping[str, int] | None = None,
-    time_limit: float = 45.0,
+    time_limit: float | str = 45.0,
     strict: bool = False,
     session: str = "strict",
     cache: bool = True,
@@ -150,7 +150,7 @@ def profile(
         strict=strict,
         cached=cache,
         whole=whole,
-        seconds=time_limit,
+        seconds=_seconds(time_limit),
         dims=dict(dims or {}),
     )
     return profiling.profile(_model(model), asked, report or _nobody).costs
@@ -186,7 +186,7 @@ def solve(
     reorder: bool | None = None,
     known: Sequence[Plan] = (),
     dims: Mapping[str, int] | None = None,
-    time_limit: float | None = None,
+    time_limit: float | str | None = None,
     work_limit: int | None = None,
     gap: float = 0.001,
     seed: int = 0,
@@ -214,7 +214,7 @@ def solve(
         session=solving.kind_named(session, allocator),
     )
     question.check()
-    clock = limited(time_limit, work_limit)
+    clock = limited(None if time_limit is None else _seconds(time_limit), work_limit)
     given = costs if isinstance(costs, Costs | None) else Path(costs)
     subject = given_subject(_model(model), given, dict(dims or {}), question.session)
     return _planned(subject, question, Limits(clock, gap, seed, report or _nobody), cache, certificate)
@@ -254,7 +254,7 @@ def sweep(
     allocator: str | None = None,
     costs: File | Costs | None = None,
     dims: Mapping[str, int] | None = None,
-    time_limit: float = 90.0,
+    time_limit: float | str = 90.0,
     gap: float = 0.001,
     seed: int = 0,
     cache: bool = True,
@@ -271,10 +271,10 @@ def sweep(
     except ValueError as error:
         raise Usage(str(error)) from error
     asked.check()
-    clock = Clock(time_limit)
+    clock = Clock(_seconds(time_limit))
     given = costs if isinstance(costs, Costs | None) else Path(costs)
     subject = given_subject(_model(model), given, dict(dims or {}), kind)
-    memory = Memory(store=Store(folder()), seconds=time_limit) if cache else None
+    memory = Memory(store=Store(folder()), seconds=clock.seconds) if cache else None
     return sweeping.Sweep(subject, asked, Limits(clock, gap, seed), memory, report or _nobody).run()
 
 
@@ -298,7 +298,7 @@ def max_batch(
     measure: bool | None = None,
     session: str = "strict",
     allocator: str | None = None,
-    time_limit: float = 600.0,
+    time_limit: float | str = 600.0,
     seed: int = 0,
     cache: bool = True,
     report: Callable[[str], None] | None = None,
@@ -312,7 +312,7 @@ def max_batch(
     bytes_ = _budget(budget)
     assert bytes_ is not None
     kind = solving.kind_named(session, allocator)
-    clock = Clock(time_limit)
+    clock = Clock(_seconds(time_limit))
     asked = sizing.SizeQuestion(
         budget=bytes_, method=method, share=max_overhead, baselines=tuple(baselines), step=step, session=kind
     )
@@ -320,7 +320,7 @@ def max_batch(
     given = costs if isinstance(costs, Costs | None) else Path(costs)
     sizes = dict(dims or {})
     how = Step(dim=dim, dims=sizes, costs=given, estimate=estimate, here=measure, options=options, session=kind)
-    memory = Memory(store=Store(folder()), seconds=time_limit) if cache else None
+    memory = Memory(store=Store(folder()), seconds=clock.seconds) if cache else None
     steps, limits = scaled(_model(model), how), Limits(clock, seed=seed)
     return sizing.largest(steps.at, asked, limits, memory, report or _nobody, steps.measured)
 
@@ -385,11 +385,30 @@ def load_plan(path: File) -> Planned:
 
 
 def _model(given: Model) -> Path | onnx.ModelProto:
-    return Path(given) if isinstance(given, str | os.PathLike) else given
+    if isinstance(given, onnx.ModelProto):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return Path(given)
+    if hasattr(given, "named_parameters"):
+        export = "torch.onnx.export(module, (example,), 'm.onnx', dynamo=True, optimize=False)"
+        raise Usage(f"this is a PyTorch module, not an ONNX model: write one with {export} and give 'm.onnx'")
+    raise Usage(f"a model is a path or an onnx.ModelProto, not {type(given).__name__}")
 
 
 def _plan(given: Plan) -> Planned:
-    return given if isinstance(given, Planned) else load_plan(given)
+    if isinstance(given, Planned | str | os.PathLike):
+        return given if isinstance(given, Planned) else load_plan(given)
+    raise Usage(f"a plan is what solve gives, or its file's path, not {type(given).__name__}")
+
+
+def _seconds(given: float | str) -> float:
+    """A time in seconds, or as the command takes it: "5s", "2m"."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return parse_seconds(given)
+    except ValueError as error:
+        raise Usage(str(error)) from error
 
 
 def _budget(given: int | str | None) -> Budget | None:

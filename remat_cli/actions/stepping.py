@@ -86,6 +86,8 @@ def _check(inside: bool, optimizer: Any, accumulate: int, settings: Mapping[str,
 def _loaded(given: Plan | Model) -> Planned | onnx.ModelProto:
     if isinstance(given, Planned | onnx.ModelProto):
         return given
+    if not isinstance(given, str | os.PathLike):
+        raise Usage(f"a step is of a plan or a training graph, or a path to one, not of a {type(given).__name__}")
     return load_plan(given) if os.fspath(given).endswith(".json") else load(Path(given))
 
 

@@ -36,6 +36,9 @@ def initial_state(values: Mapping[str, Any], step: onnx.ModelProto) -> State:
         if name not in values:
             raise BadInput(f"there is no value for '{name}'; give the forward model that the step was made from")
         found[name] = fitting(name, values[name], kinds[name])
+    missing = [name for name in parts.state if name not in values]
+    if missing and len(missing) < len(parts.state):
+        raise BadInput(f"there are values for some of the optimizer's state, but not for {described(missing[:3])}")
     for name in parts.state:
         given = values.get(name)
         found[name] = _zeros(kinds[name]) if given is None else fitting(name, given, kinds[name])
@@ -65,7 +68,9 @@ def fitting(name: str, value: Any, kind: onnx.TypeProto.Tensor) -> np.ndarray:
     wanted = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
     shape = [dim.dim_value for dim in kind.shape.dim]
     if list(given.shape) != shape:
-        raise BadInput(f"'{name}' is {list(given.shape)}, but the step takes {shape}")
+        smaller = shape and list(given.shape[1:]) == shape[1:] and 0 < given.shape[0] < shape[0]
+        advice = "; a plan is for one size of batch: leave out a smaller last one (drop_last=True)" if smaller else ""
+        raise BadInput(f"'{name}' is {list(given.shape)}, but the step takes {shape}{advice}")
     if given.dtype != wanted and _family(given.dtype) != _family(wanted):
         raise BadInput(f"'{name}' is {given.dtype}, but the step takes {wanted}")
     return np.array(given, wanted, order="C")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ class Step:
         """
         feeds = self._feeds(batch)
         feeds |= {name: value for name, value in self._state.items() if name in self._kinds}
-        found = dict(zip(self._outputs, self._session.run(self._outputs, feeds), strict=True))
+        found = dict(zip(self._outputs, _run(self._session, self._outputs, feeds), strict=True))
         if self.loss_scale is not None:
             self.loss_scale.heard(bool(found[FINITE]))
         self.calls += 1
@@ -170,6 +171,19 @@ class Step:
         return onnx.helper.make_tensor_type_proto(
             onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
         ).tensor_type
+
+
+def _run(session: Any, names: Sequence[str], feeds: State) -> list[Any]:
+    """What the session gives; what the runtime refuses, such as labels out of range, with the op's name."""
+    try:
+        return list(session.run(names, feeds))
+    except Exception as error:
+        if not type(error).__module__.startswith("onnxruntime."):
+            raise
+        words = " ".join(str(error).split())
+        op = re.search(r"running (\w+) node\. Name:'([^']*)'", words)
+        where = f"the op {op[1]} '{op[2]}'" if op else "the step"
+        raise BadInput(f"{where} failed on this batch: {words.rpartition('Status Message: ')[2]}") from error
 
 
 def _beginning_with(words: str, held: Mapping[str, np.ndarray]) -> State:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 
 from profiles.costs import dump
@@ -20,7 +21,7 @@ from solvers.plan import Plan
 from solvers.simulate import Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Planned:
     """Bytes and nanoseconds. `path`: the file that the plan was read from, if it was."""
 
@@ -62,6 +63,24 @@ class Planned:
     @property
     def notes(self) -> tuple[str, ...]:
         return self.recorded.notes
+
+    def __repr__(self) -> str:
+        name, figures = self.subject.path.name, ", ".join(f"{what} {value}" for what, value in self._figures())
+        return f"<plan of {name}: {figures}>"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the figures as a table."""
+        rows = "".join(f"<tr><th>{what}</th><td>{escape(value)}</td></tr>" for what, value in self._figures())
+        return f"<table><caption>plan of {escape(self.subject.path.name)}</caption>{rows}</table>"
+
+    def _figures(self) -> list[tuple[str, str]]:
+        return [
+            ("status", self.status),
+            ("peak", f"{self.peak:,} bytes"),
+            ("budget", f"{self.budget:,} bytes"),
+            ("overhead", f"{self.overhead:+.2%}"),
+            ("method", self.recorded.method),
+        ]
 
     def replayed(self) -> tuple[Plan, Outcome]:
         """The plan in the problem's numbers, and what it costs and needs by `simulate`'s word."""

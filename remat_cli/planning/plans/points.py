@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.sessions import kind_of
@@ -88,7 +89,7 @@ class Point:
         return max(0.0, (self.plan.cost - self.bound) / max(self.bound, 1))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Curve:
     """`whole`: what the model holds as it is. `points`: by method, from the largest budget to the smallest."""
 
@@ -103,9 +104,27 @@ class Curve:
     def knee(self) -> Point | None:
         return knee(self.points)
 
+    def __repr__(self) -> str:
+        found = sum(point.found for point in self.points)
+        least = "" if self.least_peak is None else f", least peak {self.least_peak:,} bytes"
+        name = self.subject.path.name
+        return f"<curve of {name}: {found} plans at {len(self.points)} points, {self.whole:,} bytes as it is{least}>"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: a row for each point."""
+        head = "".join(f"<th>{what}</th>" for what in ("budget", "method", "status", "peak", "overhead"))
+        rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in _cells(point))}</tr>" for point in self.points)
+        return f"<table><caption>{escape(repr(self)[1:-1])}</caption><tr>{head}</tr>{rows}</table>"
+
     def planned(self, point: Point) -> Planned | None:
         """The point's plan with its model, as a program can emit, run or save it."""
         return Planned(point.plan, self.subject) if point.plan else None
+
+
+def _cells(point: Point) -> tuple[str, ...]:
+    peak = "-" if point.peak is None else f"{point.peak:,}"
+    over = "-" if point.overhead is None else f"{point.overhead:+.2%}"
+    return f"{point.budget:,}", escape(point.method), point.status.value, peak, over
 
 
 def takes_plans(method: str) -> bool:

@@ -110,6 +110,13 @@ def test_a_checkpoint_keeps_the_learning_rate_that_was_set(tmp_path: Path, insid
     assert [other(batch) for batch in batches[2:]] == losses
 
 
+def test_an_optimizers_state_is_given_whole_or_not_at_all() -> None:
+    step = remat.step(remat.grad(FORWARD, optimizer="adam"), FORWARD)
+    values = {**step.state_dict(), "lnf.bias_adam_m": np.zeros(8, np.float32)}
+    with pytest.raises(remat.BadInput, match="some of the optimizer's state, but not for 'step'"):
+        remat.step(remat.grad(FORWARD, optimizer="adam"), values)
+
+
 def test_a_plan_trains_as_its_model_does() -> None:
     model = remat.grad(FORWARD, optimizer="momentum")
     plan = remat.solve(model, minimize="peak", time_limit=2, cache=False)
