@@ -42,11 +42,13 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.time_plan import PROVING_SHARE
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder
+from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.session import by_default_of, placement_in, planned_of, session_of
 from solvers.clock import Clock, limited
 from solvers.problem import Limits, Progress
 from solvers.registry import DEFAULT
 
+CPU = ("CPUExecutionProvider",)
 File: TypeAlias = str | os.PathLike[str]
 Model: TypeAlias = File | onnx.ModelProto
 Plan: TypeAlias = File | Planned
@@ -186,6 +188,7 @@ def solve(
     reorder: bool | None = None,
     known: Sequence[Plan] = (),
     dims: Mapping[str, int] | None = None,
+    in_place: Mapping[str, str] | bool = True,
     time_limit: float | str | None = None,
     work_limit: int | None = None,
     gap: float = 0.001,
@@ -199,7 +202,8 @@ def solve(
 
     `time_limit`: in seconds, by default 60; `work_limit`: in moves of the search, the same on every machine, by default
     instead of a time. `cache`: what was found before is not looked for again, and what is found is kept. `certificate`:
-    where to write what proves the bounds, for `check`; it takes a part of the time.
+    where to write what proves the bounds, for `check`; it takes a part of the time. `in_place`: outputs that are
+    written over inputs, as {"weight": "weight_new"}; True: those of a training step, and what is found; False: none.
 
     Raises Infeasible where it is proved that there is none, NoPlan where none was found.
     """
@@ -216,7 +220,8 @@ def solve(
     question.check()
     clock = limited(None if time_limit is None else _seconds(time_limit), work_limit)
     given = costs if isinstance(costs, Costs | None) else Path(costs)
-    subject = given_subject(_model(model), given, dict(dims or {}), question.session)
+    pairs = None if in_place is True else {new: old for old, new in in_place.items()} if in_place else {}
+    subject = given_subject(_model(model), given, dict(dims or {}), question.session, pairs)
     return _planned(subject, question, Limits(clock, gap, seed, report or _nobody), cache, certificate)
 
 
@@ -362,19 +367,29 @@ def verify(
     return verifying.verified(_plan(plan), trial).or_raised("the plan")
 
 
-def session(plan: Plan, *, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
+def session(plan: Plan, *, providers: Sequence[Any] = CPU, keep_state: bool = False) -> Any:
     """An onnxruntime.InferenceSession on the rewritten model that keeps the plan's promise: of the plan's kind.
 
     On a CPU every value lies where the plan says, or where the first run shows that it can, if the plan's costs are
     estimates. It runs on as many threads as the costs are for, since kernels work in memory of each thread's own. Other
     providers keep their own arenas.
+
+    Outputs that the plan holds once are written over the arrays given for their inputs, which `run` gives back as those
+    outputs. `keep_state`: they are not, and both are held, in so much more memory.
     """
     planned = _plan(plan)
+    made, graph = _session(planned, providers), planned.subject.graph
+    if graph is None or keep_state or tuple(providers) != CPU:
+        return made
+    return in_place(made, graph.in_place)
+
+
+def _session(planned: Planned, providers: Sequence[Any]) -> Any:
     content, folder = content_of(emitting.emit(planned).model), planned.subject.path.resolve().parent
     places, threads = planned.recorded.placement, planned.subject.threads
     if planned.recorded.kind.allocator == OWN:
         return by_default_of(content, folder, providers, threads)
-    if places is None or list(providers) != ["CPUExecutionProvider"]:
+    if places is None or tuple(providers) != CPU:
         return session_of(content, folder, providers, threads)
     return planned_of(content, folder, placement_in(places) if planned.subject.measured else None, threads=threads)
 

@@ -5,6 +5,7 @@ Invariant: a model is made only of a plan that `simulate` finds legal for that v
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,6 +24,10 @@ from remat_cli.rewrite.functions import DOMAIN, with_functions
 
 LARGEST = 2**31 - 1  # bytes that protobuf writes in one message
 FUNCTIONS = "onnxruntime writes the functions out in an order of its own: with them, the peak is not promised"
+HELD_ONCE = (
+    "{} bytes of new state are held once where outputs are bound to the buffers of their inputs, '{}' to that of '{}' "
+    "and so on (`remat.in_place` in the model's metadata): remat.session and remat.step do so; others hold both"
+)
 ASTRAY = "of this plan onnxruntime's optimizers would make other kernels than of the original, with other results"
 NAMED = 3  # of the values around which it would
 
@@ -41,14 +46,18 @@ class Emitted:
         return self.rewritten.model
 
     def notes(self) -> list[str]:
-        return [FUNCTIONS] if any(opset.domain == DOMAIN for opset in self.model.opset_import) else []
+        found = [FUNCTIONS] if any(opset.domain == DOMAIN for opset in self.model.opset_import) else []
+        for output, old in list(self.plan.recorded.in_place.items())[:1]:
+            found.append(HELD_ONCE.format(self.plan.subject.held_once, output, old))
+        return found
 
 
 def emit(plan: Planned, functions: bool = False) -> Emitted:
     """The model of the plan, for the session it is for; its external tensors are where the original's are."""
     graph = graph_of(plan)
     statements, _ = plan.replayed()
-    before = original(graph, plan.subject.problem)
+    as_given = plan.subject.apart or plan.subject
+    before = original(graph_of(replace(plan, subject=as_given)), as_given.problem)
     if is_untouched(statements, plan.subject) and not functions:
         return Emitted(plan, replace(before, model=_own(plan)), before.promise, unchanged=True)
     found = rewrite_surely(plan.subject, statements, plan.recorded.kind, plan.recorded.promises.hiding or 0)
@@ -103,6 +112,7 @@ def _stamp(model: onnx.ModelProto, plan: Planned, found: Rewritten) -> None:
         "remat.method": plan.recorded.method,
         "remat.budget": str(plan.budget),
         "remat.session": plan.recorded.session,
+        **({"remat.in_place": json.dumps(plan.recorded.in_place)} if plan.recorded.in_place else {}),
         "remat.peak.strict": str(found.promise.strict),
         "remat.peak.default": str(found.promise.default),
     }

@@ -9,19 +9,21 @@ from typing import Any, TypeAlias
 
 import onnx
 
-from remat_cli.actions.api import Model, Plan, load_plan, session
+from remat_cli.actions.api import CPU, Model, Plan, load_plan, session
 from remat_cli.actions.recipes import recipe_of
 from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.prepare import load
 from remat_cli.gradient.updating import update_model
+from remat_cli.ingest import ingest_content
+from remat_cli.model.in_place import updates_of
 from remat_cli.planning.loading import content_of
 from remat_cli.planning.plans.planned import Planned
+from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.session import session_of
 from remat_cli.training.state import State, default_rate, told_parts, values_of
 from remat_cli.training.state import initial_state as first_state
 from remat_cli.training.step import Step
 
-CPU = ("CPUExecutionProvider",)
 Values: TypeAlias = Model | Mapping[str, Any] | Any  # or a PyTorch module
 
 
@@ -47,12 +49,16 @@ def step(
     clip: float | None = None,
     accumulate: int = 1,
     providers: Sequence[Any] = CPU,
+    keep_state: bool = False,
 ) -> Step:
     """A plan, or a training graph as it is, bound to the forward model's weights: `loss = step(batch)`.
 
     `forward`: the forward model, the PyTorch module, or values by name. A step that gives gradients takes its
     `optimizer` here, with what `grad` takes of it, which then updates once for every `accumulate` batches, by the mean
     of their gradients.
+
+    New state is written in the place of the old, so that a run that breaks off leaves neither: the step then refuses to
+    go on until `load` brings a checkpoint. `keep_state`: both are held, in so much more memory, and it can go on.
     """
     given = _loaded(plan)
     model = _model_of(given)
@@ -60,7 +66,7 @@ def step(
     inside = any(output.name == f"{name}_new" for name in parts.parameters for output in model.graph.output)
     settings = {"weight_decay": weight_decay, "betas": betas, "eps": eps, "momentum": momentum}
     _check(inside, optimizer, accumulate, {**settings, "groups": groups, "clip": clip})
-    ready = session(given, providers=providers) if isinstance(given, Planned) else _plain(plan, given, providers)
+    ready, written = _ready(plan, given, providers, keep_state)
     state, update = first_state(values, model), None
     rate = default_rate(model)
     if optimizer is not None:
@@ -68,8 +74,33 @@ def step(
         made = update_model(model, recipe)
         rate = recipe.hyper.rate
         state |= first_state({**values, **state}, made)
-        update = session_of(content_of(made), Path(), providers)
-    return Step(ready, model, state, rate if learning_rate is None else learning_rate, update, accumulate)
+        content = content_of(made)
+        pairs = {} if keep_state else _safely(content, providers)
+        update, written = in_place(session_of(content, Path(), providers), pairs), {*written, *pairs.values()}
+    return Step(ready, model, state, rate if learning_rate is None else learning_rate, update, accumulate, written)
+
+
+def _ready(
+    plan: Plan | Model, given: Planned | onnx.ModelProto, providers: Sequence[Any], keep_state: bool
+) -> tuple[Any, set[str]]:
+    """The session, and what its runs write over."""
+    if isinstance(given, Planned):
+        graph = given.subject.graph
+        held_once = graph is not None and not keep_state and tuple(providers) == CPU
+        names = set(graph.in_place.values()) if graph is not None and held_once else set()
+        return session(given, providers=providers, keep_state=keep_state), names
+    pairs = {} if keep_state else _safely(content_of(given), providers)
+    return in_place(_plain(plan, given, providers), pairs), set(pairs.values())
+
+
+def _safely(model: bytes, providers: Sequence[Any]) -> dict[str, str]:
+    """The outputs that a strict session on a CPU can write in the places of inputs; none where sizes are not known."""
+    if tuple(providers) != CPU:
+        return {}
+    try:
+        return updates_of(ingest_content(model), None)
+    except BadInput:
+        return {}
 
 
 def _check(inside: bool, optimizer: Any, accumulate: int, settings: Mapping[str, Any]) -> None:

@@ -15,12 +15,14 @@ import onnx
 
 from remat_cli.checking.child import Reply
 from remat_cli.checking.compare import EXACT, Difference, Tolerance, differences
-from remat_cli.checking.processes import Bench
+from remat_cli.checking.processes import Bench, InPlace
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import DEFAULT, STRICT, Session
 from remat_cli.rewrite.copies import COPY
 from remat_cli.rewrite.predict import IN_ARENA
+
+STEPS = 3  # runs of a model whose state goes on from run to run
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +137,22 @@ def verify(
     budget = asked.budget
     bench.expect(6 + 2 * (budget is not None) + (asked.seconds > 0))
     besides = outside(graph) if bench.provider == "cpu" else 0
-    modes = {kind.name: _compare(graph, rewritten, bench, kind, besides, asked.near) for kind in (STRICT, DEFAULT)}
+    bound = InPlace(graph.in_place, bool(graph.in_place))
+    modes = {
+        kind.name: _compare(graph, rewritten, bench, kind, besides, asked.near, kind.name == session.name)
+        for kind in (STRICT, DEFAULT)
+    }
     process = _process(graph, rewritten, placement, session, bench, asked.near)
     capped = None
     if budget is not None:
         arena = max(budget - besides, 1)
-        after = _short(bench.run(rewritten, STRICT.name, cap=arena))
+        after = _short(bench.run(rewritten, STRICT.name, cap=arena, in_place=bound))
         before = _short(bench.run(graph.path, STRICT.name, cap=arena))
         capped = Capped(budget, arena, after, before)
     timed = None
     if asked.seconds > 0:
-        timed = _timed(bench.race(rewritten, graph.path, session.name, placement, asked.seconds, True), asked.costs)
+        raced = bench.race(rewritten, graph.path, session.name, placement, asked.seconds, True, bound)
+        timed = _timed(raced, asked.costs)
     return Report(**modes, process=process, capped=capped, timed=timed, versions=_versions())
 
 
@@ -181,8 +188,9 @@ def _process(
     near: Tolerance,
 ) -> Process:
     """The original as the runtime runs it by itself in such a session, and the rewriting with the plan's allocator."""
-    old = bench.weigh(graph.path, session.name, outputs="before.npz")
-    new = bench.weigh(rewritten, session.name, placement=placement, outputs="after.npz")
+    carried, bound = InPlace(graph.in_place), InPlace(graph.in_place, bool(graph.in_place))
+    old = bench.weigh(graph.path, session.name, outputs="before.npz", in_place=carried)
+    new = bench.weigh(rewritten, session.name, placement=placement, outputs="after.npz", in_place=bound)
     fed = graph.resident if bench.provider == "cpu" else 0  # a device holds none of it before the session is made
     before, after = (None if reply.grew is None else fed + reply.grew for reply in (old, new))
     for name, reply in (("the original", old), ("the rewritten model", new)):
@@ -192,17 +200,23 @@ def _process(
     return Process(before, after, new.stray, tuple(wrong))
 
 
-def _compare(graph: Graph, rewritten: Path, bench: Bench, kind: Session, outside: int, near: Tolerance) -> Mode:
-    old = bench.run(graph.path, kind.name, kind.runs, outputs="before.npz")
+def _compare(
+    graph: Graph, rewritten: Path, bench: Bench, kind: Session, outside: int, near: Tolerance, own: bool
+) -> Mode:
+    """`own`: whether this is the session that the plan is for, in which outputs come in the places of inputs."""
+    runs = max(kind.runs, STEPS) if graph.in_place else kind.runs
+    carried, bound = InPlace(graph.in_place), InPlace(graph.in_place, own and bool(graph.in_place))
+    old = bench.run(graph.path, kind.name, runs, outputs="before.npz", in_place=carried)
     if old.refused:
         raise BadInput(f"onnxruntime cannot run {graph.path}: {_culprit(graph, old.refused)}")
-    new = bench.run(rewritten, kind.name, kind.runs, outputs="after.npz")
-    before, after = _measured(old, outside), _measured(new, outside)
+    new = bench.run(rewritten, kind.name, runs, outputs="after.npz", in_place=bound)
+    before, after = (_measured(reply, outside, kind.runs) for reply in (old, new))
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if reply.refused or reply.failed:
             return Mode(before, after, failed=f"{name} failed: {_line(reply.refused or reply.failed or '')}")
-    names = [f"{name}{turn}" for turn in ("", " of the second run")[: kind.runs] for name in _results(graph)]
-    was, became = (bench.results(name, kind.runs) for name in ("before.npz", "after.npz"))
+    turns = ("", " of the second run", " of the third run")[:runs]
+    names = [f"{name}{turn}" for turn in turns for name in _results(graph)]
+    was, became = (bench.results(name, runs) for name in ("before.npz", "after.npz"))
     wrong = differences(names, was, became, near)
     return Mode(before, after, tuple(wrong))
 
@@ -217,9 +231,10 @@ def in_all(graph: Graph, reply: Reply) -> Measured:
     return Measured(None) if reply.refused or reply.failed else _measured(reply, outside(graph))
 
 
-def _measured(reply: Reply, outside: int) -> Measured:
+def _measured(reply: Reply, outside: int, runs: int = 2) -> Measured:
+    """The first so many runs tell; later ones have results of the runs before in their memory besides."""
     peaks = [outside + peak if peak else None for peak in reply.arena]
-    return Measured(*peaks[:2]) if peaks else Measured(None)
+    return Measured(*peaks[:runs]) if peaks else Measured(None)
 
 
 def outside(graph: Graph) -> int:

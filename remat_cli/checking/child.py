@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from remat_cli.checking.watch import Watch
 from remat_cli.checking.weight import resident_now, resident_peak
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
+from remat_cli.runtime.in_place import run_in_place
 from remat_cli.runtime.optimized import level_named
 from remat_cli.runtime.providers import PROVIDERS
 from remat_cli.runtime.session import cap_arena, placement_in, planned, quiet_runtime, traced_to
@@ -47,6 +48,8 @@ class Request:
     against: str | None = None  # another model, to be timed in turn with this one
     seconds: float = 0.0  # for that
     weigh: bool = False  # count what the process grows by, in a session as a user would make it
+    in_place: dict[str, str] = field(default_factory=dict)  # outputs that are the next run's inputs of these names
+    bound: bool = False  # and are written over them
     placement: dict[str, Any] | None = None  # where the plan's allocator is to put what such a session asks for
 
 
@@ -104,8 +107,10 @@ def _carry_out(request: Request) -> Reply:
     try:
         if request.weigh:
             return _raced(session, request) if request.against else _weighed(session, request)
+        feeds = _feeds(request)
         for number in range(request.runs):
-            _keep(_run(session, _feeds(request)), request, number)
+            feeds = feeds if request.in_place else _feeds(request)
+            _keep(_run(session, feeds, request), request, number)
     except failures as error:
         return Reply(failed=str(error))
     events = _kernels(Path(session.end_profiling()), PROVIDERS[request.provider]) if request.trace else []
@@ -120,7 +125,7 @@ def _weighed_on_device(request: Request, failures: tuple[type[Exception], ...]) 
         try:
             session = _as_users_make_it(request)
             for _ in range(request.runs):
-                results = _run(session, feeds)
+                results = _run(session, feeds, request)
         except failures as error:
             return Reply(failed=str(error))
     _keep(results, request)
@@ -134,7 +139,7 @@ def _weighed(session: Any, request: Request) -> Reply:
     results: list[Any] = []
     for _ in range(request.runs):
         results.clear()
-        results = _run(session, feeds)
+        results = _run(session, feeds, request)
     grew = resident_peak() - before
     _keep(results, request)
     return Reply(grew=grew, stray=session.missed_in_all.requests if hasattr(session, "missed") else None)
@@ -144,10 +149,11 @@ def _raced(session: Any, request: Request) -> Reply:
     """Both models in turn, so that whatever else this machine does meets both."""
     from remat_cli.checking.racing import inside, raced
 
-    against, feeds = replace(request, model=request.against or "", placement=None), _feeds(request)
+    against = replace(request, model=request.against or "", placement=None, bound=False)
+    asked, feeds = (request, against), [_feeds(request), _feeds(request)]
 
     def runs(sessions: Sequence[Any]) -> list[Callable[[], object]]:
-        return [partial(_run, one, feeds) for one in sessions]
+        return [partial(_run, *one) for one in zip(sessions, feeds, asked, strict=True)]
 
     pair = [session, _as_users_make_it(against)]
     found = raced(runs(pair), request.provider, request.threads, request.seconds)
@@ -195,8 +201,17 @@ def _feeds(request: Request) -> dict[str, Any]:
         return {name: stored[name] for name in stored.files}
 
 
-def _run(session: Any, feeds: dict[str, Any]) -> list[Any]:
-    results: list[Any] = session.run([output.name for output in session.get_outputs()], feeds)
+def _run(session: Any, feeds: dict[str, Any], request: Request) -> list[Any]:
+    """The results, which the feeds of the next run have in them as far as that is asked."""
+    names = [output.name for output in session.get_outputs()]
+    results: list[Any]
+    if request.bound:
+        found = run_in_place(session, feeds, request.in_place)
+        results = [found[name] for name in names]
+    else:
+        results = session.run(names, feeds)
+    made = dict(zip(names, results, strict=True))
+    feeds |= {old: made[name] for name, old in request.in_place.items()}
     return results
 
 

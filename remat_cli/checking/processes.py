@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,6 +25,17 @@ LONGEST_SECONDS = 1e6  # that a child is waited for: the operating system's own 
 
 def nobody(run: int, of: int, what: str) -> None:
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """`in_place`: outputs, each with the input that it is in the next run; `bound`: it is written over that."""
+
+    in_place: Mapping[str, str] = field(default_factory=dict)
+    bound: bool = False
+
+
+NOWHERE = InPlace()
 
 
 class Bench:
@@ -62,7 +73,13 @@ class Bench:
         self.total = self.count + runs
 
     def run(
-        self, model: Path, session: str, runs: int = 1, cap: int | None = None, outputs: str | None = None
+        self,
+        model: Path,
+        session: str,
+        runs: int = 1,
+        cap: int | None = None,
+        outputs: str | None = None,
+        in_place: InPlace = NOWHERE,
     ) -> Reply:
         """One session on `model`; `outputs` names a file in the folder to keep the results in."""
         stem = self._next()
@@ -74,6 +91,7 @@ class Bench:
             cap=cap,
             outputs=str(self.folder / outputs) if outputs else None,
             trace=None if cap is not None else f"{stem}.trace",
+            **asdict(in_place),
         )
 
     def watch(self, model: Path) -> Reply:
@@ -82,7 +100,12 @@ class Bench:
         return self._carry_out(stem, model=str(model.resolve()), session="strict", trace=f"{stem}.trace", watch=True)
 
     def weigh(
-        self, model: Path, session: str, placement: Mapping[str, Any] | None = None, outputs: str | None = None
+        self,
+        model: Path,
+        session: str,
+        placement: Mapping[str, Any] | None = None,
+        outputs: str | None = None,
+        in_place: InPlace = NOWHERE,
     ) -> Reply:
         """Two runs without a trace, with the runtime's own allocator or the plan's: what does the process grow by?"""
         return self._carry_out(
@@ -93,6 +116,7 @@ class Bench:
             weigh=True,
             placement=placement,
             outputs=str(self.folder / outputs) if outputs else None,
+            **asdict(in_place),
         )
 
     def _next(self) -> Path:
@@ -122,6 +146,7 @@ class Bench:
         placement: Mapping[str, Any] | None,
         seconds: float,
         inside: bool = False,
+        in_place: InPlace = NOWHERE,
     ) -> Reply:
         """Runs of two models in turn; the first with the plan's allocator. `inside`: what each kernel takes, too."""
         stem = self._next()
@@ -134,6 +159,7 @@ class Bench:
             seconds=seconds,
             weigh=True,
             placement=placement,
+            **asdict(in_place),
         )
 
     def results(self, outputs: str, runs: int = 1) -> list[np.ndarray]:

@@ -122,6 +122,31 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON o
 quiet = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 verbose = click.option("-v", "--verbose", count=True, help="Print each step; -vv: SCIP's log too.")
 seed = click.option("--seed", type=SEED, default=0, help="Of random choices.  [default: 0]")
+_pairs = click.option(
+    "--in-place",
+    "in_place",
+    metavar="NAME=NEW",
+    multiple=True,
+    help="Write NEW over NAME; --no-in-place: none.",
+)
+_held_twice = click.option("--no-in-place", "held_twice", is_flag=True, hidden=True)
+
+
+def in_place(command: Command) -> Command:
+    """Which outputs take the places of inputs; `asked_in_place` reads both flags."""
+    return _pairs(_held_twice(command))
+
+
+def asked_in_place(pairs: tuple[str, ...], held_twice: bool) -> dict[str, str] | None:
+    """What the flags ask for; None where they leave it to be found."""
+    from remat_cli.errors import Usage
+    from remat_cli.model.in_place import parsed
+
+    if held_twice and pairs:
+        raise Usage("--no-in-place leaves nothing for --in-place; leave one of them out")
+    return {} if held_twice else parsed(pairs) or None
+
+
 optimize = click.option(
     "--optimize",
     type=click.Choice(["disabled", "basic", "extended", "all"]),

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 @click.option("--certificate", type=options.FILE, help="Write a proof of the bounds, for `remat check`.")
 @methods.own_options
 @options.optimize
+@options.in_place
 @options.dims
 @options.time_limit
 @options.work_limit
@@ -73,7 +74,6 @@ def command(model: Path | None, **given: Any) -> None:
 
     \b
     remat solve train.onnx --budget 70%
-    remat solve train.onnx --minimize peak --max-overhead 10%
     """
     flags = SolveFlags.of(**given)
     if flags.list_methods:
@@ -101,14 +101,14 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
     from remat_cli.planning.time_plan import PartTimes
     from remat_cli.saying.progress import tell_times
 
-    question = question_of(flags)
+    question, in_place = question_of(flags), options.asked_in_place(flags.in_place, flags.held_twice)
     if flags.optimize:
         if model is None:
             raise Usage("--optimize needs a model: name it")
         model = options.optimized(model, flags.optimize)
     times = PartTimes()
     with times.part("reading the model"):
-        subject = load_subject(model, flags.costs, dict(flags.dims), question.session)
+        subject = load_subject(model, flags.costs, dict(flags.dims), question.session, in_place=in_place)
     find_solver(question.method, {})  # brings what it needs: from here on an interrupt is heard, and only asked about
     with listening() as interrupts:
         clock = clock.unless(interrupts)

@@ -37,6 +37,8 @@ class SolveFlags:
     certificate: Path | None
     known: tuple[Path, ...]
     optimize: str | None
+    in_place: tuple[str, ...]
+    held_twice: bool
     dims: tuple[tuple[str, int], ...]
     time_limit: float
     work_limit: int | None

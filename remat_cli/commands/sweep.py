@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--measure", is_flag=True, help="Run the rewritten models, in turn: steps a second, and what they hold.")
 @click.option("--plot", type=options.FILE, help="Draw the curves into a .svg, .png or .pdf file.")
 @click.option("-o", "--output", type=options.FOLDER, help="A folder for the plans, one a point; it is made if need be.")
+@options.in_place
 @options.dims
 @options.time_for_all("90s")
 @options.gap
@@ -85,7 +86,8 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
     from remat_cli.saying.progress import Line, bar
     from solvers.problem import Limits
 
-    subject = load_subject(model, given["costs"], dict(given["dims"]), asked.session)
+    in_place = options.asked_in_place(given["in_place"], given["held_twice"])
+    subject = load_subject(model, given["costs"], dict(given["dims"]), asked.session, in_place=in_place)
     limits = Limits(deadline.clock, given["gap"], given["seed"])
     store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
     memory = Memory(store=store, seconds=given["time_limit"], force=given["force"])

@@ -70,6 +70,7 @@ class PlanFile:
     allocator: str = "planned"
     placement: dict[str, Any] | None = field(default=None, repr=False)
     graph: str = FILE
+    in_place: dict[str, str] = field(default_factory=dict)  # outputs that are written over these inputs
 
     @property
     def kind(self) -> Session:
@@ -97,6 +98,8 @@ def describe(path: Path) -> Source:
 def dump(plan: PlanFile, folder: Path) -> str:
     """The file's content, one statement a line; `folder` is where it will stand."""
     head = {"format": FORMAT, **{f.name: getattr(plan, f.name) for f in fields(plan) if f.name != "program"}}
+    if not plan.in_place:
+        del head["in_place"]
     for name in ("model", "costs"):
         source = head[name]
         head[name] = source and {"path": _relative(source.path, folder), "sha256": source.sha256}
@@ -160,11 +163,24 @@ def _plan(data: dict[str, Any], path: Path) -> PlanFile:
         session=kind.name,
         allocator=kind.allocator,
         graph=AS_RUN if data.get("graph") == AS_RUN else FILE,
+        in_place=_in_place(data.get("in_place", {}), path),
     )
 
 
 _SPECIAL = frozenset(
-    {"model", "costs", "limits", "promises", "program", "notes", "session", "allocator", "placement", "graph"}
+    {
+        "model",
+        "costs",
+        "limits",
+        "promises",
+        "program",
+        "notes",
+        "session",
+        "allocator",
+        "placement",
+        "graph",
+        "in_place",
+    }
 )
 
 
@@ -175,6 +191,12 @@ def _session(data: dict[str, Any], path: Path) -> Session:
     if kind is None:
         raise BadInput(f"{path}: there is no session '{name}' with the allocator '{allocator}'")
     return kind
+
+
+def _in_place(found: object, path: Path) -> dict[str, str]:
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found.values()):
+        raise BadInput(f"{path}: 'in_place' does not name an input for each output")
+    return found
 
 
 def _placement(found: object, path: Path) -> dict[str, Any] | None:

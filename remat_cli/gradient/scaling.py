@@ -9,9 +9,9 @@ import onnx
 
 from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
+from remat_cli.model.step_parts import FINITE as FINITE
 
 LOSS_SCALE = "loss_scale"  # an input of the step, with a default
-FINITE = "finite"  # an output
 FIRST = 65536.0
 
 

@@ -64,20 +64,20 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
 
     def finished(parameter: Tensor, gradient: Tensor) -> None:
         gradients[parameter.name] = scaling.taken_off(gradient) if scaling else gradient
-        updates.take(parameter, gradients[parameter.name])
+        if scaling is None:
+            updates.take(parameter, gradients[parameter.name])
 
     wanted = list(forward.parameters.values())
     differentiate(forward.tape, loss, wanted, RULES, finished, scaling.scale if scaling else None)
     _check_reached(forward, model, gradients, choice.wrt)
     options.recipe.check_names(forward.parameters)
-    updates.finish()
-    update = updates.made
+    update, finite = _finished(forward, updates, scaling, gradients)
     outputs = {"loss": loss}
     if options.recipe.name == "none":
         outputs |= {f"{name}_grad": gradients[tensor.name] for name, tensor in forward.parameters.items()}
     outputs |= _renewed(forward, update)
-    if scaling:
-        outputs[FINITE] = scaling.finite()
+    if finite is not None:
+        outputs[FINITE] = finite
     defaults = {name: forward.tape.constants[name] for name in forward.updated} | _scalars(model, forward)
     if options.recipe.name != "none":
         defaults[RATE] = np.array(options.recipe.hyper.rate, np.float32)
@@ -97,6 +97,30 @@ def _renewed(forward: Forward, update: Update) -> dict[str, Tensor]:
     names = [name for name in (*forward.parameters, *update.inputs) if name in update.outputs]
     renewed = {**{name: update.outputs[name] for name in names}, **forward.updated}
     return {f"{name}_new": tensor for name, tensor in renewed.items()}
+
+
+def _finished(
+    forward: Forward, updates: Updates, scaling: Scaling | None, gradients: dict[str, Tensor]
+) -> tuple[Update, Tensor | None]:
+    """The update of all parameters, and whether it is made: with float16 not before all gradients are known."""
+    finite = scaling.finite() if scaling else None
+    for tensor in forward.parameters.values() if finite is not None else ():
+        updates.take(tensor, gradients[tensor.name])
+    updates.finish()
+    if finite is not None:
+        _only_if(finite, updates.made, forward)
+    return updates.made, finite
+
+
+def _only_if(finite: Tensor, update: Update, forward: Forward) -> None:
+    """Let the update be made only if all gradients are numbers: else what comes out is what went in.
+
+    Said in the graph, so that new values can be written over the old ones.
+    """
+    before = {tensor.name: tensor for tensor in forward.parameters.values()} | update.inputs
+    for name, made in update.outputs.items():
+        with forward.tape.scope(f"{name}/update"):
+            update.outputs[name] = forward.tape.op("Where", finite, made, before[name])
 
 
 def _parts(forward: Forward, model: onnx.ModelProto, update: Update, choice: Choice) -> Parts:

@@ -64,6 +64,7 @@ class Graph:
     opsets: Mapping[str, int] = field(default_factory=dict)
     loose: frozenset[str] = frozenset()  # values that other data may make of other sizes
     by_data: frozenset[str] = frozenset()  # names of ops of whose subgraphs other data may run more
+    in_place: Mapping[str, str] = field(default_factory=dict)  # outputs that take the places of these inputs
     expanded: bool = False  # functions in the file were written out: the runtime would do so in an order of its own
 
     @property

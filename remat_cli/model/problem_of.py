@@ -2,7 +2,7 @@
 
 Invariant: node i is `graph.ops[i]`; values are numbered in the order in which they are written, and `values[v]` is the
 name of value v. Inputs and weights are not values: they are in `resident`, weights twice if they are outputs, which are
-copies.
+copies. An output that takes the place of an input has no bytes of its own.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str
     given = {name: (place, graph.values[name].bytes) for place, name in enumerate((*graph.inputs, *graph.weights))}
     problem = Problem(
         nodes=tuple(_node(graph, op, number, costs[op.name], provider, fixed, given) for op in graph.ops),
-        sizes=tuple(graph.values[name].bytes for name in values),
+        sizes=tuple(0 if name in graph.in_place else graph.values[name].bytes for name in values),
         outputs=outputs,
         resident=graph.resident + sum(graph.values[name].bytes for name in graph.outputs if name in graph.weights),
         optional=frozenset(optional),
@@ -81,18 +81,20 @@ def _node(
     fixed: set[str],
     given: Mapping[str, tuple[int, int]],
 ) -> Node:
+    updates = tuple((number[name], given[graph.in_place[name]][0]) for name in op.writes if name in graph.in_place)
     return Node(
         cost=cost[0],
         reads=tuple(number[name] for name in op.reads if name in number),
         writes=tuple(number[name] for name in op.writes),
         workspace=cost[1],
         early=_early(graph, op, cost[1]) if cost[1] else (),
-        once=semantics.runs_once(op),
+        once=semantics.runs_once(op) or bool(updates),
         views=_pairs(op, number, semantics.views(op)),
         overwrites=_pairs(op, number, _reusable(graph, op, semantics.overwrites(op, provider), fixed)),
         backward=op.backward,
         kind=semantics.kind(op),
         takes=tuple(given[name] for name in op.reads if name in given),
+        updates=updates,
     )
 
 

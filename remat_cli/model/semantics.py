@@ -7,7 +7,7 @@ of an unknown domain runs once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 
 import onnx
@@ -40,6 +40,15 @@ OVERWRITES: dict[str, dict[str, Places]] = {
         (*ACTIVATIONS, "Gelu", "HardSwish", "QuickGelu", "ScatterND", "Shrink", "ThresholdedRelu", "Trilu"), ((0, 0),)
     ),
 }
+
+# Each element of the output is made of the one at its place in the input and written after that was read, so that both
+# may lie in one buffer; of ops with several inputs no more than two are known to work like that, but for Where.
+ELEMENTWISE = {
+    *("Abs", "Add", "And", "Cast", "Clip", "Div", "Exp", "Identity", "Log", "Max", "Mean", "Min", "Mul", "Neg", "Not"),
+    *("Or", "Pow", "Reciprocal", "Relu", "Sigmoid", "Sqrt", "Sub", "Sum", "Tanh", "Where", "Xor"),
+}
+
+THREE = {"Clip", "Where"}
 
 # A kernel's copy of its indices, in memory that it takes of the system and not of the session's allocator: eight bytes
 # an index, or a row of them.
@@ -207,6 +216,18 @@ def overwrites(op: Op, provider: str) -> Places:
     """(output, input) places where the output may take the place of the input."""
     table = OVERWRITES.get(provider, {}) if op.domain in PURE_DOMAINS else {}
     return tuple(pair for pair in table.get(op.op_type, ()) if pair[1] < len(op.inputs))
+
+
+def elementwise(op: Op, shape: Sequence[int], shape_of: Callable[[str], Sequence[int]]) -> Places:
+    """(output, input) places where the output is made of the input element by element, and is of its shape."""
+    if op.op_type == "BatchNormalization" and _trains(op.node):
+        return tuple(pair for pair in TRAINING_BATCH_NORM if pair[0] < len(op.outputs))
+    if op.domain != STANDARD or op.op_type not in ELEMENTWISE or (len(op.inputs) > 2 and op.op_type not in THREE):
+        return ()
+    places = range(1, 3) if op.op_type == "Where" else range(1 if op.op_type == "Clip" else 2)
+    return tuple(
+        (0, into) for into in places if into < len(op.inputs) and tuple(shape_of(op.inputs[into])) == tuple(shape)
+    )
 
 
 def aside(op: Op, shapes: Mapping[str, Sequence[int]], provider: str) -> int:

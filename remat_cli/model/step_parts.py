@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import onnx
 
 STEP_PARTS = "remat.step"  # metadata of a training graph
+FINITE = "finite"  # the output of a step with float16 that says whether all gradients are numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from remat_cli.errors import BadInput, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
+from remat_cli.model.in_place import InPlace, updates_of
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
@@ -25,17 +26,24 @@ from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.subjects.subject import Behaviour, Subject
 from remat_cli.planning.targets.target import Target
 from remat_cli.rewrite.copies import subgraphs
+from remat_cli.runtime.optimized import SAYS
 from solvers.notes import Note
 from solvers.problem import sound
 
 
 def load_subject(
-    model: Path | None, costs: Path | None, dims: Mapping[str, int], session: Session = STRICT, as_run: bool = True
+    model: Path | None,
+    costs: Path | None,
+    dims: Mapping[str, int],
+    session: Session = STRICT,
+    as_run: bool = True,
+    in_place: InPlace = None,
 ) -> Subject:
     """The subject at `model`; without one, the model that the only cost file here was made for.
 
     `session`: the kind of session that plans are for. Which ops go together in it is decided here, once. `as_run`:
-    whether it may be of the graph that such a session runs, where that is another than the file's.
+    whether it may be of the graph that such a session runs, where that is another than the file's. `in_place`: the
+    outputs that come in the places of inputs.
     """
     if model is None:
         costs = costs or _only_costs(Path())
@@ -44,10 +52,12 @@ def load_subject(
         raise BadInput(f"{model}: there is no such file")
     if model.suffix == ".json":
         return _bare(model, costs, dims)
-    return _model(model, costs, dims, session, as_run)
+    return _model(model, costs, dims, session, as_run, in_place)
 
 
-def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Session, as_run: bool) -> Subject:
+def _model(
+    model: Path, costs: Path | None, dims: Mapping[str, int], session: Session, as_run: bool, in_place: InPlace
+) -> Subject:
     from remat_cli.ingest import ingest
 
     costs = costs or _beside(model)
@@ -57,7 +67,7 @@ def _model(model: Path, costs: Path | None, dims: Mapping[str, int], session: Se
     graph = ingest(model, dims)
     if found and costs:
         _check_made_for(found, graph, costs)
-    return subject_of(graph, found, describe(costs) if costs else None, session, as_run)
+    return subject_of(graph, found, describe(costs) if costs else None, session, as_run, in_place)
 
 
 def is_model(path: Path) -> bool:
@@ -66,13 +76,17 @@ def is_model(path: Path) -> bool:
 
 
 def given_subject(
-    model: Path | onnx.ModelProto, costs: Path | Costs | None, dims: Mapping[str, int], session: Session = STRICT
+    model: Path | onnx.ModelProto,
+    costs: Path | Costs | None,
+    dims: Mapping[str, int],
+    session: Session = STRICT,
+    in_place: InPlace = None,
 ) -> Subject:
     """The subject of a model and costs that may be in memory instead of in files."""
     from remat_cli.ingest import ingest, ingest_content
 
     if isinstance(model, Path) and not isinstance(costs, Costs):
-        return load_subject(model, costs, dims, session)
+        return load_subject(model, costs, dims, session, in_place=in_place)
     content = None if isinstance(model, Path) else content_of(model)
     found = costs if isinstance(costs, Costs) else read_costs(costs, dims) if costs else None
     if found and dims.items() <= found.dims.items():
@@ -81,7 +95,7 @@ def given_subject(
     if found:
         _check_made_for(found, graph, costs if isinstance(costs, Path) else None)
     where = describe(costs) if isinstance(costs, Path) else None
-    subject = subject_of(graph, found, where, session)
+    subject = subject_of(graph, found, where, session, in_place=in_place)
     return replace(subject, content=content, given_costs=costs if isinstance(costs, Costs) else None)
 
 
@@ -103,9 +117,33 @@ def _check_made_for(costs: Costs, graph: Graph, path: Path | None) -> None:
 
 
 def subject_of(
-    graph: Graph, costs: Costs | None, where: Source | None, session: Session = STRICT, as_run: bool = True
+    graph: Graph,
+    costs: Costs | None,
+    where: Source | None,
+    session: Session = STRICT,
+    as_run: bool = True,
+    in_place: InPlace = None,
 ) -> Subject:
     """The subject of a graph; `where` its costs are kept, if in a file. Without costs, they are estimates."""
+    pairs = _in_place(graph, costs, session, in_place)
+    apart = _subject_of(graph, costs, where, session, as_run)
+    if not pairs:
+        return apart
+    return replace(_subject_of(replace(graph, in_place=pairs), costs, where, session, as_run), apart=apart)
+
+
+def _in_place(graph: Graph, costs: Costs | None, session: Session, asked: InPlace) -> dict[str, str]:
+    """The outputs that come in the places of inputs: where the order is the plan's own, and memory the caller's."""
+    strange = costs is not None and (costs.kind != "cpu" or costs.whole.unlike)
+    if not session.robust and not strange:
+        written_out = any(entry.key == SAYS for entry in graph.model.metadata_props)
+        return updates_of(graph, asked, written_out)
+    if asked:
+        raise Usage("outputs come in the places of inputs only in strict sessions on a CPU that run as foretold")
+    return {}
+
+
+def _subject_of(graph: Graph, costs: Costs | None, where: Source | None, session: Session, as_run: bool) -> Subject:
     from profiles.kernels import THREADS
     from profiles.roofline import device
     from remat_cli.model.problem_of import problem_of, rewritten
@@ -232,5 +270,5 @@ def load_planned(path: Path) -> Planned:
     if plan.costs:
         planfile.check_source(plan.costs, "cost file")
     costs, as_run = plan.costs.path if plan.costs else None, plan.graph == planfile.AS_RUN
-    subject = load_subject(plan.model.path, costs, plan.dims, plan.kind, as_run)
+    subject = load_subject(plan.model.path, costs, plan.dims, plan.kind, as_run, plan.in_place)
     return Planned(plan, subject, path)

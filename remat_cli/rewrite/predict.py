@@ -46,7 +46,10 @@ class Prediction:
         nodes = [self._node(step, problem.nodes[index_of[step.op.name]] if step.op else None) for step in steps]
         self.problem = Problem(
             nodes=tuple(nodes),
-            sizes=tuple(t.bytes if t else added.get(name, 0) for name, t in zip(self.names, tensors, strict=True)),
+            sizes=tuple(
+                (0 if origin[name] in graph.in_place else t.bytes) if t else added.get(name, 0)
+                for name, t in zip(self.names, tensors, strict=True)
+            ),
             outputs=tuple(self.number[name] for name in graph.outputs if name in self.number),
             resident=problem.resident + sum(constants),
             unread_stay=True,

@@ -43,6 +43,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "bound_any_order": answer.bound_any_order,
         "gap": answer.gap if answer.found else None,
         "resident": answer.subject.problem.resident,
+        **({"held_once": once} if (once := answer.subject.held_once) else {}),
         "recomputed": answer.recomputed if answer.found else None,
         "seconds": round(answer.seconds, 3),
         "plan": plan,
@@ -100,7 +101,7 @@ def summary(answer: Answer, verbose: bool = False) -> str:
     outcome = answer.schedule.outcome
     assert outcome is not None
     fixed, again = answer.subject.problem.resident, answer.recomputed or 0
-    words = before_and_after(answer.baseline, outcome, fixed, again, answer.promise, verbose)
+    words = before_and_after(answer.baseline, outcome, fixed, again, answer.promise, verbose, answer.subject.held_once)
     return words + "\n" + status_line(answer)
 
 
@@ -111,17 +112,25 @@ def as_it_is(answer: Answer) -> str:
 
 
 def before_and_after(
-    before: Outcome, after: Outcome, fixed: int, again: int, promise: Promise | None = None, verbose: bool = True
+    before: Outcome,
+    after: Outcome,
+    fixed: int,
+    again: int,
+    promise: Promise | None = None,
+    verbose: bool = True,
+    once: int = 0,
 ) -> str:
     """What a plan needs and costs beside every op run once in the model's order.
 
-    `promise`: what it comes to as a model. `verbose`: what each allocator holds, too.
+    `promise`: what it comes to as a model. `verbose`: what each allocator holds, too. `once`: bytes of outputs that are
+    written over inputs.
     """
     rows = [
         ("", "before", "after", "change"),
         _row("live at once", before.peak, after.peak, show_bytes),
         _row("  fixed (inputs, weights)", fixed, fixed, show_bytes),
         _row("  the rest", before.peak - fixed, after.peak - fixed, show_bytes),
+        *([("  new state", show_bytes(once), "held once", "")] if once else []),
         *_held(promise, verbose),
         _row("time", before.cost, after.cost, show_time),
         ("ops computed again", "0", str(again), ""),

@@ -1,7 +1,8 @@
 """A training step bound to its state: called with a batch, it trains, and answers with the loss.
 
 Invariant: between calls the state is whole: parameters, an optimizer's state and statistics are of the same update. A
-batch that is refused changes nothing.
+batch that is refused changes nothing. Where the step writes its state in place, a run that breaks off leaves parts of
+two updates: from then on the step refuses all but `load`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -29,12 +31,29 @@ VALUE, SUM, COUNTS, SCALE = "value of ", "sum of ", "counts", "loss scale"  # in
 LEARNING_RATE = "learning rate"
 
 
+BROKEN = (
+    "a run of this step broke off while it wrote new state in the place of the old: what is left is of no one update; "
+    "load a checkpoint, or make the step with keep_state=True, which holds both"
+)
+
+
 class Step:
-    """`session` runs the step `model`. With `update`, gradients of `accumulate` batches are averaged, then applied."""
+    """`session` runs the step `model`. With `update`, gradients of `accumulate` batches are averaged, then applied.
+
+    `in_place`: the state that runs write over.
+    """
 
     def __init__(
-        self, session: Any, model: onnx.ModelProto, state: State, rate: float, update: Any = None, accumulate: int = 1
+        self,
+        session: Any,
+        model: onnx.ModelProto,
+        state: State,
+        rate: float,
+        update: Any = None,
+        accumulate: int = 1,
+        in_place: Collection[str] = (),
     ) -> None:
+        self._in_place, self._whole = frozenset(in_place), True
         self._session, self._update, self._accumulate = session, update, accumulate
         self._parts = told_parts(model)
         self._kinds = {value.name: value.type.tensor_type for value in model.graph.input}
@@ -57,8 +76,13 @@ class Step:
 
         Gradients in float16 that are not finite are left out, and what they would be counted in to with them.
         """
+        self._check_whole()
         feeds = self._feeds(batch)
         feeds |= {name: value for name, value in self._state.items() if name in self._kinds}
+        with self._writing():
+            return self._made(feeds)
+
+    def _made(self, feeds: State) -> float:
         found = dict(zip(self._outputs, _run(self._session, self._outputs, feeds), strict=True))
         if self.loss_scale is not None:
             self.loss_scale.heard(bool(found[FINITE]))
@@ -70,6 +94,17 @@ class Step:
             self._take(found)
             self.updates += 1
         return float(found["loss"])
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """The state is whole again only if all of this comes to its end."""
+        self._whole = not self._in_place
+        yield
+        self._whole = True
+
+    def _check_whole(self) -> None:
+        if not self._whole:
+            raise Usage(BROKEN)
 
     def _feeds(self, batch: Mapping[str, Any] | Sequence[Any]) -> State:
         given = batch if isinstance(batch, Mapping) else dict(zip(self.data, batch))
@@ -115,8 +150,10 @@ class Step:
         self.updates += 1
 
     def state_dict(self) -> State:
-        """Parameters and running statistics by the module's names."""
-        return {name: self._state[name] for name in (*self._parts.parameters, *self._parts.statistics)}
+        """Parameters and running statistics by the module's names; later steps do not change them."""
+        self._check_whole()
+        names = (*self._parts.parameters, *self._parts.statistics)
+        return {name: self._state[name].copy() if name in self._in_place else self._state[name] for name in names}
 
     def load_into(self, module: Any) -> None:
         """Copy parameters and running statistics into a PyTorch module: the one that the step was made from."""
@@ -136,6 +173,7 @@ class Step:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint, from which `load` goes on as if there had been no break; Dropout alone draws anew."""
+        self._check_whole()
         held = {VALUE + name: value for name, value in self._state.items()}
         held |= {SUM + name: value for name, value in self._sums.items()}
         held[COUNTS] = np.array([self.calls, self.updates, self._handed], np.int64)
@@ -162,6 +200,7 @@ class Step:
         if LEARNING_RATE in held:  # older checkpoints do not say
             self.learning_rate = float(held[LEARNING_RATE])
         self.calls, self.updates, self._handed = (int(count) for count in held[COUNTS])
+        self._whole = True
 
     def _kind_of(self, name: str) -> onnx.TypeProto.Tensor:
         """Of an input of the step; an optimizer's state may be the update's alone, and is as it is."""

@@ -21,6 +21,7 @@ from solvers.schedule import Schedule
 
 def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, session: Session) -> Answer | None:
     """The model as it is, if that keeps to the budget in such a session."""
+    subject = subject.apart or subject
     plan, outcome = subject.as_it_is()
     if outcome.peak > budget or (subject.graph is not None and subject.graph.expanded):
         return None
@@ -37,6 +38,7 @@ def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, 
 
 def held_as_it_is(subject: Subject, session: Session) -> int:
     """What the budget must be for the model as it is."""
+    subject = subject.apart or subject
     if subject.graph is None:
         return subject.before().peak
     return target_of(session).counted(_figures(subject, subject.graph, session).promise)

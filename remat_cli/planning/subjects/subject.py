@@ -54,6 +54,7 @@ class Subject:
     content: bytes | None = None  # of a model that is in memory only
     given_costs: Costs | None = None  # costs that are in memory only
     behaviour: Behaviour = field(default_factory=Behaviour)
+    apart: Subject | None = None  # the same with both the old and the new of what this one updates in place
 
     @property
     def own(self) -> Subject:
@@ -70,6 +71,11 @@ class Subject:
     @property
     def path(self) -> Path:
         return self.source.path
+
+    @property
+    def held_once(self) -> int:
+        """Bytes of outputs that are written over inputs."""
+        return 0 if self.graph is None else sum(self.graph.values[name].bytes for name in self.graph.in_place)
 
     @property
     def problem(self) -> Problem:
@@ -89,7 +95,8 @@ class Subject:
 
     def as_it_is(self) -> tuple[Plan, Outcome]:
         """The file as a plan: every op once, in its order."""
-        return baseline(as_it_stands(self.problem) if self.named.rewritten else self.problem)
+        problem = (self.apart or self).problem
+        return baseline(as_it_stands(problem) if self.named.rewritten else problem)
 
     def solving(self, problem: Problem) -> Subject:
         """The same subject with more, or less, said of its problem."""

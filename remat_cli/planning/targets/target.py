@@ -168,7 +168,8 @@ class Target:
         subject = request.subject
         if subject.behaviour.peaks is None or subject.behaviour.optimized:
             return 0
-        return baseline(as_it_stands(request.in_units(subject.problem)))[1].peak - max(subject.behaviour.peaks)
+        before = as_it_stands(request.in_units((subject.apart or subject).problem))
+        return baseline(before)[1].peak - max(subject.behaviour.peaks)
 
     def held_by_original(self, subject: Subject) -> int:
         """What the original was seen to hold."""

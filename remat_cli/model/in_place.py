@@ -1,0 +1,168 @@
+"""Outputs that take the place of inputs: which may, which do without being asked, and why others cannot.
+
+A runtime writes an output straight into the buffer that it is given for it. If that is an input's own, the input is
+gone once the op that makes the output begins, so nobody may read it from then on, and the op itself only element by
+element.
+
+Invariant: of the outputs that `updates_of` answers with, each has an input of its own, of its type and shape, which no
+op reads that stands after the output's in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+
+from remat_cli.errors import BadInput, Usage
+from remat_cli.model import semantics
+from remat_cli.model.graph import Graph, Op
+from remat_cli.model.step_parts import FINITE, parts_of
+
+InPlace = Mapping[str, str] | None  # output -> the input in whose place it comes; None: what is found
+HELD_TWICE: Mapping[str, str] = {}
+NARROW = {onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}  # of which a CPU has next to no kernels
+NEW = "_new"  # what a training step calls what takes a value's place
+
+
+def parsed(pairs: tuple[str, ...]) -> dict[str, str]:
+    """NAME=NAME_new, as on the command line; outputs come first in the answer."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        old, equals, new = pair.partition("=")
+        if not (old and equals and new):
+            raise Usage(f"--in-place {pair}: name an input and the output in its place, as in weight=weight_new")
+        if new in found:
+            raise Usage(f"--in-place names the output '{new}' twice")
+        found[new] = old
+    return found
+
+
+def updates_of(graph: Graph, asked: InPlace, written_out: bool = False) -> dict[str, str]:
+    """The outputs that come in the places of inputs, each with its input; what was asked for and is not safe, refused.
+
+    `written_out`: the runtime itself wrote the graph, with all that it adds to others.
+    """
+    given = _usual(graph) if asked is None else asked
+    look, narrow = _Look(graph), None if written_out else _narrow(graph)
+    if narrow is not None and not asked:
+        return {}
+    found: dict[str, str] = {}
+    for output, old in given.items():
+        why = narrow or look.why_not(output, old)
+        if why is None and old in found.values():
+            taken = next(name for name, one in found.items() if one == old)
+            why = f"'{taken}' takes the place of '{old}' already"
+        if why is None:
+            found[output] = old
+        elif asked is not None:
+            raise BadInput(f"--in-place {old}={output}: {why}")
+    return found
+
+
+def _usual(graph: Graph) -> dict[str, str]:
+    """What a step made by `grad` says of its state; of another graph, outputs named after inputs they are made of."""
+    parts = parts_of(graph.model)
+    if parts is not None:
+        names = (*(() if _may_be_discarded(graph) else (*parts.parameters, *parts.state)), *parts.statistics)
+        return {f"{name}{NEW}": name for name in names if f"{name}{NEW}" in graph.outputs}
+    inputs = sorted(graph.inputs, key=lambda name: (-len(name), name))
+    look = _Look(graph)
+    found: dict[str, str] = {}
+    for output in sorted(graph.outputs, key=lambda name: (len(name), name)):
+        named = next((old for old in inputs if old in output and old != output), None)
+        if named is not None and named not in found.values() and look.made_of(output, named):
+            found[output] = named
+    return found
+
+
+def _narrow(graph: Graph) -> str | None:
+    """Why a session on a CPU does not keep the order of the graph's ops, where it has ops of its own to add."""
+    for op in graph.ops:
+        kinds = {graph.values[name].dtype for name in (*op.reads, *op.writes) if name in graph.values}
+        if kinds & NARROW and op.op_type != "Cast":
+            return (
+                f"onnxruntime puts Casts around op '{op.name}' ({op.op_type}), so that another order than the plan's "
+                "may run; solve with --optimize disabled, which writes them out"
+            )
+    return None
+
+
+def _may_be_discarded(graph: Graph) -> bool:
+    """Whether it is for the caller to look at `finite` and leave the update out, as with steps of earlier versions."""
+    heeding = any(FINITE in op.inputs and op.op_type == "Where" for op in graph.ops)
+    return FINITE in graph.outputs and not heeding
+
+
+class _Look:
+    """What an output has to do with an input."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.place = {name: index for index, op in enumerate(graph.ops) for name in op.writes}
+        self.behind: dict[str, set[str]] = {name: {name} for name in graph.inputs}  # in whose memory a value lies
+        for op in graph.ops:
+            for out, into in semantics.views(op):
+                if op.outputs[out] and op.inputs[into] in self.behind:
+                    self.behind[op.outputs[out]] = self.behind[op.inputs[into]]
+        self.readers: dict[str, list[int]] = {}  # of each input, by itself or through views
+        for index, op in enumerate(graph.ops):
+            for name in set().union(*(self.behind.get(read, set()) for read in op.reads)):
+                self.readers.setdefault(name, []).append(index)
+
+    def why_not(self, output: str, old: str) -> str | None:
+        """Why the output cannot come in the place of the input; None if it can."""
+        graph = self.graph
+        if old in graph.weights:
+            return f"'{old}' is stored in the file, and the session holds it; make it an input without a stored value"
+        if old not in graph.inputs:
+            return f"the model has no input '{old}'"
+        if output not in graph.outputs or output not in self.place:
+            return f"the model has no output '{output}' that one of its ops makes"
+        one, other = graph.values[old], graph.values[output]
+        if (one.dtype, one.shape) != (other.dtype, other.shape):
+            return (
+                f"'{output}' is {list(other.shape)}, and '{old}' {list(one.shape)}: they must be of one shape and type"
+            )
+        if one.dtype == onnx.TensorProto.STRING:
+            return "strings lie elsewhere"
+        if {old, output} & graph.loose:
+            return "other data may make them of other sizes"
+        op = graph.ops[self.place[output]]
+        if (
+            self.behind.get(output, {output}) - {output}
+            and op.op_type != "Identity"
+            and not self._named(op, output, old)
+        ):
+            return f"'{output}' is a view of an input"
+        later = [graph.ops[index] for index in self.readers.get(old, ()) if index > self.place[output]]
+        if later:
+            return f"op '{later[0].name}' reads '{old}' and comes after op '{op.name}', which makes '{output}'"
+        if self.place[output] in self.readers.get(old, ()) and not self._named(op, output, old):
+            return f"op '{op.name}' ({op.op_type}) reads '{old}' itself, and not element by element"
+        return None
+
+    def _named(self, op: Op, output: str, old: str) -> bool:
+        """Whether the op reads the input only where it makes each element of the output of that very element."""
+        places = semantics.elementwise(op, self.graph.values[output].shape, self._shape)
+        reads = [into for into, name in enumerate(op.inputs) if old in self.behind.get(name, ())]
+        out = op.outputs.index(output)
+        return old not in op.captures and all(op.inputs[into] == old and (out, into) in places for into in reads)
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        return self.graph.values[name].shape
+
+    def made_of(self, output: str, old: str) -> bool:
+        """Whether a chain of ops that work element by element leads from the input to the output."""
+        waiting, seen = [output], set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name == old:
+                return True
+            if name in seen or name not in self.place:
+                continue
+            seen.add(name)
+            op = self.graph.ops[self.place[name]]
+            places = semantics.elementwise(op, self.graph.values[name].shape, self._shape)
+            waiting += [op.inputs[into] for out, into in places if op.outputs[out] == name]
+        return False

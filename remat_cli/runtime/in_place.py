@@ -1,0 +1,70 @@
+"""Runs in which outputs are written over the inputs whose places they take.
+
+Invariant: the arrays that are given for those inputs hold the outputs afterwards, and no other memory does; a run that
+fails may have written some of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from remat_cli.errors import Usage
+
+
+def in_place(session: Any, pairs: Mapping[str, str]) -> Any:
+    """The session, whose `run` from now on writes each of the outputs over the array given for its input."""
+    if pairs:
+        session.run = partial(_run, session, dict(pairs))
+    return session
+
+
+def _run(
+    session: Any, pairs: Mapping[str, str], names: Sequence[str] | None, feeds: Mapping[str, Any], options: Any = None
+) -> list[Any]:
+    every = [output.name for output in session.get_outputs()]
+    made = run_in_place(session, feeds, pairs, options)
+    return [made[name] for name in names or every]
+
+
+def run_in_place(
+    session: Any, feeds: Mapping[str, Any], pairs: Mapping[str, str], options: Any = None
+) -> dict[str, Any]:
+    """Every output by its name; those of `pairs` are the very arrays of their inputs."""
+    import onnxruntime
+
+    state = {name: _writable(name, feeds[name]) for name in pairs.values()}
+    arrays = {name: np.asarray(given, order="C") for name, given in feeds.items()}
+    _check_apart(arrays, state)
+    binding = session.io_binding()
+    values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
+    for name, value in values.items():
+        binding.bind_ortvalue_input(name, value)
+    for output in session.get_outputs():
+        if output.name in pairs:
+            binding.bind_ortvalue_output(output.name, values[pairs[output.name]])
+        else:
+            binding.bind_output(output.name)
+    session.run_with_iobinding(binding, options)
+    made = dict(zip([output.name for output in session.get_outputs()], binding.get_outputs(), strict=True))
+    return {name: state[pairs[name]] if name in pairs else value.numpy() for name, value in made.items()}
+
+
+def _writable(name: str, given: Any) -> np.ndarray:
+    if not isinstance(given, np.ndarray) or not given.flags.c_contiguous or not given.flags.writeable:
+        raise Usage(f"'{name}' is updated in place: give it as a numpy array in one piece that may be written over")
+    return given
+
+
+def _check_apart(feeds: Mapping[str, np.ndarray], state: Mapping[str, np.ndarray]) -> None:
+    """Nothing else may lie where an output is written."""
+    spans = sorted((*np.lib.array_utils.byte_bounds(array), name) for name, array in feeds.items() if array.nbytes)
+    end, before = 0, ""
+    for start, stop, name in spans:
+        if start < end and (name in state or before in state):
+            raise Usage(f"'{before}' and '{name}' are one array, and one of them is updated in place: give copies")
+        if stop > end:
+            end, before = stop, name

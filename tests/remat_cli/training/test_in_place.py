@@ -1,0 +1,109 @@
+"""Steps that hold their state once beside steps with both copies: the same bits, and known when they break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import remat_cli as remat
+from remat_cli.training.step import BROKEN
+
+FORWARD = Path(__file__).parents[2] / "data" / "torch" / "language_train_whole.onnx"
+
+
+def batches(count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    random = np.random.default_rng(0)
+    for _ in range(count):
+        yield random.integers(0, 12, (2, 6)), random.integers(0, 12, (2, 6))
+
+
+def same(one: remat.Step, other: remat.Step) -> bool:
+    pairs = ((one._state[name], value) for name, value in other._state.items())
+    return all(first.tobytes() == second.tobytes() for first, second in pairs)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
+def test_ten_steps_of_a_plan_are_those_of_the_graph_with_both_copies(optimizer: str) -> None:
+    model = remat.grad(FORWARD, optimizer=optimizer)
+    plan = remat.solve(model, budget="85%", work_limit=20_000, cache=False)
+    assert len(plan.recorded.in_place) > 10
+    once, twice = remat.step(plan, FORWARD), remat.step(model, FORWARD, keep_state=True)
+    plain = remat.step(model, FORWARD)
+    for batch in batches(10):
+        assert once(batch) == twice(batch) == plain(batch)
+        assert same(once, twice)
+        assert same(plain, twice)
+
+
+def test_accumulated_gradients_update_in_place_too() -> None:
+    model = remat.grad(FORWARD)
+    options: dict[str, Any] = {"optimizer": "adamw", "accumulate": 2}
+    once, twice = remat.step(model, FORWARD, **options), remat.step(model, FORWARD, keep_state=True, **options)
+    where = {name: id(value) for name, value in once._state.items()}
+    for batch in batches(6):
+        assert once(batch) == twice(batch)
+        assert same(once, twice)
+    assert sum(id(once._state[name]) == place for name, place in where.items()) == len(once._in_place)
+
+
+def test_a_step_that_breaks_off_is_known_to_have(tmp_path: Path) -> None:
+    step = remat.step(remat.grad(FORWARD, optimizer="adamw"), FORWARD)
+    first, second, third = batches(3)
+    step(first)
+    step.save(tmp_path / "one.npz")
+    session = step._session
+
+    class Breaking:
+        def run(self, *given: Any) -> Any:
+            session.run(*given)
+            raise KeyboardInterrupt
+
+    step._session = Breaking()
+    with pytest.raises(KeyboardInterrupt):
+        step(second)
+    step._session = session
+    for going_on in (lambda: step(third), step.state_dict, lambda: step.save(tmp_path / "half.npz")):
+        with pytest.raises(remat.Usage, match="broke off"):
+            going_on()
+    assert not (tmp_path / "half.npz").exists()
+    step.load(tmp_path / "one.npz")
+    other = remat.step(remat.grad(FORWARD, optimizer="adamw"), FORWARD, keep_state=True)
+    other(first)
+    assert step(second) == other(second)
+    assert same(step, other)
+    assert "keep_state=True" in BROKEN
+
+
+def test_a_refused_batch_changes_nothing_and_state_handed_out_stays() -> None:
+    step = remat.step(remat.grad(FORWARD, optimizer="sgd"), FORWARD)
+    before = step.state_dict()
+    with pytest.raises(remat.Usage):
+        step({"x": np.zeros((2, 6), np.int64)})
+    for batch in batches(2):
+        step(batch)
+    after = step.state_dict()
+    assert any((before[name] != after[name]).any() for name in before)
+
+
+def test_a_plan_holds_state_once_and_says_so() -> None:
+    model = remat.grad(FORWARD, optimizer="adamw")
+    plan = remat.solve(model, budget="88%", work_limit=20_000, cache=False)
+    apart = remat.solve(model, budget="99%", work_limit=20_000, cache=False, in_place=False)
+    assert not apart.recorded.in_place
+    assert plan.recorded.in_place["ln1.weight_new"] == "ln1.weight"
+    assert remat.verify(plan).ok
+    session = remat.session(plan)
+    feeds = {
+        **remat.initial_state(FORWARD, plan),
+        "x": np.zeros((2, 6), np.int64),
+        "labels": np.zeros((2, 6), np.int64),
+    }
+    was = feeds["ln1.weight"].copy()
+    (found,) = session.run(["ln1.weight_new"], feeds)
+    assert found is feeds["ln1.weight"]
+    assert (found != was).any()
+    remat.session(plan, keep_state=True).run(None, feeds)
