@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.prepare import load
 from remat_cli.gradient.updating import update_model
 from remat_cli.ingest import ingest_content
+from remat_cli.model.graph import Graph
 from remat_cli.model.in_place import updates_of
 from remat_cli.planning.loading import content_of
 from remat_cli.planning.plans.planned import Planned
@@ -22,7 +24,7 @@ from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.session import session_of
 from remat_cli.training.state import State, default_rate, told_parts, values_of
 from remat_cli.training.state import initial_state as first_state
-from remat_cli.training.step import Step
+from remat_cli.training.step import SMALL, Step, Written
 
 Values: TypeAlias = Model | Mapping[str, Any] | Any  # or a PyTorch module
 
@@ -75,32 +77,47 @@ def step(
         rate = recipe.hyper.rate
         state |= first_state({**values, **state}, made)
         content = content_of(made)
-        pairs = {} if keep_state else _safely(content, providers)
-        update, written = in_place(session_of(content, Path(), providers), pairs), {*written, *pairs.values()}
+        graph = None if keep_state else _held_once(content, providers)
+        pairs = graph.in_place if graph else {}
+        update = in_place(session_of(content, Path(), providers), pairs)
+        written = replace(written, state=written.state.union(pairs.values()))
     return Step(ready, model, state, rate if learning_rate is None else learning_rate, update, accumulate, written)
 
 
 def _ready(
     plan: Plan | Model, given: Planned | onnx.ModelProto, providers: Sequence[Any], keep_state: bool
-) -> tuple[Any, set[str]]:
+) -> tuple[Any, Written]:
     """The session, and what its runs write over."""
-    if isinstance(given, Planned):
-        graph = given.subject.graph
-        held_once = graph is not None and not keep_state and tuple(providers) == CPU
-        names = set(graph.in_place.values()) if graph is not None and held_once else set()
-        return session(given, providers=providers, keep_state=keep_state), names
-    pairs = {} if keep_state else _safely(content_of(given), providers)
-    return in_place(_plain(plan, given, providers), pairs), set(pairs.values())
+    if not isinstance(given, Planned):
+        graph = None if keep_state else _held_once(content_of(given), providers)
+        pairs = graph.in_place if graph else {}
+        return in_place(_plain(plan, given, providers), pairs), _written(
+            graph, [op.name for op in graph.ops] if graph else []
+        )
+    graph = None if keep_state or tuple(providers) != CPU else given.subject.graph
+    order = [given.subject.nodes[node] for node in given.replayed()[0].order()]
+    return session(given, providers=providers, keep_state=keep_state), _written(graph, order)
 
 
-def _safely(model: bytes, providers: Sequence[Any]) -> dict[str, str]:
-    """The outputs that a strict session on a CPU can write in the places of inputs; none where sizes are not known."""
+def _written(graph: Graph | None, order: Sequence[str]) -> Written:
+    """What a run of the ops in that order writes over, and which of them come before."""
+    if graph is None:
+        return Written()
+    large = {name for name in graph.in_place if graph.values[name].bytes > SMALL}
+    writers = {op.name for op in graph.ops if large.intersection(op.writes)}
+    first = next((place for place, name in enumerate(order) if name in writers), len(order))
+    return Written(frozenset(graph.in_place.values()), frozenset(order[:first]).difference(order[first:]))
+
+
+def _held_once(model: bytes, providers: Sequence[Any]) -> Graph | None:
+    """The graph with what a strict session on a CPU can write over inputs; None where sizes are not known."""
     if tuple(providers) != CPU:
-        return {}
+        return None
     try:
-        return updates_of(ingest_content(model), None)
+        graph = ingest_content(model)
+        return replace(graph, in_place=updates_of(graph, None))
     except BadInput:
-        return {}
+        return None
 
 
 def _check(inside: bool, optimizer: Any, accumulate: int, settings: Mapping[str, Any]) -> None:

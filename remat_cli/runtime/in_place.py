@@ -35,6 +35,7 @@ def run_in_place(
 ) -> dict[str, Any]:
     """Every output by its name; those of `pairs` are the very arrays of their inputs."""
     import onnxruntime
+    from onnxruntime.capi.onnxruntime_pybind11_state import RuntimeException
 
     state = {name: _writable(name, feeds[name]) for name in pairs.values()}
     arrays = {name: np.asarray(given, order="C") for name, given in feeds.items()}
@@ -48,7 +49,10 @@ def run_in_place(
             binding.bind_ortvalue_output(output.name, values[pairs[output.name]])
         else:
             binding.bind_output(output.name)
-    session.run_with_iobinding(binding, options)
+    try:
+        session.run_with_iobinding(binding, options)
+    except RuntimeError as error:  # with bound buffers the runtime's own errors are not raised as such
+        raise RuntimeException(str(error)) from error
     made = dict(zip([output.name for output in session.get_outputs()], binding.get_outputs(), strict=True))
     return {name: state[pairs[name]] if name in pairs else value.numpy() for name, value in made.items()}
 

@@ -2,7 +2,7 @@
 
 Invariant: between calls the state is whole: parameters, an optimizer's state and statistics are of the same update. A
 batch that is refused changes nothing. Where the step writes its state in place, a run that breaks off leaves parts of
-two updates: from then on the step refuses all but `load`.
+two updates: from then on the step refuses all but `load`. Of a run whose op fails before that, nothing is left.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -31,16 +32,36 @@ VALUE, SUM, COUNTS, SCALE = "value of ", "sum of ", "counts", "loss scale"  # in
 LEARNING_RATE = "learning rate"
 
 
+SMALL = 1024  # bytes: what is no larger is copied before each run, such as the count of updates
 BROKEN = (
     "a run of this step broke off while it wrote new state in the place of the old: what is left is of no one update; "
     "load a checkpoint, or make the step with keep_state=True, which holds both"
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """`state`: the names of what runs write over. `before`: ops that run only before any of it but what is `SMALL`."""
+
+    state: frozenset[str] = frozenset()
+    before: frozenset[str] = frozenset()
+
+
+NOTHING_WRITTEN = Written()
+
+
+class OpFailed(BadInput):
+    """An op that the runtime could not run on the batch; '' for its name where it does not say."""
+
+    def __init__(self, says: str, op: str) -> None:
+        super().__init__(says)
+        self.op = op
+
+
 class Step:
     """`session` runs the step `model`. With `update`, gradients of `accumulate` batches are averaged, then applied.
 
-    `in_place`: the state that runs write over.
+    `written`: what of the state runs write over.
     """
 
     def __init__(
@@ -51,9 +72,9 @@ class Step:
         rate: float,
         update: Any = None,
         accumulate: int = 1,
-        in_place: Collection[str] = (),
+        written: Written = NOTHING_WRITTEN,
     ) -> None:
-        self._in_place, self._whole = frozenset(in_place), True
+        self._written, self._whole = written, True
         self._session, self._update, self._accumulate = session, update, accumulate
         self._parts = told_parts(model)
         self._kinds = {value.name: value.type.tensor_type for value in model.graph.input}
@@ -97,9 +118,16 @@ class Step:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """The state is whole again only if all of this comes to its end."""
-        self._whole = not self._in_place
-        yield
+        """The state is whole again only if all of this comes to its end, or an op fails before any of it is written."""
+        self._whole = not self._written.state
+        small = {name: value.copy() for name, value in self._state.items() if value.nbytes <= SMALL}
+        try:
+            yield
+        except OpFailed as error:
+            if error.op in self._written.before:
+                self._state |= small
+                self._whole = True
+            raise
         self._whole = True
 
     def _check_whole(self) -> None:
@@ -153,7 +181,7 @@ class Step:
         """Parameters and running statistics by the module's names; later steps do not change them."""
         self._check_whole()
         names = (*self._parts.parameters, *self._parts.statistics)
-        return {name: self._state[name].copy() if name in self._in_place else self._state[name] for name in names}
+        return {name: self._state[name].copy() if name in self._written.state else self._state[name] for name in names}
 
     def load_into(self, module: Any) -> None:
         """Copy parameters and running statistics into a PyTorch module: the one that the step was made from."""
@@ -222,7 +250,8 @@ def _run(session: Any, names: Sequence[str], feeds: State) -> list[Any]:
         words = " ".join(str(error).split())
         op = re.search(r"running (\w+) node\. Name:'([^']*)'", words)
         where = f"the op {op[1]} '{op[2]}'" if op else "the step"
-        raise BadInput(f"{where} failed on this batch: {words.rpartition('Status Message: ')[2]}") from error
+        said = f"{where} failed on this batch: {words.rpartition('Status Message: ')[2]}"
+        raise OpFailed(said, op[2] if op else "") from error
 
 
 def _beginning_with(words: str, held: Mapping[str, np.ndarray]) -> State:

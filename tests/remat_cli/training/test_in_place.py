@@ -47,7 +47,7 @@ def test_accumulated_gradients_update_in_place_too() -> None:
     for batch in batches(6):
         assert once(batch) == twice(batch)
         assert same(once, twice)
-    assert sum(id(once._state[name]) == place for name, place in where.items()) == len(once._in_place)
+    assert sum(id(once._state[name]) == place for name, place in where.items()) == len(once._written.state)
 
 
 def test_a_step_that_breaks_off_is_known_to_have(tmp_path: Path) -> None:
@@ -76,6 +76,23 @@ def test_a_step_that_breaks_off_is_known_to_have(tmp_path: Path) -> None:
     assert step(second) == other(second)
     assert same(step, other)
     assert "keep_state=True" in BROKEN
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_batch_that_fails_before_anything_is_written_changes_nothing(accumulate: int) -> None:
+    """A token that there is no embedding for: the runtime says so in the forward pass."""
+    inside = accumulate == 1
+    model = remat.grad(FORWARD, optimizer="adamw" if inside else "none")
+    options: dict[str, Any] = {} if inside else {"optimizer": "adamw", "accumulate": accumulate}
+    plan = remat.solve(model, budget="88%", work_limit=20_000, cache=False)
+    for given in (model, plan):
+        step, other = remat.step(given, FORWARD, **options), remat.step(model, FORWARD, keep_state=True, **options)
+        for batch in batches(4):
+            with pytest.raises(remat.BadInput, match="failed on this batch"):
+                step((batch[0] + 1000, batch[1]))
+            assert same(step, other)
+            assert step(batch) == other(batch)
+            assert same(step, other)
 
 
 def test_a_refused_batch_changes_nothing_and_state_handed_out_stays() -> None:
