@@ -163,7 +163,8 @@ def in_pieces(
 ) -> onnx.ModelProto:
     """The model with its ops in pieces, so that no value that an op makes is larger than that: bytes, or "64MB".
 
-    The same results; with `exact` only what gives the same bits is cut, else sums are in pieces too. Raises BadInput
+    The same results but for the last bits: sums may be in pieces too. `exact` cuts only where pieces gave the same bits
+    when they were tried. Raises BadInput
     where an op that is in the way cannot be cut.
     """
     try:
