@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from remat_cli.errors import Mismatch as Mismatch
     from remat_cli.errors import NoPlan as NoPlan
     from remat_cli.errors import RematError as RematError
+    from remat_cli.errors import RematWarning as RematWarning
     from remat_cli.errors import Usage as Usage
     from remat_cli.planning.plans.planned import Planned as Planned
     from remat_cli.planning.plans.points import Curve as Curve
@@ -66,7 +67,9 @@ FUNCTIONS = (
 )
 PLACES = {
     **dict.fromkeys(FUNCTIONS, "remat_cli.actions.api"),
-    **dict.fromkeys(("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Mismatch"), "remat_cli.errors"),
+    **dict.fromkeys(
+        ("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Mismatch", "RematWarning"), "remat_cli.errors"
+    ),
     **dict.fromkeys(("initial_state", "step"), "remat_cli.actions.stepping"),
     "Proved": "remat_cli.actions.certifying",
     "Step": "remat_cli.training.step",

@@ -9,6 +9,10 @@ class RematError(Exception):
     code = 3
 
 
+class RematWarning(UserWarning):
+    """What a program should know of an answer that it was given; the command prints the same as a note."""
+
+
 class Usage(RematError):
     """The command was asked for something it cannot mean."""
 

@@ -7,6 +7,7 @@ given a name.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +20,13 @@ from profiles.survey import Timing
 from remat_cli.actions import certifying, emitting, piecing, profiling, solving, sweeping, verifying
 from remat_cli.actions import largest as sizing
 from remat_cli.actions.certifying import Proved
-from remat_cli.actions.differentiating import differentiate
+from remat_cli.actions.differentiating import differentiate, notes_of
 from remat_cli.actions.largest import BASELINES
 from remat_cli.actions.recipes import recipe_of
 from remat_cli.actions.scaling import Step, scaled
 from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
 from remat_cli.checking.compare import Tolerance
-from remat_cli.errors import Usage
+from remat_cli.errors import RematWarning, Usage
 from remat_cli.formats import certificatefile
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
@@ -33,6 +34,8 @@ from remat_cli.gradient.training import Options
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.quantities import Budget, parse_budget, parse_budgets, parse_bytes, parse_seconds
 from remat_cli.model.sessions import OWN, STRICT
+from remat_cli.notes.kinds import ROUTINE
+from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import content_of, given_subject, is_model, load_planned
 from remat_cli.planning.plans import record
 from remat_cli.planning.plans.planned import Planned
@@ -104,7 +107,9 @@ def grad(
         train=train,
         precision=precision,
     )
-    return differentiate(_model(model), options)
+    training = differentiate(_model(model), options)
+    _warn(notes_of(training))
+    return training
 
 
 def _trained(params: Any, optimizer: Any) -> dict[str, Any]:
@@ -155,7 +160,9 @@ def profile(
         seconds=_seconds(time_limit),
         dims=dict(dims or {}),
     )
-    return profiling.profile(_model(model), asked, report or _nobody).costs
+    found = profiling.profile(_model(model), asked, report or _nobody)
+    _warn(sentences(found.notes))
+    return found.costs
 
 
 def in_pieces(
@@ -164,8 +171,7 @@ def in_pieces(
     """The model with its ops in pieces, so that no value that an op makes is larger than that: bytes, or "64MB".
 
     The same results but for the last bits: sums may be in pieces too. `exact` cuts only where pieces gave the same bits
-    when they were tried. Raises BadInput
-    where an op that is in the way cannot be cut.
+    when they were tried. Raises BadInput where an op that is in the way cannot be cut.
     """
     try:
         most = parse_bytes(str(largest_value))
@@ -236,7 +242,14 @@ def _planned(
         made, _ = certifying.certified(subject, found, question.session, limits.clock)
         certificatefile.write(made, Path(certificate))
     solving.found_or_raised(found)
+    _warn(sentences(note for note in found.notes if note.kind not in ROUTINE), depth=4)
     return Planned(record.plan_file(found), found.subject)
+
+
+def _warn(notes: Iterable[str], depth: int = 3) -> None:
+    """Notes as warnings, of the line of the user's program that is so many calls up."""
+    for note in notes:
+        warnings.warn(note, RematWarning, stacklevel=depth)
 
 
 def check(certificate: File, plan: Plan | Model, *, costs: File | Costs | None = None) -> Proved:

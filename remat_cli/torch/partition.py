@@ -16,6 +16,7 @@ from torch import fx
 from torch._functorch import config, partitioners
 
 from profiles.roofline import names
+from remat_cli.errors import RematWarning as RematWarning
 from remat_cli.model.quantities import Budget, parse_budget
 from remat_cli.saying.units import show_bytes
 from remat_cli.torch import joint as joints
@@ -29,10 +30,6 @@ from remat_cli.torch.planning import Found, Order, find
 from remat_cli.torch.reading import NotUnderstood
 from remat_cli.torch.seeds import seeds
 from solvers.clock import Clock
-
-
-class RematWarning(UserWarning):
-    """remat did something else than was asked, and says what."""
 
 
 @dataclass(frozen=True, slots=True)
