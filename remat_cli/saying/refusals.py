@@ -33,6 +33,9 @@ def why_not(answer: Answer) -> str:
         words += f"; a plain number is bytes: did you mean {answer.budget}GB?"
     if (least := least_bytes(answer)) is not None:
         words += f"; every schedule needs at least {_with_share(answer, least)}"
+    fixed = answer.subject.problem.resident + answer.aside
+    if fixed > answer.budget:
+        words += f"; inputs and weights alone take {show_bytes(fixed)}"
     words += gradients_held(answer.subject, answer.budget)
     given_up = [note for note in answer.schedule.result.notes if note.kind in WHY_NONE]
     if given_up:

