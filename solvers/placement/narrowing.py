@@ -2,7 +2,7 @@
 
 A block is a little higher than what is live at once, by how much is seen when a plan is placed. So the order is made to
 hold that much less, from where it is, and placed again: where it holds less already nothing need change. That goes on
-between the most that could be placed and the least that could not.
+between the most that could be placed and the least that could not, and then for a cheaper order there.
 
 Invariant: what comes out is legal and has its places within the room; how much is tried is counted in moves, so that
 without a time-out it depends on the seed alone.
@@ -26,7 +26,8 @@ from solvers.reductions.views import reduced
 from solvers.updates import following_readers
 
 GOES = 16  # of the search
-MOVES = 200_000  # of a go
+COOL = 2  # of its goes the cooler half: the order is to stay nearly as it is
+MOVES = 400_000  # of a go
 CLOSE = 0.001  # of the room, between what could be placed and what could not: nothing between is tried
 
 
@@ -54,14 +55,17 @@ class _Narrowing:
         for number in range(GOES):
             if self.clock.over() or live <= 0:
                 break
-            found, fits = self._go(found, live, number)
+            found, fits = self._go(found, live, COOL * number)
             if not fits:
                 continue
             height = self._try(found)
             self.low, self.high = (live, self.high) if height <= self.room else (self.low, live)
-            if self.low and self.high - self.low < CLOSE * self.room:
-                break
-            live = (self.low + self.high) // 2 if self.low else live - (height - self.room)
+            if not self.low:
+                live -= height - self.room
+            elif self.high - self.low > CLOSE * self.room:
+                live = (self.low + self.high) // 2
+            else:
+                live = self.low
         return None if self.placed is None else self.placed[1]
 
     def _go(self, order: Ints, live: int, number: int) -> tuple[Ints, bool]:
