@@ -25,7 +25,7 @@ from profiles.kernels import scratch
 from profiles.measure import Seen, Timing, measure, session_ns
 from profiles.probe import Probe, probe
 from profiles.running import CannotRun, Endless
-from profiles.signature import Signature, Tensor
+from profiles.signature import Operand, OpSignature
 from profiles.whole import SHARE, Times, Whole, time_whole, trace_whole
 
 ALIGNMENT = 256  # the arena hands out multiples of this
@@ -34,7 +34,7 @@ DIED = "the process that ran it died"
 PATIENCE = 60.0  # seconds: no op takes so long by itself
 
 
-class Bench:
+class OpBench:
     """Runs ops one after another. `with` ends its process.
 
     The arena's peak only ever grows, and an op whose own peak hides below it runs again in a fresh process: so ops are
@@ -47,13 +47,13 @@ class Bench:
         self.line: Connection | None = None
         self.highest = 0
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> OpBench:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop()
 
-    def measure(self, signature: Signature, seconds: float) -> Timing:
+    def measure(self, signature: OpSignature, seconds: float) -> Timing:
         """Its time, and the bytes held only while it runs. Raises CannotRun, also if it takes the process down."""
         timing, before, peak = self._ask(measure, signature, self.device, seconds)
         found = self._work(signature, before, peak)
@@ -63,7 +63,7 @@ class Bench:
             found = self._work(signature, before, peak)
         return replace(timing, workspace=found or 0)
 
-    def time(self, signature: Signature, seconds: float) -> Timing:
+    def time(self, signature: OpSignature, seconds: float) -> Timing:
         """Its time only. Raises CannotRun."""
         self.highest = UNSEEN
         seen: Seen = self._ask(measure, signature, self.device, seconds, False)
@@ -106,7 +106,7 @@ class Bench:
         found: Times = self._ask(time_whole, content, feeds, self.device, folder, seconds, slack=slack + 10 * seconds)
         return found
 
-    def _work(self, signature: Signature, before: int, peak: int) -> int | None:
+    def _work(self, signature: OpSignature, before: int, peak: int) -> int | None:
         """What an op works in, or None where an earlier op's peak may hide it. Less than a chunk is nothing."""
         left = sum(_padded(tensor) for tensor in signature.made)
         found = max(0, peak - before - left) // ALIGNMENT * ALIGNMENT
@@ -173,12 +173,12 @@ class _Refused:
         self.memory = error.memory
 
 
-def expected_peak(signature: Signature) -> int:
+def expected_peak(signature: OpSignature) -> int:
     """What the arena should hold while the op runs."""
     return sum(_padded(tensor) for tensor in signature.made) + scratch(signature)
 
 
-def _padded(tensor: Tensor) -> int:
+def _padded(tensor: Operand) -> int:
     return -(-tensor.bytes // ALIGNMENT) * ALIGNMENT
 
 

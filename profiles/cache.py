@@ -18,7 +18,7 @@ from profiles.device import Device
 from profiles.measure import BUSY, Timing
 from profiles.place import kept
 from profiles.probe import Probe
-from profiles.signature import RECURRENT, Signature
+from profiles.signature import RECURRENT, OpSignature
 
 CLOCK = 2  # how figures are taken: those that were taken otherwise are in another file
 
@@ -45,16 +45,16 @@ class Cache:
         if self.path and not self.path.exists():
             self._append({"device": device.described()})
 
-    def keep_timing(self, signature: Signature, timing: Timing, date: str) -> None:
+    def keep_timing(self, signature: OpSignature, timing: Timing, date: str) -> None:
         earlier = self.doubted.get(signature.key, timing)  # nothing makes an op look faster than it is
         if earlier.ns < timing.ns:
             timing = replace(timing, ns=earlier.ns, spread=earlier.spread, runs=earlier.runs)
         self._note({**_named(signature), "date": date, **asdict(timing), **self._probed()})
 
-    def keep_refusal(self, signature: Signature, reason: str, date: str) -> None:
+    def keep_refusal(self, signature: OpSignature, reason: str, date: str) -> None:
         self._note({**_named(signature), "date": date, "refused": reason})
 
-    def key_of(self, signature: Signature) -> str:
+    def key_of(self, signature: OpSignature) -> str:
         """Where its figures are: its own key, or that of the same op with more outputs, if only that is known."""
         if signature.key in self.timings or signature.key in self.refusals:
             return signature.key
@@ -64,10 +64,10 @@ class Cache:
         fuller = (key for key, made in self.families.get(signature.family, {}).items() if _covers(made, wanted))
         return min(fuller, default=signature.key)
 
-    def timing(self, signature: Signature) -> Timing | None:
+    def timing(self, signature: OpSignature) -> Timing | None:
         return self.timings.get(self.key_of(signature))
 
-    def refusal(self, signature: Signature) -> str | None:
+    def refusal(self, signature: OpSignature) -> str | None:
         return self.refusals.get(self.key_of(signature))
 
     def keep_session(self, ns: int) -> None:
@@ -145,7 +145,7 @@ class Cache:
             self.path = None  # a cache that cannot be written is only slow
 
 
-def _named(signature: Signature) -> dict[str, Any]:
+def _named(signature: OpSignature) -> dict[str, Any]:
     return {
         "signature": signature.key,
         "what": str(signature),

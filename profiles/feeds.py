@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from onnx import helper
 
-from profiles.signature import Signature, Tensor
+from profiles.signature import Operand, OpSignature
 
 BLOCK = 65_521  # a prime, so that rows differ
 ALIGNMENT = 64
@@ -25,7 +25,7 @@ VARIANCES = {  # inputs that are variances or their like, by position
 }
 
 
-def operands(signature: Signature, seed: int = 0) -> list[np.ndarray | None]:
+def operands(signature: OpSignature, seed: int = 0) -> list[np.ndarray | None]:
     """One array for each input; None for those left out."""
     rng = np.random.default_rng(seed)
     return [
@@ -34,7 +34,7 @@ def operands(signature: Signature, seed: int = 0) -> list[np.ndarray | None]:
     ]
 
 
-def _operand(signature: Signature, place: int, tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
+def _operand(signature: OpSignature, place: int, tensor: Operand, rng: np.random.Generator) -> np.ndarray:
     known = tensor.value()
     if known is not None:
         whole = aligned(tensor)
@@ -45,7 +45,7 @@ def _operand(signature: Signature, place: int, tensor: Tensor, rng: np.random.Ge
 
 
 def draw(
-    tensor: Tensor, rng: np.random.Generator, bound: int = 2, positive: bool = False, share: bool = False
+    tensor: Operand, rng: np.random.Generator, bound: int = 2, positive: bool = False, share: bool = False
 ) -> np.ndarray:
     """An array of one tensor's type and shape; whole numbers lie in [0, bound). `share`: of a whole, such as a half."""
     whole = aligned(tensor)
@@ -54,7 +54,7 @@ def draw(
     return whole
 
 
-def aligned(tensor: Tensor) -> np.ndarray:
+def aligned(tensor: Operand) -> np.ndarray:
     """Room for a tensor at an address such as onnxruntime's own buffers have: kernels are slower at others."""
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.dtype))
     if dtype.kind == "O":
@@ -65,7 +65,7 @@ def aligned(tensor: Tensor) -> np.ndarray:
     return whole
 
 
-def _block(tensor: Tensor, rng: np.random.Generator, bound: int, positive: bool) -> np.ndarray:
+def _block(tensor: Operand, rng: np.random.Generator, bound: int, positive: bool) -> np.ndarray:
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.dtype))
     count = min(tensor.count, BLOCK)
     if dtype == np.bool_:
@@ -80,57 +80,57 @@ def _block(tensor: Tensor, rng: np.random.Generator, bound: int, positive: bool)
     return (rng.standard_normal(count, dtype=np.float32) * np.float32(spread)).astype(dtype)
 
 
-def needs_positive(signature: Signature, place: int) -> bool:
+def needs_positive(signature: OpSignature, place: int) -> bool:
     """Whether numbers below zero at this place make infinities or worse."""
     return signature.op_type in POSITIVE or place in VARIANCES.get(signature.op_type, ())
 
 
-def index_bound(signature: Signature, place: int) -> int | None:
+def index_bound(signature: OpSignature, place: int) -> int | None:
     """The numbers that an op takes at this place as indices lie below this; None where it takes no indices."""
     find = _BOUNDS.get((signature.op_type, place))
     return find(signature) if find else None
 
 
-def _along_axis(signature: Signature) -> int:
+def _along_axis(signature: OpSignature) -> int:
     data = _shape(signature, 0)
     return data[int(signature.options.get("axis", 0))] if data else 2
 
 
-def _first(signature: Signature) -> int:
+def _first(signature: OpSignature) -> int:
     return min(_shape(signature, 0), default=2)
 
 
-def _classes(signature: Signature) -> int:
+def _classes(signature: OpSignature) -> int:
     scores = _shape(signature, 0)
     return scores[1] if len(scores) > 1 else 2
 
 
-def _classes_of_grad(signature: Signature) -> int:
+def _classes_of_grad(signature: OpSignature) -> int:
     scores = _shape(signature, 1)
     return scores[1] if len(scores) > 1 else 2
 
 
-def _pooled(signature: Signature) -> int:
+def _pooled(signature: OpSignature) -> int:
     return math.prod(_shape(signature, 0)[2:]) * 2 if len(_shape(signature, 0)) > 2 else 2
 
 
-def _depth(signature: Signature) -> int:
+def _depth(signature: OpSignature) -> int:
     depth = signature.inputs[1]
     value = depth.value() if depth else None
     return int(value.reshape(-1)[0]) if value is not None and value.size else 2
 
 
-def _rows_of_weight(signature: Signature) -> int:
+def _rows_of_weight(signature: OpSignature) -> int:
     weight = signature.made[0].shape if signature.made else ()
     return weight[0] if weight else 2
 
 
-def _shape(signature: Signature, place: int) -> tuple[int, ...]:
+def _shape(signature: OpSignature, place: int) -> tuple[int, ...]:
     tensor = signature.inputs[place] if place < len(signature.inputs) else None
     return tensor.shape if tensor else ()
 
 
-_BOUNDS: dict[tuple[str, int], Callable[[Signature], int]] = {
+_BOUNDS: dict[tuple[str, int], Callable[[OpSignature], int]] = {
     ("Gather", 1): _along_axis,
     ("GatherElements", 1): _along_axis,
     ("GatherND", 1): _first,

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from profiles.signature import VIEWS, Signature, Tensor
+from profiles.signature import VIEWS, Operand, OpSignature
 
-Count = Callable[[Signature], int]
+Count = Callable[[OpSignature], int]
 
 
-def flops(signature: Signature) -> int | None:
+def flops(signature: OpSignature) -> int | None:
     """How many FLOPs; None for an op that has no formula here, or not the inputs and attributes of its schema."""
     count = FORMULAS.get(signature.op_type)
     try:
@@ -25,7 +25,7 @@ def flops(signature: Signature) -> int | None:
         return None
 
 
-def traffic(signature: Signature) -> int:
+def traffic(signature: OpSignature) -> int:
     """How many bytes are read and written."""
     kind = signature.op_type
     if kind in VIEWS or kind in ("Shape", "Size", "Constant"):
@@ -52,40 +52,40 @@ def _each_in(times: int, place: int = 0) -> Count:
     return lambda signature: times * _in(signature, place).count
 
 
-def _none(signature: Signature) -> int:
+def _none(signature: OpSignature) -> int:
     return 0
 
 
-def _in(signature: Signature, place: int) -> Tensor:
+def _in(signature: OpSignature, place: int) -> Operand:
     tensor = signature.inputs[place]
     assert tensor is not None, f"{signature} lacks input {place}"
     return tensor
 
 
-def _out(signature: Signature) -> Tensor:
+def _out(signature: OpSignature) -> Operand:
     return signature.made[0]
 
 
-def _has(signature: Signature, place: int) -> bool:
+def _has(signature: OpSignature, place: int) -> bool:
     return place < len(signature.inputs) and signature.inputs[place] is not None
 
 
-def _variadic(signature: Signature) -> int:
+def _variadic(signature: OpSignature) -> int:
     return max(0, len(signature.given) - 1) * _out(signature).count
 
 
-def _mean(signature: Signature) -> int:
+def _mean(signature: OpSignature) -> int:
     return _variadic(signature) + _out(signature).count
 
 
-def _conv(signature: Signature) -> int:
+def _conv(signature: OpSignature) -> int:
     """2 * outputs * (C / groups) * kernel, and the bias."""
     weight = _in(signature, 1).shape
     outputs = _out(signature).count
     return 2 * outputs * math.prod(weight[1:]) + (outputs if _has(signature, 2) else 0)
 
 
-def _conv_transpose(signature: Signature) -> int:
+def _conv_transpose(signature: OpSignature) -> int:
     """Every input element meets (M / groups) * kernel weights; then the bias."""
     weight = _in(signature, 1).shape
     bias = _out(signature).count if _has(signature, 2) else 0
@@ -96,7 +96,7 @@ def _conv_grad(met: int) -> Count:
     """Inputs dY, X, W: a convolution for each of dX and dW asked for, in which each element at `met` meets the weights
     that it met forward; and a sum for dB."""
 
-    def count(signature: Signature) -> int:
+    def count(signature: OpSignature) -> int:
         dy, weight = _in(signature, 0), _in(signature, 2).shape
         asked = [len(signature.outputs) > place and signature.outputs[place] is not None for place in range(3)]
         products = 2 * _in(signature, met).count * math.prod(weight[1:])
@@ -105,7 +105,7 @@ def _conv_grad(met: int) -> Count:
     return count
 
 
-def _matmul(signature: Signature) -> int:
+def _matmul(signature: OpSignature) -> int:
     """2 * outputs * K, scaled if alpha is not 1."""
     a = _in(signature, 0).shape
     transposed = bool(signature.options.get("transA", 0))
@@ -114,7 +114,7 @@ def _matmul(signature: Signature) -> int:
     return 2 * _out(signature).count * depth + (_out(signature).count if scaled else 0)
 
 
-def _gemm(signature: Signature) -> int:
+def _gemm(signature: OpSignature) -> int:
     """A product; alpha and beta cost when they are not 1; C is added."""
     outputs = _out(signature).count
     with_c = _has(signature, 2)
@@ -122,7 +122,7 @@ def _gemm(signature: Signature) -> int:
     return _matmul(signature) + (outputs if with_c else 0) + (_in(signature, 2).count if beta else 0)
 
 
-def _einsum(signature: Signature) -> int:
+def _einsum(signature: OpSignature) -> int:
     """One multiply for each operand beyond the first and one add, for every combination of all the indices."""
     equation = signature.options["equation"].decode().replace(" ", "")
     extents: dict[str, int] = {}
@@ -137,7 +137,7 @@ def _einsum(signature: Signature) -> int:
     return points * (len(signature.given) - 1 + summed)
 
 
-def _attention(signature: Signature) -> int:
+def _attention(signature: OpSignature) -> int:
     """Two products over queries x keys x head size, a scale, a mask if any, and a softmax."""
     q, k, v = (_in(signature, place).shape for place in range(3))
     if len(q) == 4:
@@ -150,22 +150,22 @@ def _attention(signature: Signature) -> int:
     return 2 * scores * (inner + outer) + scores * (6 + _has(signature, 3))
 
 
-def _kernel(signature: Signature) -> int:
+def _kernel(signature: OpSignature) -> int:
     extents: list[int] = signature.options.get("kernel_shape", [1])
     return math.prod(extents)
 
 
-def _pool(signature: Signature) -> int:
+def _pool(signature: OpSignature) -> int:
     """Kernel - 1 maxima for each output."""
     return _out(signature).count * (_kernel(signature) - 1)
 
 
-def _average_pool(signature: Signature) -> int:
+def _average_pool(signature: OpSignature) -> int:
     """Kernel - 1 additions and a division for each output."""
     return _out(signature).count * _kernel(signature)
 
 
-def _average_pool_grad(signature: Signature) -> int:
+def _average_pool_grad(signature: OpSignature) -> int:
     """A division for each dY, then kernel additions into dX."""
     return _in(signature, 0).count * (1 + _kernel(signature))
 
@@ -173,7 +173,7 @@ def _average_pool_grad(signature: Signature) -> int:
 def _reduced(after: int, before: int = 0) -> Count:
     """One addition fewer than there are elements for each result; and so many per element, so many per result."""
 
-    def count(signature: Signature) -> int:
+    def count(signature: OpSignature) -> int:
         elements, results = _in(signature, 0).count, _out(signature).count
         return elements - results + before * elements + after * results
 
@@ -183,7 +183,7 @@ def _reduced(after: int, before: int = 0) -> Count:
 def _norm(per_element: int, per_row: int) -> Count:
     """Layer and RMS normalization: rows run from `axis` on; scale and bias are counted where given."""
 
-    def count(signature: Signature) -> int:
+    def count(signature: OpSignature) -> int:
         x = _in(signature, 0)
         axis = int(signature.options.get("axis", -1))
         rows = math.prod(x.shape[: axis if axis >= 0 else len(x.shape) + axis])
@@ -192,14 +192,14 @@ def _norm(per_element: int, per_row: int) -> Count:
     return count
 
 
-def _channel_norm(signature: Signature) -> int:
+def _channel_norm(signature: OpSignature) -> int:
     """Instance and group normalization: mean 1, centre 1, square and sum 2, scale 1, then weight and bias 2."""
     x = _in(signature, 0)
     groups = int(signature.options.get("num_groups", x.shape[1]))
     return 7 * x.count + 4 * x.shape[0] * groups
 
 
-def _batch_norm(signature: Signature) -> int:
+def _batch_norm(signature: OpSignature) -> int:
     """Testing: (x - mean) * (scale / deviation) + bias, 3 per element and 3 per channel. Training adds the moments."""
     x, channels = _in(signature, 0), _in(signature, 1).count
     if signature.op_type == "BatchNormalization" and not signature.options.get("training_mode", 0):
@@ -208,19 +208,19 @@ def _batch_norm(signature: Signature) -> int:
     return 3 * x.count + 3 * channels + 4 * x.count + 2 * channels + running
 
 
-def _batch_norm_grad(signature: Signature) -> int:
+def _batch_norm_grad(signature: OpSignature) -> int:
     """dB: 1; x-hat: 2; dScale: 2; dX = a (N dY - dB - x-hat dScale) / N: 4 per element; 2 per channel."""
     return 9 * _in(signature, 0).count + 2 * _in(signature, 2).count
 
 
-def _layer_norm_grad(signature: Signature) -> int:
+def _layer_norm_grad(signature: OpSignature) -> int:
     """x-hat 2, dBias 1, dScale 2, dY scale 1, two row sums 3, dX 5 per element; 2 per row."""
     dy = _in(signature, 0)
     axis = int(signature.options.get("axis", -1))
     return 14 * dy.count + 2 * math.prod(dy.shape[: axis if axis >= 0 else len(dy.shape) + axis])
 
 
-def _lrn(signature: Signature) -> int:
+def _lrn(signature: OpSignature) -> int:
     """Square, `size` - 1 additions, scale, bias, power, division."""
     return _out(signature).count * (int(signature.options["size"]) + 4)
 
@@ -231,7 +231,7 @@ def _softmax(per_row: int) -> Count:
     The two reductions save 2 per row; a logarithm costs 1.
     """
 
-    def count(signature: Signature) -> int:
+    def count(signature: OpSignature) -> int:
         x, newer = _in(signature, 0), signature.opset >= 13
         axis = int(signature.options.get("axis", -1 if newer else 1))
         length = x.shape[axis] if newer else math.prod(x.shape[axis:])
@@ -240,7 +240,7 @@ def _softmax(per_row: int) -> Count:
     return count
 
 
-def _cross_entropy(signature: Signature) -> int:
+def _cross_entropy(signature: OpSignature) -> int:
     """A log-softmax over the classes, a sign and a sum for each label, and a division."""
     scores = _in(signature, 0)
     rows = scores.count // scores.shape[1]
@@ -248,13 +248,13 @@ def _cross_entropy(signature: Signature) -> int:
     return 5 * scores.count - rows + 2 * rows + weighted
 
 
-def _cross_entropy_grad(signature: Signature) -> int:
+def _cross_entropy_grad(signature: OpSignature) -> int:
     """exp(log p), minus one at the label, times the loss gradient over the count."""
     scores, labels = _in(signature, 1), _in(signature, 2)
     return 2 * scores.count + labels.count + 1
 
 
-def _resize(signature: Signature) -> int:
+def _resize(signature: OpSignature) -> int:
     """Nearest moves; linear blends 2 neighbours, cubic 4, along each axis that changes."""
     mode = signature.options.get("mode", b"nearest")
     x, y = _in(signature, 0).shape, _out(signature).shape
@@ -263,13 +263,13 @@ def _resize(signature: Signature) -> int:
     return max(0, 2 * neighbours - 1) * _out(signature).count
 
 
-def _updates(signature: Signature) -> int:
+def _updates(signature: OpSignature) -> int:
     """A scatter adds only if it reduces."""
     reduces = signature.options.get("reduction", b"none") not in (b"none", "none")
     return _in(signature, 2).count if reduces else 0
 
 
-def _dropout(signature: Signature) -> int:
+def _dropout(signature: OpSignature) -> int:
     """Compare and scale where it trains; the identity otherwise."""
     training = signature.inputs[2] if len(signature.inputs) > 2 else None
     value = training.value() if training else None
@@ -280,7 +280,7 @@ def _dropout(signature: Signature) -> int:
 def _recurrent(gates: int, pointwise: int) -> Count:
     """Each step and direction: two products for the gates and so many FLOPs for each hidden unit."""
 
-    def count(signature: Signature) -> int:
+    def count(signature: OpSignature) -> int:
         steps, batch, inputs = _in(signature, 0).shape
         directions = _in(signature, 1).shape[0]
         hidden = _in(signature, 2).shape[2]
@@ -291,13 +291,13 @@ def _recurrent(gates: int, pointwise: int) -> Count:
     return count
 
 
-def _gelu(signature: Signature) -> int:
+def _gelu(signature: OpSignature) -> int:
     """0.5 x (1 + erf(x / sqrt 2)) is 5; the tanh form, 0.5 x (1 + tanh(c (x + a x^3))), is 9."""
     tanh = signature.options.get("approximate", b"none") in (b"tanh", "tanh")
     return (9 if tanh else 5) * _out(signature).count
 
 
-def _clip(signature: Signature) -> int:
+def _clip(signature: OpSignature) -> int:
     return (_has(signature, 1) + _has(signature, 2)) * _out(signature).count
 
 

@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from profiles.signature import Signature, Tensor, bits
+from profiles.signature import Operand, OpSignature, bits
 
 ALIGNMENT = 256  # the arena hands out multiples of this
 SEGMENT = 64 * 1024  # MLAS: bytes of unfolded image that one thread works on
 THREADS = 2  # of the CPU on paper
 
 
-def scratch(signature: Signature, threads: int = THREADS) -> int:
+def scratch(signature: OpSignature, threads: int = THREADS) -> int:
     """Bytes held only while the op runs, in a session of so many threads."""
     count = FORMULAS.get(signature.op_type) if not signature.domain else None
     return count(signature, threads) if count else 0
@@ -28,7 +28,7 @@ def _padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _conv(signature: Signature, threads: int) -> int:
+def _conv(signature: OpSignature, threads: int) -> int:
     """Unfolded image: whole where filters outnumber the outputs, else a segment for each thread; none for 1x1."""
     weight, result = _given(signature, 1), signature.made[0]
     kernel, places = math.prod(weight.shape[2:]), math.prod(result.shape[2:])
@@ -39,13 +39,13 @@ def _conv(signature: Signature, threads: int) -> int:
     return threads * SEGMENT
 
 
-def _conv_transpose(signature: Signature, _: int) -> int:
+def _conv_transpose(signature: OpSignature, _: int) -> int:
     """The columns of one image and group, before they are folded into the result."""
     x, weight = _given(signature, 0), _given(signature, 1)
     return _padded(4 * math.prod(weight.shape[1:]) * math.prod(x.shape[2:]))
 
 
-def _where(signature: Signature, _: int) -> int:
+def _where(signature: OpSignature, _: int) -> int:
     """Each side is first selected by itself, at the shape that it and the condition have together."""
     condition = _given(signature, 0)
     total = 0
@@ -56,27 +56,27 @@ def _where(signature: Signature, _: int) -> int:
     return total
 
 
-def _log_softmax(signature: Signature, _: int) -> int:
+def _log_softmax(signature: OpSignature, _: int) -> int:
     """Along any but the last axis the operand is transposed there and back."""
     x = _given(signature, 0)
     axis = int(signature.options.get("axis", -1))
     return 0 if axis % len(x.shape) == len(x.shape) - 1 else 2 * _padded(x.bytes)
 
 
-def _einsum(signature: Signature, _: int) -> int:
+def _einsum(signature: OpSignature, _: int) -> int:
     """Both operands are transposed, the second once more to be multiplied, and the product is copied: seen of the sums
     that gradients of convolutions are. Where an equation needs less of that, this is too much."""
     pieces = [_given(signature, place).bytes for place in range(len(signature.inputs))]
     return sum(map(_padded, (*pieces, pieces[-1], signature.made[0].bytes)))
 
 
-def _given(signature: Signature, place: int) -> Tensor:
+def _given(signature: OpSignature, place: int) -> Operand:
     tensor = signature.inputs[place]
     assert tensor is not None, f"{signature} lacks input {place}"
     return tensor
 
 
-FORMULAS: dict[str, Callable[[Signature, int], int]] = {
+FORMULAS: dict[str, Callable[[OpSignature, int], int]] = {
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
     "Einsum": _einsum,

@@ -21,7 +21,7 @@ from typing import Any
 from profiles.device import Device
 from profiles.feeds import operands
 from profiles.running import CannotRun, bind, chain, events, failures, refusal, run, session, single
-from profiles.signature import Signature
+from profiles.signature import OpSignature
 from profiles.stopwatch import Waiting, lap, works_alone
 from profiles.system import interruptions
 
@@ -51,7 +51,7 @@ class Timing:
 Seen = tuple[Timing, int, int]  # and the bytes in the arena before the op, and at its peak
 
 
-def measure(signature: Signature, device: Device, seconds: float, watched: bool = True) -> Seen:
+def measure(signature: OpSignature, device: Device, seconds: float, watched: bool = True) -> Seen:
     """Run one signature for about so many seconds. Raises CannotRun.
 
     The first run is the warm-up; if `watched`, onnxruntime traces it for what its arena held. The others run untraced.

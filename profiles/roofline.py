@@ -14,7 +14,7 @@ import onnx
 import yaml
 
 from profiles.flops import flops, traffic
-from profiles.signature import VIEWS, Signature
+from profiles.signature import VIEWS, OpSignature
 
 # fmt: off
 PRODUCTS = frozenset({
@@ -37,7 +37,7 @@ class Roofline:
     launch_ns: int
     memory: float
 
-    def time(self, signature: Signature) -> int:
+    def time(self, signature: OpSignature) -> int:
         """Nanoseconds."""
         if signature.op_type in VIEWS and not signature.domain:
             return 0
@@ -62,6 +62,6 @@ def device(name: str) -> Roofline:
     return Roofline(**yaml.safe_load(text))
 
 
-def estimate(signature: Signature, where: str) -> int:
+def estimate(signature: OpSignature, where: str) -> int:
     """Time of one op on a device from paper, in ns; for `flops`, its FLOPs."""
     return flops(signature) or 0 if where == FLOPS else device(where).time(signature)

@@ -17,7 +17,7 @@ from onnx import helper
 
 from profiles import cuda
 from profiles.device import Device
-from profiles.signature import Signature, Tensor
+from profiles.signature import Operand, OpSignature
 from profiles.strict import strict_options
 
 NO_KERNEL = "onnxruntime has no kernel for it"
@@ -114,7 +114,7 @@ def run(running: Any, binding: Any) -> None:
         raise refusal(error) from error
 
 
-def single(signature: Signature, arrays: Sequence[Any]) -> tuple[bytes, dict[str, Any]]:
+def single(signature: OpSignature, arrays: Sequence[Any]) -> tuple[bytes, dict[str, Any]]:
     """A model of this op alone, and its feeds; operands that the graph holds as constants become initializers."""
     node = onnx.NodeProto(op_type=signature.op_type, domain=signature.domain, name="op")
     node.attribute.extend(onnx.AttributeProto.FromString(data) for data in signature.attributes)
@@ -142,7 +142,7 @@ def single(signature: Signature, arrays: Sequence[Any]) -> tuple[bytes, dict[str
 
 def chain(count: int) -> tuple[bytes, dict[str, Any]]:
     """A model of so many ops, one after another, that do next to nothing; and its feeds."""
-    small = Tensor(onnx.TensorProto.FLOAT, (4,))
+    small = Operand(onnx.TensorProto.FLOAT, (4,))
     nodes = [helper.make_node("Relu", [f"v{place}"], [f"v{place + 1}"]) for place in range(count)]
     graph = helper.make_graph(nodes, "chain", [_info("v0", small)], [_info(f"v{count}", small)])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
@@ -165,5 +165,5 @@ def events(running: Any) -> list[Any]:
     return found
 
 
-def _info(name: str, tensor: Tensor) -> onnx.ValueInfoProto:
+def _info(name: str, tensor: Operand) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, tensor.dtype, tensor.shape)

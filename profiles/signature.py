@@ -21,7 +21,7 @@ VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})  #
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class Operand:
     """One operand. `constant`: the model holds it; `content`: its raw bytes where they decide what the op does."""
 
     dtype: int
@@ -50,15 +50,15 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Signature:
+class OpSignature:
     """`attributes` are serialized AttributeProtos, sorted by name; operands left out are None."""
 
     op_type: str
     domain: str
     opset: int
     attributes: tuple[bytes, ...]
-    inputs: tuple[Tensor | None, ...]
-    outputs: tuple[Tensor | None, ...]
+    inputs: tuple[Operand | None, ...]
+    outputs: tuple[Operand | None, ...]
 
     @cached_property
     def key(self) -> str:
@@ -88,11 +88,11 @@ class Signature:
         return {attribute.name: helper.get_attribute_value(attribute) for attribute in held}
 
     @property
-    def given(self) -> tuple[Tensor, ...]:
+    def given(self) -> tuple[Operand, ...]:
         return tuple(tensor for tensor in self.inputs if tensor is not None)
 
     @property
-    def made(self) -> tuple[Tensor, ...]:
+    def made(self) -> tuple[Operand, ...]:
         return tuple(tensor for tensor in self.outputs if tensor is not None)
 
     @property

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from profiles import roofline
-from profiles.bench import Bench, expected_peak
+from profiles.bench import OpBench, expected_peak
 from profiles.cache import Cache
 from profiles.costs import OpCost, rounded
 from profiles.device import Device
@@ -23,7 +23,7 @@ from profiles.kernels import scratch
 from profiles.measure import BUSY, LEAST_RUNS
 from profiles.probe import OFF
 from profiles.running import CannotRun
-from profiles.signature import Signature
+from profiles.signature import OpSignature
 from profiles.whole import LEAST_NS, WHOLE_SECONDS, Calibration, Whole, calibrate
 
 OPS_SHARE = 0.5  # of the time: the whole graph takes the rest
@@ -45,15 +45,15 @@ COVERED = 0.9  # a calibration serves another graph whose time lies this far in 
 class Ops:
     """A graph's ops by name; `free` names the views of an input, `light` those whose only cost is their launch."""
 
-    signatures: Mapping[str, Signature]
+    signatures: Mapping[str, OpSignature]
     free: frozenset[str] = frozenset()
     light: frozenset[str] = frozenset()
 
-    def timed(self) -> dict[str, Signature]:
+    def timed(self) -> dict[str, OpSignature]:
         untimed = self.free | self.light
         return {name: signature for name, signature in self.signatures.items() if name not in untimed}
 
-    def distinct(self) -> dict[str, Signature]:
+    def distinct(self) -> dict[str, OpSignature]:
         """What there is to measure, by key."""
         return {signature.key: signature for signature in self.timed().values()}
 
@@ -65,7 +65,7 @@ class Ops:
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class SurveyProgress:
     """Progress: ops measured, `done` of `total`, the op at work, the seconds that the rest should take, and `at`: how
     far that is, of 1. When all are measured, time is left in which they are measured again.
     """
@@ -77,7 +77,7 @@ class Timing:
     at: float = 0.0
 
 
-def missing(ops: Ops, cache: Cache) -> dict[str, Signature]:
+def missing(ops: Ops, cache: Cache) -> dict[str, OpSignature]:
     """The signatures that must still be measured."""
     known = cache.timings.keys() | cache.refusals.keys()
     return {key: signature for key, signature in ops.distinct().items() if cache.key_of(signature) not in known}
@@ -86,7 +86,7 @@ def missing(ops: Ops, cache: Cache) -> dict[str, Signature]:
 def held_against_now(ops: Ops, device: Device, cache: Cache) -> tuple[str, ...]:
     """Time the probe; forget what was measured while this machine was slower. What there is to say of it."""
     try:
-        with Bench(device) as bench:
+        with OpBench(device) as bench:
             cache.probe = bench.probe()
     except CannotRun:  # what is kept stands
         return ()
@@ -123,7 +123,9 @@ def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float
     return total
 
 
-def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, heard: Callable[[Timing], None]) -> None:
+def measure_missing(
+    ops: Ops, device: Device, cache: Cache, seconds: float, heard: Callable[[SurveyProgress], None]
+) -> None:
     """Measure what the cache lacks; each result is kept at once.
 
     All are measured once, then again and again while there is time, and the fastest round counts: a neighbour that
@@ -133,7 +135,7 @@ def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, hear
     seconds *= OPS_SHARE
     each = share(len(wanted), seconds)
     total, started = ROUNDS * len(wanted), time.perf_counter()
-    with Bench(device) as bench:
+    with OpBench(device) as bench:
         if wanted and cache.session_ns is None:
             cache.keep_session(bench.session_ns())
         for done, (turn, (key, signature)) in enumerate(itertools.product(range(ROUNDS), wanted)):
@@ -142,14 +144,16 @@ def measure_missing(ops: Ops, device: Device, cache: Cache, seconds: float, hear
                 break
             one, count = spent / done if done else each + OVERHEAD, len(wanted)
             left = max(one * (count - done), min(one * (total - done), seconds - spent), 0.0)
-            heard(Timing(min(done, count), count, str(signature), left, spent / (spent + left) if done else 0.0))
+            heard(
+                SurveyProgress(min(done, count), count, str(signature), left, spent / (spent + left) if done else 0.0)
+            )
             if turn == 0:
                 _measure_first(signature, cache, each, bench)
             elif key in cache.timings and (turn < LONG_ROUNDS or cache.timings[key].ns < LONG_NS):
                 _measure_again(signature, cache, each, bench)
 
 
-def _measure_first(signature: Signature, cache: Cache, seconds: float, bench: Bench) -> None:
+def _measure_first(signature: OpSignature, cache: Cache, seconds: float, bench: OpBench) -> None:
     try:
         timing = bench.measure(signature, seconds)
     except CannotRun as refused:
@@ -159,7 +163,7 @@ def _measure_first(signature: Signature, cache: Cache, seconds: float, bench: Be
         cache.keep_timing(signature, timing, _today())
 
 
-def _measure_again(signature: Signature, cache: Cache, seconds: float, bench: Bench) -> None:
+def _measure_again(signature: OpSignature, cache: Cache, seconds: float, bench: OpBench) -> None:
     before = cache.timings[signature.key]
     try:
         timing = bench.time(signature, seconds)
@@ -298,7 +302,7 @@ def calibration_of(record: Mapping[str, Any]) -> Calibration:
 def estimated(ops: Ops, where: str) -> dict[str, OpCost]:
     """Each op from paper: for a device of `roofline.names()`, or `flops`. What kernels hold is known of the CPU's."""
 
-    def cost(signature: Signature) -> OpCost:
+    def cost(signature: OpSignature) -> OpCost:
         return OpCost(roofline.estimate(signature, where), scratch(signature) if where == "cpu" else 0, "estimated")
 
     return {

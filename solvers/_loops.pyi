@@ -5,8 +5,8 @@ from solvers.methods.chains.program import Bools, Floats
 from solvers.orders.arrays import Arrays, Ints
 from solvers.orders.evict import Scoring
 from solvers.placement.arena import Pieces
-from solvers.placement.arranging import Case as Arranged
-from solvers.placement.canonical import Case as Sections
+from solvers.placement.arranging import Room as Arranged
+from solvers.placement.canonical import Sections as Sections
 
 # solvers/orders
 def memory_of(arrays: Arrays, order: Ints, /) -> Ints: ...

@@ -11,10 +11,10 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from solvers.methods.baselines.options import PaperForm, Rounding, Segments, Snapshots, Walking
+from solvers.methods.baselines.options import PaperForm, Rounding, SegmentCount, Snapshots, Walking
 from solvers.methods.chains.options import Divided
 from solvers.methods.exact.options import Known
-from solvers.methods.mincut.options import Cutting
+from solvers.methods.mincut.options import CutOptions
 from solvers.options import NoOptions, built
 from solvers.problem import Solver
 
@@ -111,7 +111,7 @@ METHODS: dict[str, Method] = {
         cost_aware=True,
         memory_aware=True,
         typical="10 s",
-        options=Cutting,
+        options=CutOptions,
         unbudgeted={"objective": "paper"},
     ),
     "rotor": Method(
@@ -186,7 +186,7 @@ METHODS: dict[str, Method] = {
         says="s segments of equally many stages, as PyTorch's checkpoint_sequential",
         general=True,
         typical="1 s",
-        options=Segments,
+        options=SegmentCount,
     ),
     "checkpoint-layers": Method(
         place="solvers.methods.baselines.checkpoint_layers:solve",

@@ -69,7 +69,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProgramAnswer:
     """OPTIMAL: within the gap asked for. `values` is one number for each variable."""
 
     status: Status
@@ -124,7 +124,7 @@ class Solving:
     def running(self) -> bool:
         return self._thread.is_alive()
 
-    def wait(self) -> Answer:
+    def wait(self) -> ProgramAnswer:
         """The answer, as soon as there is one, or what there is when the clock is over."""
         while self._thread.is_alive() and not self._clock.over():
             self._thread.join(0.02)
@@ -134,10 +134,10 @@ class Solving:
                 self._model.interruptSolve()
             self._thread.join(0.02)
         if self._thread.is_alive():  # deep in one linear program, which does not look up; it dies with the process
-            return Answer(Status.UNKNOWN, None, None, -INFINITY, 0, monotonic() - self._begun)
+            return ProgramAnswer(Status.UNKNOWN, None, None, -INFINITY, 0, monotonic() - self._begun)
         return self._answer()
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> ProgramAnswer:
         model, status = self._model, self._model.getStatus()
         values = None
         if model.getNSols() > 0:
@@ -145,7 +145,7 @@ class Solving:
             values = [model.getSolVal(best, variable) for variable in self._variables]
         solved = status in ("optimal", "gaplimit")
         ended = Status.OPTIMAL if solved else Status.FEASIBLE if values is not None else Status.UNKNOWN
-        return Answer(
+        return ProgramAnswer(
             status=Status.INFEASIBLE if status == "infeasible" else ended,
             values=values,
             cost=None if values is None else model.getObjVal(),
@@ -161,7 +161,7 @@ def solve(
     settings: Settings,
     starts: Sequence[Sequence[float]] = (),
     relaxed: bool = False,
-) -> Answer:
+) -> ProgramAnswer:
     """Solve the program, or with `relaxed` its linear relaxation; `starts` are solutions known beforehand."""
     return Solving(program, settings, starts, relaxed).wait()
 

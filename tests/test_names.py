@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("solvers", "profiles", "remat_cli")
 
 # Names that two or more modules still share. Whoever renames one strikes it off; no name is ever added.
-SHARED_IN_REMAT_CLI = {
+SHARED = {
     "Call",
     "Curve",
     "Emitted",
@@ -26,35 +26,6 @@ SHARED_IN_REMAT_CLI = {
     "Watch",
     "Written",
 }
-SHARED_WITH_SOLVERS_OR_PROFILES = {
-    "Answer",
-    "Bench",
-    "Best",
-    "Candidate",
-    "Case",
-    "Costs",
-    "Cut",
-    "Cutting",
-    "Joint",
-    "Memory",
-    "Op",
-    "Options",
-    "Program",
-    "Region",
-    "Result",
-    "Run",
-    "Search",
-    "Segments",
-    "Signature",
-    "Tensor",
-    "Timed",
-    "Timeline",
-    "Timing",
-    "Tree",
-    "Way",
-    "Window",
-}
-SHARED = SHARED_IN_REMAT_CLI | SHARED_WITH_SOLVERS_OR_PROFILES
 
 
 def public_classes(source: str) -> list[str]:

@@ -19,12 +19,12 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from solvers.methods.chains.chain import Chain, Op, Step, chain, simulate
+from solvers.methods.chains.chain import Chain, ChainStep, StageOp, chain, simulate
 from solvers.methods.chains.floating import floating
 from solvers.methods.chains.revolve import revolve
 from solvers.methods.chains.rotor import SLOTS, rotor
 
-METHODS: dict[str, Callable[[Chain, float, int], tuple[Step, ...] | None]] = {
+METHODS: dict[str, Callable[[Chain, float, int], tuple[ChainStep, ...] | None]] = {
     "rotor": rotor,
     "rotor-floating": floating,
     "revolve": revolve,
@@ -52,7 +52,9 @@ def random_chain(length: int) -> tuple[Chain, float]:
         [*(draw(0, 2) for _ in range(length)), 0.0],
     )
     stages = range(1, made.length + 1)
-    kept = [Step(Op.ALL, stage) for stage in stages] + [Step(Op.BACK, stage) for stage in reversed(stages)]
+    kept = [ChainStep(StageOp.ALL, stage) for stage in stages] + [
+        ChainStep(StageOp.BACK, stage) for stage in reversed(stages)
+    ]
     return made, simulate(made, kept).peak / 2
 
 

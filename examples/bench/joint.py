@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from solvers.methods.mincut.cut import Saving, cut
-from solvers.methods.mincut.joint import AGGRESSIVE, DEFAULT, Joint, Options, Vertex
+from solvers.methods.mincut.joint import AGGRESSIVE, DEFAULT, Bans, JointGraph, Vertex
 
 OPTIONS = {
     "default": DEFAULT,
     "aggressive": AGGRESSIVE,
-    "more_aggressive": Options(used_far_apart=False, long_chains=False, materialized_backward=False),
-    "no_far": Options(used_far_apart=False),
-    "no_long": Options(long_chains=False),
-    "no_matbw": Options(materialized_backward=False),
-    "no_reduction": Options(reductions=False),
+    "more_aggressive": Bans(used_far_apart=False, long_chains=False, materialized_backward=False),
+    "no_far": Bans(used_far_apart=False),
+    "no_long": Bans(long_chains=False),
+    "no_matbw": Bans(materialized_backward=False),
+    "no_reduction": Bans(reductions=False),
 }
 
 
@@ -58,14 +58,14 @@ def nodes_of(data: dict[str, Any]) -> list[dict[str, Any]]:
     return [node for node in data["nodes"] if node["op"] != "output"]
 
 
-def joint_of(data: dict[str, Any], vertices: list[Vertex]) -> Joint:
+def joint_of(data: dict[str, Any], vertices: list[Vertex]) -> JointGraph:
     place = {node["name"]: index for index, node in enumerate(nodes_of(data))}
     split = data["num_fwd_outputs"]
     forward, backward = data["outputs"][:split], data["outputs"][split:]
-    return Joint(vertices, *([place[name] for name in part if name is not None] for part in (forward, backward)))
+    return JointGraph(vertices, *([place[name] for name in part if name is not None] for part in (forward, backward)))
 
 
-def timed(data: dict[str, Any], vertices: list[Vertex], options: Options) -> tuple[Saving, float]:
+def timed(data: dict[str, Any], vertices: list[Vertex], options: Bans) -> tuple[Saving, float]:
     best = float("inf")
     for _ in range(3):
         began = time.perf_counter()
@@ -94,7 +94,7 @@ def lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def load_compiled() -> None:
     """Numba loads what it has compiled at the first call."""
-    cut(Joint([Vertex(1, (), given=True), Vertex(1, (0,), tangent=True)], [0], [1]), DEFAULT)
+    cut(JointGraph([Vertex(1, (), given=True), Vertex(1, (0,), tangent=True)], [0], [1]), DEFAULT)
 
 
 if __name__ == "__main__":

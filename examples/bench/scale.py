@@ -32,7 +32,7 @@ from transformer import deepen
 
 from remat_cli.formats import problemfile
 from solvers.clock import Clock
-from solvers.methods.anyorder.bound import Search
+from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.exact.cuts import build, project, small_values
 from solvers.methods.exact.relaxation import first_boundaries
 from solvers.methods.exact.tables import pack
@@ -101,7 +101,7 @@ def steps_of(small: Problem, budget: int) -> dict[str, Callable[[], object]]:
     cuts = build(ended, budget, taus, free, 1.0)
     order = np.arange(len(small.nodes), dtype=np.int64)
     plan = lower(small, order)
-    search = Search(small, budget)
+    search = BoundSearch(small, budget)
     return {
         "contract": lambda: reduced(small),
         "arrays": lambda: arrays_of(small),

@@ -20,7 +20,7 @@ from kept import HERE, kept, step_of, write_table
 from remat_cli.formats import chainfile, problemfile
 from remat_cli.saying.pictures import canvas
 from solvers.clock import Clock
-from solvers.methods.chains.chain import Op, simulate
+from solvers.methods.chains.chain import StageOp, simulate
 from solvers.methods.chains.from_graph import cut
 from solvers.methods.chains.rotor import rotor
 from solvers.methods.chains.staged import chain_of, plain
@@ -70,8 +70,8 @@ def by_the_rules(problem: Problem) -> dict[str, float]:
     rules = simulate(chain, sequence).peak + held
     order: list[int] = []
     for step in sequence:
-        order += [chain.length] if step.op is Op.BACK and step.stage == chain.length else []
-        order.append(step.stage - 1 if step.op is not Op.BACK else 2 * chain.length + 1 - step.stage)
+        order += [chain.length] if step.op is StageOp.BACK and step.stage == chain.length else []
+        order.append(step.stage - 1 if step.op is not StageOp.BACK else 2 * chain.length + 1 - step.stage)
     graph = plain(cut(smaller), arrays_of(smaller)).found(sequence).peak
     return {
         "stages": chain.length,

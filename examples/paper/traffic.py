@@ -19,7 +19,7 @@ from remat_cli.model.sessions import DEFAULT
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.saying.pictures import canvas
 from solvers.clock import Clock
-from solvers.methods.mincut.options import Cutting
+from solvers.methods.mincut.options import CutOptions
 from solvers.methods.mincut.traffic import traffic_of
 from solvers.problem import Limits, Problem
 from solvers.registry import METHODS
@@ -37,7 +37,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "albert-base": {"batch": 2, "seq": 256},
 }
 FUSIONS = ("none", "runtime", "ideal")
-PLANS = {"min-cut": Cutting(objective="paper"), "full-checkpoint": None}
+PLANS = {"min-cut": CutOptions(objective="paper"), "full-checkpoint": None}
 
 
 def measure(name: str) -> dict[str, Any]:

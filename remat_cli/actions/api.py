@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import onnx
 
 from profiles.costs import Costs
-from profiles.survey import Timing
+from profiles.survey import SurveyProgress
 from remat_cli.actions import certifying, emitting, piecing, profiling, solving, sweeping, verifying
 from remat_cli.actions import largest as sizing
 from remat_cli.actions.certifying import Proved
@@ -141,7 +141,7 @@ def profile(
     session: str = "strict",
     cache: bool = True,
     whole: bool = True,
-    report: Callable[[Timing], None] | None = None,
+    report: Callable[[SurveyProgress], None] | None = None,
 ) -> Costs:
     """What each op costs: measured here, or on paper with `estimate`; `report` hears which op is being timed.
 

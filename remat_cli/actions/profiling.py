@@ -22,8 +22,8 @@ from profiles.costs import BadCosts, Costs, OpCost, dump, load, over_batches
 from profiles.device import Device
 from profiles.measure import BUSY
 from profiles.running import CannotRun, Endless
-from profiles.signature import Signature
-from profiles.survey import Ops, Timing
+from profiles.signature import OpSignature
+from profiles.survey import Ops, SurveyProgress
 from profiles.system import busy_threads
 from profiles.totals import Totals
 from profiles.whole import Times
@@ -45,8 +45,8 @@ SEEN = "strict and default, op by op"  # how a model is seen
 ENDLESS = "a Loop that data ends may never end there: give it a count of rounds, or take costs from paper (--estimate)"
 KERNEL = "by default: "
 NAMED = 5  # of the ops that could not be measured
-WHOLE = Timing(0, 0, "the whole graph", 0.0)
-Report = Callable[[Timing], None]
+WHOLE = SurveyProgress(0, 0, "the whole graph", 0.0)
+Report = Callable[[SurveyProgress], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ def _kernels(graph: Graph) -> Ops:
     return Ops(new, ops.free.intersection(new), ops.light.intersection(new))
 
 
-def _other(one: Signature, other: Signature) -> bool:
+def _other(one: OpSignature, other: OpSignature) -> bool:
     """Whether they are different kernels; optimizers spell defaults of attributes out."""
     return replace(one, attributes=(), opset=0) != replace(other, attributes=(), opset=0)
 

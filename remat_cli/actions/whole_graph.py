@@ -15,7 +15,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from profiles import survey
-from profiles.bench import Bench
+from profiles.bench import OpBench
 from profiles.costs import Costs, OpCost
 from profiles.device import Device, free_memory
 from profiles.running import CannotRun
@@ -72,7 +72,7 @@ def time(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, se
     """Times of the whole graph, in ns. Raises CannotRun, also where it would not fit."""
     check_room(graph, costs, device)
     content, feeds, folder = _subject(graph, ops)
-    with Bench(device) as bench:
+    with OpBench(device) as bench:
         return bench.whole_times(content, feeds, folder, SHARE * min(seconds, WHOLE_SECONDS), _slack(ops))
 
 
@@ -81,7 +81,7 @@ def run(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, sec
     check_room(graph, costs, device)
     content, feeds, folder = _subject(graph, ops)
     names = [op.name for op in graph.ops]
-    with Bench(device) as bench:
+    with OpBench(device) as bench:
         return bench.whole(content, names, feeds, folder, min(seconds, WHOLE_SECONDS), earlier, _slack(ops))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from remat_cli.batch import schema
 from remat_cli.batch.expect import Check
-from remat_cli.batch.run import Result
+from remat_cli.batch.run import JobReport
 from remat_cli.errors import BadInput
 from remat_cli.saying.units import show_bytes
 
@@ -49,7 +49,7 @@ def _key(job: Mapping[str, Any]) -> Key:
     return job["model"], job["budget"], job["method"], job["session"]
 
 
-def held_against(results: Sequence[Result], before: Mapping[Key, Before], threshold: float) -> list[Result]:
+def held_against(results: Sequence[JobReport], before: Mapping[Key, Before], threshold: float) -> list[JobReport]:
     """The results, each with what it is worse in as one more check."""
     return [
         result if (known := before.get(_key(result.said))) is None else result.against(_check(result, known, threshold))
@@ -57,7 +57,7 @@ def held_against(results: Sequence[Result], before: Mapping[Key, Before], thresh
     ]
 
 
-def _check(result: Result, before: Before, threshold: float) -> Check:
+def _check(result: JobReport, before: Before, threshold: float) -> Check:
     said, worse = result.said, []
     overhead, peak = said["overhead"], said["peak"]
     if before.overhead is not None and overhead is None:
@@ -69,7 +69,7 @@ def _check(result: Result, before: Before, threshold: float) -> Check:
     return Check("baseline", "; ".join(worse))
 
 
-def change_of(result: Result, before: Mapping[Key, Before]) -> str:
+def change_of(result: JobReport, before: Mapping[Key, Before]) -> str:
     """What has changed, for people; nothing if nothing has."""
     known = before.get(_key(result.said))
     if known is None:

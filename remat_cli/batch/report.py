@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 from remat_cli.batch import schema
 from remat_cli.batch.baseline import Before, change_of
-from remat_cli.batch.run import Result
+from remat_cli.batch.run import JobReport
 from remat_cli.results.versions import versions
 from remat_cli.saying.units import show_bytes
 
@@ -28,7 +28,7 @@ SHORT = 240  # letters of why a job failed, where people read it; the report has
 BEYOND_XML = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 65534, 65535, *range(55296, 57344)], "?")
 
 
-def as_object(results: Sequence[Result], seconds: float) -> dict[str, Any]:
+def as_object(results: Sequence[JobReport], seconds: float) -> dict[str, Any]:
     """The report of `--report`; its keys are a contract."""
     jobs = [_job(result) for result in results]
     passed = sum(result.passed for result in results)
@@ -46,15 +46,15 @@ def as_object(results: Sequence[Result], seconds: float) -> dict[str, Any]:
     return found
 
 
-def _job(result: Result) -> dict[str, Any]:
+def _job(result: JobReport) -> dict[str, Any]:
     return {**result.said, "passed": result.passed, "why": result.why, "expected": result.job.expected.said()}
 
 
-def as_json(results: Sequence[Result], seconds: float) -> str:
+def as_json(results: Sequence[JobReport], seconds: float) -> str:
     return json.dumps(as_object(results, seconds), indent=1) + "\n"
 
 
-def as_csv(results: Iterable[Result]) -> str:
+def as_csv(results: Iterable[JobReport]) -> str:
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(COLUMNS)
@@ -64,7 +64,7 @@ def as_csv(results: Iterable[Result]) -> str:
     return out.getvalue()
 
 
-def as_junit(results: Sequence[Result], seconds: float) -> str:
+def as_junit(results: Sequence[JobReport], seconds: float) -> str:
     """A suite for each model; each thing that was expected of a job is a test case."""
     root = ElementTree.Element("testsuites", name="remat batch", time=f"{seconds:.3f}")
     totals = [0, 0, 0]
@@ -81,7 +81,7 @@ def as_junit(results: Sequence[Result], seconds: float) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _add_cases(suite: ElementTree.Element, result: Result, counts: list[int]) -> None:
+def _add_cases(suite: ElementTree.Element, result: JobReport, counts: list[int]) -> None:
     """`counts`: of cases, failures and errors."""
     said = result.said
     for number, check in enumerate(result.checks):
@@ -104,7 +104,7 @@ def _count(element: ElementTree.Element, counts: Sequence[int]) -> None:
         element.set(name, str(count))
 
 
-def as_markdown(results: Sequence[Result], before: Mapping[tuple[str, ...], Before]) -> str:
+def as_markdown(results: Sequence[JobReport], before: Mapping[tuple[str, ...], Before]) -> str:
     """A comment for a pull request: one line for each job, those that failed or changed first."""
     failed = [result for result in results if not result.passed]
     words = f"**remat batch**: {len(results) - len(failed)} of {len(results)} jobs passed"
@@ -149,7 +149,7 @@ def _share(share: float | None) -> str:
     return "-" if share is None else f"{share:+.2%}"
 
 
-def line(result: Result) -> str:
+def line(result: JobReport) -> str:
     """One result, for a log or a terminal."""
     said = result.said
     words = [

@@ -21,7 +21,7 @@ NOTHING: Mapping[str, Any] = {"status": "failed", "cached": False, "verified": N
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class JobReport:
     """A job and what came of it, as a report says it."""
 
     job: Job
@@ -40,7 +40,7 @@ class Result:
     def codes(self) -> Iterator[int]:
         return (check.code for check in self.checks if check.fault)
 
-    def against(self, check: Check) -> Result:
+    def against(self, check: Check) -> JobReport:
         """The result with one thing more asked of it."""
         return replace(self, checks=(*self.checks, check))
 
@@ -65,11 +65,11 @@ class Batch:
         self.of_task: dict[str, list[Job]] = {}  # which jobs wait for a task, by its folder
         self.hashes: dict[Path, str] = {}
 
-    def run(self, tell: Callable[[Result | None], None]) -> list[Result]:
+    def run(self, tell: Callable[[JobReport | None], None]) -> list[JobReport]:
         """All results, in the order of the jobs; `tell` hears of each as it comes, and of None in between."""
-        found: dict[str, Result] = {}
+        found: dict[str, JobReport] = {}
 
-        def take(result: Result) -> None:
+        def take(result: JobReport) -> None:
             found[result.job.title] = result
             tell(result)
 
@@ -84,7 +84,7 @@ class Batch:
                 take(result)
         return [found[job.title] for job in self.jobs]
 
-    def _begin(self, jobs: list[Job]) -> Iterator[Result]:
+    def _begin(self, jobs: list[Job]) -> Iterator[JobReport]:
         model = jobs[0].model
         if not model.prepared:
             yield from self._solve(jobs, lambda: self._as_given(model))
@@ -104,7 +104,7 @@ class Batch:
         self.of_task[task["folder"]] = jobs
         self.workers.submit({**task, "force": self.force})
 
-    def _solve(self, jobs: list[Job], files: Callable[[], Files]) -> Iterator[Result]:
+    def _solve(self, jobs: list[Job], files: Callable[[], Files]) -> Iterator[JobReport]:
         """Each job's result, if it is known; the others are submitted."""
         try:
             on = files()
@@ -119,7 +119,7 @@ class Batch:
             else:
                 yield self._result(job, record["result"], True)
 
-    def _after(self, ended: Ended) -> Iterator[Result]:
+    def _after(self, ended: Ended) -> Iterator[JobReport]:
         jobs, folder = self.of_task[ended.task["folder"]], Path(ended.task["folder"])
         record = ended.record
         if record is None:
@@ -151,12 +151,12 @@ class Batch:
     def _folder(self, job: Job) -> Path:
         return self.out / job.model.name / job.folder
 
-    def _failed(self, job: Job, folder: Path, why: str, code: int) -> Result:
+    def _failed(self, job: Job, folder: Path, why: str, code: int) -> JobReport:
         return self._result(job, {**NOTHING, "why": why}, False, code, folder)
 
     def _result(
         self, job: Job, found: Mapping[str, Any], cached: bool, code: int = 0, folder: Path | None = None
-    ) -> Result:
+    ) -> JobReport:
         log = (folder or self._folder(job)) / LOG
         said = {
             **found,
@@ -175,7 +175,7 @@ class Batch:
         }
         for name in ("peak", "cost", "overhead", "gap", "bound"):
             said.setdefault(name, None)
-        return Result(job, said, tuple(checks(said, job.expected)))
+        return JobReport(job, said, tuple(checks(said, job.expected)))
 
 
 def _by_model(jobs: Sequence[Job]) -> list[list[Job]]:

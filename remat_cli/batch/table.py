@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from remat_cli.batch.report import line
-from remat_cli.batch.run import Result
+from remat_cli.batch.run import JobReport
 from remat_cli.saying.terminal import clipped, writes_over
 from remat_cli.saying.units import show_time
 
@@ -32,7 +32,7 @@ class Table:
             sys.stderr.write(self._wiped())
             sys.stderr.flush()
 
-    def __call__(self, result: Result | None) -> None:
+    def __call__(self, result: JobReport | None) -> None:
         words = ""
         if result is not None:
             self.done += 1

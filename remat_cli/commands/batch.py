@@ -12,7 +12,7 @@ from remat_cli.commands import options
 
 if TYPE_CHECKING:
     from remat_cli.batch.pool import Workers
-    from remat_cli.batch.run import Result
+    from remat_cli.batch.run import JobReport
 
 
 @click.command(cls=options.GroupedCommand)
@@ -110,7 +110,7 @@ def _workers(given: Mapping[str, Any]) -> Workers:
     return Pool(count)
 
 
-def _write(results: Sequence[Result], before: Mapping[Any, Any], given: Mapping[str, Any], seconds: float) -> None:
+def _write(results: Sequence[JobReport], before: Mapping[Any, Any], given: Mapping[str, Any], seconds: float) -> None:
     from remat_cli.batch import report
     from remat_cli.formats.files import write_whole
 

@@ -17,7 +17,7 @@ from remat_cli.commands import options
 
 if TYPE_CHECKING:
     from profiles.costs import Costs
-    from profiles.survey import Timing
+    from profiles.survey import SurveyProgress
     from remat_cli.actions.profiling import Profiled, ProfileQuestion
     from remat_cli.actions.whole_graph import TimeDifference
 
@@ -99,7 +99,7 @@ def _profiled(model: Path, asked: ProfileQuestion, quiet: bool) -> Profiled:
     from remat_cli.actions.profiling import profile
     from remat_cli.saying.progress import Line, bar
 
-    def words(step: Timing) -> str:
+    def words(step: SurveyProgress) -> str:
         return bar(step.at, step.done, step.total, step.left, step.what) if step.total else step.what
 
     with Line(quiet) as line:

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 
 from profiles.feeds import SHARES, draw, index_bound, needs_positive
-from profiles.signature import Signature, Tensor, attributes_of
+from profiles.signature import Operand, OpSignature, attributes_of
 from profiles.survey import Ops
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op, Value
@@ -65,8 +65,8 @@ def _is_shape(value: Value) -> bool:
     return not value.bytes or (value.dtype == onnx.TensorProto.INT64 and value.bytes <= 8 * RANKS)
 
 
-def _signature(graph: Graph, op: Op, constants: Mapping[str, np.ndarray], held: set[str]) -> Signature:
-    return Signature(
+def _signature(graph: Graph, op: Op, constants: Mapping[str, np.ndarray], held: set[str]) -> OpSignature:
+    return OpSignature(
         op_type=op.op_type,
         domain=op.domain,
         opset=graph.opsets.get(op.domain, graph.opsets.get("ai.onnx", 1) if not op.domain else 1),
@@ -76,14 +76,14 @@ def _signature(graph: Graph, op: Op, constants: Mapping[str, np.ndarray], held: 
     )
 
 
-def _plain(graph: Graph, name: str) -> Tensor:
+def _plain(graph: Graph, name: str) -> Operand:
     value = graph.values[name]
-    return Tensor(value.dtype, tuple(value.shape))
+    return Operand(value.dtype, tuple(value.shape))
 
 
 def _operand(
     graph: Graph, op: Op, place: int, name: str, constants: Mapping[str, np.ndarray], held: set[str]
-) -> Tensor | None:
+) -> Operand | None:
     if not name:
         return None
     value = graph.values[name]
@@ -91,8 +91,8 @@ def _operand(
     if array is None and (op.op_type, place) in SHAPES and not op.domain:
         array = np.array(graph.values[op.outputs[0]].shape, np.int64)
     if array is None or not _steers(array):
-        return Tensor(value.dtype, tuple(value.shape), name in held)
-    return Tensor(value.dtype, tuple(value.shape), True, np.ascontiguousarray(array).tobytes())
+        return Operand(value.dtype, tuple(value.shape), name in held)
+    return Operand(value.dtype, tuple(value.shape), True, np.ascontiguousarray(array).tobytes())
 
 
 def _steers(array: np.ndarray) -> bool:

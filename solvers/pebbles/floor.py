@@ -14,7 +14,7 @@ from solvers.orders.bounds import PeakBound, peak_bound
 from solvers.pebbles.copies import Copies, bits
 from solvers.pebbles.keeping import kept
 from solvers.pebbles.making import Making
-from solvers.pebbles.reach import NEVER, Reached, Search, Step
+from solvers.pebbles.reach import NEVER, BackwardSearch, BackwardStep, Reached
 from solvers.problem import Limits, Problem
 
 _STATES = (200, 1_000, 5_000, 25_000)  # of a search, from round to round
@@ -34,7 +34,7 @@ class Floor:
             2 * copies.count
         )  # for each copy: the least peak known with which it is made of nothing
         self.least = [0] * len(problem.nodes)  # for each node: no order runs it at a lower peak
-        self.ways: dict[int, tuple[Step, ...]] = {}  # node -> how what it reads gets into memory
+        self.ways: dict[int, tuple[BackwardStep, ...]] = {}  # node -> how what it reads gets into memory
         self.end: Reached | None = None
 
     @property
@@ -57,7 +57,7 @@ class Floor:
         return self.closed or self.clock.over()
 
     def search(self, wanted: int, states: int, at_least: int) -> Reached:
-        search = Search(self.copies, self.alone, self.known, states, self.clock)
+        search = BackwardSearch(self.copies, self.alone, self.known, states, self.clock)
         found = search.run(wanted, at_least)
         self.clock.spend(iterations=search.seen.count)
         return found

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from solvers.pebbles.copies import Copies, bits
-from solvers.pebbles.reach import Step
+from solvers.pebbles.reach import BackwardStep
 from solvers.problem import RESIDENT
 
 _MOST = 100  # computes for each node
@@ -23,7 +23,7 @@ _MOST = 100  # computes for each node
 class _Going:
     """How far a way is gone; `beside`: values that are held all the while."""
 
-    way: tuple[Step, ...]
+    way: tuple[BackwardStep, ...]
     beside: frozenset[int]
     at: int = 0
 
@@ -31,7 +31,7 @@ class _Going:
 class Making:
     """Makes an order within `budget` bytes. `ways`: for each node, how what it reads gets into memory."""
 
-    def __init__(self, copies: Copies, ways: Mapping[int, tuple[Step, ...]], budget: int) -> None:
+    def __init__(self, copies: Copies, ways: Mapping[int, tuple[BackwardStep, ...]], budget: int) -> None:
         self.copies = copies
         self.problem = copies.problem
         self.ways = ways
@@ -43,7 +43,7 @@ class Making:
         self.used = 0
         self.order: list[int] = []
 
-    def run(self, last: tuple[Step, ...]) -> list[int] | None:
+    def run(self, last: tuple[BackwardStep, ...]) -> list[int] | None:
         """First what no output needs, then the way to the end; None if that takes too many computes."""
         problem, needed = self.problem, 0
         for output in problem.outputs:
@@ -66,18 +66,18 @@ class Making:
         """The outputs that are there."""
         return frozenset(self.problem.outputs) & self.there.keys()
 
-    def whole(self, index: int) -> tuple[Step, ...]:
+    def whole(self, index: int) -> tuple[BackwardStep, ...]:
         """What a node reads, one after the other if no way is known, and the node itself."""
         reads, way = self.copies.reads[index], self.ways.get(index)
-        return *(tuple(self.plainly(reads)) if way is None else way), Step(reads, index, -1)
+        return *(tuple(self.plainly(reads)) if way is None else way), BackwardStep(reads, index, -1)
 
-    def plainly(self, reads: int) -> Iterator[Step]:
+    def plainly(self, reads: int) -> Iterator[BackwardStep]:
         held = 0
         for bit in bits(reads):
-            yield Step(held, None, bit)
+            yield BackwardStep(held, None, bit)
             held |= 1 << bit
 
-    def go(self, way: tuple[Step, ...], beside: frozenset[int] = frozenset()) -> bool:
+    def go(self, way: tuple[BackwardStep, ...], beside: frozenset[int] = frozenset()) -> bool:
         going = [_Going(way, beside)]
         while going and len(self.order) <= _MOST * len(self.problem.nodes):
             here = going[-1]

@@ -30,7 +30,7 @@ NEVER = 1 << 62  # more than any peak
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BackwardStep:
     """Beside what is `held`, `node` runs; or, if that is None, `value` is made of nothing."""
 
     held: int
@@ -44,7 +44,7 @@ class Reached:
 
     least: int
     peak: int | None
-    way: tuple[Step, ...] | None
+    way: tuple[BackwardStep, ...] | None
 
 
 class Seen:
@@ -67,7 +67,7 @@ class Seen:
         return False
 
 
-class Search:
+class BackwardSearch:
     """One search for one set. `known`: no way is wanted whose peak is that or more; `states`: looked at, at most."""
 
     def __init__(self, copies: Copies, alone: list[int], known: int, states: int, clock: Clock) -> None:
@@ -147,11 +147,11 @@ class Search:
             return False
         return not any(copies.needed[other] >> index & 1 for other in copies.nodes(held & ~made))
 
-    def way(self, wanted: int) -> Iterator[Step]:
+    def way(self, wanted: int) -> Iterator[BackwardStep]:
         held = 0
         while held != wanted:
             after, node, bit = self.after[held]
-            yield Step(held, node, self.copies.value(bit) if node is None else -1)
+            yield BackwardStep(held, node, self.copies.value(bit) if node is None else -1)
             held = after
 
 

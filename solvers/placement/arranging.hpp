@@ -11,7 +11,7 @@ using namespace annealing;
 constexpr i64 WEIGHT = 4;  // of a byte that finds no room, where one over budget during one compute is 1
 
 // What is placed in how much room; `later`: by the pattern of a default session, else by an arena.
-struct Case {
+struct Room {
     Arrays arrays;
     Pieces pieces;
     i64 room;
@@ -28,13 +28,13 @@ struct Case {
     }
 };
 
-inline i64 lacking_of(const Case& placed, Ints order) { return placed.lacking(order); }
+inline i64 lacking_of(const Room& placed, Ints order) { return placed.lacking(order); }
 
 // Make so many moves, cooling from `hot`. The best order met goes to `found`, and what it lacks, costs and how long it
 // is to `facts`.
 //
 // What is live is known after each move without running through the order, so that most moves are turned down by that.
-inline void arrange(Ints tables, Ints state, const Case& placed, Ints found, Ints facts, i64 moves, double hot, i64 seed,
+inline void arrange(Ints tables, Ints state, const Room& placed, Ints found, Ints facts, i64 moves, double hot, i64 seed,
                     double price, double dearest, bool once, Halt halt) {
     const Tables t(tables);
     State s(state, seed);

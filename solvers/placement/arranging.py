@@ -53,9 +53,9 @@ def arranged(
     smaller = reduced(problem)
     counted = outputs_apart(smaller.problem) if later else smaller.problem
     local = LocalSearch(counted, problem.resident + room, seed)
-    case = Case(arrays_of(smaller.problem), pieces_of(smaller.problem), room, later)
+    case = Room(arrays_of(smaller.problem), pieces_of(smaller.problem), room, later)
     begin = np.array(smaller.shrink(order), np.int64)
-    best = Best(begin, lacking(case, begin), int(case.arrays.cost[begin].sum()))
+    best = Arrangement(begin, lacking(case, begin), int(case.arrays.cost[begin].sum()))
     least = int(case.arrays.cost.sum())  # of everything once
     for go in range(GOES):
         if clock.over() or (not best.refused and (once or best.cost <= least)):
@@ -64,7 +64,7 @@ def arranged(
     return None if best.refused else smaller.expand(best.order.tolist())
 
 
-class Case(NamedTuple):
+class Room(NamedTuple):
     """What is placed in how much room; `later`: by the pattern of a default session, else by an arena."""
 
     arrays: Arrays
@@ -73,13 +73,13 @@ class Case(NamedTuple):
     later: bool
 
 
-class Best(NamedTuple):
+class Arrangement(NamedTuple):
     order: Ints
     refused: int
     cost: int
 
 
-def _go(local: LocalSearch, case: Case, begin: Best, number: int, clock: Clock, once: bool) -> Best:
+def _go(local: LocalSearch, case: Room, begin: Arrangement, number: int, clock: Clock, once: bool) -> Arrangement:
     """One go from there; the cheapest of those that run, else the one with the fewest bytes refused."""
     ended = np.append(begin.order, local.nodes - 1)
     tables, state = local.tables, blank(local.tables, 2 * len(ended), local.room)
@@ -97,4 +97,4 @@ def _go(local: LocalSearch, case: Case, begin: Best, number: int, clock: Clock, 
     clock.spend(moves=DEAR * MOVES * len(ended))
     if not facts[LENGTH]:
         return begin
-    return Best(found[: facts[LENGTH]].copy(), int(facts[REFUSED]), int(facts[COST]))
+    return Arrangement(found[: facts[LENGTH]].copy(), int(facts[REFUSED]), int(facts[COST]))

@@ -23,7 +23,7 @@ from solvers.orders.arrays import Ints
 FITS, NEVER, UNKNOWN = 1, 0, -1
 
 
-class Case(NamedTuple):
+class Sections(NamedTuple):
     """Lifetimes by section: `first` is the first that each is in, `last` the one after its last."""
 
     size: Ints
@@ -32,7 +32,7 @@ class Case(NamedTuple):
     held: Ints  # by section: the sum of the sizes
 
 
-def search(case: Case, rank: Ints, height: int, most: int, offset: Ints, halt: Ints) -> tuple[int, int]:
+def search(case: Sections, rank: Ints, height: int, most: int, offset: Ints, halt: Ints) -> tuple[int, int]:
     """Fill `offset`; `rank` is the preference among equal places, `most` the items looked at before it gives up, as it
     does when `halt` says so.
 

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
-from solvers.placement.region import Region, rounded
+from solvers.placement.region import Arena, rounded
 
 Held = tuple[int, int, int]  # from when, until when, how many bytes; moments are numbers that only count
 
@@ -21,7 +21,7 @@ LARGEST = 1 << 30  # of the regions that are added for their own sake
 APART = 1 << 50  # between the addresses of two regions, so that their chunks never join
 
 
-class Growing(Region):
+class GrowingArena(Arena):
     """Regions in one list of free chunks; `touched`: how far into each there was ever anything."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Growing(Region):
 
 def grown(lifetimes: Iterable[Held]) -> int:
     """The bytes that such an arena has touched by the end of a first run."""
-    arena = Growing()
+    arena = GrowingArena()
     ending: list[tuple[int, int]] = []  # when, and the address
     for start, end, size in sorted(lifetimes):
         while ending and ending[0][0] <= start:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from solvers._loops import place_in_order
 from solvers.clock import Clock
 from solvers.orders.halting import halting
-from solvers.placement.canonical import FITS, NEVER, Case, search
+from solvers.placement.canonical import FITS, NEVER, Sections, search
 from solvers.placement.lifetimes import ALIGNMENT, Lifetime
 from solvers.placement.lowering import Lowering
 
@@ -154,7 +154,7 @@ class _Units:
         return offsets
 
 
-def _case(start: Ints, end: Ints, size: Ints) -> Case:
+def _case(start: Ints, end: Ints, size: Ints) -> Sections:
     """By sections: just before each end that follows a start, more is held than before or after."""
     starts, ends = np.unique(start), np.unique(end)
     since = np.searchsorted(starts, ends, side="left")  # starts before each end
@@ -164,10 +164,10 @@ def _case(start: Ints, end: Ints, size: Ints) -> Case:
     change = np.zeros(len(cuts) + 1, np.int64)
     np.add.at(change, first, size)
     np.add.at(change, last, -size)
-    return Case(size, first, last, np.cumsum(change)[:-1])
+    return Sections(size, first, last, np.cumsum(change)[:-1])
 
 
-def _ranks(case: Case, length: Ints) -> Iterator[Ints]:
+def _ranks(case: Sections, length: Ints) -> Iterator[Ints]:
     """Orders of preference: by the most that is held meanwhile (T), length in time (W) and in sections (w), size (Z)
     and area (A), the greater first."""
     most = np.array([case.held[a:b].max() for a, b in zip(case.first, case.last, strict=True)], np.int64)

@@ -16,7 +16,7 @@ from solvers.problem import Node, Problem
 ALIGNMENT = 256  # the arena hands out multiples of this
 
 
-class Region:
+class Arena:
     """One region of `size` bytes; chunks are known by their address."""
 
     def __init__(self, size: int) -> None:
@@ -66,7 +66,7 @@ def fits(problem: Problem, plan: Plan, room: int) -> bool:
 
 def stuck_at(problem: Problem, plan: Plan, room: int) -> int | None:
     """The compute for which an arena of `room` bytes has no chunk large enough; None if the plan runs to its end."""
-    region = Region(room // ALIGNMENT * ALIGNMENT)
+    region = Arena(room // ALIGNMENT * ALIGNMENT)
     block: dict[int, int] = {}  # register -> the register whose memory it lives in
     holders: dict[int, int] = {}
     address: dict[int, int] = {}  # register with memory of its own -> its chunk
@@ -89,7 +89,7 @@ def stuck_at(problem: Problem, plan: Plan, room: int) -> int | None:
     return None
 
 
-def _run(region: Region, node: Node, waiting: Sequence[Allocate], address: dict[int, int]) -> bool:
+def _run(region: Arena, node: Node, waiting: Sequence[Allocate], address: dict[int, int]) -> bool:
     """Give the node's results their places, and its workspace for as long as it runs; False if there is no room."""
     late = () if node.early or not node.workspace else (node.workspace,)
     scratch = [region.take(rounded(size)) for size in node.early]

@@ -41,7 +41,7 @@ def proved_cost(problem: Problem, proof: CostProof) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class CostUnits:
     """`sure`: of what runs once in any case. `unit`: what costs have in common; a cost is `total` and so many units."""
 
     sure: int
@@ -54,10 +54,10 @@ class Costs:
         return self.total + max(0, steps) * self.unit
 
 
-def costs_of(rows: Rows) -> Costs:
+def costs_of(rows: Rows) -> CostUnits:
     every = [node.cost for node in rows.problem.nodes]
     sure = sum(cost for node, cost in enumerate(every) if rows.time.sure(node))
-    return Costs(sure, sum(every), max(1, gcd(*every)))
+    return CostUnits(sure, sum(every), max(1, gcd(*every)))
 
 
 def price(rows: Rows, number: Number) -> int:

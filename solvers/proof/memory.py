@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable
 from solvers.problem import RESIDENT, Node, Problem
 
 
-class Memory:
+class BlockMemory:
     def __init__(self, ended: Problem) -> None:
         self.problem = ended
         self.outputs = frozenset(ended.outputs)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from solvers.problem import Problem
-from solvers.proof.memory import Memory
+from solvers.proof.memory import BlockMemory
 
 MOST = 100_000  # sets looked at
 
@@ -37,7 +37,7 @@ def surely_needs(problem: Problem, node: int | None, peak: int) -> bool:
 class _Way:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.memory = Memory(problem.ended())
+        self.memory = BlockMemory(problem.ended())
         self.writer = problem.writers()
         self.base = {write: node.base(write) for node in problem.nodes for write in node.writes}
 

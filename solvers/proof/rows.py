@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from solvers.problem import RESIDENT, Node, Problem
-from solvers.proof.memory import Memory
-from solvers.proof.timeline import Timeline, Unproved
+from solvers.proof.memory import BlockMemory
+from solvers.proof.timeline import PivotTimeline, Unproved
 
 Number = tuple[str, int, int]  # what, group, node or value or root
 Name = tuple[str | int, ...]  # of a row: its kind, and what it is about
@@ -43,10 +43,10 @@ class Row:
 class Rows:
     """All rows of a problem within a budget."""
 
-    def __init__(self, ended: Problem, budget: int, time: Timeline) -> None:
+    def __init__(self, ended: Problem, budget: int, time: PivotTimeline) -> None:
         self.problem, self.budget, self.time = ended, budget, time
         self.writer = ended.writers()
-        self.memory = Memory(ended)
+        self.memory = BlockMemory(ended)
         self.groups = len(time.pivots) + 1
         self.kinds: dict[str, Callable[..., Row]] = {
             "run": self.run,

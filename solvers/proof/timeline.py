@@ -23,7 +23,7 @@ class Unproved(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class PivotTimeline:
     """`low`, `high`: of every node, and of the end, which runs in the last group."""
 
     pivots: tuple[int, ...]
@@ -34,7 +34,7 @@ class Timeline:
         return self.low[node] == self.high[node]
 
 
-def timeline(ended: Problem, order: Sequence[int], pivots: Sequence[int]) -> Timeline:
+def timeline(ended: Problem, order: Sequence[int], pivots: Sequence[int]) -> PivotTimeline:
     """Of a problem whose last node is its end."""
     count = len(ended.nodes) - 1
     for named, said in ((order, "order"), (pivots, "pivots")):
@@ -52,7 +52,7 @@ def timeline(ended: Problem, order: Sequence[int], pivots: Sequence[int]) -> Tim
     for pivot, group in place.items():
         if low[pivot] != group:
             raise Unproved(f"pivot {pivot} need not first run after the pivot before it")
-    return Timeline(tuple(pivots), tuple(low), tuple(high))
+    return PivotTimeline(tuple(pivots), tuple(low), tuple(high))
 
 
 def _precedence(ended: Problem, order: Sequence[int]) -> tuple[list[set[int]], list[set[int]]]:

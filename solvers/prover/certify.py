@@ -17,9 +17,9 @@ from solvers.proof.peaks import surely_needs
 from solvers.proof.rows import Name, Rows
 from solvers.proof.timeline import timeline
 from solvers.prover.duals import Duals
-from solvers.prover.program import Program
+from solvers.prover.program import ProofProgram
 from solvers.prover.tightening import tighten
-from solvers.prover.tree import Tree
+from solvers.prover.tree import CaseTree
 
 _CASES = 2000
 _TIGHTENING = 0.5  # of the time
@@ -30,12 +30,12 @@ def prove_cost(problem: Problem, grounds: Grounds, goal: int | None, clock: Cloc
     """That schedules cost at least `goal`, None: that there are none; or as much of that as can be had."""
     ended = problem.ended()
     rows = Rows(ended, grounds.budget, timeline(ended, grounds.order, grounds.pivots))
-    program = Program(rows, small_values(ended, grounds.budget, _SMALL), grounds.peaks)
+    program = ProofProgram(rows, small_values(ended, grounds.budget, _SMALL), grounds.peaks)
     duals = Duals(program)
     costs = costs_of(rows)
     enough = float("inf") if goal is None else goal - costs.unit * (1 - 1e-3)  # costs are whole units
     tighten(duals, enough, clock.share(_TIGHTENING))
-    steps = Tree(duals, enough, clock, _CASES).run()
+    steps = CaseTree(duals, enough, clock, _CASES).run()
     proof = _slim(CostProof(grounds.budget, None, grounds.order, grounds.pivots, tuple(program.rows), tuple(steps)))
     return replace(proof, bound=proved_cost(problem, proof))
 

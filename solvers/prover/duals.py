@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from solvers.proof.certificate import Sum
 from solvers.proof.check import costs_of, price
 from solvers.proof.rows import Number, Row
-from solvers.prover.program import Program
+from solvers.prover.program import ProofProgram
 from solvers.scip import INFINITY, Linear
 
 _DIGITS = 40  # binary ones, of the weights
@@ -28,7 +28,7 @@ class Solved:
 
 
 class Duals:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ProofProgram) -> None:
         self.program = program
         self.costs = costs_of(program.source)
         self.scale = max((node.cost for node in program.source.problem.nodes), default=0) / 1000 or 1.0

@@ -12,7 +12,7 @@ from solvers.proof.check import row_of
 from solvers.proof.rows import Name, Number, Row, Rows
 
 
-class Program:
+class ProofProgram:
     """`rows`: by name, in the order found. `columns`: the numbers they need."""
 
     def __init__(self, rows: Rows, free: frozenset[int], peaks: Iterable[tuple[int, int]]) -> None:

@@ -14,13 +14,13 @@ from math import sqrt
 
 from solvers.proof.rounding import ROUNDED, sharpened
 from solvers.proof.rows import Name, Number, Row
-from solvers.prover.program import Program
+from solvers.prover.program import ProofProgram
 
 _DIVISORS = 24  # tried for a row
 _VIOLATED = 1e-3  # of the length of its coefficients
 
 
-def broken(program: Program, values: Mapping[Number, float]) -> Iterator[Name]:
+def broken(program: ProofProgram, values: Mapping[Number, float]) -> Iterator[Name]:
     """For each row about memory, the name of the rounding that the values break most, if they break one."""
     for place, (name, row) in enumerate(program.rows.items()):
         if name[0] in ("fit", "peak") and (found := _best(row, values)):

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from solvers.orders.arrays import Arrays, arrays_of
 from solvers.orders.traces import Floats, cheapest
 from solvers.proof.rows import Name, Number
-from solvers.prover.program import Program
+from solvers.prover.program import ProofProgram
 
 _MOST = 60  # rows found at a time for one pair of groups
 _BROKEN = 0.02
 
 
-def broken(program: Program, values: Mapping[Number, float]) -> list[Name]:
+def broken(program: ProofProgram, values: Mapping[Number, float]) -> list[Name]:
     """The names of the rows that the values break, worst first."""
     rows = program.source
     arrays, free = arrays_of(rows.problem), np.zeros(len(rows.problem.sizes), np.bool_)

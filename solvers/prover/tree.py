@@ -51,7 +51,7 @@ class _Gains:
         return found
 
 
-class Tree:
+class CaseTree:
     """One proof by cases. `goal`: a case whose cost is at least that needs no more."""
 
     def __init__(self, duals: Duals, goal: float, clock: Clock, most: int) -> None:

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from profiles.bench import Bench
+from profiles.bench import OpBench
 from profiles.costs import dump, load
 from profiles.probe import Probe
 from profiles.signature import VIEWS
@@ -25,7 +25,7 @@ QUICK = ("--device", "cpu", "--threads", "1", "--time-limit", "1s")
 @pytest.fixture
 def mlp(remat, data, tmp_path, monkeypatch):
     """A small training graph in the working directory, a cache of its own, and a machine that is as fast all day."""
-    monkeypatch.setattr(Bench, "probe", lambda _: Probe(1000, waited=1.0))
+    monkeypatch.setattr(OpBench, "probe", lambda _: Probe(1000, waited=1.0))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     shutil.copy(data / "torch_mlp.onnx", tmp_path / "m.onnx")
     return tmp_path / "m.onnx"
@@ -67,7 +67,7 @@ def test_a_plan_made_from_what_a_busy_machine_measured_says_so(remat, mlp):
 
 
 def test_a_kill_loses_nothing_measured(remat, mlp, monkeypatch):
-    measure, seen = Bench.measure, []
+    measure, seen = OpBench.measure, []
 
     def killed(bench, signature, seconds):
         if len(seen) == 5:
@@ -75,7 +75,7 @@ def test_a_kill_loses_nothing_measured(remat, mlp, monkeypatch):
         seen.append(signature.key)
         return measure(bench, signature, seconds)
 
-    monkeypatch.setattr(Bench, "measure", killed)
+    monkeypatch.setattr(OpBench, "measure", killed)
     assert remat("profile", "m.onnx", *QUICK).code == 130
     assert not mlp.with_name("m.costs.yaml").exists()
     monkeypatch.undo()

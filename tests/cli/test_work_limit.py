@@ -13,7 +13,7 @@ import pytest
 import remat_cli
 from solvers.clock import Clock, Work, limited
 from solvers.problem import Progress
-from solvers.scip import Answer, Solving
+from solvers.scip import ProgramAnswer, Solving
 from tests.cli.running import Command
 
 
@@ -26,7 +26,7 @@ def slow_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         while not ended.is_set():
             sum(range(1000))
 
-    def slowly(solving: Solving) -> Answer:
+    def slowly(solving: Solving) -> ProgramAnswer:
         time.sleep(0.05)
         return wait(solving)
 

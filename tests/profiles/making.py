@@ -7,35 +7,35 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from profiles.signature import Signature, Tensor, attributes_of
+from profiles.signature import Operand, OpSignature, attributes_of
 
-Operand = tuple[int, ...] | np.ndarray | Tensor | None
-
-
-def floats(*shape: int) -> Tensor:
-    return Tensor(TensorProto.FLOAT, shape)
+Spelled = tuple[int, ...] | np.ndarray | Operand | None
 
 
-def whole(*shape: int) -> Tensor:
-    return Tensor(TensorProto.INT64, shape)
+def floats(*shape: int) -> Operand:
+    return Operand(TensorProto.FLOAT, shape)
 
 
-def truth(*shape: int) -> Tensor:
-    return Tensor(TensorProto.BOOL, shape)
+def whole(*shape: int) -> Operand:
+    return Operand(TensorProto.INT64, shape)
 
 
-def constant(array: Any, dtype: Any = np.int64) -> Tensor:
+def truth(*shape: int) -> Operand:
+    return Operand(TensorProto.BOOL, shape)
+
+
+def constant(array: Any, dtype: Any = np.int64) -> Operand:
     held = np.asarray(array, dtype)
-    return Tensor(helper.np_dtype_to_tensor_dtype(held.dtype), held.shape, True, held.tobytes())
+    return Operand(helper.np_dtype_to_tensor_dtype(held.dtype), held.shape, True, held.tobytes())
 
 
 def signature(
     op: str,
-    inputs: list[Tensor | None],
-    outputs: list[Tensor | None],
+    inputs: list[Operand | None],
+    outputs: list[Operand | None],
     opset: int = 20,
     domain: str = "",
     **attributes: Any,
-) -> Signature:
+) -> OpSignature:
     node = helper.make_node(op, [], [], **attributes)
-    return Signature(op, domain, opset, attributes_of(node), tuple(inputs), tuple(outputs))
+    return OpSignature(op, domain, opset, attributes_of(node), tuple(inputs), tuple(outputs))

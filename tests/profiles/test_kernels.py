@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profiles import device as devices
-from profiles.bench import Bench
+from profiles.bench import OpBench
 from profiles.kernels import SEGMENT, scratch
 from tests.profiles.making import floats, signature, truth, whole
 
@@ -41,12 +41,12 @@ def test_formulas_are_the_kernels(made, bench):
 def test_a_convolution_works_in_a_segment_for_each_thread():
     """One where there is one; where there are more threads than a small convolution is worth, at most one for each."""
     made = signature("Conv", [floats(2, 16, 32, 32), floats(8, 16, 3, 3)], [floats(2, 8, 32, 32)], **PAD)
-    with Bench(devices.find("cpu", 1)) as single, Bench(devices.find("cpu", 4)) as many:
+    with OpBench(devices.find("cpu", 1)) as single, OpBench(devices.find("cpu", 4)) as many:
         assert scratch(made, 1) == single.measure(made, 0.0).workspace == SEGMENT
         assert SEGMENT < many.measure(made, 0.0).workspace <= scratch(made, 4)
 
 
 @pytest.fixture(scope="module")
 def bench():
-    with Bench(devices.find("cpu", 2)) as found:
+    with OpBench(devices.find("cpu", 2)) as found:
         yield found

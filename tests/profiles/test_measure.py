@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profiles import device as devices
-from profiles.bench import Bench
+from profiles.bench import OpBench
 from profiles.feeds import ALIGNMENT, operands
 from profiles.measure import LEAST_RUNS, measure, spread_of, undisturbed
 from profiles.running import NO_KERNEL, CannotRun, bind, run, session, single
@@ -75,7 +75,7 @@ def test_an_op_is_timed(cpu):
 
 def test_what_a_session_costs_by_itself_is_most_of_a_tiny_ops_time(cpu):
     tiny = signature("Relu", [floats(4)], [floats(4)])
-    with Bench(cpu) as bench:
+    with OpBench(cpu) as bench:
         alone, session = bench.time(tiny, 0.02).ns, bench.session_ns()
     assert 0.3 * alone < session < 1.5 * alone
 
@@ -90,7 +90,7 @@ def test_workspace_is_what_the_kernel_allocates_besides_its_operands(cpu):
     made = signature(
         "ConvTranspose", [floats(1, 32, 16, 16), floats(32, 16, 3, 3)], [floats(1, 16, 16, 16)], pads=[1, 1, 1, 1]
     )
-    with Bench(cpu) as bench:
+    with OpBench(cpu) as bench:
         assert [bench.measure(each, 0.0).workspace for each in (plain, made, large, made, plain)] == [
             0,
             147456,
@@ -102,7 +102,7 @@ def test_workspace_is_what_the_kernel_allocates_besides_its_operands(cpu):
 
 def test_a_process_that_dies_is_a_refusal_and_the_next_op_gets_another(cpu):
     plain = signature("Relu", [IMAGE], [IMAGE])
-    with Bench(cpu) as bench:
+    with OpBench(cpu) as bench:
         bench.measure(plain, 0.0)
         assert bench.process is not None
         bench.process.kill()
@@ -145,6 +145,6 @@ def test_a_script_is_not_run_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     module = ModuleType("__main__")
     module.__file__ = str(script)
     monkeypatch.setitem(sys.modules, "__main__", module)
-    with Bench(devices.find("cpu", 1)) as bench:
+    with OpBench(devices.find("cpu", 1)) as bench:
         assert bench.probe().ns > 0
     assert sys.modules["__main__"] is module

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from profiles import device, survey
-from profiles.bench import Bench
+from profiles.bench import OpBench
 from profiles.cache import Cache
 from profiles.measure import Timing
 from profiles.probe import Probe
@@ -26,7 +26,7 @@ def test_what_another_day_measured(
     before: int, waited: float, again: set[str], said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While others have the processors nothing is measured again: no figure would be better for it."""
-    monkeypatch.setattr(Bench, "probe", lambda _: Probe(1000, waited))
+    monkeypatch.setattr(OpBench, "probe", lambda _: Probe(1000, waited))
     here = device.find("cpu", 1)
     cache = Cache(here, tmp_path)
     cache.keep_timing(TANH, Timing(1000, 0.01, 9), "")  # of before there was a probe: it stands
@@ -45,7 +45,7 @@ def test_what_was_measured_while_others_had_the_processors(
     now: float, again: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Short runs slip between those of others, so that the probe looks as ever: what was waited tells."""
-    monkeypatch.setattr(Bench, "probe", lambda _: Probe(1000, now))
+    monkeypatch.setattr(OpBench, "probe", lambda _: Probe(1000, now))
     here = device.find("cpu", 1)
     cache = Cache(here, tmp_path)
     cache.probe = Probe(1000, 0.6)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from solvers.methods.anyorder.program import Timed
+from solvers.methods.anyorder.program import TimedProgram
 from solvers.methods.exact.replaceable import advance
 from solvers.methods.exact.tracing import SURELY
 
 
-def project(timed: Timed, order: Sequence[int]) -> list[float]:
+def project(timed: TimedProgram, order: Sequence[int]) -> list[float]:
     """The (C, S, H) of an order, which does not name the last node."""
     nodes, pivots = timed.problem.nodes, timed.windows.pivots
     order = advance(timed.problem, timed.passing, order)
@@ -48,13 +48,13 @@ def project(timed: Timed, order: Sequence[int]) -> list[float]:
     return solution
 
 
-def expand(timed: Timed, solution: Sequence[float]) -> list[int]:
+def expand(timed: TimedProgram, solution: Sequence[float]) -> list[int]:
     """An order that holds just what S holds across each boundary, and runs what it must as late as it can."""
     return _Expansion(timed, solution).run()
 
 
 class _Expansion:
-    def __init__(self, timed: Timed, solution: Sequence[float]) -> None:
+    def __init__(self, timed: TimedProgram, solution: Sequence[float]) -> None:
         self.timed = timed
         self.held = [{v for v, column in row.items() if solution[column] > 0.5} for row in timed.held]
         self.begins: list[list[int]] = [[] for _ in timed.runs]  # what first runs in each group

@@ -19,7 +19,7 @@ import numpy as np
 
 from solvers import scip
 from solvers.methods.anyorder.answers import expand, project
-from solvers.methods.anyorder.program import Timed, build
+from solvers.methods.anyorder.program import TimedProgram, build
 from solvers.methods.anyorder.unit_chain import reversal_bound
 from solvers.methods.anyorder.windows import Windows, heaviest_path, windows_of
 from solvers.methods.exact.cuts import small_values
@@ -53,13 +53,13 @@ def any_order_bound(
     problem: Problem, budget: int, limits: Limits, enough: float | None = None, known: Sequence[int] | None = None
 ) -> AnyOrder:
     """Until the bound is `enough`, nothing more can be had, or time is up. `known`: a schedule that fits."""
-    search = Search(problem, budget, known)
+    search = BoundSearch(problem, budget, known)
     while not search.done and (enough is None or search.bound < enough) and not limits.clock.over():
         search.go(limits, enough)
     return search.found()
 
 
-class Search:
+class BoundSearch:
     """One search for a bound; `go` takes it a round further."""
 
     def __init__(self, problem: Problem, budget: int, known: Sequence[int] | None = None) -> None:
@@ -81,7 +81,7 @@ class Search:
         self.effort = 1
         self.peaks: set[int] = set()  # nodes off the path whose peaks are looked at
         self.windows = self._first_windows()
-        self.timed: Timed | None = None
+        self.timed: TimedProgram | None = None
         self.solving: scip.Solving | None = None
         self.nodes = 0
 
@@ -121,7 +121,7 @@ class Search:
             return
         self._refine(answer)
 
-    def _relax(self, limits: Limits, enough: float | None) -> scip.Answer:
+    def _relax(self, limits: Limits, enough: float | None) -> scip.ProgramAnswer:
         if self.timed is None or self.solving is None:
             self.timed = self.pose()
             self.work += tighten(self.timed.grouped(), limits.clock)
@@ -143,7 +143,7 @@ class Search:
             self.solving.go_on(limits.clock, self.nodes, settings.enough)
         return self.solving.wait()
 
-    def pose(self) -> Timed:
+    def pose(self) -> TimedProgram:
         peaks = product(range(len(self.windows.pivots) + 1), sorted(self.peaks))
         timed = build(self.ended, self.writer, self.budget, self.windows, self.free, self.scale, peaks)
         sure = sum(node.cost for index, node in enumerate(self.problem.nodes) if self.windows.sure(index))
@@ -156,7 +156,7 @@ class Search:
             steps = ceil((bound - self.total) / self.unit - 1e-6)
             self.bound = max(self.bound, self.total + steps * self.unit)
 
-    def _refine(self, answer: scip.Answer) -> None:
+    def _refine(self, answer: scip.ProgramAnswer) -> None:
         assert self.timed is not None
         assert answer.values is not None
         order = np.array(expand(self.timed, answer.values), dtype=np.int64)

@@ -36,7 +36,7 @@ from solvers.scip import INFINITY, Program
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class TimedProgram:
     """The relaxation of one problem for given pivots."""
 
     problem: Problem  # with a last node that reads the outputs
@@ -69,7 +69,7 @@ def build(
     free: frozenset[int],
     scale: float,
     peaks: Iterable[tuple[int, int]] = (),
-) -> Timed:
+) -> TimedProgram:
     """Costs are divided by `scale`. `peaks`: (group, node) to which (4) applies."""
     many = len(windows.pivots) + 1
     held, runs, across = (_columns(many) for _ in range(3))
@@ -77,7 +77,7 @@ def build(
     passing = replaceable_values(problem, free)
     blocks = Blocks(problem)
     stuck = stuck_values(blocks)
-    timed = Timed(problem, writer, windows, free, passing, blocks, stuck, Program(), held, runs, across, joint)
+    timed = TimedProgram(problem, writer, windows, free, passing, blocks, stuck, Program(), held, runs, across, joint)
     _add_variables(timed, scale)
     for g in range(many):
         _add_availability(timed, g)
@@ -95,7 +95,7 @@ def _columns(many: int) -> list[dict[int, int]]:
     return [{} for _ in range(many)]
 
 
-def _add_variables(timed: Timed, scale: float) -> None:
+def _add_variables(timed: TimedProgram, scale: float) -> None:
     """Only what can be of use: first computes, and what something later, or in the same group, can be rebuilt from."""
     nodes, low, high = timed.problem.nodes, timed.windows.low, timed.windows.high
     variable = timed.program.variable
@@ -116,7 +116,7 @@ def _add_variables(timed: Timed, scale: float) -> None:
                 timed.held[g][value] = variable()
 
 
-def _at_least(timed: Timed, columns: Iterable[int | None], low: float, less: int | None = None) -> None:
+def _at_least(timed: TimedProgram, columns: Iterable[int | None], low: float, less: int | None = None) -> None:
     """The columns' sum is at least `low`, or that of column `less`."""
     there = [column for column in columns if column is not None]
     if SURELY in there:
@@ -127,7 +127,7 @@ def _at_least(timed: Timed, columns: Iterable[int | None], low: float, less: int
         timed.program.row(there, [1.0] * len(there), low=low)
 
 
-def _add_availability(timed: Timed, g: int) -> None:
+def _add_availability(timed: TimedProgram, g: int) -> None:
     """(1), and the first half of (2)."""
     held, runs, later = timed.held[g], timed.runs[g], timed.held[g + 1] if g + 1 < len(timed.held) else {}
     certain = {v for node, column in runs.items() if column == SURELY for v in timed.problem.nodes[node].reads}
@@ -143,7 +143,7 @@ def _add_availability(timed: Timed, g: int) -> None:
             _at_least(timed, (held.get(value), runs.get(timed.writer[value])), 1.0, column)
 
 
-def _add_windows(timed: Timed) -> None:
+def _add_windows(timed: TimedProgram) -> None:
     """(0), and the second half of (2)."""
     runs, windows = timed.runs, timed.windows
     for index, node in enumerate(timed.problem.nodes):
@@ -160,7 +160,7 @@ def _add_windows(timed: Timed) -> None:
                 _at_least(timed, (timed.held[g].get(value), *made[g - low :], *columns[: g - low]), 1.0)
 
 
-def _add_memory(timed: Timed, g: int, budget: int) -> None:
+def _add_memory(timed: TimedProgram, g: int, budget: int) -> None:
     """(3), when the pivot before group g first runs."""
     problem, pivot = timed.problem, timed.windows.pivots[g - 1]
     node = problem.nodes[pivot]
@@ -177,7 +177,7 @@ def _add_memory(timed: Timed, g: int, budget: int) -> None:
     add_knapsack(timed.program, terms, room - _stuck_before(timed, g))
 
 
-def _elsewhere(timed: Timed, values: Iterable[int], node: Node) -> dict[int, list[int]]:
+def _elsewhere(timed: TimedProgram, values: Iterable[int], node: Node) -> dict[int, list[int]]:
     """Of these values, those in blocks apart from all that the node touches, by their root."""
     blocks = timed.blocks
     touched = {blocks.root[value] for value in node.reads}
@@ -189,7 +189,7 @@ def _elsewhere(timed: Timed, values: Iterable[int], node: Node) -> dict[int, lis
     return found
 
 
-def _jointly(timed: Timed, g: int, root: int, values: Sequence[int]) -> int:
+def _jointly(timed: TimedProgram, g: int, root: int, values: Sequence[int]) -> int:
     """The column of B."""
     floor = timed.blocks.floor
     most = max(floor[value] for value in values)
@@ -200,14 +200,14 @@ def _jointly(timed: Timed, g: int, root: int, values: Sequence[int]) -> int:
     return column
 
 
-def _stuck_before(timed: Timed, g: int) -> int:
+def _stuck_before(timed: TimedProgram, g: int) -> int:
     """Bytes that nobody frees, of nodes that have surely run before group g; what the pivot itself writes aside."""
     pivot = timed.windows.pivots[g - 1]
     sources = ((value, timed.writer[value]) for value in timed.stuck)
     return sum(timed.problem.sizes[v] for v, index in sources if timed.windows.high[index] < g and index != pivot)
 
 
-def _write_room(timed: Timed, g: int, pivot: int, value: int) -> tuple[int, dict[int, int]]:
+def _write_room(timed: TimedProgram, g: int, pivot: int, value: int) -> tuple[int, dict[int, int]]:
     """The bytes that a write of a pivot surely takes, and those that depend on what is held or runs again."""
     problem, size, blocks = timed.problem, timed.problem.sizes[value], timed.blocks
     node = problem.nodes[pivot]
@@ -227,7 +227,7 @@ def _write_room(timed: Timed, g: int, pivot: int, value: int) -> tuple[int, dict
     return 0, {}
 
 
-def _add_peak(timed: Timed, g: int, index: int, budget: int) -> None:
+def _add_peak(timed: TimedProgram, g: int, index: int, budget: int) -> None:
     """(4), whenever a node runs in a group."""
     problem, node, blocks = timed.problem, timed.problem.nodes[index], timed.blocks
     own = blocks.held(frozenset(node.reads)) + sum(problem.sizes[write] for write in blocks.taken(node))
@@ -246,7 +246,7 @@ def _add_peak(timed: Timed, g: int, index: int, budget: int) -> None:
     add_knapsack(timed.program, terms, room)
 
 
-def _held_across(timed: Timed, g: int, value: int) -> int:
+def _held_across(timed: TimedProgram, g: int, value: int) -> int:
     """The column of H."""
     if value not in timed.across[g]:
         column = timed.across[g][value] = timed.program.variable(whole=False)

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.methods.anyorder.bound import Search
+from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.auto.local import LocalSearch
 from solvers.methods.auto.record import NOTHING
 from solvers.methods.exact.milp import Hunt
@@ -104,7 +104,9 @@ class Auto:
         self.limits = limits
         self.least = peak_bound(problem)
         self.best = Best(problem, budget, limits)
-        self.below = Search(problem, budget)  # no bound needs to know of updates: without them it is for more orders
+        self.below = BoundSearch(
+            problem, budget
+        )  # no bound needs to know of updates: without them it is for more orders
         self.floor = self.best.bound = self.below.bound  # the bound that `below` had after its last round
         self.no_plan = False
         self.walked: list[tuple[int, ...]] = []

@@ -35,8 +35,8 @@ class Snapshots:
 
 
 @dataclass(frozen=True, slots=True)
-class Segments:
+class SegmentCount:
     segments: int | None = option(None, "how many; by default all are tried")
 
 
-WALKING, ROUNDING, PAPER_FORM, SNAPSHOTS, SEGMENTS = Walking(), Rounding(), PaperForm(), Snapshots(), Segments()
+WALKING, ROUNDING, PAPER_FORM, SNAPSHOTS, SEGMENTS = Walking(), Rounding(), PaperForm(), Snapshots(), SegmentCount()

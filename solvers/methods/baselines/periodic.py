@@ -10,13 +10,13 @@ reaches it. Costs and sizes are not looked at.
 from __future__ import annotations
 
 from solvers.methods.baselines.forward import articulation_points
-from solvers.methods.baselines.options import SEGMENTS, Segments
+from solvers.methods.baselines.options import SEGMENTS, SegmentCount
 from solvers.methods.baselines.segments import order_of
 from solvers.methods.baselines.sweep import over_knob
 from solvers.problem import Limits, Problem, Result
 
 
-def solve(problem: Problem, budget: int, limits: Limits, options: Segments = SEGMENTS) -> Result:
+def solve(problem: Problem, budget: int, limits: Limits, options: SegmentCount = SEGMENTS) -> Result:
     """`segments`: s, to have it fixed."""
     segments = options.segments
     nodes = articulation_points(problem)

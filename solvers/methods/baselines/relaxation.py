@@ -23,7 +23,7 @@ from solvers.orders.arrays import arrays_of
 from solvers.orders.evict import Hints
 from solvers.orders.measure import memory_of
 from solvers.problem import Limits, Problem, Status
-from solvers.scip import Answer, Program, Settings, solve
+from solvers.scip import Program, ProgramAnswer, Settings, solve
 
 Whole = NDArray[np.bool_]  # one for each of the fractions
 LARGEST = 12_000  # variables of the improved relaxation, about: what is solved in a few seconds
@@ -124,7 +124,7 @@ def relax_improved(problem: Problem, budget: int, limits: Limits, full: int) -> 
     )
 
 
-def _solve(program: Program, limits: Limits) -> Answer:
+def _solve(program: Program, limits: Limits) -> ProgramAnswer:
     return solve(program, Settings(limits.clock, 0.0, limits.seed, verbose=limits.verbose), relaxed=True)
 
 

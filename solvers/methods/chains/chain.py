@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Op(Enum):
+class StageOp(Enum):
     CHECK = "F_ck"  # run the stage, keep its input and hand on its output
     EMPTY = "F_0"  # run the stage, give up its input
     ALL = "F_all"  # run the stage, keep all that its backward reads
@@ -22,8 +22,8 @@ class Op(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    op: Op
+class ChainStep:
+    op: StageOp
     stage: int  # 1..n
     way: int = 0  # which of the stage's ways to run it, where it has several
 
@@ -87,12 +87,12 @@ class IllegalSequence(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ChainRun:
     makespan: float
     peak: float
 
 
-def simulate(chain: Chain, sequence: Sequence[Step]) -> Run:
+def simulate(chain: Chain, sequence: Sequence[ChainStep]) -> ChainRun:
     """Run the sequence on paper: every step's inputs must be there, and every stage must end differentiated."""
     last = chain.length
     held = {0}  # l: a^l is held by itself
@@ -103,7 +103,7 @@ def simulate(chain: Chain, sequence: Sequence[Step]) -> Run:
         stage = step.stage
         if not 1 <= stage <= last or (stage - 1 not in held and stage - 1 not in full):
             raise IllegalSequence(f"step {place}, {step}: its input is not held")
-        if step.op is Op.BACK:
+        if step.op is StageOp.BACK:
             if stage not in full or gradient != stage:
                 raise IllegalSequence(f"step {place}, {step}: its gradient or activations are not held")
             makespan += chain.backward[stage]
@@ -118,22 +118,22 @@ def simulate(chain: Chain, sequence: Sequence[Step]) -> Run:
         makespan += chain.forward[stage]
         if stage > gradient:
             raise IllegalSequence(f"step {place}, {step}: already differentiated")
-        kept, size = (full, chain.abar[stage]) if step.op is Op.ALL else (held, chain.a[stage])
+        kept, size = (full, chain.abar[stage]) if step.op is StageOp.ALL else (held, chain.a[stage])
         if stage in kept:
             raise IllegalSequence(f"step {place}, {step}: its result is already held")
         kept.add(stage)
         used += size
         peak = max(peak, used + chain.o_f[stage])
-        if step.op is Op.EMPTY:
+        if step.op is StageOp.EMPTY:
             if stage - 1 not in held:
                 raise IllegalSequence(f"step {place}, {step}: its input is not its own to give up")
             held.discard(stage - 1)
             used -= chain.a[stage - 1]
     if gradient:
         raise IllegalSequence(f"the sequence ends before stage {gradient} is differentiated")
-    return Run(makespan, peak)
+    return ChainRun(makespan, peak)
 
 
-def written(sequence: Sequence[Step]) -> str:
+def written(sequence: Sequence[ChainStep]) -> str:
     """The sequence in the paper's notation."""
     return " ".join(map(str, sequence))

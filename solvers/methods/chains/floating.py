@@ -24,7 +24,7 @@ from collections.abc import Callable
 import numpy as np
 
 from solvers._loops import fill_floating
-from solvers.methods.chains.chain import Chain, Op, Step
+from solvers.methods.chains.chain import Chain, ChainStep, StageOp
 from solvers.methods.chains.program import Floats, never
 from solvers.methods.chains.slots import in_slots
 
@@ -32,12 +32,12 @@ SLOTS = 500
 MOST_BYTES = 3 * 10**8  # where stages can be joined instead
 
 
-def floating(chain: Chain, limit: float, slots: int = SLOTS) -> tuple[Step, ...] | None:
+def floating(chain: Chain, limit: float, slots: int = SLOTS) -> tuple[ChainStep, ...] | None:
     """The sequence of least makespan within the limit; None where the program finds none."""
     small, unit = in_slots(chain, limit, slots)
     if unit.count < small.a[0]:
         return None
-    program = Program(small, unit.count)
+    program = FloatingProgram(small, unit.count)
     return program.trace(unit.count) if np.isfinite(program.whole()[-1]) else None
 
 
@@ -46,7 +46,7 @@ def bytes_needed(stages: int, slots: int) -> int:
     return 8 * _row(stages, stages, stages) * (slots + 2)
 
 
-class Program:
+class FloatingProgram:
     """The filled table of a chain whose sizes are in slots."""
 
     def __init__(self, chain: Chain, memory: int, stopped: Callable[[], bool] = never) -> None:
@@ -69,13 +69,13 @@ class Program:
         """The excess of the whole chain for each memory."""
         return self.excess[_row(1, 1, self.stages)]
 
-    def trace(self, memory: int) -> tuple[Step, ...]:
+    def trace(self, memory: int) -> tuple[ChainStep, ...]:
         """The sequence behind the whole chain's entry for `memory`."""
-        steps: list[Step] = []
-        todo: list[tuple[int, int, int, int] | Step] = [(1, 1, self.stages, memory)]
+        steps: list[ChainStep] = []
+        todo: list[tuple[int, int, int, int] | ChainStep] = [(1, 1, self.stages, memory)]
         while todo:
             item = todo.pop()
-            if isinstance(item, Step):
+            if isinstance(item, ChainStep):
                 steps.append(item)
             else:
                 todo += reversed(self._expand(*item))
@@ -84,22 +84,22 @@ class Program:
     def _value(self, s: int, t: int, last: int, memory: int) -> float:
         return float(self.excess[_row(s, t, last), memory]) if memory >= 0 else float("inf")
 
-    def _expand(self, s: int, t: int, last: int, memory: int) -> list[tuple[int, int, int, int] | Step]:
+    def _expand(self, s: int, t: int, last: int, memory: int) -> list[tuple[int, int, int, int] | ChainStep]:
         """One step of the recurrence, the entry's own."""
         wanted = self._value(s, t, last, memory)
         beyond = memory - int(self.a[s - 1])
         if s == t == last:
-            return [Step(Op.ALL, s), Step(Op.BACK, s)]
+            return [ChainStep(StageOp.ALL, s), ChainStep(StageOp.BACK, s)]
         inside = beyond - int(self.abar[s]) + int(self.a[s])
         fits = beyond >= max(self.delta[last] + self.abar[s] + self.o_f[s], self.backward_memory[s])
         if s == t and fits and self._value(s + 1, s + 1, last, inside) == wanted:
-            return [Step(Op.ALL, s), (s + 1, s + 1, last, inside), Step(Op.BACK, s)]
+            return [ChainStep(StageOp.ALL, s), (s + 1, s + 1, last, inside), ChainStep(StageOp.BACK, s)]
         if s < t and self.forward[s] + self._value(s + 1, t, last, memory) == wanted:
-            return [Step(Op.EMPTY, s), (s + 1, t, last, memory)]
+            return [ChainStep(StageOp.EMPTY, s), (s + 1, t, last, memory)]
         for then in range(t + 1, last + 1):
             later, earlier = self._value(s + 1, then, last, beyond), self._value(s, t, then - 1, memory)
             if self.forward[s] + later + earlier == wanted:
-                return [Step(Op.CHECK, s), (s + 1, then, last, beyond), (s, t, then - 1, memory)]
+                return [ChainStep(StageOp.CHECK, s), (s + 1, then, last, beyond), (s, t, then - 1, memory)]
         raise AssertionError("an entry of the table that nothing explains")
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 
 from solvers.methods.chains import floating
-from solvers.methods.chains.chain import Step, written
+from solvers.methods.chains.chain import ChainStep, written
 from solvers.methods.chains.from_graph import Stages, cut
 from solvers.methods.chains.options import DIVIDED, Divided
 from solvers.methods.chains.program import Floats, solve_segments, trace
@@ -20,8 +20,8 @@ from solvers.methods.chains.rotor import SLOTS, without_ways
 from solvers.methods.chains.slots import Slots, counted
 from solvers.methods.chains.staged import (
     BEYOND,
-    Found,
     Staged,
+    StagedOrder,
     as_chain,
     fine_slots,
     most_slots,
@@ -36,8 +36,8 @@ from solvers.orders.bounds import peak_bound
 from solvers.orders.polish import polish
 from solvers.problem import Limits, Problem, Result
 
-Pair = tuple[Found | None, Found | None]  # the cheapest that fits, and that of least peak
-Sequences = Callable[[int], tuple[Step, ...]]  # for each memory, in slots
+Pair = tuple[StagedOrder | None, StagedOrder | None]  # the cheapest that fits, and that of least peak
+Sequences = Callable[[int], tuple[ChainStep, ...]]  # for each memory, in slots
 
 # how many values may cross a cut, and how many stages to join into one
 _PLAIN = ((1, (1,)), (2, (1,)), (4, (1,)))
@@ -112,7 +112,7 @@ class _Chained(Best):
         self.total = sum(node.cost for node in problem.nodes)
         self.bound = float(self.total)
         self.stages: Stages | None = None
-        self.sequence: tuple[Step, ...] = ()
+        self.sequence: tuple[ChainStep, ...] = ()
         self.polished = False
         self.offer(range(len(problem.nodes)))
 
@@ -175,7 +175,7 @@ def _persistent(best: _Chained, staged: Staged, wanted: int, inputs_only: bool =
 
 def _floating(best: _Chained, staged: Staged, wanted: int) -> None:
     def program(unit: Slots, memory: int) -> tuple[Floats, Sequences]:
-        table = floating.Program(counted(as_chain(staged), unit), memory, best.done)
+        table = floating.FloatingProgram(counted(as_chain(staged), unit), memory, best.done)
         return table.whole(), table.trace
 
     _widening(best, staged, wanted, program)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from solvers.methods.chains.chain import Op, Step
+from solvers.methods.chains.chain import ChainStep, StageOp
 from solvers.methods.chains.stage import Runner
 
 Keeps = Callable[[int, int], frozenset[int]]  # stage, way -> what it keeps
 
 
-def to_order(runners: Sequence[Runner], keeps: Keeps, sequence: Sequence[Step]) -> tuple[int, ...]:
+def to_order(runners: Sequence[Runner], keeps: Keeps, sequence: Sequence[ChainStep]) -> tuple[int, ...]:
     """`runners[l - 1]` runs stage l; a B right after its own F_all computes what it needs as it goes."""
     order: list[int] = []
     kept: dict[int, frozenset[int]] = {}
@@ -25,13 +25,13 @@ def to_order(runners: Sequence[Runner], keeps: Keeps, sequence: Sequence[Step]) 
         runner = runners[step.stage - 1]
         first = step.stage not in visited
         visited.add(step.stage)
-        if step.op is Op.BACK:
+        if step.op is StageOp.BACK:
             order += runner.backward(kept.pop(step.stage, frozenset()))
             continue
         following = sequence[place + 1] if place + 1 < len(sequence) else None
-        if step.op is not Op.ALL:
+        if step.op is not StageOp.ALL:
             nodes = runner.walk()
-        elif following is not None and following.op is Op.BACK and following.stage == step.stage:
+        elif following is not None and following.op is StageOp.BACK and following.stage == step.stage:
             nodes = ()
         else:
             kept[step.stage] = keeps(step.stage, step.way)

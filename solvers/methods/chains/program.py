@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers._loops import fill_segments
-from solvers.methods.chains.chain import Op, Step
+from solvers.methods.chains.chain import ChainStep, StageOp
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -49,7 +49,7 @@ class Ways:
 
 
 @dataclass(frozen=True, slots=True)
-class Segments:
+class ChainSegments:
     """What the program needs to know of a chain. Arrays over stages 1..n (and 0)."""
 
     walk: Floats  # time of F_ck or F_0
@@ -62,8 +62,8 @@ class Segments:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    segments: Segments
+class SegmentTable:
+    segments: ChainSegments
     excess: Floats  # row(s, t) x memory beyond a^{s-1}
     loose: Floats  # row(s, t) x memory, a^{s-1} in it and free to go
 
@@ -80,7 +80,7 @@ def never() -> bool:
     return False
 
 
-def solve_segments(segments: Segments, memory: int, stopped: Callable[[], bool] = never) -> Table:
+def solve_segments(segments: ChainSegments, memory: int, stopped: Callable[[], bool] = never) -> SegmentTable:
     count = len(segments.a) - 1
     ways = segments.ways
     excess = np.full((count * (count + 1) // 2, memory + 1), np.inf)
@@ -105,7 +105,7 @@ def solve_segments(segments: Segments, memory: int, stopped: Callable[[], bool] 
         if stopped():
             break
         fill_segments(left, min(left + _COLUMNS, count + 1), excess, loose, inner, facts)
-    return Table(segments, excess, loose)
+    return SegmentTable(segments, excess, loose)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,27 +118,27 @@ class _State:
     loose: bool
 
 
-def trace(table: Table, memory: int) -> tuple[Step, ...]:
+def trace(table: SegmentTable, memory: int) -> tuple[ChainStep, ...]:
     """The sequence behind the whole chain's entry for `memory`."""
     walked = np.cumsum(table.segments.walk)
-    steps: list[Step] = []
-    todo: list[_State | Step] = [_State(1, len(table.segments.a) - 1, memory, False)]
+    steps: list[ChainStep] = []
+    todo: list[_State | ChainStep] = [_State(1, len(table.segments.a) - 1, memory, False)]
     while todo:
         item = todo.pop()
-        if isinstance(item, Step):
+        if isinstance(item, ChainStep):
             steps.append(item)
         else:
             todo += reversed(_expand(table, walked, item))
     return tuple(steps)
 
 
-def _value(table: Table, state: _State) -> float:
+def _value(table: SegmentTable, state: _State) -> float:
     if state.memory < 0:
         return float("inf")
     return float((table.loose if state.loose else table.excess)[row(state.first, state.last), state.memory])
 
 
-def _expand(table: Table, walked: Floats, state: _State) -> Sequence[_State | Step]:
+def _expand(table: SegmentTable, walked: Floats, state: _State) -> Sequence[_State | ChainStep]:
     """One step of the recurrence, the entry's own: found again by its value, which costs less than to store it."""
     segments, s, t, m = table.segments, state.first, state.last, state.memory
     wanted = _value(table, state)
@@ -148,21 +148,21 @@ def _expand(table: Table, walked: Floats, state: _State) -> Sequence[_State | St
         after = _after(segments, state, way)
         if after is not None and segments.ways.time[way] + _value(table, after) == wanted:
             number = int(way - segments.ways.start[s])
-            return [Step(Op.ALL, s, number), after, Step(Op.BACK, s, number)]
+            return [ChainStep(StageOp.ALL, s, number), after, ChainStep(StageOp.BACK, s, number)]
     if state.loose:
         return [_State(s, t, m - int(segments.a[s - 1]), False)]
     if s == t:
-        return [Step(Op.ALL, t), Step(Op.BACK, t)]
+        return [ChainStep(StageOp.ALL, t), ChainStep(StageOp.BACK, t)]
     for cut in range(s + 1, t + 1):
         later, earlier = _State(cut, t, m - int(segments.a[cut - 1]), False), _State(s, cut - 1, m, False)
         price = walked[cut - 1] - walked[s - 1] - segments.spared[cut - 1]
         if price + _value(table, later) + _value(table, earlier) == wanted:
-            forwards = [Step(Op.CHECK, s), *(Step(Op.EMPTY, k) for k in range(s + 1, cut))]
+            forwards = [ChainStep(StageOp.CHECK, s), *(ChainStep(StageOp.EMPTY, k) for k in range(s + 1, cut))]
             return [*forwards, later, earlier]
     raise AssertionError("an entry of the table that nothing explains")
 
 
-def _after(segments: Segments, state: _State, way: int) -> _State | None:
+def _after(segments: ChainSegments, state: _State, way: int) -> _State | None:
     """What remains to be differentiated after F_all in this way, if it fits."""
     ways, s, m = segments.ways, state.first, state.memory
     if state.loose and not ways.loose[way]:

@@ -13,27 +13,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.methods.chains.chain import Chain, Step
-from solvers.methods.chains.program import Segments, Ways, solve_segments, trace
+from solvers.methods.chains.chain import Chain, ChainStep
+from solvers.methods.chains.program import ChainSegments, Ways, solve_segments, trace
 from solvers.methods.chains.slots import in_slots
 
 SLOTS = 500
 
 
-def rotor(chain: Chain, limit: float, slots: int = SLOTS) -> tuple[Step, ...] | None:
+def rotor(chain: Chain, limit: float, slots: int = SLOTS) -> tuple[ChainStep, ...] | None:
     """The sequence of least makespan within the limit; None where the program finds none."""
     small, unit = in_slots(chain, limit, slots)
     return best_sequence(segments(small), unit.count - int(small.a[0]))
 
 
-def best_sequence(segments: Segments, memory: int) -> tuple[Step, ...] | None:
+def best_sequence(segments: ChainSegments, memory: int) -> tuple[ChainStep, ...] | None:
     if memory < 0:
         return None
     table = solve_segments(segments, memory)
     return trace(table, memory) if np.isfinite(table.whole()[memory]) else None
 
 
-def segments(chain: Chain) -> Segments:
+def segments(chain: Chain) -> ChainSegments:
     """A chain in slots as the program wants it: one way to run each stage, and it keeps all of ā."""
     a, abar, delta = (np.array(sizes, np.int64) for sizes in (chain.a, chain.abar, chain.delta))
     o_f, o_b = np.array(chain.o_f, np.int64), np.array(chain.o_b, np.int64)
@@ -48,7 +48,7 @@ def segments(chain: Chain) -> Segments:
         forward=abar + o_f,
         backward=abar + delta + before + o_b,
     )
-    return Segments(
+    return ChainSegments(
         walk=np.array(chain.forward, np.float64),
         walk_memory=a + o_f,
         a=a,
@@ -59,7 +59,7 @@ def segments(chain: Chain) -> Segments:
     )
 
 
-def without_ways(segments: Segments) -> Segments:
+def without_ways(segments: ChainSegments) -> ChainSegments:
     """No stage may keep its ā while another runs."""
     none, no, nothing = np.zeros(0), np.zeros(0, np.bool_), np.zeros(0, np.int64)
     ways = Ways(np.zeros_like(segments.ways.start), none, nothing, no, no, nothing, nothing)

@@ -15,7 +15,7 @@ from solvers.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class StageWay:
     """One way to run a stage: `keep` is held from its forward to its backward, which computes what is missing."""
 
     keep: frozenset[int]
@@ -95,7 +95,7 @@ class Runner:
             order.append(index)
         return tuple(order)
 
-    def way(self, keep: Set[int]) -> Way:
+    def way(self, keep: Set[int]) -> StageWay:
         """The way that keeps these, and the output just if they have it or the backward reads it all the same."""
         output = self.output
         kept = frozenset(keep)
@@ -104,7 +104,7 @@ class Runner:
         if reads & output or kept & output:
             kept |= output
         there = self.forward(kept)
-        return Way(
+        return StageWay(
             keep=kept,
             time=self.time(there) + self.time(back),
             kept=self.bytes(kept),

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.methods.chains.chain import Chain, Step
+from solvers.methods.chains.chain import Chain, ChainStep
 from solvers.methods.chains.from_graph import Stages, cut
 from solvers.methods.chains.order import to_order
-from solvers.methods.chains.program import Floats, Ints, Segments, Ways
+from solvers.methods.chains.program import ChainSegments, Floats, Ints, Ways
 from solvers.methods.chains.slots import Slots, slots
-from solvers.methods.chains.stage import Runner, Way
+from solvers.methods.chains.stage import Runner, StageWay
 from solvers.orders.arrays import Arrays, arrays_of
 from solvers.orders.measure import ILLEGAL, measure, trim
 from solvers.problem import Problem
@@ -31,11 +31,11 @@ _MORE_TRIES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StagedOrder:
     order: Ints
     cost: int
     peak: int
-    sequence: tuple[Step, ...]
+    sequence: tuple[ChainStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Staged:
 
     stages: Stages
     runners: tuple[Runner, ...]
-    ways: tuple[tuple[Way, ...], ...]
+    ways: tuple[tuple[StageWay, ...], ...]
     arrays: Arrays
 
     def slots(self, budget: int, wanted: int) -> Slots:
@@ -53,12 +53,12 @@ class Staged:
         sizes = {*problem.sizes, *(node.workspace for node in problem.nodes)} - {0}
         return slots(budget - problem.resident - self.stages.pinned_bytes(), wanted, sizes)
 
-    def found(self, sequence: tuple[Step, ...]) -> Found:
+    def found(self, sequence: tuple[ChainStep, ...]) -> StagedOrder:
         order = to_order(self.runners, lambda s, way: self.ways[s - 1][way].keep, sequence)
         trimmed = trim(self.arrays, np.array(order, np.int64))
         cost, peak = measure(self.arrays, trimmed)
         assert peak != ILLEGAL, "a sequence of stages made an order that cannot run"
-        return Found(trimmed, cost, peak, sequence)
+        return StagedOrder(trimmed, cost, peak, sequence)
 
 
 def plain(stages: Stages, arrays: Arrays) -> Staged:
@@ -85,9 +85,9 @@ def search(
     staged: Staged,
     budget: int,
     whole: Floats,
-    sequence: Callable[[int], tuple[Step, ...]],
+    sequence: Callable[[int], tuple[ChainStep, ...]],
     stopped: Callable[[], bool],
-) -> tuple[Found | None, Found | None, bool]:
+) -> tuple[StagedOrder | None, StagedOrder | None, bool]:
     """The cheapest order that fits, and that of least peak, among those the program has for each memory; and whether
     a larger table might have a cheaper one.
 
@@ -95,7 +95,7 @@ def search(
     """
     finite = np.isfinite(whole)
     changes = [m for m in np.flatnonzero(finite).tolist() if m == 0 or whole[m] != whole[m - 1]]
-    seen: dict[int, Found] = {}
+    seen: dict[int, StagedOrder] = {}
 
     def fits(place: int) -> bool:
         if place not in seen:
@@ -130,7 +130,7 @@ def most_slots(stages: int) -> int:
     return max(_COARSEST, int(_LARGEST_TABLE / BEYOND / (stages * (stages + 1) // 2)))
 
 
-def segments(staged: Staged, unit: Slots) -> Segments:
+def segments(staged: Staged, unit: Slots) -> ChainSegments:
     """The stages as the program wants them, sizes in slots."""
     runners, ways = staged.runners, staged.ways
     at_once = [runner.at_once() for runner in runners]
@@ -140,7 +140,7 @@ def segments(staged: Staged, unit: Slots) -> Segments:
     def sizes(amounts: Sequence[int]) -> Ints:
         return np.array([unit.ceil(amount) for amount in amounts], np.int64)
 
-    return Segments(
+    return ChainSegments(
         walk=np.array([0, *(runner.time(walk) for runner, walk in walks)], np.float64),
         walk_memory=sizes([0, *(runner.peak(walk, frozenset(), runner.stage.output) for runner, walk in walks)]),
         a=sizes([0, *(runner.bytes(runner.stage.output) for runner in runners)]),
@@ -151,7 +151,9 @@ def segments(staged: Staged, unit: Slots) -> Segments:
     )
 
 
-def _in_slots(ways: Sequence[Sequence[Way]], quickest: Sequence[int], sizes: Callable[[Sequence[int]], Ints]) -> Ways:
+def _in_slots(
+    ways: Sequence[Sequence[StageWay]], quickest: Sequence[int], sizes: Callable[[Sequence[int]], Ints]
+) -> Ways:
     flat = [way for some in ways for way in some]
     extra = [way.time - least for some, least in zip(ways, quickest, strict=True) for way in some]
     return Ways(

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from solvers import scip
 from solvers.clock import Clock
-from solvers.methods.chains.stage import Runner, Way
+from solvers.methods.chains.stage import Runner, StageWay
 
 MOST_WAYS, LEAST_WAYS = 16, 5
 _PROGRAMS = 60  # for one chain, about: the more distinct stages, the fewer ways for each
@@ -22,7 +22,7 @@ _FEW = 6  # values: each choice of them is tried
 _NODES = 500  # of the search tree, for one program: not time, so that answers do not depend on the machine
 
 
-def all_ways(runners: Sequence[Runner], clock: Clock) -> tuple[tuple[Way, ...], ...]:
+def all_ways(runners: Sequence[Runner], clock: Clock) -> tuple[tuple[StageWay, ...], ...]:
     """The ways of each stage; once the clock is over, only the way that keeps everything."""
     shapes = [structure(runner) for runner in runners]
     first = {key: (runner, values) for runner, (key, values) in zip(runners, shapes, strict=True)}
@@ -51,16 +51,16 @@ def structure(runner: Runner) -> tuple[Hashable, list[int]]:
     return (len(stage.forward), tuple(rows), flags), list(place)
 
 
-def undominated(ways: Sequence[Way]) -> list[Way]:
+def undominated(ways: Sequence[StageWay]) -> list[StageWay]:
     """From most kept to least, without those that are no better in time nor in any memory."""
-    best: list[Way] = []
+    best: list[StageWay] = []
     for way in sorted(set(ways), key=lambda way: (way.time, way.kept, way.forward, way.backward)):
         if not any(_no_worse(other, way) for other in best):
             best.append(way)
     return best
 
 
-def _no_worse(one: Way, other: Way) -> bool:
+def _no_worse(one: StageWay, other: StageWay) -> bool:
     """In memory, whatever the stages around it do; an output that is kept is counted in `kept`."""
     less = one.kept <= other.kept and one.forward <= other.forward and one.backward <= other.backward
     return less and one.loose >= other.loose

@@ -186,7 +186,7 @@ class Hunt:
             self.improver.disputed = disputed(cuts, values, project(cuts, self.best.order.tolist()))
         return over_budget(memory, order, self.budget, cuts.taus), over_again(memory, order, self.budget)
 
-    def relax(self, relaxation: Relaxation) -> scip.Answer:
+    def relax(self, relaxation: Relaxation) -> scip.ProgramAnswer:
         """SCIP on the relaxation, and tries at a better schedule beside it."""
         cost = self.best.cost
         settings = scip.Settings(

@@ -51,7 +51,7 @@ class Relaxation:
             self.solving.go_on(settings.clock, nodes, settings.enough, starts)
         return self.solving
 
-    def take(self, answer: scip.Answer, scale: float) -> None:
+    def take(self, answer: scip.ProgramAnswer, scale: float) -> None:
         bound = max(self.bound, answer.bound * scale)
         self.nodes, self.work = answer.nodes, answer.work
         self.raised, self.bound = bound - self.bound, bound

@@ -29,7 +29,7 @@ from solvers.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class WindowStep:
     """`known`: where the known order has it, or None if it was put in; `first`: must run."""
 
     node: int
@@ -38,9 +38,9 @@ class Run:
 
 
 @dataclass(slots=True)
-class Window:
+class WindowProgram:
     problem: Problem  # with a last node that reads the outputs
-    steps: list[Run]
+    steps: list[WindowStep]
     program: scip.Program
     runs: dict[int, int]  # step -> column of x
     start: list[float]
@@ -65,13 +65,13 @@ def neighbours(problem: Problem, random: Random, count: int) -> frozenset[int]:
     return frozenset(node for node in chosen if not problem.nodes[node].once)
 
 
-def lay_out(problem: Problem, order: Sequence[int], chosen: frozenset[int]) -> list[Run]:
+def lay_out(problem: Problem, order: Sequence[int], chosen: frozenset[int]) -> list[WindowStep]:
     """The steps of an order that ends with the last node, and runs of chosen nodes wherever a stage could use them."""
-    steps: list[Run] = []
-    stage: list[Run] = []
+    steps: list[WindowStep] = []
+    stage: list[WindowStep] = []
     seen: set[int] = set()
     for place, node in enumerate(order):
-        stage.append(Run(node, place, node not in seen))
+        stage.append(WindowStep(node, place, node not in seen))
         if node not in seen:
             seen.add(node)
             steps += _with_candidates(problem, stage, chosen)
@@ -79,7 +79,7 @@ def lay_out(problem: Problem, order: Sequence[int], chosen: frozenset[int]) -> l
     return steps
 
 
-def _with_candidates(problem: Problem, stage: list[Run], chosen: frozenset[int]) -> list[Run]:
+def _with_candidates(problem: Problem, stage: list[WindowStep], chosen: frozenset[int]) -> list[WindowStep]:
     """Put in before the first step of a higher index, so that they stand in index order among themselves."""
     wanted = {value for step in stage for value in problem.nodes[step.node].reads}
     there = {step.node for step in stage}
@@ -89,20 +89,20 @@ def _with_candidates(problem: Problem, stage: list[Run], chosen: frozenset[int])
             wanted.update(problem.nodes[node].reads)
             if node not in there:
                 found.append(node)
-    merged: list[Run] = []
+    merged: list[WindowStep] = []
     for step in stage:
         while found and found[-1] < step.node:
-            merged.append(Run(found.pop(), None, False))
+            merged.append(WindowStep(found.pop(), None, False))
         merged.append(step)
     return merged
 
 
 def build(
     problem: Problem, order: Sequence[int], memory: Sequence[int], budget: int, chosen: frozenset[int], scale: float
-) -> Window:
+) -> WindowProgram:
     """The program; `order` ends with the last node, `memory` is in use at each of its steps."""
     steps, taken = _held(problem, lay_out(problem, order, chosen), chosen)
-    window = Window(problem, steps, scip.Program(), {}, [])
+    window = WindowProgram(problem, steps, scip.Program(), {}, [])
     rows: list[dict[int, int]] = [{} for _ in steps]
     for k, step in enumerate(steps):
         if step.node in chosen and not step.first:
@@ -121,19 +121,19 @@ def build(
     return window
 
 
-def _variable(window: Window, start: bool, cost: float = 0.0, low: float = 0.0) -> int:
+def _variable(window: WindowProgram, start: bool, cost: float = 0.0, low: float = 0.0) -> int:
     window.start.append(float(start))
     return window.program.variable(cost, low)
 
 
-def _held(problem: Problem, steps: Sequence[Run], chosen: frozenset[int]) -> tuple[list[Run], list[int]]:
+def _held(problem: Problem, steps: Sequence[WindowStep], chosen: frozenset[int]) -> tuple[list[WindowStep], list[int]]:
     """The steps less those put in that read what is not there then; and what all but the chosen nodes' values take."""
     ends = _ends(problem, steps)
     writer = problem.writers()
     there: dict[int, int] = {}  # value -> the step up to which it is held
     leaving = [0] * len(steps)
     total = problem.resident
-    kept: list[Run] = []
+    kept: list[WindowStep] = []
     taken: list[int] = []
     for k, step in enumerate(steps):
         node = problem.nodes[step.node]
@@ -149,7 +149,7 @@ def _held(problem: Problem, steps: Sequence[Run], chosen: frozenset[int]) -> tup
     return kept, taken
 
 
-def _ends(problem: Problem, steps: Sequence[Run]) -> dict[tuple[int, int], int]:
+def _ends(problem: Problem, steps: Sequence[WindowStep]) -> dict[tuple[int, int], int]:
     """For each known step and value that it writes: the last known step that reads this copy."""
     ends: dict[tuple[int, int], int] = {}
     last: dict[int, int] = {}
@@ -162,7 +162,7 @@ def _ends(problem: Problem, steps: Sequence[Run]) -> dict[tuple[int, int], int]:
     return ends
 
 
-def _add_value(window: Window, value: int, rows: list[dict[int, int]]) -> None:
+def _add_value(window: WindowProgram, value: int, rows: list[dict[int, int]]) -> None:
     """(1) to (3), and the value's part of (4)."""
     problem, program, runs = window.problem, window.program, window.runs
     events = [k for k, step in enumerate(window.steps) if _touches(problem, step.node, value)]
@@ -190,7 +190,7 @@ def _touches(problem: Problem, node: int, value: int) -> bool:
     return value in problem.nodes[node].reads or value in problem.nodes[node].writes
 
 
-def _held_known(window: Window, events: Sequence[int], value: int) -> list[bool]:
+def _held_known(window: WindowProgram, events: Sequence[int], value: int) -> list[bool]:
     """Whether the known order holds the value from each event to the next."""
     held: list[bool] = []
     needed = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from solvers.methods.mincut.flow import INFINITE, minimum_cut
-from solvers.methods.mincut.joint import Joint, Options, banned, weight
+from solvers.methods.mincut.joint import Bans, JointGraph, banned, weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Saving:
     saved: tuple[int, ...]
 
 
-def cut(joint: Joint, options: Options) -> Saving:
+def cut(joint: JointGraph, options: Bans) -> Saving:
     """Save the cheapest set of values from which the backward pass can rebuild all it needs."""
     arcs: list[tuple[int, int, int]] = []
     source, sink = 2 * len(joint.vertices), 2 * len(joint.vertices) + 1

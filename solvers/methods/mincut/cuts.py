@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from solvers.methods.mincut.cut import cut
-from solvers.methods.mincut.joint import AGGRESSIVE, DEFAULT, Options
+from solvers.methods.mincut.joint import AGGRESSIVE, DEFAULT, Bans
 from solvers.methods.mincut.tradeoff import Tradeoff
 from solvers.methods.mincut.training import joint_of
 from solvers.orders.arrays import Arrays
@@ -21,7 +21,7 @@ Saved = frozenset[int]
 FEWEST, MOST, NODES_CUT = 2, 8, 6000  # hulls: as many as keep a large graph within seconds
 
 
-def paper_cut(problem: Problem, options: Options = DEFAULT) -> Saved:
+def paper_cut(problem: Problem, options: Bans = DEFAULT) -> Saved:
     """Algorithms 1 and 2 of Yu and He."""
     joint, vertex_of = joint_of(problem)
     value_of = {vertex: value for value, vertex in enumerate(vertex_of)}

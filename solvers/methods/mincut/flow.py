@@ -19,14 +19,16 @@ Integers = Sequence[int] | Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class MinimumCut:
     """`near[v]`: vertex v is on the source's side, in the cut that lies nearest to the sink."""
 
     value: int
     near: NDArray[np.bool_]
 
 
-def minimum_cut(count: int, tails: Integers, heads: Integers, capacities: Integers, source: int, sink: int) -> Cut:
+def minimum_cut(
+    count: int, tails: Integers, heads: Integers, capacities: Integers, source: int, sink: int
+) -> MinimumCut:
     """The least cut between two of `count` vertices; arcs lie side by side in three columns."""
     from_, to, most = (np.ascontiguousarray(column, np.int64) for column in (tails, heads, capacities))
-    return Cut(*_loops.minimum_cut(count, from_, to, most, source, sink))
+    return MinimumCut(*_loops.minimum_cut(count, from_, to, most, source, sink))

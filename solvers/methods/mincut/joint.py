@@ -40,7 +40,7 @@ class Vertex:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Bans:
     """Which of PyTorch's five bans are on."""
 
     used_far_apart: bool = True
@@ -50,11 +50,11 @@ class Options:
     reductions: bool = True
 
 
-DEFAULT = Options()
-AGGRESSIVE = Options(used_far_apart=False, long_chains=False, materialized_backward=False, not_listed=False)
+DEFAULT = Bans()
+AGGRESSIVE = Bans(used_far_apart=False, long_chains=False, materialized_backward=False, not_listed=False)
 
 
-class Joint:
+class JointGraph:
     """Vertices with their users and classes: forward, backward's own, and what follows from the tangents."""
 
     def __init__(
@@ -112,7 +112,7 @@ class Joint:
         return not all(self.fuses(index, user) for user in self.users[index])
 
 
-def weight(joint: Joint, index: int) -> int | None:
+def weight(joint: JointGraph, index: int) -> int | None:
     """What saving the value costs: bytes, biased towards the backward pass, twice if it is not written anyway."""
     vertex = joint.vertices[index]
     if not vertex.tensor:
@@ -124,7 +124,7 @@ def weight(joint: Joint, index: int) -> int | None:
     return bytes_ if joint.materialized(index) else 2 * bytes_
 
 
-def banned(joint: Joint, options: Options) -> set[int]:
+def banned(joint: JointGraph, options: Bans) -> set[int]:
     """The values that must not be computed again. A view never is: it takes no computing."""
     found: set[int] = set()
     for index, vertex in enumerate(joint.vertices):
@@ -139,7 +139,7 @@ def banned(joint: Joint, options: Options) -> set[int]:
     return found
 
 
-def _is_banned(joint: Joint, index: int, options: Options) -> bool:
+def _is_banned(joint: JointGraph, index: int, options: Bans) -> bool:
     vertex = joint.vertices[index]
     if vertex.element:
         return False
@@ -152,7 +152,7 @@ def _is_banned(joint: Joint, index: int, options: Options) -> bool:
     return options.reductions and vertex.bytes * 4 < read
 
 
-def _materialized_backward(joint: Joint, index: int) -> bool:
+def _materialized_backward(joint: JointGraph, index: int) -> bool:
     """Whether the backward pass reads the value, or what it turns it into first, in an op that it cannot fuse with.
 
     PyTorch looks through views, a transposed matrix among them; here that is an op, `late`.
@@ -172,7 +172,7 @@ def _materialized_backward(joint: Joint, index: int) -> bool:
     return False
 
 
-def _ban_used_far_apart(joint: Joint, found: set[int]) -> None:
+def _ban_used_far_apart(joint: JointGraph, found: set[int]) -> None:
     """A fusible user beyond the first use that cannot fuse would keep the value waiting: rather save that user."""
     for index, there in enumerate(joint.forward):
         users = [user for user in joint.users[index] if joint.forward[user]] if there else []
@@ -184,7 +184,7 @@ def _ban_used_far_apart(joint: Joint, found: set[int]) -> None:
                 found.add(user)
 
 
-def _first_unfusible(joint: Joint, start: Sequence[int], limit: int) -> int:
+def _first_unfusible(joint: JointGraph, start: Sequence[int], limit: int) -> int:
     queue = [(joint.rank[index], index, True) for index in start]
     heapq.heapify(queue)
     seen = set(queue)
@@ -201,7 +201,7 @@ def _first_unfusible(joint: Joint, start: Sequence[int], limit: int) -> int:
     return limit
 
 
-def _ban_long_chains(joint: Joint, found: set[int]) -> None:
+def _ban_long_chains(joint: JointGraph, found: set[int]) -> None:
     """A fusible chain that goes on beyond a hundred ops is cut."""
     visited: set[int] = set()
     for start, there in enumerate(joint.forward):

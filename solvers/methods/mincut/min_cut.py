@@ -9,9 +9,9 @@ Invariant: monotone in the budget, never over it, and nothing that may run only 
 from __future__ import annotations
 
 from solvers.methods.mincut.cuts import cuts, paper_cut
-from solvers.methods.mincut.options import CUTTING, Cutting
+from solvers.methods.mincut.options import CUTTING, CutOptions
 from solvers.methods.mincut.rebuild import FOREVER
-from solvers.methods.mincut.search import Search
+from solvers.methods.mincut.search import CutSearch
 from solvers.methods.mincut.taken_back import least_moved
 from solvers.methods.mincut.traffic import traffic_of
 from solvers.notes import Note, SolverNote
@@ -23,7 +23,7 @@ def solve(
     problem: Problem,
     budget: int,
     limits: Limits,
-    options: Cutting = CUTTING,
+    options: CutOptions = CUTTING,
 ) -> Result:
     plain = range(len(problem.nodes))
     if not any(node.backward for node in problem.nodes):
@@ -32,7 +32,7 @@ def solve(
     paper, fusion = options.objective == "paper", options.fusion
     by_time = options.objective != "traffic" and not options.between_groups
     priced = None if by_time else lambda order: traffic_of(problem, order, fusion).total
-    search = Search(Best(problem, budget, limits), priced)
+    search = CutSearch(Best(problem, budget, limits), priced)
     if paper:
         search.offer(least_moved(problem, paper_cut(problem)))
     else:
@@ -48,7 +48,7 @@ def solve(
     return _result(search, by_time)
 
 
-def _result(search: Search, by_time: bool) -> Result:
+def _result(search: CutSearch, by_time: bool) -> Result:
     best, total = search.best, sum(node.cost for node in search.problem.nodes)
     if best is None:
         note = Note(SolverNote.SMALLEST_CUT, (len(search.found), search.leanest.peak))

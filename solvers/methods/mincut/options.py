@@ -9,7 +9,7 @@ from solvers.options import option
 
 
 @dataclass(frozen=True, slots=True)
-class Cutting:
+class CutOptions:
     objective: Literal["time", "traffic", "paper"] = option(
         "time", "what to make least; paper: its own cut and no other, as where no budget is given"
     )
@@ -17,4 +17,4 @@ class Cutting:
     fusion: Literal["ideal", "runtime"] = option("ideal", "which ops share a kernel, where traffic is counted")
 
 
-CUTTING = Cutting()
+CUTTING = CutOptions()

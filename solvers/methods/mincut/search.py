@@ -27,7 +27,7 @@ POLISHED = 20_000_000  # computes measured while polishing, all levels together
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CutSchedule:
     """A schedule, by what is to be made least."""
 
     price: int
@@ -37,12 +37,12 @@ class Candidate:
 
 
 @dataclass(slots=True)
-class Search:
+class CutSearch:
     """All that was tried; `known` measures it and reports what is cheaper."""
 
     known: Best
     priced: Callable[[tuple[int, ...]], int] | None = None  # None: what it costs
-    found: dict[tuple[int, ...], Candidate] = field(default_factory=dict)
+    found: dict[tuple[int, ...], CutSchedule] = field(default_factory=dict)
 
     @property
     def problem(self) -> Problem:
@@ -57,12 +57,12 @@ class Search:
         return self.known.over()
 
     @property
-    def best(self) -> Candidate | None:
+    def best(self) -> CutSchedule | None:
         fitting = [one for one in self.found.values() if one.peak <= self.known.budget]
         return min(fitting, key=lambda one: (one.price, one.cost, one.peak), default=None)
 
     @property
-    def leanest(self) -> Candidate:
+    def leanest(self) -> CutSchedule:
         return min(self.found.values(), key=lambda one: (one.peak, one.price))
 
     def offer(self, order: Iterable[int]) -> None:
@@ -71,7 +71,7 @@ class Search:
         key = weighed.steps()
         if key not in self.found:
             price = self.priced(key) if self.priced and self.known.fits(weighed) else weighed.cost
-            self.found[key] = Candidate(price, weighed.cost, weighed.peak, key)
+            self.found[key] = CutSchedule(price, weighed.cost, weighed.peak, key)
 
     def rebuild(self, sets: Iterable[Saved], reaches: Sequence[int] = REACHES) -> None:
         """Offer the orders of every set."""
@@ -100,7 +100,7 @@ class Search:
             if self.over:
                 return
 
-    def _cheapest(self, price: Callable[[Candidate], int]) -> list[tuple[int, Candidate]]:
+    def _cheapest(self, price: Callable[[CutSchedule], int]) -> list[tuple[int, CutSchedule]]:
         """The best of what was found that fits each level, from the highest level that is within the budget."""
         least = self.leanest.peak
         top = max(least, measure(self.arrays, np.arange(len(self.problem.nodes)))[1])

@@ -6,13 +6,13 @@ op itself. Reading an input again costs its bytes; it is there in any case, and 
 
 from __future__ import annotations
 
-from solvers.methods.mincut.joint import Joint, Vertex
+from solvers.methods.mincut.joint import JointGraph, Vertex
 from solvers.methods.mincut.tangents import tangents
 from solvers.methods.mincut.traffic import FUSIBLE
 from solvers.problem import Kind, Node, Problem
 
 
-def joint_of(problem: Problem) -> tuple[Joint, list[int]]:
+def joint_of(problem: Problem) -> tuple[JointGraph, list[int]]:
     """The joint graph, and the vertex of each value."""
     given = dict(pair for node in problem.nodes for pair in node.takes)
     vertices = [Vertex(bytes=size, reads=(), given=True) for size in given.values()]
@@ -33,14 +33,14 @@ def joint_of(problem: Problem) -> tuple[Joint, list[int]]:
     return _joint(problem, vertices, vertex_of), vertex_of
 
 
-def _joint(problem: Problem, vertices: list[Vertex], vertex_of: list[int]) -> Joint:
+def _joint(problem: Problem, vertices: list[Vertex], vertex_of: list[int]) -> JointGraph:
     writer = problem.writers()
     forward = [vertex_of[value] for value in problem.outputs if not problem.nodes[writer[value]].backward]
     read_back = {value for node in problem.nodes if node.backward for value in node.reads}
     forward += [vertex_of[value] for value in read_back if not problem.nodes[writer[value]].backward]
     backward = [vertex_of[value] for value in problem.outputs if problem.nodes[writer[value]].backward]
     outputs = {vertex_of[value] for value in problem.outputs}
-    return Joint(vertices, sorted(set(forward)), sorted(set(backward)), outputs)
+    return JointGraph(vertices, sorted(set(forward)), sorted(set(backward)), outputs)
 
 
 def _vertex(node: Node, reads: tuple[int, ...], size: int, tangent: bool) -> Vertex:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from solvers.methods.anyorder.answers import expand, project
-from solvers.methods.anyorder.program import Timed, build
+from solvers.methods.anyorder.program import TimedProgram, build
 from solvers.methods.anyorder.windows import heaviest_path, windows_of
 from solvers.methods.exact.replaceable import advance
 from solvers.methods.exact.tracing import Tracing
@@ -44,7 +44,7 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
     assert traced > 1000, "hardly anything was traced"
 
 
-def posed(random: Random, problem: Problem, budget: int) -> Timed:
+def posed(random: Random, problem: Problem, budget: int) -> TimedProgram:
     """The relaxation at some nodes of a random long path."""
     ended = problem.ended()
     writer, count = ended.writers(), len(problem.nodes)
@@ -57,7 +57,7 @@ def posed(random: Random, problem: Problem, budget: int) -> Timed:
     return build(ended, writer, budget, windows, free, 1.0, peaks)
 
 
-def surely(timed: Timed) -> int:
+def surely(timed: TimedProgram) -> int:
     return sum(timed.problem.nodes[i].cost for i in range(len(timed.problem.nodes)) if timed.windows.sure(i))
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from solvers.methods.chains.chain import Chain, IllegalSequence, Op, Step, chain, simulate, written
+from solvers.methods.chains.chain import Chain, ChainStep, IllegalSequence, StageOp, chain, simulate, written
 from solvers.methods.chains.floating import floating
 from solvers.methods.chains.revolve import revolve
 from solvers.methods.chains.rotor import rotor
 from solvers.methods.chains.slots import in_slots
 from tests.solvers.methods.chains.brute import Tiny, least_makespan, random_tiny
 
-NAMES = {"Fck": Op.CHECK, "F0": Op.EMPTY, "Fall": Op.ALL, "B": Op.BACK}
+NAMES = {"Fck": StageOp.CHECK, "F0": StageOp.EMPTY, "Fall": StageOp.ALL, "B": StageOp.BACK}
 
 
 def read(path: Path) -> tuple[Chain, dict[str, Any]]:
@@ -24,17 +24,23 @@ def read(path: Path) -> tuple[Chain, dict[str, Any]]:
     return chain(told["fw"], told["bw"], told["a"], told["abar"], told["o_f"], told["o_b"]), told
 
 
-def told_sequence(told: dict[str, Any], key: str) -> list[Step]:
+def told_sequence(told: dict[str, Any], key: str) -> list[ChainStep]:
     """The reference's own sequence; it counts stages from 0 and writes the loss as one step."""
-    steps: list[Step] = []
+    steps: list[ChainStep] = []
     for name, stage in told.get("answers", told)[key]["ops"]:
         loss = told["L"] + 1
-        steps += [Step(Op.ALL, loss), Step(Op.BACK, loss)] if name == "L" else [Step(NAMES[name], stage + 1)]
+        steps += (
+            [ChainStep(StageOp.ALL, loss), ChainStep(StageOp.BACK, loss)]
+            if name == "L"
+            else [ChainStep(NAMES[name], stage + 1)]
+        )
     return steps
 
 
-def all_kept(length: int) -> list[Step]:
-    return [Step(Op.ALL, k) for k in range(1, length + 1)] + [Step(Op.BACK, k) for k in range(length, 0, -1)]
+def all_kept(length: int) -> list[ChainStep]:
+    return [ChainStep(StageOp.ALL, k) for k in range(1, length + 1)] + [
+        ChainStep(StageOp.BACK, k) for k in range(length, 0, -1)
+    ]
 
 
 def as_chain(tiny: Tiny) -> Chain:
@@ -146,8 +152,8 @@ def test_revolve_runs_each_backward_right_after_its_forward(seed: int) -> None:
     memory = simulate(tiny, all_kept(7)).peak
     kept, found = rotor(tiny, memory), revolve(tiny, memory)
     assert found is not None
-    backs = [place for place, step in enumerate(found) if step.op is Op.BACK]
-    assert all(found[place - 1] == Step(Op.ALL, found[place].stage) for place in backs)
+    backs = [place for place, step in enumerate(found) if step.op is StageOp.BACK]
+    assert all(found[place - 1] == ChainStep(StageOp.ALL, found[place].stage) for place in backs)
     assert kept is not None
     assert simulate(tiny, found).makespan >= simulate(tiny, kept).makespan
 
@@ -155,14 +161,14 @@ def test_revolve_runs_each_backward_right_after_its_forward(seed: int) -> None:
 @pytest.mark.parametrize(
     ("broken", "says"),
     [
-        ([Step(Op.CHECK, 2)], "input is not held"),
-        ([Step(Op.ALL, 1), Step(Op.BACK, 1)], "gradient or activations"),
-        ([Step(Op.ALL, 1), Step(Op.EMPTY, 2)], "not its own"),
-        ([Step(Op.ALL, 1), Step(Op.ALL, 1)], "already held"),
-        ([Step(Op.ALL, 1), Step(Op.ALL, 2), Step(Op.BACK, 2)], "ends before"),
+        ([ChainStep(StageOp.CHECK, 2)], "input is not held"),
+        ([ChainStep(StageOp.ALL, 1), ChainStep(StageOp.BACK, 1)], "gradient or activations"),
+        ([ChainStep(StageOp.ALL, 1), ChainStep(StageOp.EMPTY, 2)], "not its own"),
+        ([ChainStep(StageOp.ALL, 1), ChainStep(StageOp.ALL, 1)], "already held"),
+        ([ChainStep(StageOp.ALL, 1), ChainStep(StageOp.ALL, 2), ChainStep(StageOp.BACK, 2)], "ends before"),
     ],
 )
-def test_the_simulator_refuses_what_cannot_run(broken: list[Step], says: str) -> None:
+def test_the_simulator_refuses_what_cannot_run(broken: list[ChainStep], says: str) -> None:
     two = chain([1], [1, 1], [1, 1], [1, 1], [0], [0, 0])
     with pytest.raises(IllegalSequence, match=says):
         simulate(two, broken)

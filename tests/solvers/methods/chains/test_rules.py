@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from remat_cli.formats import chainfile, problemfile
-from solvers.methods.chains.chain import Chain, Op, Step, simulate
+from solvers.methods.chains.chain import Chain, ChainStep, StageOp, simulate
 from solvers.methods.chains.rotor import rotor
 from solvers.methods.chains.staged import chain_of
 from solvers.problem import Limits, Problem
@@ -88,11 +88,11 @@ def test_a_sequence_needs_what_the_rules_say(name: str, settings: dict[str, int]
     assert peak == pytest.approx(run.peak + held, rel=0.01)
 
 
-def costs_and_needs(written: Problem, stages: int, sequence: tuple[Step, ...]) -> tuple[int, int]:
+def costs_and_needs(written: Problem, stages: int, sequence: tuple[ChainStep, ...]) -> tuple[int, int]:
     """Its computes: F1..Fn, the last loss's backward, Bn..B1."""
     order: list[int] = []
     for step in sequence:
-        if step.op is not Op.BACK:
+        if step.op is not StageOp.BACK:
             order.append(step.stage - 1)
             continue
         order += [stages] if step.stage == stages else []

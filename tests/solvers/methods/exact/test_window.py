@@ -9,7 +9,7 @@ import numpy as np
 
 from solvers import scip
 from solvers.clock import Clock
-from solvers.methods.exact.window import Window, build, neighbours
+from solvers.methods.exact.window import WindowProgram, build, neighbours
 from solvers.orders.arrays import arrays_of
 from solvers.orders.best import in_order
 from solvers.orders.measure import ILLEGAL, measure, memory_of
@@ -21,14 +21,14 @@ from tests.solvers.random_problems import random_order, random_problem
 from tests.solvers.test_oracle import unit_chain
 
 
-def window_of(problem: Problem, order: tuple[int, ...], budget: int, chosen: frozenset[int]) -> Window:
+def window_of(problem: Problem, order: tuple[int, ...], budget: int, chosen: frozenset[int]) -> WindowProgram:
     ended = replace(problem, nodes=(*problem.nodes, Node(0, tuple(sorted(set(problem.outputs))), ())))
     steps = [*order, len(problem.nodes)]
     memory = memory_of(arrays_of(ended), np.array(steps, np.int64)).tolist()
     return build(ended, steps, memory, budget, chosen, 1.0)
 
 
-def solved(window: Window) -> tuple[int, ...]:
+def solved(window: WindowProgram) -> tuple[int, ...]:
     answer = scip.solve(window.program, scip.Settings(Clock(10)), [window.start])
     assert answer.values is not None
     return tuple(window.order(answer.values))

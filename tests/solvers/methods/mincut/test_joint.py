@@ -15,14 +15,14 @@ import pytest
 
 from examples.bench.joint import OPTIONS, joint_of, nodes_of, vertices_of
 from solvers.methods.mincut.cut import cut
-from solvers.methods.mincut.joint import Joint, banned
+from solvers.methods.mincut.joint import JointGraph, banned
 
 FOLDER = Path(__file__).parents[3] / "data" / "joint"
 GRAPHS = sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 @cache
-def loaded(graph: str) -> tuple[dict[str, Any], Joint]:
+def loaded(graph: str) -> tuple[dict[str, Any], JointGraph]:
     data = json.loads((FOLDER / f"{graph}.json").read_text())
     return data, joint_of(data, vertices_of(data))
 

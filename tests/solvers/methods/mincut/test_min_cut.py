@@ -11,7 +11,7 @@ import pytest
 
 from remat_cli.formats.problemfile import read
 from solvers.methods.mincut.min_cut import solve
-from solvers.methods.mincut.options import CUTTING, Cutting
+from solvers.methods.mincut.options import CUTTING, CutOptions
 from solvers.methods.mincut.rebuild import FOREVER, Rebuilding
 from solvers.methods.mincut.traffic import traffic_of
 from solvers.notes import SolverNote
@@ -29,7 +29,9 @@ def limits() -> Limits:
     return Limits(ample())
 
 
-def swept(problem: Problem, budgets: list[int], options: Cutting = CUTTING) -> list[tuple[int, tuple[int, ...]] | None]:
+def swept(
+    problem: Problem, budgets: list[int], options: CutOptions = CUTTING
+) -> list[tuple[int, tuple[int, ...]] | None]:
     """Cost and order at each budget."""
     found: list[tuple[int, tuple[int, ...]] | None] = []
     for budget in budgets:
@@ -72,7 +74,7 @@ def test_more_memory_never_costs_more(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_more_memory_never_moves_more(seed: int, between_groups: bool) -> None:
     problem = random_training(seed, 10)
-    options = Cutting(objective="traffic", between_groups=between_groups)
+    options = CutOptions(objective="traffic", between_groups=between_groups)
     found = swept(problem, budgets_of(problem, 15), options)
     assert never_grows([traffic_of(problem, one[1]).total if one else None for one in found])
     assert all(runs_once(problem, one[1]) for one in found if one)
@@ -128,7 +130,7 @@ def test_the_paper_without_a_budget() -> None:
         Node(1, (0, 1, 2, 4), (5,), kind=point, backward=True),
     )
     problem = Problem(nodes, (8,) * 6, (5,))
-    answer = solve(problem, 1 << 40, limits(), Cutting(objective="paper"))
+    answer = solve(problem, 1 << 40, limits(), CutOptions(objective="paper"))
     assert answer.order == (0, 1, 2, 3, 4, 1, 2, 5)
 
 

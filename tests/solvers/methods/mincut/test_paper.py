@@ -14,16 +14,16 @@ import pytest
 
 from solvers.methods.mincut.cut import cut
 from solvers.methods.mincut.cuts import paper_cut
-from solvers.methods.mincut.joint import DEFAULT, Joint, banned, weight
+from solvers.methods.mincut.joint import DEFAULT, JointGraph, banned, weight
 from solvers.methods.mincut.min_cut import solve
-from solvers.methods.mincut.options import Cutting
+from solvers.methods.mincut.options import CutOptions
 from solvers.methods.mincut.rebuild import Rebuilding
 from solvers.methods.mincut.traffic import traffic_of
 from solvers.methods.mincut.training import joint_of
 from solvers.problem import Kind, Limits, Node, Problem
 from tests.solvers.methods.mincut.training_graphs import random_training
 
-PAPER = Cutting(objective="paper")
+PAPER = CutOptions(objective="paper")
 P = Kind.POINTWISE
 A, B, C, D, G = ((number, 1) for number in range(5))  # what is given: the inputs, and the gradient of the result
 
@@ -88,7 +88,7 @@ def test_a_mask_of_the_backward_pass_is_made_early() -> None:
     assert Rebuilding.of(problem).order({2, 5}) == (0, 1, 5, 2, 3, 4, 6)
 
 
-def by_networkx(joint: Joint) -> int:
+def by_networkx(joint: JointGraph) -> int:
     """Algorithms 1 and 2, from each value's classes."""
     graph = networkx.DiGraph()
     graph.add_nodes_from(["source", "sink"])
