@@ -317,10 +317,10 @@ def compared(outputs: dict[str, np.ndarray], module: nn.Module, witness: dict[st
 
 
 def remat_values(path: Path) -> dict[str, np.ndarray]:
-    from remat_cli.gradient.prepare import load
+    from remat_cli.onnx_graph.load import load_with_tensors
     from remat_cli.training.state import values_of
 
-    return values_of(load(path))
+    return values_of(load_with_tensors(path))
 
 
 def verdict(answer: dict[str, Any]) -> str:

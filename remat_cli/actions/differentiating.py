@@ -10,9 +10,9 @@ import onnx
 
 from remat_cli.errors import Usage
 from remat_cli.gradient.autocast import PRECISIONS
-from remat_cli.gradient.prepare import load
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.model.step_parts import parts_of
+from remat_cli.onnx_graph.load import load_with_tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def differentiate(model: Path | onnx.ModelProto, options: Options) -> onnx.Model
     if options.precision not in PRECISIONS:
         raise Usage(f"there is no precision '{options.precision}'; there are {', '.join(PRECISIONS)}")
     if isinstance(model, Path):
-        return training_graph(load(model), options)
+        return training_graph(load_with_tensors(model), options)
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     return training_graph(copy, options)

@@ -21,7 +21,7 @@ from remat_cli.checking.trying import Peaks, in_file, peaks
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.problem_of import as_it_stands, problem_of
 from remat_cli.model.sessions import STRICT
-from remat_cli.rewrite.copies import subgraphs
+from remat_cli.onnx_graph.walk import has_subgraph
 from remat_cli.saying.units import show_bytes
 from solvers.problem import Problem
 from solvers.schedule import baseline
@@ -138,7 +138,7 @@ def _of_ops(graph: Graph, kernels: Sequence[Kernel]) -> Iterator[_Run]:
         if op is None:
             waiting.append(run)
             continue
-        if _has_subgraph(op):
+        if has_subgraph(op.node):
             run = replace(run, most=max(run.most, *(inner.most for inner in waiting), 0))
         else:
             yield from waiting
@@ -149,11 +149,7 @@ def _of_ops(graph: Graph, kernels: Sequence[Kernel]) -> Iterator[_Run]:
 
 def _cannot_be_alone(graph: Graph, op: Op) -> bool:
     """Whether what an op works in hangs on the data it is given, so that nothing tells of it when it is timed alone."""
-    return _has_subgraph(op) or any(name.rpartition(":")[0] in op.writes for name in graph.dims)
-
-
-def _has_subgraph(op: Op) -> bool:
-    return any(True for _ in subgraphs(op.node))
+    return has_subgraph(op.node) or any(name.rpartition(":")[0] in op.writes for name in graph.dims)
 
 
 def _other_kernels(runs: Sequence[_Run], expected: Mapping[str, int]) -> Iterator[str]:

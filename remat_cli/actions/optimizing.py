@@ -14,7 +14,7 @@ import onnx
 from profiles.running import CannotRun
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import check_apart, write_whole
-from remat_cli.ingest.load import load
+from remat_cli.onnx_graph.load import load
 from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimized
 from remat_cli.runtime.session import quiet_runtime
 

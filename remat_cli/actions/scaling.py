@@ -17,10 +17,10 @@ from remat_cli.actions.differentiating import differentiate
 from remat_cli.actions.profiling import ProfileQuestion, Report, profile
 from remat_cli.actions.whole_graph import batch_dim
 from remat_cli.errors import BadInput, Usage
-from remat_cli.gradient.prepare import load
 from remat_cli.gradient.training import Options
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.sessions import STRICT, Session
+from remat_cli.onnx_graph.load import load_with_tensors
 from remat_cli.planning.loading import content_of, given_subject
 from remat_cli.planning.subjects.subject import Subject
 from solvers.clock import FOREVER
@@ -137,7 +137,7 @@ class Sizes:
         dims = {**self.step.dims, self.dim: size}
         if not self.forward:
             return self.model, dims
-        proto = load(self.model) if isinstance(self.model, Path) else self.model
+        proto = load_with_tensors(self.model) if isinstance(self.model, Path) else self.model
         binding = replace(self.step.options.binding, dims=dims)
         return differentiate(proto, replace(self.step.options, binding=binding)), {}
 

@@ -19,10 +19,10 @@ from remat_cli.actions.whole_graph import check_room
 from remat_cli.checking.processes import Bench
 from remat_cli.checking.trying import in_file
 from remat_cli.ingest import graph_of
-from remat_cli.ingest.names import captures
 from remat_cli.ingest.shapes import UnknownSize
 from remat_cli.model.graph import Graph
 from remat_cli.model.signatures import feeds_of, ops_of
+from remat_cli.onnx_graph.walk import captures
 
 Dims = Mapping[str, int]
 Read = Callable[[Dims], Graph]

@@ -13,11 +13,11 @@ import onnx
 from remat_cli.actions.api import CPU, Model, Plan, load_plan, session
 from remat_cli.actions.recipes import recipe_of
 from remat_cli.errors import BadInput, Usage
-from remat_cli.gradient.prepare import load
 from remat_cli.gradient.updating import update_model
 from remat_cli.ingest import ingest_content
 from remat_cli.model.graph import Graph
 from remat_cli.model.in_place import updates_of
+from remat_cli.onnx_graph.load import load_with_tensors
 from remat_cli.planning.loading import content_of
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.runtime.in_place import in_place
@@ -136,7 +136,7 @@ def _loaded(given: Plan | Model) -> Planned | onnx.ModelProto:
         return given
     if not isinstance(given, str | os.PathLike):
         raise Usage(f"a step is of a plan or a training graph, or a path to one, not of a {type(given).__name__}")
-    return load_plan(given) if os.fspath(given).endswith(".json") else load(Path(given))
+    return load_plan(given) if os.fspath(given).endswith(".json") else load_with_tensors(Path(given))
 
 
 def _model_of(given: Planned | onnx.ModelProto) -> onnx.ModelProto:
@@ -158,4 +158,4 @@ def _values(forward: Values) -> Mapping[str, Any]:
         return forward
     if hasattr(forward, "state_dict"):
         return dict(forward.state_dict())
-    return values_of(forward if isinstance(forward, onnx.ModelProto) else load(Path(forward)))
+    return values_of(forward if isinstance(forward, onnx.ModelProto) else load_with_tensors(Path(forward)))

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from google.protobuf.message import DecodeError
 
 from profiles import survey
 from profiles.bench import OpBench
@@ -26,6 +25,7 @@ from remat_cli.ingest import IN_MEMORY
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import problem_of
 from remat_cli.model.signatures import feeds_of
+from remat_cli.onnx_graph.load import load
 from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes, show_time
 from solvers.schedule import baseline
@@ -131,7 +131,7 @@ def _by_class(rows: Iterable[tuple[str, int, int]], ops: Ops) -> list[tuple[str,
 
 def batch_dim(model: Path | onnx.ModelProto, named: str | None, bound: Mapping[str, int]) -> str:
     """The symbolic dimension that stands for the batch."""
-    proto = _header(model) if isinstance(model, Path) else model
+    proto = load(model, oldest_opset=1)[0] if isinstance(model, Path) else model
     what = model if isinstance(model, Path) else IN_MEMORY
     found: set[str] = {
         dim.dim_param for value in proto.graph.input for dim in value.type.tensor_type.shape.dim if dim.dim_param
@@ -148,10 +148,3 @@ def batch_dim(model: Path | onnx.ModelProto, named: str | None, bound: Mapping[s
     if not free:
         raise Usage(f"{what}: its batch size is fixed in the file, so --batch cannot change it")
     raise Usage(f"{what}: say which dimension is the batch with --batch-dim: {', '.join(free)}")
-
-
-def _header(path: Path) -> onnx.ModelProto:
-    try:
-        return onnx.load(path, load_external_data=False)
-    except (OSError, DecodeError) as error:
-        raise BadInput(f"{path} cannot be read as an ONNX model: {error}") from error

@@ -22,7 +22,7 @@ from remat_cli.batch.tasks import RECORD, Record, Task, record_of
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import sha256, write_whole
 from remat_cli.model.quantities import parse_budget
-from remat_cli.model.stored import tensors
+from remat_cli.onnx_graph.stored import tensors
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans import record as plans
 from remat_cli.planning.plans.planned import Planned

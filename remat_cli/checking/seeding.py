@@ -5,13 +5,12 @@ Invariant: nothing else of the model is changed; one whose draws are seeded alre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import onnx
 
 from remat_cli.model.semantics import draws_unseeded
-from remat_cli.rewrite.copies import subgraphs
+from remat_cli.onnx_graph.walk import nodes_within
 from remat_cli.rewrite.external import bring
 
 SEED = 1
@@ -20,14 +19,7 @@ SEED = 1
 def unseeded(model: onnx.ModelProto) -> list[onnx.NodeProto]:
     """The model's nodes that draw without a seed, in functions and subgraphs too."""
     bodies = (model.graph.node, *(function.node for function in model.functions))
-    return [node for body in bodies for node in _all(body) if draws_unseeded(node)]
-
-
-def _all(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    for node in nodes:
-        yield node
-        for inner in subgraphs(node):
-            yield from _all(inner.node)
+    return [node for body in bodies for node in nodes_within(body) if draws_unseeded(node)]
 
 
 def seeded(path: Path, folder: Path) -> Path:

@@ -105,9 +105,10 @@ def command(
     from remat_cli.formats.files import check_apart, write_whole
     from remat_cli.gradient.classes import told
     from remat_cli.gradient.parameters import Choice
-    from remat_cli.gradient.prepare import Binding, load
+    from remat_cli.gradient.prepare import Binding
     from remat_cli.gradient.training import Options
     from remat_cli.model.on_cuda import without_kernel
+    from remat_cli.onnx_graph.load import load_with_tensors
     from remat_cli.saying.parameters import parameter_table
 
     path = output or forward.with_suffix(".train.onnx")
@@ -126,7 +127,7 @@ def command(
         train=train,
         precision=precision,
     )
-    model = load(forward)
+    model = load_with_tensors(forward)
     nodes = len(model.graph.node)
     training = differentiate(model, settings)
     write_whole(path, training.SerializeToString(deterministic=True))

@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 from remat_cli.errors import BadInput
 from remat_cli.formats import problemfile
 from remat_cli.formats.files import write_whole
-from remat_cli.model.limits import TEXT_BYTES
+from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.problem_of import Named
-from remat_cli.model.reading import parse_json, read_whole
+from remat_cli.reading import parse_json, read_whole
 from solvers.proof.certificate import Cases, Certificate, CostProof, PeakProof, Sum
 
 FORMAT = "remat-certificate/1"

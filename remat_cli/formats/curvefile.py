@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from remat_cli.errors import BadInput
-from remat_cli.model.limits import TEXT_BYTES
-from remat_cli.model.reading import parse_json, read_whole
+from remat_cli.limits import TEXT_BYTES
+from remat_cli.reading import parse_json, read_whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from typing import Any, get_args, get_type_hints
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import sha256, write_whole
 from remat_cli.formats.program import fault, numbered
-from remat_cli.model.limits import TEXT_BYTES
+from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.promise import Promise
-from remat_cli.model.reading import parse_json, read_whole
 from remat_cli.model.sessions import STRICT, Session, kind_of
+from remat_cli.reading import parse_json, read_whole
 from solvers.plan import Plan
 from solvers.problem import Problem
 from solvers.simulate import IllegalPlan, Outcome, simulate

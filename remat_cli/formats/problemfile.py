@@ -18,9 +18,9 @@ from remat_cli.errors import BadInput
 from remat_cli.formats import chainfile
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.spelling import Misspelt, parsed, spelt
-from remat_cli.model.limits import TEXT_BYTES
+from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.problem_of import Named
-from remat_cli.model.reading import parse_json, read_whole
+from remat_cli.reading import parse_json, read_whole
 from solvers.problem import Node, Problem, faults
 
 FORMAT = "remat-problem/1"

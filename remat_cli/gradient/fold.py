@@ -14,16 +14,16 @@ from onnx import helper, numpy_helper
 from remat_cli.errors import BadInput
 from remat_cli.gradient.tape import Tape
 from remat_cli.model.semantics import RANDOM
-from remat_cli.model.stored import array_of
+from remat_cli.onnx_graph.stored import array_of
+from remat_cli.onnx_graph.walk import has_subgraph
 
 LARGEST = 1 << 20  # elements
-SUBGRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 EXPANDING = frozenset({"ConstantOfShape", "Expand", "Tile", "Range", "EyeLike", "OneHot"})
 
 
 def fold(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray] | None:
     """The node's outputs, if they are known."""
-    if any(attribute.type in SUBGRAPHS for attribute in node.attribute):
+    if has_subgraph(node):
         return None
     if node.op_type == "Constant":
         return [_literal(node)]

@@ -21,8 +21,8 @@ from remat_cli.gradient.exported import (
     shown,
     trained_batch_norm,
 )
-from remat_cli.gradient.parameters import every
-from remat_cli.model.stored import array_of
+from remat_cli.onnx_graph.stored import array_of
+from remat_cli.onnx_graph.walk import nodes_within
 
 TRAINS = "remat/training_mode"  # the input that makes a Dropout drop
 STATED = 12  # the opset from which PyTorch's exporters write no Dropout for a module in eval mode
@@ -65,10 +65,10 @@ def train_dropouts(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], opse
     without `training_mode`, and for a module in eval mode no Dropout at all.
     """
     known = _known(model.graph)
-    dropouts = [node for node in every(nodes) if node.op_type == "Dropout" and _ratio(node, known) != 0]
+    dropouts = [node for node in nodes_within(nodes) if node.op_type == "Dropout" and _ratio(node, known) != 0]
     idle = [node for node in dropouts if not _trains(node, known)]
     unsaid = [node for node in idle if not _stated(node)]
-    training = any(_is_training(node, known) for node in every(nodes))
+    training = any(_is_training(node, known) for node in nodes_within(nodes))
     from_torch = model.producer_name == "pytorch" and opset >= STATED
     waking = idle if every_one else unsaid if from_torch or training else []
     if waking:

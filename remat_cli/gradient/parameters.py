@@ -5,7 +5,7 @@ Invariant: what is chosen is float, stands in the model, and leads to the loss.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx
@@ -14,7 +14,8 @@ from remat_cli.errors import BadInput
 from remat_cli.gradient.exported import ADVICE, checked, shown, signature_of
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.gradient.ties import found_alike, tie
-from remat_cli.model.stored import array_of
+from remat_cli.onnx_graph.stored import array_of
+from remat_cli.onnx_graph.walk import nodes_within
 
 PARAMETERS = "remat.parameters"  # metadata: which of the model's inputs are weights, separated by spaces
 SETTINGS = {  # inputs that say how an op works; what only stands there is no parameter
@@ -97,7 +98,7 @@ def chosen(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choi
         for name in choice.wrt:
             _check_wanted(name, graph, inputs, floats | fills)
         return set(choice.wrt)
-    used = {name for node in every(nodes) for index, name in enumerate(node.input) if _is_operand(node, index)}
+    used = {name for node in nodes_within(nodes) for index, name in enumerate(node.input) if _is_operand(node, index)}
     if choice.params:
         return _listed(model, choice, floats | set(inputs)) & used
     named = _metadata(model).get(PARAMETERS, "").split()
@@ -145,15 +146,6 @@ def _check_wanted(name: str, graph: onnx.GraphProto, inputs: Mapping[str, int], 
         raise BadInput(f"'{name}' is {kind}: only float tensors have gradients; leave it out of --wrt")
     if name not in inputs and name not in known:
         raise BadInput(f"--wrt {name}: the model has no initializer or input of that name that leads to the loss")
-
-
-def every(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """The nodes, and those of loops and branches among them, which read what stands outside."""
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                yield from every(inner.node)
 
 
 def _is_operand(node: onnx.NodeProto, index: int) -> bool:

@@ -6,12 +6,10 @@ Invariant: what comes out has static shapes only, at an opset that gradients can
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError
 from onnx import inliner
 
 from remat_cli.errors import BadInput
@@ -22,8 +20,8 @@ from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
 from remat_cli.gradient.upgrade import LEAST, opset_of, upgrade
-from remat_cli.model.limits import FUNCTION_NODES, below_zero, written_out
-from remat_cli.model.stored import array_of, leave_beside
+from remat_cli.onnx_graph.stored import array_of
+from remat_cli.onnx_graph.walk import captures
 
 
 @dataclass(slots=True)
@@ -55,26 +53,6 @@ class Modes:
 
     train: bool = False
     freeze_bn: bool = False
-
-
-def load(path: Path) -> onnx.ModelProto:
-    """The model; weights beside the file stay there, as no gradient depends on what they are."""
-    if path.exists() and not path.is_file():
-        raise BadInput(f"cannot read {path}: it is not a regular file")
-    try:
-        model = onnx.load(path, format="protobuf", load_external_data=False)
-    except OSError as error:
-        raise BadInput(f"cannot read {error.filename or path}: {error.strerror or error}") from error
-    except DecodeError as error:
-        raise BadInput(f"{path} is not an ONNX model, or it is truncated; export it again") from error
-    if not model.graph.node:
-        raise BadInput(f"{path} holds no graph")
-    if below_zero(model.graph):
-        raise BadInput(f"{path} is damaged: it declares a dimension below zero")
-    if written_out(model) > FUNCTION_NODES:
-        raise BadInput(f"{path}: with its functions written out it has more than {FUNCTION_NODES} nodes, or no end")
-    leave_beside(model, path)
-    return model
 
 
 def prepare(
@@ -146,19 +124,11 @@ def _leading_to(graph: onnx.GraphProto, target: str) -> list[onnx.NodeProto]:
         if needed.intersection(node.output):
             nodes.append(node)
             needed.update(node.input)
-            needed.update(_captured(node))
+            needed.update(captures(node))
     if target not in {name for node in nodes for name in node.output}:
         outputs = ", ".join(value.name for value in graph.output)
         raise BadInput(f"the model computes no '{target}'; its outputs are: {outputs}; losses: cross-entropy, mse")
     return nodes[::-1]
-
-
-def _captured(node: onnx.NodeProto) -> Iterable[str]:
-    for attribute in node.attribute:
-        for inner in (attribute.g, *attribute.graphs):
-            for part in inner.node:
-                yield from part.input
-                yield from _captured(part)
 
 
 def _take_over(tracer: Tracer, node: onnx.NodeProto, forward: Forward) -> None:

@@ -11,8 +11,7 @@ import onnx
 from onnx import checker, defs
 
 from remat_cli.errors import BadInput
-
-SUBGRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+from remat_cli.onnx_graph.walk import has_subgraph, subgraphs
 
 
 def check_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
@@ -35,13 +34,11 @@ def check_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
 
 def _without_branches(node: onnx.NodeProto) -> onnx.NodeProto:
     """The checker would look in a branch for what is defined outside of it."""
-    if not any(attribute.type in SUBGRAPHS for attribute in node.attribute):
+    if not has_subgraph(node):
         return node
     bare = onnx.NodeProto()
     bare.CopyFrom(node)
-    for attribute in bare.attribute:
-        for branch in (attribute.g, *attribute.graphs):
-            if attribute.type in SUBGRAPHS:
-                branch.Clear()
-                branch.name = "branch"
+    for branch in subgraphs(bare):
+        branch.Clear()
+        branch.name = "branch"
     return bare

@@ -19,7 +19,7 @@ from onnx import defs, helper, numpy_helper, shape_inference
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.tensor import Tensor
-from remat_cli.model.limits import TENSOR_BYTES
+from remat_cli.limits import TENSOR_BYTES
 
 WRITTEN_OUT = 1 << 26  # elements of a constant that the gradient needs, at most
 KNOWN_TO_INFERENCE = 4096  # elements: larger constants are never shapes, axes or sizes
@@ -136,7 +136,7 @@ class Tape:
             self.store(self._pool[key], array)
         return Tensor(self, self._pool[key])
 
-    def integers(self, values: Sequence[int] | int) -> Tensor:
+    def integers(self, values: Sequence[int] | np.ndarray | int) -> Tensor:
         return self.constant(np.asarray(values, np.int64), onnx.TensorProto.INT64)
 
     def fresh(self, stem: str) -> str:

@@ -17,7 +17,7 @@ import onnx
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.tape import FLOATS
-from remat_cli.model.stored import array_of
+from remat_cli.onnx_graph.stored import array_of
 
 PLACES = ("/", "onnx::")  # how names of values begin that are no parameters
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper
 
 from remat_cli.errors import BadInput
-from remat_cli.gradient import sequences, unrolled
+from remat_cli.gradient import unrolled
 from remat_cli.gradient.autocast import Autocast
-from remat_cli.gradient.fold import SUBGRAPHS, fold
+from remat_cli.gradient.fold import fold
 from remat_cli.gradient.lowering import LOWERED
 from remat_cli.gradient.refusals import Refusal, hides_a_gradient, is_defined, kind_of, refuse
 from remat_cli.gradient.rules import RULES
@@ -22,6 +23,8 @@ from remat_cli.gradient.sound import check_node
 from remat_cli.gradient.tape import Tape, Taped
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.upgrade import modernize
+from remat_cli.onnx_graph.sequences import WRITERS, CannotWriteOut, SequenceWriter
+from remat_cli.onnx_graph.walk import has_subgraph
 
 
 class Tracer:
@@ -40,7 +43,7 @@ class Tracer:
         self.active = active
         self.freeze_bn = freeze_bn
         self.autocast = autocast
-        self.sequences: dict[str, list[str]] = {}  # the model's names of a sequence's tensors
+        self.sequences = SequenceWriter(self)
         self.sample_variance = False  # whether running variances are of samples, as PyTorch's are, or of populations
         self.statistics: dict[str, Tensor] = {}  # running statistic -> its updated value
         self.lost: set[str] = set()  # the model's names of what nothing is known of, behind what was refused
@@ -52,20 +55,20 @@ class Tracer:
             self._lose(node, True)
             return
         if self.lost.intersection(node.input):
-            done = kind_of(node) in RULES or kind_of(node) in LOWERED or node.op_type in sequences.KINDS
+            done = kind_of(node) in RULES or kind_of(node) in LOWERED or node.op_type in WRITERS
             self._lose(node, not done and hides_a_gradient(node, opset))
             return
         check_node(node, {"": opset, "ai.onnx": opset})
         before, node = modernize(node, opset)
         for constant in before:
             self.trace(constant, self.tape.opset)
-        if node.op_type in sequences.KINDS and not node.domain:
-            sequences.write_out(self, node)
+        if self.sequences.takes(node):
+            self._write_out(node)
             return
         if node.op_type == "If" and self.known[node.input[0]].name in self.tape.constants:
             self._choose(node, opset)
             return
-        if any(a.type in SUBGRAPHS for a in node.attribute):
+        if has_subgraph(node):
             if node.op_type != "Loop" or not unrolled.write_out(self, node, opset):
                 self._lose(node, True)
             return
@@ -77,13 +80,38 @@ class Tracer:
             return
         self._place(node, here)
 
+    def _write_out(self, node: onnx.NodeProto) -> None:
+        """A node that makes or reads a sequence, by nodes on tensors."""
+        try:
+            for part in self.sequences.write(node):
+                self.trace(part, self.tape.opset)
+        except CannotWriteOut as reason:
+            raise BadInput(f"{node.op_type} node '{node.name}': {reason}, so it has no gradient") from reason
+
+    # -- what is known while sequences are written out ------------------------------------------------------------
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        return self._read(name).shape
+
+    def constant_of(self, name: str) -> np.ndarray | None:
+        return self.tape.constants.get(self._read(name).name)
+
+    def store(self, name: str, content: np.ndarray) -> str:
+        stored = self.new_name(name)
+        self.known[stored] = self.tape.integers(content)
+        return stored
+
     def alias(self, name: str) -> str:
-        """A name of its own for what the name stands for now; in a loop's next round it stands for something else."""
+        other = self.new_name(f"{name}/part")
+        self.known[other] = self._read(name)
+        return other
+
+    def new_name(self, stem: str) -> str:
+        return self.tape.fresh(stem)
+
+    def _read(self, name: str) -> Tensor:
         if name not in self.known:
             raise BadInput(f"the model reads '{name}', which nothing produces")
-        other = self.tape.fresh(f"{name}/part")
-        self.known[other] = self.known[name]
-        return other
+        return self.known[name]
 
     def _lose(self, node: onnx.NodeProto, refused: bool) -> None:
         """What the node makes is not known, nor what comes of it; all that is refused is said at once."""

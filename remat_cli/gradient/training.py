@@ -29,7 +29,7 @@ from remat_cli.gradient.scaling import FINITE, FIRST, LOSS_SCALE, Scaling
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.model.step_parts import STEP_PARTS, Parts
-from remat_cli.model.stored import array_of
+from remat_cli.onnx_graph.stored import array_of
 
 BUILT_IN = ("cross-entropy", "mse")
 

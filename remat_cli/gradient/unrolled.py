@@ -88,17 +88,17 @@ def _number(tracer: Tracer, name: str) -> int | None:
 
 
 def _is_there(tracer: Tracer, name: str) -> bool:
-    return name in tracer.known or name in tracer.sequences
+    return name in tracer.known or name in tracer.sequences.parts
 
 
 def _get(tracer: Tracer, name: str) -> Value:
-    return tracer.sequences[name] if name in tracer.sequences else tracer.known[name]
+    return tracer.sequences.parts[name] if name in tracer.sequences.parts else tracer.known[name]
 
 
 def _set(tracer: Tracer, name: str, value: Value) -> None:
     tracer.known.pop(name, None)
-    tracer.sequences.pop(name, None)
+    tracer.sequences.parts.pop(name, None)
     if isinstance(value, Tensor):
         tracer.known[name] = value
     else:
-        tracer.sequences[name] = value
+        tracer.sequences.parts[name] = value

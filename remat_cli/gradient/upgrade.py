@@ -9,7 +9,7 @@ import onnx
 from onnx import helper, version_converter
 
 from remat_cli.errors import BadInput
-from remat_cli.model.stored import bring_in
+from remat_cli.onnx_graph.stored import bring_in
 
 LEAST = 18  # reductions take their axes as an input, ScatterElements adds
 OWN = 13  # from here on, `modernize` is enough

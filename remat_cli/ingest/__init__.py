@@ -16,12 +16,13 @@ import onnx
 from remat_cli.errors import BadInput
 from remat_cli.ingest.dims import bind, refuse_unused
 from remat_cli.ingest.expand import expand
-from remat_cli.ingest.load import load, parsed
-from remat_cli.ingest.names import captures, name_nodes, sort_nodes
+from remat_cli.ingest.names import name_nodes, sort_nodes
 from remat_cli.ingest.phases import backward_ops
 from remat_cli.ingest.shapes import UnknownSize, infer
+from remat_cli.limits import TENSOR_BYTES
 from remat_cli.model.graph import Graph, Op, Value
-from remat_cli.model.limits import TENSOR_BYTES
+from remat_cli.onnx_graph.load import load, parse_model
+from remat_cli.onnx_graph.walk import captures
 
 IN_MEMORY = Path("the model in memory")  # what errors call it; its external tensors lie in the working directory
 
@@ -34,7 +35,7 @@ def ingest(path: Path, dims: Mapping[str, int] | None = None) -> Graph:
 
 def ingest_content(content: bytes, dims: Mapping[str, int] | None = None) -> Graph:
     """The same of a model that is not, or not yet, in a file."""
-    return graph_of(parsed(content, IN_MEMORY), IN_MEMORY, hashlib.sha256(content).hexdigest(), dims or {})
+    return graph_of(parse_model(content, IN_MEMORY), IN_MEMORY, hashlib.sha256(content).hexdigest(), dims or {})
 
 
 def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping[str, int] | None = None) -> Graph:

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-SMALL = 4096  # elements
+from remat_cli.onnx_graph.constants import FOLDED_ELEMENTS
 
 Array = np.ndarray[Any, Any]
 Attributes = dict[str, Any]
@@ -25,7 +25,7 @@ def fold(
 ) -> Array | None:
     """The content of the node's output, if it is a small constant of a kind that shapes are made of."""
     dtype, shape = types[node.output[0]]
-    if node.domain not in ("", "ai.onnx") or prod(shape) > SMALL:
+    if node.domain not in ("", "ai.onnx") or prod(shape) > FOLDED_ELEMENTS:
         return None
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     if node.op_type == "Shape":
@@ -42,18 +42,6 @@ def fold(
             return np.asarray(result, helper.tensor_dtype_to_np_dtype(dtype)).reshape(shape)
     except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):
         return None
-
-
-def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
-    """What a Constant node holds; None if that is sparse, or text."""
-    kinds = {"value_int": np.int64, "value_ints": np.int64, "value_float": np.float32, "value_floats": np.float32}
-    for attribute in node.attribute:
-        if attribute.name == "value":
-            return attribute.t
-        if attribute.name in kinds:
-            array = np.array(helper.get_attribute_value(attribute), kinds[attribute.name])
-            return onnx.numpy_helper.from_array(array)
-    return None
 
 
 def _divide(_: Attributes, a: Sequence[Array]) -> Array:

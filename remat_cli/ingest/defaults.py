@@ -9,17 +9,16 @@ from collections.abc import Iterable, Iterator
 
 import onnx
 
-from remat_cli.ingest.names import subgraphs
-
-Key = tuple[str, str, str]
+from remat_cli.onnx_graph.functions import FunctionKey
+from remat_cli.onnx_graph.walk import nodes_within
 
 
 def give_defaults(model: onnx.ModelProto) -> str | None:
     """Complete all calls; the name of an attribute for which that cannot be said, as it is handed on and not given."""
     bodies = (model.graph.node, *(function.node for function in model.functions))
-    calls: dict[Key, list[onnx.NodeProto]] = {}
+    calls: dict[FunctionKey, list[onnx.NodeProto]] = {}
     for body in bodies:
-        for node in _all(body):
+        for node in nodes_within(body):
             calls.setdefault((node.domain, node.op_type, node.overload), []).append(node)
     for function in model.functions:
         for call in calls.get(_key(function), ()):
@@ -44,19 +43,12 @@ def give_schema_defaults(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
             node.attribute.extend(one for one in defaults if one.type != onnx.AttributeProto.UNDEFINED)
 
 
-def _handed_on(function: onnx.FunctionProto, defaults: dict[Key, set[str]]) -> Iterator[str]:
+def _handed_on(function: onnx.FunctionProto, defaults: dict[FunctionKey, set[str]]) -> Iterator[str]:
     """Attributes of the function's own that its body hands to calls which have another default for them."""
-    for node in _all(function.node):
+    for node in nodes_within(function.node):
         known = defaults.get((node.domain, node.op_type, node.overload), set())
         yield from (one.ref_attr_name for one in node.attribute if one.ref_attr_name and one.name in known)
 
 
-def _key(function: onnx.FunctionProto) -> Key:
+def _key(function: onnx.FunctionProto) -> FunctionKey:
     return function.domain, function.name, function.overload
-
-
-def _all(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    for node in nodes:
-        yield node
-        for inner in subgraphs(node):
-            yield from _all(inner.node)

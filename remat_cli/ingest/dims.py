@@ -13,7 +13,7 @@ from shlex import quote
 import onnx
 
 from remat_cli.errors import BadInput, Usage
-from remat_cli.ingest.load import TYPES
+from remat_cli.onnx_graph.load import TYPES
 
 
 def bind(model: onnx.ModelProto, dims: Mapping[str, int], path: Path) -> dict[str, int]:

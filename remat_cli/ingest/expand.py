@@ -15,9 +15,9 @@ from onnx import helper
 
 from remat_cli.errors import BadInput
 from remat_cli.ingest.defaults import give_defaults, give_schema_defaults
-from remat_cli.ingest.sequences import write_out
-from remat_cli.model.limits import FUNCTION_NODES, written_out
+from remat_cli.ingest.without_sequences import write_out
 from remat_cli.model.semantics import EXPANDED, needs_training_build
+from remat_cli.onnx_graph.functions import refuse_endless
 
 
 def expand(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
@@ -69,8 +69,7 @@ def _count(model: onnx.ModelProto) -> int:
 
 def _inline_local(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     """Functions written against other opset versions are converted as they are inlined."""
-    if written_out(model) > FUNCTION_NODES:
-        raise BadInput(f"{path}: with its functions written out it has more than {FUNCTION_NODES} nodes, or no end")
+    refuse_endless(model, path)
     if unsaid := give_defaults(model):
         raise BadInput(
             f"{path}: a function hands on its attribute {unsaid!r}, which a call does not give: give it there"

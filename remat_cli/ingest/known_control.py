@@ -11,8 +11,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from remat_cli.ingest.constants import constant_tensor
 from remat_cli.ingest.runtime_types import Partial
+from remat_cli.onnx_graph.constants import constant_tensor
 
 HANDED_ON = ("Identity", "Cast")
 

@@ -13,8 +13,8 @@ from typing import cast
 import numpy as np
 import onnx
 
-from remat_cli.ingest.names import captures
 from remat_cli.ingest.runtime_types import Partial
+from remat_cli.onnx_graph.walk import captures
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ the same names. Constant nodes come first: a runtime turns them into weights, so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
@@ -14,35 +14,7 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import BadInput
-
-
-def captures(node: onnx.NodeProto) -> tuple[str, ...]:
-    """Outer values that the node's subgraphs read."""
-    graphs = list(subgraphs(node))
-    return tuple(dict.fromkeys(name for graph in graphs for name in _free_names(graph))) if graphs else ()
-
-
-def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for attribute in node.attribute:
-        if attribute.type == onnx.AttributeProto.GRAPH:
-            yield attribute.g
-        yield from attribute.graphs
-
-
-def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
-    known = {value.name for value in graph.input} | _stored(graph)
-    for node in graph.node:
-        for name in (*node.input, *captures(node)):
-            if name and name not in known:
-                yield name
-        known.update(node.output)
-    for value in graph.output:
-        if value.name and value.name not in known:
-            yield value.name
-
-
-def _stored(graph: onnx.GraphProto) -> set[str]:
-    return {t.name for t in graph.initializer} | {s.values.name for s in graph.sparse_initializer}
+from remat_cli.onnx_graph.walk import captures
 
 
 def name_nodes(graph: onnx.GraphProto) -> None:

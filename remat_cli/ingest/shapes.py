@@ -18,14 +18,15 @@ import onnx
 from onnx import helper, numpy_helper
 
 from remat_cli.errors import BadInput
-from remat_cli.ingest.constants import SMALL, constant_tensor, fold
+from remat_cli.ingest.constants import fold
 from remat_cli.ingest.known_control import as_it_begins, depends_on_data, settled, trips
-from remat_cli.ingest.load import TYPES
 from remat_cli.ingest.loose import Loose
-from remat_cli.ingest.names import captures, subgraphs
 from remat_cli.ingest.rules import ALIASES, BLOCKED, RULES, Call, Type
 from remat_cli.ingest.runtime_types import Partial, ask_runtime
 from remat_cli.model.graph import Value
+from remat_cli.onnx_graph.constants import FOLDED_ELEMENTS, constant_tensor
+from remat_cli.onnx_graph.load import TYPES
+from remat_cli.onnx_graph.walk import captures, has_subgraph
 
 Types = Mapping[str, Partial]
 Constants = Mapping[str, np.ndarray]
@@ -111,7 +112,7 @@ class _Walk:
 
     def _store(self, name: str, tensor: onnx.TensorProto) -> None:
         self.types[name] = (tensor.data_type, tuple(tensor.dims))
-        if prod(tensor.dims) > SMALL or tensor.data_type == onnx.TensorProto.STRING:
+        if prod(tensor.dims) > FOLDED_ELEMENTS or tensor.data_type == onnx.TensorProto.STRING:
             return
         try:
             self.constants[name] = numpy_helper.to_array(tensor, str(self.path.parent))
@@ -168,7 +169,7 @@ class _Walk:
             return self._of_rule(node, types, constants)
         if schema is None:
             return self._of_runtime(node, types, constants), ""
-        ask = self._ask_for_node if next(subgraphs(node), None) is None else self._ask_for_subgraphs
+        ask = self._ask_for_node if not has_subgraph(node) else self._ask_for_subgraphs
         try:
             made = ask(schema, standard, types, constants)
         except INFERENCE_ERRORS as error:
@@ -176,7 +177,7 @@ class _Walk:
         kinds = {kind.WhichOneof("value") for kind in made.values()} - {"tensor_type", None}
         found = ((place, _partial(made[name])) for place, name in enumerate(node.output) if name in made)
         known = {place: kind for place, kind in found if kind is not None}
-        if not known and not kinds and next(subgraphs(node), None) is None:
+        if not known and not kinds and not has_subgraph(node):
             if node.op_type in RULES:
                 return self._of_rule(node, types, constants)
             known = self._of_runtime(node, types, constants)
@@ -285,7 +286,7 @@ class _Walk:
         if found is None:
             found = declared
         if found is None:
-            no_rule = NO_RANK if next(subgraphs(node), None) else NO_RULE
+            no_rule = NO_RANK if has_subgraph(node) else NO_RULE
             raise BadInput(self._unknown(node, name, trouble or no_rule))
         dtype, sizes = found
         if dtype not in TYPES:

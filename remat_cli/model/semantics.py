@@ -14,6 +14,7 @@ import onnx
 
 from profiles.signature import RECURRENT
 from remat_cli.model.graph import Op
+from remat_cli.onnx_graph.walk import nodes_within
 from solvers.problem import Kind
 
 STANDARD = ""
@@ -274,7 +275,7 @@ def _optional_places(op: Op, opset: int) -> set[int]:
 
 def runs_once(op: Op) -> bool:
     """Whether two runs of the op might differ, or do something twice."""
-    return op.domain not in PURE_DOMAINS or _is_impure(op.node) or _has_impure(op.node)
+    return op.domain not in PURE_DOMAINS or any(map(_is_impure, nodes_within([op.node])))
 
 
 def _is_impure(node: onnx.NodeProto) -> bool:
@@ -291,11 +292,6 @@ def draws_unseeded(node: onnx.NodeProto) -> bool:
 def _trains(node: onnx.NodeProto) -> bool:
     """Whether this is a BatchNormalization in training mode, which overwrites the statistics it is given."""
     return node.op_type == "BatchNormalization" and any(a.name == "training_mode" and a.i for a in node.attribute)
-
-
-def _has_impure(node: onnx.NodeProto) -> bool:
-    graphs = [attribute.g for attribute in node.attribute if attribute.type == onnx.AttributeProto.GRAPH]
-    return any(_is_impure(inner) or _has_impure(inner) for graph in graphs for inner in graph.node)
 
 
 def needs_training_build(node: onnx.NodeProto) -> bool:

@@ -17,7 +17,7 @@ from profiles.signature import Operand, OpSignature, attributes_of
 from profiles.survey import Ops
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op, Value
-from remat_cli.model.stored import array_of
+from remat_cli.onnx_graph.stored import array_of
 
 SMALL = 64  # elements: a constant no larger that steers the kernel is part of the signature
 RANKS = 8  # a tensor has no more dimensions

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 import onnx
 
 from remat_cli.ingest import graph_of
-from remat_cli.ingest.names import captures
 from remat_cli.model.graph import Graph
+from remat_cli.onnx_graph.walk import captures
 from remat_cli.pieces.cutting import Cutting
 from remat_cli.pieces.phases import positions
 from remat_cli.pieces.regions import Links, Region

@@ -22,10 +22,10 @@ from remat_cli.model.in_place import InPlace, updates_of
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.onnx_graph.walk import has_subgraph
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.subjects.subject import Behaviour, Subject
 from remat_cli.planning.targets.target import Target
-from remat_cli.rewrite.copies import subgraphs
 from remat_cli.runtime.optimized import SAYS
 from solvers.notes import Note
 from solvers.problem import sound
@@ -200,7 +200,7 @@ def _notes(graph: Graph, costs: Costs | None, target: Target) -> Iterator[Note]:
     elif not costs.measured and not target.online:
         yield Note(PlanNote.FROM_PAPER_AND_TRACED)
     if costs is None or not costs.measured:
-        yield from _subgraphs(graph)
+        yield from _unknown_subgraphs(graph)
     if costs is not None and (waited := costs.whole.waited) is not None:
         yield Note(PlanNote.MEASURED_WHILE_BUSY, (waited,))
     if costs is not None and (seen := costs.whole.seen):
@@ -209,9 +209,9 @@ def _notes(graph: Graph, costs: Costs | None, target: Target) -> Iterator[Note]:
         yield Note(PlanNote.UNLIKE, (unlike,))
 
 
-def _subgraphs(graph: Graph) -> Iterator[Note]:
+def _unknown_subgraphs(graph: Graph) -> Iterator[Note]:
     """Ops that may work in anything, of which no estimate knows."""
-    holders = [op for op in graph.ops if any(True for _ in subgraphs(op.node))]
+    holders = [op for op in graph.ops if has_subgraph(op.node)]
     if holders:
         more = f" and {len(holders) - 1} more" if len(holders) > 1 else ""
         yield Note(PlanNote.SUBGRAPHS_UNKNOWN, (holders[0].op_type, holders[0].name, more))

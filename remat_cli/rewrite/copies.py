@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import onnx
 
 from remat_cli.model.graph import Graph, Op
+from remat_cli.onnx_graph.walk import subgraphs
 
 COPY = "__remat_"  # in the name of what is copied, then a number
 
@@ -60,13 +61,6 @@ def _names(graph: onnx.GraphProto) -> Iterator[str]:
         for inner in subgraphs(node):
             yield from _names(inner)
     yield from (entry.name for entry in (*graph.input, *graph.output, *graph.initializer))
-
-
-def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for attribute in node.attribute:
-        if attribute.type == onnx.AttributeProto.GRAPH:
-            yield attribute.g
-        yield from attribute.graphs
 
 
 def copies(graph: Graph, runs: Sequence[Run], names: Names) -> list[Emitted]:

@@ -11,7 +11,7 @@ import onnx
 
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import copy_whole, sha256
-from remat_cli.model.stored import tensors
+from remat_cli.onnx_graph.stored import tensors
 
 
 def bring(model: onnx.ModelProto, source: Path, destination: Path) -> list[Path]:

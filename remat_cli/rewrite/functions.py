@@ -15,7 +15,7 @@ from onnx import helper
 
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
-from remat_cli.rewrite.copies import subgraphs
+from remat_cli.onnx_graph.walk import has_subgraph, subgraphs
 from solvers.methods.mincut.groups import fused
 from solvers.methods.mincut.tangents import following
 from solvers.methods.mincut.traffic import FUSIBLE, seam_of
@@ -99,7 +99,7 @@ def _seam(graph: Graph, of: Sequence[Op | None]) -> int:
 
 
 def _kind(op: Op | None, node: onnx.NodeProto) -> Kind:
-    if op is None or next(subgraphs(node), None) is not None or semantics.runs_once(op):
+    if op is None or has_subgraph(node) or semantics.runs_once(op):
         return Kind.OPAQUE
     return semantics.kind(op)
 

@@ -15,7 +15,8 @@ from itertools import accumulate
 
 import onnx
 
-from remat_cli.model.stored import array_of
+from remat_cli.onnx_graph.stored import array_of
+from remat_cli.onnx_graph.walk import subgraphs
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -117,7 +118,7 @@ class Numbered:
         for node in reversed(self.graph.node):
             if wanted.intersection(node.output):
                 wanted.update(node.input[:1] if _is_view(node) else node.input)
-                wanted.update(name for inner in _subgraphs(node) for one in inner.node for name in one.input)
+                wanted.update(name for inner in subgraphs(node) for one in inner.node for name in one.input)
                 yield node
 
 
@@ -175,10 +176,6 @@ def _told(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int, ...]]]:
             yield value.name, tuple(dim.dim_value for dim in tensor.shape.dim)
     for constant in graph.initializer:
         yield constant.name, tuple(constant.dims)
-
-
-def _subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    return (entry.g for entry in node.attribute if entry.type == onnx.AttributeProto.GRAPH)
 
 
 def _content(tensor: onnx.TensorProto) -> bytes:

@@ -14,7 +14,7 @@ import onnx
 from remat_cli.errors import BadInput
 from remat_cli.gradient.optimizers import RATE
 from remat_cli.model.step_parts import Parts, parts_of
-from remat_cli.model.stored import array_of
+from remat_cli.onnx_graph.stored import array_of
 
 State: TypeAlias = dict[str, np.ndarray]
 

@@ -19,8 +19,8 @@ from onnx import helper
 from profiles.running import CannotRun
 from remat_cli.errors import BadInput
 from remat_cli.ingest import graph_of
-from remat_cli.ingest.names import captures
 from remat_cli.model.graph import Graph
+from remat_cli.onnx_graph.walk import captures
 from remat_cli.planning.subjects.fusing import heavy
 from remat_cli.rewrite.kernels import Numbered, Shapes, numbered
 from remat_cli.rewrite.orders import by_rank, edges

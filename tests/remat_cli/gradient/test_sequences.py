@@ -60,3 +60,16 @@ def test_a_position_outside_is_refused() -> None:
     far = N("Constant", [], ["far"], value_int=3)
     with pytest.raises(BadInput, match="node 'at': its position must be a constant within the sequence"):
         _gradient([far, *nodes])
+
+
+def test_a_place_counted_from_the_back_is_before_that_one() -> None:
+    minus = N("Constant", [], ["minus"], value_int=-1)
+    together = [N("SequenceConstruct", ["d"], ["t"]), N("SequenceInsert", ["t", "b", "minus"], ["u"])]
+    nodes = [*PLAIN, minus, *together, N("ConcatFromSequence", ["u"], ["out"], axis=1)]
+    np.testing.assert_array_equal(_gradient(nodes), _gradient([*PLAIN, N("Concat", ["b", "d"], ["out"], axis=1)]))
+
+
+def test_what_is_erased_takes_no_part() -> None:
+    together = [N("SequenceConstruct", ["a", "d", "b"], ["t"]), N("SequenceErase", ["t", "at0"], ["u"])]
+    nodes = [*PLAIN, *together, N("Identity", ["u"], ["v"]), N("ConcatFromSequence", ["v"], ["out"], axis=1)]
+    np.testing.assert_array_equal(_gradient(nodes), _gradient([*PLAIN, *TAIL]))

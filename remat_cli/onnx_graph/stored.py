@@ -14,8 +14,7 @@ import onnx
 from onnx import numpy_helper
 
 from remat_cli.errors import BadInput
-
-GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+from remat_cli.onnx_graph.walk import subgraphs
 
 
 def array_of(tensor: onnx.TensorProto) -> np.ndarray:
@@ -94,8 +93,8 @@ def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
             if attribute.type == onnx.AttributeProto.TENSOR:
                 yield attribute.t
             yield from attribute.tensors
-            for graph in (attribute.g, *attribute.graphs) if attribute.type in GRAPHS else ():
-                yield from _of_graph(graph)
+        for graph in subgraphs(node):
+            yield from _of_graph(graph)
 
 
 def check_beside(tensor: onnx.TensorProto, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A model file read and checked as far as possible without knowing its ops.
+"""The one reader of model files: what can be checked of a model without knowing its ops is checked here.
 
 Invariant: what comes back has a graph, opsets we understand, and external tensors (left where they are) that lie whole
 inside the model's folder.
@@ -14,33 +14,43 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from remat_cli.errors import BadInput
-from remat_cli.model.limits import MODEL_BYTES, below_zero
-from remat_cli.model.reading import read_whole
-from remat_cli.model.stored import GRAPHS, check_beside, is_beside, tensors
+from remat_cli.limits import MODEL_BYTES
+from remat_cli.onnx_graph.functions import refuse_endless
+from remat_cli.onnx_graph.stored import check_beside, is_beside, leave_beside, tensors
+from remat_cli.onnx_graph.walk import subgraphs
+from remat_cli.reading import read_whole
 
 OLDEST_OPSET = 13
 TYPES = set(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
 
 
-def load(path: Path) -> tuple[onnx.ModelProto, str]:
+def load(path: Path, oldest_opset: int = OLDEST_OPSET) -> tuple[onnx.ModelProto, str]:
     """The model, without the bytes of external tensors, and the SHA-256 of the file."""
     if path.is_file() and path.stat().st_size > MODEL_BYTES:
         raise BadInput(f"{path} is larger than an ONNX file can be (2 GiB); save its weights as external data")
     content = read_whole(path, MODEL_BYTES)
-    return parsed(content, path), hashlib.sha256(content).hexdigest()
+    return parse_model(content, path, oldest_opset), hashlib.sha256(content).hexdigest()
 
 
-def parsed(content: bytes, path: Path) -> onnx.ModelProto:
+def load_with_tensors(path: Path) -> onnx.ModelProto:
+    """The model, of any opset, ready to be changed: `array_of` finds what it stores, in the file or beside it."""
+    model, _ = load(path, oldest_opset=1)
+    refuse_endless(model, path)
+    leave_beside(model, path)
+    return model
+
+
+def parse_model(content: bytes, path: Path, oldest_opset: int = OLDEST_OPSET) -> onnx.ModelProto:
     """The model that `content` encodes, checked; `path` is what it is called."""
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)
     except DecodeError as error:
         raise BadInput(f"{path} is not an ONNX model, or it is truncated; export it again") from error
-    _check_header(model, path)
+    _check_header(model, path, oldest_opset)
     if any(not isinstance(text, str) for text in _texts(model)):
         raise BadInput(f"{path} is damaged: it holds names that are not text; export it again")
-    if below_zero(model.graph):
+    if _has_negative_size(model.graph):
         raise BadInput(f"{path} is damaged: it declares a dimension below zero")
     for tensor in tensors(model):
         if tensor.data_type not in TYPES or min(tensor.dims, default=0) < 0:
@@ -50,7 +60,7 @@ def parsed(content: bytes, path: Path) -> onnx.ModelProto:
     return model
 
 
-def _check_header(model: onnx.ModelProto, path: Path) -> None:
+def _check_header(model: onnx.ModelProto, path: Path, oldest_opset: int) -> None:
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise BadInput(f"{path} is not an ONNX model: it holds no graph")
     opsets = {entry.domain: entry.version for entry in model.opset_import}
@@ -58,13 +68,20 @@ def _check_header(model: onnx.ModelProto, path: Path) -> None:
     newest = onnx.defs.onnx_opset_version()
     if version is None:
         raise BadInput(f"{path} names no version of the standard ONNX opset; the file may be truncated")
-    if version < OLDEST_OPSET:
+    if version < oldest_opset:
         raise BadInput(
-            f"{path} uses opset {version}; remat reads {OLDEST_OPSET} and newer: "
+            f"{path} uses opset {version}; remat reads {oldest_opset} and newer: "
             "convert it with onnx.version_converter, or export it again"
         )
     if version > newest:
         raise BadInput(f"{path} uses opset {version}; the onnx package here knows {newest}: install a newer onnx")
+
+
+def _has_negative_size(graph: onnx.GraphProto) -> bool:
+    """Whether the graph declares a dimension that onnx's own inference would stumble over."""
+    named = (*graph.input, *graph.output, *graph.value_info)
+    sizes = [dim.dim_value for value in named for dim in value.type.tensor_type.shape.dim]
+    return min((*sizes, *(size for tensor in graph.initializer for size in tensor.dims)), default=0) < 0
 
 
 def _texts(model: onnx.ModelProto) -> Iterator[object]:
@@ -90,5 +107,5 @@ def _texts_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[object]:
         yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
         for attribute in node.attribute:
             yield attribute.name
-            for graph in (attribute.g, *attribute.graphs) if attribute.type in GRAPHS else ():
-                yield from _texts_of_graph(graph)
+        for graph in subgraphs(node):
+            yield from _texts_of_graph(graph)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from remat_cli.errors import BadInput
-from remat_cli.model.limits import DEPTH
+from remat_cli.limits import DEPTH
 
 
 def read_whole(path: Path, most: int) -> bytes:

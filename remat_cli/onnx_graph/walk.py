@@ -1,0 +1,51 @@
+"""The nodes of a graph with those of its subgraphs, and what passes between the two.
+
+Invariant: nothing here knows what an op does; a subgraph is what stands in an attribute of that type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import onnx
+
+GRAPH_ATTRIBUTES = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+
+
+def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """The bodies of a loop, the branches of an If."""
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def has_subgraph(node: onnx.NodeProto) -> bool:
+    return any(attribute.type in GRAPH_ATTRIBUTES for attribute in node.attribute)
+
+
+def nodes_within(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """The nodes, each followed by those of its subgraphs."""
+    for node in nodes:
+        yield node
+        for graph in subgraphs(node):
+            yield from nodes_within(graph.node)
+
+
+def captures(node: onnx.NodeProto) -> tuple[str, ...]:
+    """Outer values that the node's subgraphs read."""
+    graphs = list(subgraphs(node))
+    return tuple(dict.fromkeys(name for graph in graphs for name in _free_names(graph))) if graphs else ()
+
+
+def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
+    known = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    known.update(sparse.values.name for sparse in graph.sparse_initializer)
+    for node in graph.node:
+        for name in (*node.input, *captures(node)):
+            if name and name not in known:
+                yield name
+        known.update(node.output)
+    for value in graph.output:
+        if value.name and value.name not in known:
+            yield value.name
