@@ -9,24 +9,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("solvers", "profiles", "remat_cli")
 
-# Names that two or more modules still share. Whoever renames one strikes it off; no name is ever added.
-SHARED = {
-    "Call",
-    "Curve",
-    "Emitted",
-    "Found",
-    "Measured",
-    "Names",
-    "Planned",
-    "Point",
-    "Raced",
-    "Report",
-    "Step",
-    "Table",
-    "Watch",
-    "Written",
-}
-
 
 def public_classes(source: str) -> list[str]:
     """The classes that stand at the top of a module and begin with no underscore."""
@@ -49,12 +31,7 @@ def all_sources() -> dict[str, str]:
 
 
 def test_no_two_modules_give_a_class_one_name() -> None:
-    new = {name: modules for name, modules in shared_names(all_sources()).items() if name not in SHARED}
-    assert new == {}
-
-
-def test_the_list_of_shared_names_only_shrinks() -> None:
-    assert SHARED - shared_names(all_sources()).keys() == set(), "strike these off the list: they are shared no more"
+    assert shared_names(all_sources()) == {}
 
 
 def test_a_shared_name_is_found() -> None:

@@ -23,7 +23,7 @@ from remat_cli.actions.certifying import Proved
 from remat_cli.actions.differentiating import differentiate, notes_of
 from remat_cli.actions.largest import BASELINES
 from remat_cli.actions.recipes import recipe_of
-from remat_cli.actions.scaling import Step, scaled
+from remat_cli.actions.scaling import SizedStep, scaled
 from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
 from remat_cli.checking.compare import Tolerance
 from remat_cli.errors import RematWarning, Usage
@@ -338,7 +338,7 @@ def max_batch(
     options = Options(loss=loss, logits=logits, recipe=recipe_of(optimizer, {}), freeze_bn=freeze_bn, train=train)
     given = costs if isinstance(costs, Costs | None) else Path(costs)
     sizes = dict(dims or {})
-    how = Step(dim=dim, dims=sizes, costs=given, estimate=estimate, here=measure, options=options, session=kind)
+    how = SizedStep(dim=dim, dims=sizes, costs=given, estimate=estimate, here=measure, options=options, session=kind)
     memory = Memory(store=Store(folder()), seconds=clock.seconds) if cache else None
     steps, limits = scaled(_model(model), how), Limits(clock, seed=seed)
     return sizing.largest(steps.at, asked, limits, memory, report or _nobody, steps.measured)

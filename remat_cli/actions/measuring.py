@@ -28,7 +28,7 @@ TIMEOUT = 600.0  # seconds, for each process
 
 
 @dataclass(frozen=True, slots=True)
-class Raced:
+class MeasuredRun:
     """ns of a model and, at the same time, of the one as it is; bytes that the model held, if they can be counted."""
 
     own: int
@@ -43,7 +43,7 @@ def measured(curve: Curve, report: Callable[[int, int], None] = lambda _, __: No
     if graph is None or not plans:
         raise Usage("--measure runs models: it wants an .onnx model, and a plan of it")
     some = next(iter(plans.values()))
-    found: dict[str, Raced] = {}
+    found: dict[str, MeasuredRun] = {}
     with (
         TemporaryDirectory(prefix="remat-") as folder,
         in_a_file(some, graph) as original,
@@ -56,7 +56,7 @@ def measured(curve: Curve, report: Callable[[int, int], None] = lambda _, __: No
     usual = int(median(one.other for one in found.values()))
     fed = graph.resident
 
-    def ran(one: Raced) -> Ran:
+    def ran(one: MeasuredRun) -> Ran:
         return Ran(round(usual * one.own / max(one.other, 1)), None if one.held is None else fed + one.held)
 
     points = tuple(
@@ -65,13 +65,13 @@ def measured(curve: Curve, report: Callable[[int, int], None] = lambda _, __: No
     return replace(curve, points=points, ran=Ran(usual, None if before.grew is None else fed + before.grew))
 
 
-def _race(plan: Planned, folder: Path, original: Path, bench: Bench) -> Raced:
+def _race(plan: Planned, folder: Path, original: Path, bench: Bench) -> MeasuredRun:
     path, session, places = folder / "model.onnx", plan.recorded.session, plan.recorded.placement
     emitting.write(emitting.emit(plan), path)
     weighed = _told(bench.weigh(path, session, placement=places), path)
     raced = _told(bench.race(path, original, session, places, SECONDS), path)
     assert raced.times is not None
-    return Raced(*raced.times, weighed.grew)
+    return MeasuredRun(*raced.times, weighed.grew)
 
 
 def _told(reply: Reply, path: Path) -> Reply:

@@ -32,7 +32,7 @@ At = Callable[[int], Subject]  # the step at a size; BadInput or Usage where the
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class SizedStep:
     """`dim`: the dimension that changes; by default the batch. `dims`: the others. `estimate`: a device from paper.
 
     `measure`: sizes at which ops are measured, and a line drawn through what they take; else a cost file's lines are
@@ -75,7 +75,7 @@ class Scaled:
     measured: Callable[[Sequence[int], float], At] | None
 
 
-def scaled(model: Path | onnx.ModelProto, step: Step, report: Report = lambda _: None) -> Scaled:
+def scaled(model: Path | onnx.ModelProto, step: SizedStep, report: Report = lambda _: None) -> Scaled:
     """`report` hears which op is being measured."""
     step.check()
     dim = batch_dim(model, step.dim, step.dims)
@@ -106,7 +106,7 @@ class Sizes:
     def __init__(
         self,
         model: Path | onnx.ModelProto,
-        step: Step,
+        step: SizedStep,
         dim: str,
         forward: bool,
         profiled: Mapping[int, Costs] = MappingProxyType({}),

@@ -24,7 +24,7 @@ from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.session import session_of
 from remat_cli.training.state import State, default_rate, told_parts, values_of
 from remat_cli.training.state import initial_state as first_state
-from remat_cli.training.step import SMALL, Step, Written
+from remat_cli.training.step import SMALL, Step, WrittenState
 
 Values: TypeAlias = Model | Mapping[str, Any] | Any  # or a PyTorch module
 
@@ -86,7 +86,7 @@ def step(
 
 def _ready(
     plan: Plan | Model, given: Planned | onnx.ModelProto, providers: Sequence[Any], keep_state: bool
-) -> tuple[Any, Written]:
+) -> tuple[Any, WrittenState]:
     """The session, and what its runs write over."""
     if not isinstance(given, Planned):
         graph = None if keep_state else _held_once(content_of(given), providers)
@@ -99,14 +99,14 @@ def _ready(
     return session(given, providers=providers, keep_state=keep_state), _written(graph, order)
 
 
-def _written(graph: Graph | None, order: Sequence[str]) -> Written:
+def _written(graph: Graph | None, order: Sequence[str]) -> WrittenState:
     """What a run of the ops in that order writes over, and which of them come before."""
     if graph is None:
-        return Written()
+        return WrittenState()
     large = {name for name in graph.in_place if graph.values[name].bytes > SMALL}
     writers = {op.name for op in graph.ops if large.intersection(op.writes)}
     first = next((place for place, name in enumerate(order) if name in writers), len(order))
-    return Written(frozenset(graph.in_place.values()), frozenset(order[:first]).difference(order[first:]))
+    return WrittenState(frozenset(graph.in_place.values()), frozenset(order[:first]).difference(order[first:]))
 
 
 def _held_once(model: bytes, providers: Sequence[Any]) -> Graph | None:

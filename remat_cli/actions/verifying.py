@@ -16,7 +16,7 @@ from typing import Any
 import onnx
 
 from remat_cli.actions import emitting
-from remat_cli.checking import Asked, Mode, Report, verify
+from remat_cli.checking import Asked, Mode, Verification, verify
 from remat_cli.checking import feeds as feeding
 from remat_cli.checking.compare import EXACT, Difference, Tolerance
 from remat_cli.checking.processes import Bench, nobody
@@ -63,7 +63,7 @@ class Verified:
     `draws`: random ops without a seed, which were given one, as no two runs of either model would agree otherwise.
     """
 
-    report: Report
+    report: Verification
     promise: Promise
     session: Session
     budget: int
@@ -166,7 +166,7 @@ def _check_provider(name: str) -> None:
         raise Usage(f"--provider cuda cannot be used here; what is missing: {'; '.join(missing)}. {cuda.INSTALL}")
 
 
-def _faults(report: Report, session: Session, budget: int, promise: Promise) -> Iterator[str]:
+def _faults(report: Verification, session: Session, budget: int, promise: Promise) -> Iterator[str]:
     """What is not as the plan promised, in the session that it was made for."""
     where, mode = f"{session.name} session", report.mode(session.name)
     said = set[str]()

@@ -14,7 +14,7 @@ from remat_cli.saying.units import show_time
 UP, CLEAR = "\033[F", "\033[J"
 
 
-class Table:
+class ProgressTable:
     """`running`: titles and seconds of what is being done. On stderr: stdout is for answers."""
 
     def __init__(self, total: int, running: Callable[[], list[tuple[str, float]]], quiet: bool) -> None:
@@ -24,7 +24,7 @@ class Table:
         self.live = writes_over() and not quiet
         self.done = self.failed = self.cached = self.drawn = 0
 
-    def __enter__(self) -> Table:
+    def __enter__(self) -> ProgressTable:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

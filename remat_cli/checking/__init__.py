@@ -26,7 +26,7 @@ STEPS = 3  # runs of a model whose state goes on from run to run
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredPeaks:
     """Peaks in bytes, inputs and weights included. `second`: that of the second run, where memory patterns are in use.
 
     None: the runtime gave no figures.
@@ -40,8 +40,8 @@ class Measured:
 class Mode:
     """One session type: what the original and the rewritten model need, and how their results differ."""
 
-    before: Measured
-    after: Measured
+    before: MeasuredPeaks
+    after: MeasuredPeaks
     differs: tuple[Difference, ...] = ()
     failed: str | None = None  # why one of them did not run
 
@@ -110,7 +110,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Verification:
     """Modes by the name of their session; what else there is is of the session that the plan is for."""
 
     strict: Mode
@@ -132,7 +132,7 @@ def verify(
     session: Session,
     asked: Asked,
     bench: Bench,
-) -> Report:
+) -> Verification:
     """Run the model of `graph` and its rewriting side by side. The bench says which run it is at."""
     budget = asked.budget
     bench.expect(6 + 2 * (budget is not None) + (asked.seconds > 0))
@@ -153,7 +153,7 @@ def verify(
     if asked.seconds > 0:
         raced = bench.race(rewritten, graph.path, session.name, placement, asked.seconds, True, bound)
         timed = _timed(raced, asked.costs)
-    return Report(**modes, process=process, capped=capped, timed=timed, versions=_versions())
+    return Verification(**modes, process=process, capped=capped, timed=timed, versions=_versions())
 
 
 def _timed(reply: Reply, costs: Mapping[str, int]) -> Timed | None:
@@ -226,15 +226,15 @@ def _results(graph: Graph) -> list[str]:
     return [output.name for output in graph.model.graph.output]
 
 
-def in_all(graph: Graph, reply: Reply) -> Measured:
+def in_all(graph: Graph, reply: Reply) -> MeasuredPeaks:
     """What a run on a CPU held, with what lies outside of its arena; nothing of one that broke off."""
-    return Measured(None) if reply.refused or reply.failed else _measured(reply, outside(graph))
+    return MeasuredPeaks(None) if reply.refused or reply.failed else _measured(reply, outside(graph))
 
 
-def _measured(reply: Reply, outside: int, runs: int = 2) -> Measured:
+def _measured(reply: Reply, outside: int, runs: int = 2) -> MeasuredPeaks:
     """The first so many runs tell; later ones have results of the runs before in their memory besides."""
     peaks = [outside + peak if peak else None for peak in reply.arena]
-    return Measured(*peaks[:runs]) if peaks else Measured(None)
+    return MeasuredPeaks(*peaks[:runs]) if peaks else MeasuredPeaks(None)
 
 
 def outside(graph: Graph) -> int:

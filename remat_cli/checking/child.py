@@ -17,7 +17,7 @@ from typing import Any
 from profiles import cuda
 from profiles.cuda import NoCuda
 from profiles.strict import strict_options
-from remat_cli.checking.watch import Watch
+from remat_cli.checking.watch import MemoryWatch
 from remat_cli.checking.weight import resident_now, resident_peak
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
@@ -121,7 +121,7 @@ def _carry_out(request: Request) -> Reply:
 def _weighed_on_device(request: Request, failures: tuple[type[Exception], ...]) -> Reply:
     """What the device holds more than before the session was made: weights and inputs are in that."""
     feeds = _feeds(request)
-    with Watch() as watch:
+    with MemoryWatch() as watch:
         try:
             session = _as_users_make_it(request)
             for _ in range(request.runs):

@@ -24,7 +24,7 @@ Runs = Sequence[Callable[[], object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Raced:
+class RaceTimes:
     """ns of a run of either model. `waited`: what share of the time threads waited for a processor, where none of the
     runs went undisturbed. `probe`: what the op took that is timed with every profile.
     """
@@ -34,7 +34,7 @@ class Raced:
     probe: int
 
 
-def raced(runs: Runs, kind: str, threads: int, seconds: float) -> Raced:
+def raced(runs: Runs, kind: str, threads: int, seconds: float) -> RaceTimes:
     """The runs in turn, for so many seconds; `kind` of device, and `threads` of the sessions."""
     device = devices.find(kind, threads or None)
     alone = works_alone(device)
@@ -46,7 +46,7 @@ def raced(runs: Runs, kind: str, threads: int, seconds: float) -> Raced:
     if kind == "cpu":
         probes.append(probe(device).ns)
     own, other = (undisturbed(laps) for laps in zip(*rounds[1:], strict=True))
-    return Raced((own.ns, other.ns), max(own.waited, other.waited), min(probes, default=0))
+    return RaceTimes((own.ns, other.ns), max(own.waited, other.waited), min(probes, default=0))
 
 
 def _lap(once: Callable[[], object], alone: bool) -> tuple[int, float]:

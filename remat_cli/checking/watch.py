@@ -16,10 +16,10 @@ from profiles import cuda
 EVERY = 0.001  # seconds between two looks
 
 
-class Watch:
+class MemoryWatch:
     """Looks while `with` lasts, in a thread of its own: the runtime lets go of Python's lock while it runs."""
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> MemoryWatch:
         _load_libraries()
         self.first = _held()
         self.most = 0

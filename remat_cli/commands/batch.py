@@ -82,12 +82,12 @@ def _run(jobs: Sequence[Any], given: Mapping[str, Any]) -> int:
     from remat_cli.batch import baseline
     from remat_cli.batch.expect import worst
     from remat_cli.batch.run import Batch
-    from remat_cli.batch.table import Table
+    from remat_cli.batch.table import ProgressTable
 
     before = baseline.read(given["baseline"]) if given["baseline"] else {}
     begun, workers = monotonic(), _workers(given)
     try:
-        with Table(len(jobs), workers.running, given["quiet"] or given["as_json"]) as table:
+        with ProgressTable(len(jobs), workers.running, given["quiet"] or given["as_json"]) as table:
             results = Batch(jobs, given["out"], workers, given["force"]).run(table)
     finally:
         workers.close()

@@ -16,7 +16,7 @@ from remat_cli.commands.ending import out_of_time
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.largest import SizeQuestion
-    from remat_cli.actions.scaling import Scaled, Step
+    from remat_cli.actions.scaling import Scaled, SizedStep
     from remat_cli.planning.plans.planned import Planned
     from remat_cli.planning.plans.sizes import Largest
     from remat_cli.saying.progress import Line
@@ -111,8 +111,8 @@ def _asked(given: Mapping[str, Any]) -> SizeQuestion:
     )
 
 
-def _step(given: Mapping[str, Any]) -> Step:
-    from remat_cli.actions.scaling import Step
+def _step(given: Mapping[str, Any]) -> SizedStep:
+    from remat_cli.actions.scaling import SizedStep
     from remat_cli.actions.solving import kind_named
     from remat_cli.errors import Usage
     from remat_cli.gradient.optimizers import Recipe
@@ -122,7 +122,7 @@ def _step(given: Mapping[str, Any]) -> Step:
     largest = [name for name, size in given["sized"] if size is None]
     if len(largest) > 1:
         raise Usage(f"one dimension is made largest: {' or '.join(largest)}?")
-    return Step(
+    return SizedStep(
         dim=next(iter(largest), None),
         dims={name: size for name, size in given["sized"] if size is not None},
         costs=given["costs"],

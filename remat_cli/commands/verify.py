@@ -14,7 +14,7 @@ from remat_cli.commands import options
 
 if TYPE_CHECKING:
     from remat_cli.actions.verifying import Verified
-    from remat_cli.checking import Capped, Mode, Process, Report
+    from remat_cli.checking import Capped, Mode, Process, Verification
     from remat_cli.planning.plans.planned import Planned
     from remat_cli.saying.progress import Line
 
@@ -183,7 +183,7 @@ def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:
         yield f"{weight.stray} allocations were not as planned, and were taken from elsewhere"
 
 
-def _others(report: Report, promised: str) -> Iterator[str]:
+def _others(report: Verification, promised: str) -> Iterator[str]:
     """The sessions that the plan is not for, in a line each."""
     from remat_cli.saying.units import show_bytes
 

@@ -16,7 +16,7 @@ from remat_cli.reading import parse_json, read_whole
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PointRecord:
     """One budget, asked of one method; `peak` and `overhead` are None where it found nothing."""
 
     budget: int
@@ -27,12 +27,12 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
-    points: tuple[Point, ...]
+class CurveRecord:
+    points: tuple[PointRecord, ...]
     knee: tuple[int, str] | None  # the budget and the method
 
 
-def read(path: Path) -> Curve:
+def read(path: Path) -> CurveRecord:
     try:
         data = parse_json(read_whole(path, TEXT_BYTES))
     except ValueError as error:
@@ -40,16 +40,16 @@ def read(path: Path) -> Curve:
     match data:
         case {"points": list(points)}:
             found = tuple(_point(point, path, f"points[{place}]") for place, point in enumerate(points))
-            return Curve(found, _knee(data.get("knee"), path))
+            return CurveRecord(found, _knee(data.get("knee"), path))
     raise BadInput(f"{path} is no curve: it has no list of 'points'; curves are what 'remat sweep --json' prints")
 
 
-def _point(given: Any, path: Path, what: str) -> Point:
+def _point(given: Any, path: Path, what: str) -> PointRecord:
     match given:
         case {"budget": int(budget), "method": str(method), "status": str(status)}:
             peak, overhead = given.get("peak"), given.get("overhead")
             if _is_number(peak) and _is_number(overhead) and not isinstance(budget, bool):
-                return Point(budget, method, status, peak, overhead)
+                return PointRecord(budget, method, status, peak, overhead)
     raise BadInput(f"{path}: {what} does not give a budget, a method, a status, a peak and an overhead")
 
 

@@ -29,7 +29,7 @@ BOOL, INT32, INT64, UINT32, FLOAT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TypedNode:
     """A node with what is known of its inputs."""
 
     node: onnx.NodeProto
@@ -62,7 +62,7 @@ class Call:
         return next((helper.get_attribute_value(a) for a in self.node.attribute if a.name == name), default)
 
 
-Rule = Callable[[Call], Types]
+Rule = Callable[[TypedNode], Types]
 
 
 def like(*places: int) -> Rule:
@@ -73,39 +73,39 @@ def like(*places: int) -> Rule:
 def _shaped_by(place: int, data: int) -> Rule:
     """One output whose shape stands in a constant input."""
 
-    def rule(call: Call) -> Types:
+    def rule(call: TypedNode) -> Types:
         sizes = call.constant(place)
         return [None if sizes is None else (call.dtype(data), sizes)]
 
     return rule
 
 
-def _batch_norm_internal(call: Call) -> Types:
+def _batch_norm_internal(call: TypedNode) -> Types:
     return [call.like(0), call.like(3), call.like(4), call.like(3), call.like(3)]
 
 
-def _conv_grad(call: Call) -> Types:
+def _conv_grad(call: TypedNode) -> Types:
     return [call.like(1), call.like(2), (call.dtype(1), call.shape(2)[:1])]
 
 
-def _conv_transpose_grad(call: Call) -> Types:
+def _conv_transpose_grad(call: TypedNode) -> Types:
     channels = call.shape(2)[1] * call.attribute("group", 1)
     return [call.like(1), call.like(2), (call.dtype(1), (channels,))]
 
 
-def _loss(call: Call) -> Types:
+def _loss(call: TypedNode) -> Types:
     whole = call.attribute("reduction", b"mean") == b"none"
     return [(call.dtype(0), call.shape(1) if whole else ()), call.like(0)]
 
 
-def _bitmask(call: Call) -> Type:
+def _bitmask(call: TypedNode) -> Type:
     return UINT32, ((prod(call.shape(0)) + 31) // 32,)
 
 
 def _layer_norm(stats: int) -> Rule:
     """`stats` outputs of one figure for each normalised row follow the result."""
 
-    def rule(call: Call) -> Types:
+    def rule(call: TypedNode) -> Types:
         shape = call.shape(0)
         axis = call.attribute("axis", -1) % len(shape)
         row = (FLOAT, (*shape[:axis], *(1 for _ in shape[axis:])))
@@ -114,18 +114,18 @@ def _layer_norm(stats: int) -> Rule:
     return rule
 
 
-def _skip_layer_norm(call: Call) -> Types:
+def _skip_layer_norm(call: TypedNode) -> Types:
     row = (FLOAT, (*call.shape(0)[:-1], 1))
     return [call.like(0), row, row, call.like(0)]
 
 
-def _embed_layer_norm(call: Call) -> Types:
+def _embed_layer_norm(call: TypedNode) -> Types:
     batch, length = call.shape(0)
     table = call.dtype(2), (batch, length, call.shape(2)[1])
     return [table, (INT32, (batch,)), table]
 
 
-def _attention(call: Call) -> Types:
+def _attention(call: TypedNode) -> Types:
     batch, length, _ = call.shape(0)
     sizes = call.attribute("qkv_hidden_sizes", None)
     width = sizes[2] if sizes else call.shape(1)[1] // 3
@@ -135,7 +135,7 @@ def _attention(call: Call) -> Types:
     return [(call.dtype(0), (batch, length, width)), present]
 
 
-def _multi_head_attention(call: Call) -> Types:
+def _multi_head_attention(call: TypedNode) -> Types:
     query = call.shape(0)
     if len(query) != 3:
         return [(call.dtype(0), (query[0], query[1], query[2] * query[4]))]
@@ -143,7 +143,7 @@ def _multi_head_attention(call: Call) -> Types:
     return [(call.dtype(0), (*query[:2], width))]
 
 
-def _concat_training(call: Call) -> Types:
+def _concat_training(call: TypedNode) -> Types:
     shapes = [call.shape(place) for place in range(len(call.node.input))]
     axis = call.attribute("axis", 0) % len(shapes[0])
     whole = list(shapes[0])
@@ -151,7 +151,7 @@ def _concat_training(call: Call) -> Types:
     return [(call.dtype(0), tuple(whole)), (INT64, (len(shapes),))]
 
 
-def _split_training(call: Call) -> Types:
+def _split_training(call: TypedNode) -> Types:
     axis = call.attribute("axis", 0) % len(call.shape(0))
     shape = call.shape(0)
     count = len(call.node.output)
@@ -161,13 +161,13 @@ def _split_training(call: Call) -> Types:
     return [(call.dtype(0), (*shape[:axis], part, *shape[axis + 1 :])) for part in parts]
 
 
-def _max_pool_grad(call: Call) -> Types:
+def _max_pool_grad(call: TypedNode) -> Types:
     """As large as what the MaxPool read whose indices these are."""
     pool = call.makers.get(call.node.input[1])
     return [None if pool is None or pool.op_type != "MaxPool" else call.types[pool.input[0]]]
 
 
-def _average_pool_grad(call: Call) -> Types:
+def _average_pool_grad(call: TypedNode) -> Types:
     """The gradient does not say how large the input was: the pool with the same window and output does."""
     window = {a.name: a.SerializeToString() for a in call.node.attribute}
     for name, maker in call.makers.items():
@@ -177,7 +177,7 @@ def _average_pool_grad(call: Call) -> Types:
     return [None]
 
 
-def _fused_matmul(call: Call) -> Types:
+def _fused_matmul(call: TypedNode) -> Types:
     """transBatch moves the first axis of an operand next to its last before the product."""
     (a, b) = (_operand(call, place, side) for place, side in ((0, "A"), (1, "B")))
     batch = np.broadcast_shapes(a[:-2], b[:-2])
@@ -185,7 +185,7 @@ def _fused_matmul(call: Call) -> Types:
     return [(call.dtype(0), (*batch, *rows, *columns))]
 
 
-def _operand(call: Call, place: int, side: str) -> tuple[int, ...]:
+def _operand(call: TypedNode, place: int, side: str) -> tuple[int, ...]:
     shape = call.shape(place)
     if call.attribute(f"transBatch{side}", 0):
         shape = (*shape[1:-1], shape[0], shape[-1])
@@ -194,7 +194,7 @@ def _operand(call: Call, place: int, side: str) -> tuple[int, ...]:
     return shape
 
 
-def _broadcast_gradient_args(call: Call) -> Types:
+def _broadcast_gradient_args(call: TypedNode) -> Types:
     a, b = call.constant(0), call.constant(1)
     if a is None or b is None:
         return [None, None]
@@ -208,7 +208,7 @@ def _reduced(shape: tuple[int, ...], other: tuple[int, ...]) -> list[int]:
     return [i for i in range(rank) if i < rank - len(shape) or (padded[i] == 1 and beside[i] != 1)]
 
 
-def _mixed_precision_scale(call: Call) -> Types:
+def _mixed_precision_scale(call: TypedNode) -> Types:
     to = call.attribute("to", FLOAT)
     shapes = [call.shape(place) for place in range(1, len(call.node.input))]
     if call.attribute("fuse_outputs", 0):
@@ -216,20 +216,20 @@ def _mixed_precision_scale(call: Call) -> Types:
     return [(to, shape) for shape in shapes]
 
 
-def _yield(call: Call) -> Types:
+def _yield(call: TypedNode) -> Types:
     """Outputs of the forward pass go out to the caller, who hands in their gradients."""
     without = call.attribute("non_differentiable_outputs", [])
     return [call.like(place) for place in range(len(call.node.input)) if place not in without]
 
 
-def _reorder_input(call: Call) -> Types:
+def _reorder_input(call: TypedNode) -> Types:
     """Channels are filled up to a whole block: 16 with AVX-512, on other machines 8 or 16."""
     shape = call.shape(0)
     batch, channels, *image = (shape[0], shape[-1], *shape[1:-1]) if call.attribute("channels_last", 0) else shape
     return [(call.dtype(0), (batch, -(-channels // 16) * 16, *image))]
 
 
-def _reorder_output(call: Call) -> Types:
+def _reorder_output(call: TypedNode) -> Types:
     """From blocks of channels, filled up, back to as many channels as there are."""
     batch, _, *image = call.shape(0)
     channels = call.attribute("channels", 0)

@@ -21,7 +21,7 @@ from remat_cli.errors import BadInput
 from remat_cli.ingest.constants import fold
 from remat_cli.ingest.known_control import as_it_begins, depends_on_data, settled, trips
 from remat_cli.ingest.loose import Loose
-from remat_cli.ingest.rules import ALIASES, BLOCKED, RULES, Call, Type
+from remat_cli.ingest.rules import ALIASES, BLOCKED, RULES, Type, TypedNode
 from remat_cli.ingest.runtime_types import Partial, ask_runtime
 from remat_cli.model.graph import Value
 from remat_cli.onnx_graph.constants import FOLDED_ELEMENTS, constant_tensor
@@ -44,7 +44,7 @@ class UnknownSize(BadInput):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class InferredValues:
     """Every value of the main graph; which of the stated dimensions (`value:axis`) were `needed`.
 
     `loose`: values whose size is as stated, or may follow from that: other data may make other sizes. `by_data`: the
@@ -57,7 +57,7 @@ class Found:
     by_data: frozenset[str]
 
 
-def infer(model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> Found:
+def infer(model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> InferredValues:
     """The model's value_info is replaced by what was found; of what is loose nothing is said there."""
     walk = _Walk(model, path, stated)
     for node in model.graph.node:
@@ -71,7 +71,7 @@ def infer(model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> Foun
     for output in (output for output in model.graph.output if output.name not in walk.loose.sizes):
         output.type.CopyFrom(helper.make_tensor_type_proto(*walk.types[output.name]))
     values = {name: Value(name, dtype, shape, size_of(dtype, shape)) for name, (dtype, shape) in walk.types.items()}
-    return Found(values, walk.used, frozenset(walk.loose.sizes), frozenset(walk.by_data))
+    return InferredValues(values, walk.used, frozenset(walk.loose.sizes), frozenset(walk.by_data))
 
 
 def size_of(dtype: int, shape: tuple[int, ...]) -> int:
@@ -186,7 +186,7 @@ class _Walk:
         return known, NO_TENSOR if kinds else ""
 
     def _of_rule(self, node: onnx.NodeProto, types: Types, constants: Constants) -> tuple[dict[int, Partial], str]:
-        call = Call(node, cast(Mapping[str, Type], types), constants, self.makers)
+        call = TypedNode(node, cast(Mapping[str, Type], types), constants, self.makers)
         try:
             return {place: kind for place, kind in enumerate(RULES[node.op_type](call)) if kind is not None}, ""
         except (ArithmeticError, IndexError, TypeError, ValueError) as error:

@@ -16,7 +16,7 @@ from remat_cli.model.promise import Promise
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import DEFAULT, Session
 from remat_cli.rewrite.anchors import anchored, freed
-from remat_cli.rewrite.copies import Emitted, Names, Run, copies, infos
+from remat_cli.rewrite.copies import CopyNames, EmittedNode, Run, copies, infos
 from remat_cli.rewrite.guards import Guards
 from remat_cli.rewrite.hidden_shapes import HiddenShapes
 from remat_cli.rewrite.predict import WAITING, Prediction, written
@@ -60,7 +60,7 @@ def rewrite(
         for statement in plan.statements
         if isinstance(statement, Compute)
     ]
-    names = Names(graph)
+    names = CopyNames(graph)
     plain = copies(graph, runs, names)
     clones = len(plain) - len({run.op.name for run in runs})
     made = (
@@ -97,7 +97,7 @@ def additions(session: Session, problem: Problem) -> int:
 class _Made:
     """Steps in file order, what they need besides, and how many were added for what. `untold`: shapes kept back."""
 
-    steps: list[Emitted]
+    steps: list[EmittedNode]
     constants: list[onnx.TensorProto]
     guards: int = 0
     anchors: int = 0
@@ -106,7 +106,7 @@ class _Made:
     hiding: int = 0
 
 
-def _lean(graph: Graph, plain: list[Emitted], names: Names) -> _Made:
+def _lean(graph: Graph, plain: list[EmittedNode], names: CopyNames) -> _Made:
     """For a session that runs the file as it stands: only what lets results go that nobody reads."""
     steps, zero = freed(graph, plain, names)
     return _Made(steps, zero, anchors=len(steps) - len(plain))
@@ -115,8 +115,8 @@ def _lean(graph: Graph, plain: list[Emitted], names: Names) -> _Made:
 def _robust(
     graph: Graph,
     problem: Problem,
-    plain: list[Emitted],
-    names: Names,
+    plain: list[EmittedNode],
+    names: CopyNames,
     bare: frozenset[str],
     hide: tuple[int, int | None],
 ) -> _Made:
@@ -156,7 +156,7 @@ def _hidden(prediction: Prediction, known: set[str], least: int, budget: int | N
     return best[1:]
 
 
-def _around(steps: Sequence[Emitted], inner: frozenset[str]) -> set[str]:
+def _around(steps: Sequence[EmittedNode], inner: frozenset[str]) -> set[str]:
     """All that fused ops read and write, and training builds' own ops: those need shapes that are known."""
     fused = {name for step in steps for name, value in step.origin.items() if value in inner}
     touched = [({*step.reads, *step.node.output}, needs_training_build(step.node)) for step in steps]
@@ -166,13 +166,13 @@ def _around(steps: Sequence[Emitted], inner: frozenset[str]) -> set[str]:
 def original(graph: Graph, problem: Problem) -> Rewritten:
     """The model as it is, in the order of its file."""
     runs = [Run(op, (True,) * len(op.writes)) for op in graph.ops]
-    prediction = Prediction(graph, problem, copies(graph, runs, Names(graph)))
+    prediction = Prediction(graph, problem, copies(graph, runs, CopyNames(graph)))
     promise = prediction.promise()
     return Rewritten(graph.model, promise, prediction, frozenset(), 0, 0, 0, 0)
 
 
 def _model(
-    graph: Graph, steps: Sequence[Emitted], constants: Sequence[onnx.TensorProto], hidden: frozenset[str]
+    graph: Graph, steps: Sequence[EmittedNode], constants: Sequence[onnx.TensorProto], hidden: frozenset[str]
 ) -> onnx.ModelProto:
     model = onnx.ModelProto()
     model.CopyFrom(graph.model)

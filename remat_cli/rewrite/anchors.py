@@ -17,12 +17,12 @@ import onnx
 from onnx import helper, numpy_helper
 
 from remat_cli.model.graph import Graph
-from remat_cli.rewrite.copies import Emitted, Names
+from remat_cli.rewrite.copies import CopyNames, EmittedNode
 
 SLICED = {*range(onnx.TensorProto.FLOAT, onnx.TensorProto.UINT64 + 1), onnx.TensorProto.BFLOAT16}  # kernels exist
 
 
-def breaks(steps: Sequence[Emitted]) -> list[int]:
+def breaks(steps: Sequence[EmittedNode]) -> list[int]:
     """Where the walk may stray: after each step that the next one does not read.
 
     Of unvisited nodes the walk takes those that stand last in the file first. If each step reads the one before it, the
@@ -36,11 +36,13 @@ def breaks(steps: Sequence[Emitted]) -> list[int]:
     return found
 
 
-def freed(graph: Graph, steps: Sequence[Emitted], names: Names) -> tuple[list[Emitted], list[onnx.TensorProto]]:
+def freed(
+    graph: Graph, steps: Sequence[EmittedNode], names: CopyNames
+) -> tuple[list[EmittedNode], list[onnx.TensorProto]]:
     """The steps with an empty slice of every result that nobody reads, which may go then, and the constant for it."""
     zero = _zero(names)
     read = _read(graph, steps)
-    body: list[Emitted] = []
+    body: list[EmittedNode] = []
     for step in steps:
         body.append(step)
         for value in _to_anchor(graph, step, False, read):
@@ -49,8 +51,8 @@ def freed(graph: Graph, steps: Sequence[Emitted], names: Names) -> tuple[list[Em
 
 
 def anchored(
-    graph: Graph, steps: Sequence[Emitted], names: Names, inner: Collection[str] = ()
-) -> tuple[list[Emitted], list[onnx.TensorProto]]:
+    graph: Graph, steps: Sequence[EmittedNode], names: CopyNames, inner: Collection[str] = ()
+) -> tuple[list[EmittedNode], list[onnx.TensorProto]]:
     """The steps with an anchor after every break, in file order, and the constants that they need.
 
     `inner`: values that must be left alone, lest their ops are not fused.
@@ -59,8 +61,8 @@ def anchored(
     stray = {index for index in breaks(steps) if not set(steps[index].origin.values()).intersection(inner)}
     outputs = set(graph.outputs)
     read = _read(graph, steps)
-    body: list[Emitted] = []
-    leaves: list[Emitted] = []
+    body: list[EmittedNode] = []
+    leaves: list[EmittedNode] = []
     for index, step in enumerate(steps):
         body.append(step)
         for value in _to_anchor(graph, step, index in stray, read):
@@ -73,15 +75,15 @@ def anchored(
     return [*body, *reversed(leaves)], [zero] if leaves else []
 
 
-def _zero(names: Names) -> onnx.TensorProto:
+def _zero(names: CopyNames) -> onnx.TensorProto:
     return numpy_helper.from_array(np.zeros(1, dtype=np.int64), names.copy("__zero", 1))
 
 
-def _read(graph: Graph, steps: Sequence[Emitted]) -> set[str]:
+def _read(graph: Graph, steps: Sequence[EmittedNode]) -> set[str]:
     return set(graph.outputs).union(name for step in steps for name in step.reads)
 
 
-def _to_anchor(graph: Graph, step: Emitted, stray: bool, read: set[str]) -> list[str]:
+def _to_anchor(graph: Graph, step: EmittedNode, stray: bool, read: set[str]) -> list[str]:
     """Every result that nobody reads, so that it can go; else, where the walk strays, the smallest result."""
     known = [name for name in step.node.output if name and step.origin.get(name, "") in graph.values]
     usable = [name for name in known if graph.values[step.origin[name]].dtype in SLICED]
@@ -91,8 +93,8 @@ def _to_anchor(graph: Graph, step: Emitted, stray: bool, read: set[str]) -> list
     return sorted(usable, key=lambda name: graph.values[step.origin[name]].bytes)[:1]
 
 
-def _token(graph: Graph, step: Emitted, value: str, zero: str, names: Names) -> list[Emitted]:
-    steps: list[Emitted] = []
+def _token(graph: Graph, step: EmittedNode, value: str, zero: str, names: CopyNames) -> list[EmittedNode]:
+    steps: list[EmittedNode] = []
     read = value
     if not graph.values[step.origin[value]].shape:
         flat = names.copy(f"{value}__flat", 1)
@@ -103,11 +105,11 @@ def _token(graph: Graph, step: Emitted, value: str, zero: str, names: Names) -> 
     return steps
 
 
-def _leaf(token: Emitted, zero: str, names: Names) -> Emitted:
+def _leaf(token: EmittedNode, zero: str, names: CopyNames) -> EmittedNode:
     read = token.node.output[0]
     leaf = names.copy(f"{read}__leaf", 1)
     return _step(helper.make_node("Unsqueeze", [read, zero], [leaf], name=leaf))
 
 
-def _step(node: onnx.NodeProto) -> Emitted:
-    return Emitted(node, None, {}, (node.input[0],))
+def _step(node: onnx.NodeProto) -> EmittedNode:
+    return EmittedNode(node, None, {}, (node.input[0],))

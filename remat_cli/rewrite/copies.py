@@ -27,7 +27,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Emitted:
+class EmittedNode:
     """A node of the rewritten graph. `op`: the op it computes, or None for what was added around them."""
 
     node: onnx.NodeProto
@@ -38,7 +38,7 @@ class Emitted:
     hides: bool = False  # the shape of what it makes, which so nothing is written over
 
 
-class Names:
+class CopyNames:
     """Hands out names that nothing in the model has."""
 
     def __init__(self, graph: Graph) -> None:
@@ -63,7 +63,7 @@ def _names(graph: onnx.GraphProto) -> Iterator[str]:
     yield from (entry.name for entry in (*graph.input, *graph.output, *graph.initializer))
 
 
-def copies(graph: Graph, runs: Sequence[Run], names: Names) -> list[Emitted]:
+def copies(graph: Graph, runs: Sequence[Run], names: CopyNames) -> list[EmittedNode]:
     """The plan's computes as nodes, in its order."""
     writes = Counter(value for run in runs for value in _kept(run))
     outputs = set(graph.outputs)
@@ -88,7 +88,7 @@ def copies(graph: Graph, runs: Sequence[Run], names: Names) -> list[Emitted]:
             newest[value] = value if plain else names.copy(value, number)
             origin[newest[value]] = value
         _name_outputs(node, run, newest)
-        steps.append(Emitted(node, run.op, origin, reads))
+        steps.append(EmittedNode(node, run.op, origin, reads))
     return steps
 
 
@@ -128,7 +128,7 @@ def _rename_inside(graph: onnx.GraphProto, newest: Mapping[str, str]) -> None:
         output.name = outer.get(output.name, output.name)
 
 
-def infos(graph: Graph, steps: Iterable[Emitted], known: set[str]) -> Iterator[onnx.ValueInfoProto]:
+def infos(graph: Graph, steps: Iterable[EmittedNode], known: set[str]) -> Iterator[onnx.ValueInfoProto]:
     """Types and shapes of the copies whose originals have them written in the model."""
     for step in steps:
         for name, value in step.origin.items():

@@ -22,28 +22,28 @@ import onnx
 from onnx import helper, numpy_helper
 
 from remat_cli.model.graph import Graph
-from remat_cli.rewrite.copies import Emitted, Names, rename
+from remat_cli.rewrite.copies import CopyNames, EmittedNode, rename
 
 
 class Guards:
     """Hands out guards; `constants` are the initializers that they need. `inner`: values that fusion must find bare."""
 
-    def __init__(self, graph: Graph, names: Names, inner: Collection[str] = ()) -> None:
+    def __init__(self, graph: Graph, names: CopyNames, inner: Collection[str] = ()) -> None:
         self.graph = graph
         self.inner = inner
         self.names = names
         self.constants: dict[tuple[int, ...], onnx.TensorProto] = {}
         self.count: Counter[str] = Counter()
 
-    def guarded(self, steps: Sequence[Emitted]) -> list[Emitted]:
+    def guarded(self, steps: Sequence[EmittedNode]) -> list[EmittedNode]:
         """The steps, with a guard wherever an optimizer would see what is not in the original."""
         return self._apart(self._unmerged(steps))
 
-    def _unmerged(self, steps: Sequence[Emitted]) -> list[Emitted]:
+    def _unmerged(self, steps: Sequence[EmittedNode]) -> list[EmittedNode]:
         """A guard before each step that repeats an earlier one."""
         seen: set[tuple[object, ...]] = set()
         origin: dict[str, str] = {}
-        result: list[Emitted] = []
+        result: list[EmittedNode] = []
         for step in steps:
             origin |= step.origin
             key = _identity(step)
@@ -55,13 +55,13 @@ class Guards:
             result.append(step)
         return result
 
-    def _apart(self, steps: Sequence[Emitted]) -> list[Emitted]:
+    def _apart(self, steps: Sequence[EmittedNode]) -> list[EmittedNode]:
         """A guard after each copy that has lost some of its value's several readers to other copies."""
         outputs = set(self.graph.outputs)
         before = Counter([*(name for op in self.graph.ops for name in op.reads), *outputs])
         after = Counter([*(name for step in steps for name in step.reads), *outputs])
         through: dict[str, str] = {}
-        result: list[Emitted] = []
+        result: list[EmittedNode] = []
         for step in steps:
             result.append(reading(step, through))
             for name, value in step.origin.items() if step.op else ():
@@ -71,7 +71,7 @@ class Guards:
                     result += guards
         return result
 
-    def _guardable(self, step: Emitted, origin: dict[str, str]) -> str | None:
+    def _guardable(self, step: EmittedNode, origin: dict[str, str]) -> str | None:
         """The input to read through a guard: not a constant, which would be folded, if there is any other."""
         weights = set(self.graph.weights)
         inputs = [name for name in step.node.input if name and origin.get(name, name) not in self.inner]
@@ -79,14 +79,14 @@ class Guards:
         known = [name for name in (*moving, *inputs) if origin.get(name, name) in self.graph.values]
         return known[0] if known else None
 
-    def _guard(self, name: str, value: str) -> tuple[list[Emitted], str]:
+    def _guard(self, name: str, value: str) -> tuple[list[EmittedNode], str]:
         shape = self.graph.values[value].shape
         self.count[value] += 1
         steps, read = [], name
         for target in _way_round(shape, self.count[value] - 1):
             fresh = self.names.copy(f"{value}__guard", self.count[value])
             node = helper.make_node("Reshape", [read, self._constant(target)], [fresh], name=fresh)
-            steps.append(Emitted(node, None, {fresh: value}, (read,)))
+            steps.append(EmittedNode(node, None, {fresh: value}, (read,)))
             read = fresh
         return steps, read
 
@@ -97,7 +97,7 @@ class Guards:
         return self.constants[target].name
 
 
-def reading(step: Emitted, through: Mapping[str, str]) -> Emitted:
+def reading(step: EmittedNode, through: Mapping[str, str]) -> EmittedNode:
     """The step with the values it reads renamed."""
     changed = {name: through[name] for name in step.reads if name in through}
     if not changed:
@@ -105,10 +105,10 @@ def reading(step: Emitted, through: Mapping[str, str]) -> Emitted:
     node = onnx.NodeProto()
     node.CopyFrom(step.node)
     rename(node, changed)
-    return Emitted(node, step.op, step.origin, tuple(changed.get(name, name) for name in step.reads))
+    return EmittedNode(node, step.op, step.origin, tuple(changed.get(name, name) for name in step.reads))
 
 
-def _identity(step: Emitted) -> tuple[object, ...]:
+def _identity(step: EmittedNode) -> tuple[object, ...]:
     """What two nodes that would be merged have in common."""
     return (step.op.name if step.op else None, tuple(step.node.input), step.reads)
 

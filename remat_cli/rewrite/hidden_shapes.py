@@ -19,31 +19,31 @@ from onnx import TensorProto, helper, numpy_helper
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph
 from remat_cli.rewrite.anchors import SLICED
-from remat_cli.rewrite.copies import Emitted, Names
+from remat_cli.rewrite.copies import CopyNames, EmittedNode
 from remat_cli.rewrite.guards import reading
 
 
 class HiddenShapes:
     """Hides shapes; `constants` are the initializers that they need."""
 
-    def __init__(self, graph: Graph, names: Names) -> None:
+    def __init__(self, graph: Graph, names: CopyNames) -> None:
         self.graph = graph
         self.names = names
         self.weights = set(graph.weights)
         self.constants: list[onnx.TensorProto] = []
-        self.before: list[Emitted] = []  # what computes the shapes, before all else
+        self.before: list[EmittedNode] = []  # what computes the shapes, before all else
         self.shapes: dict[tuple[int, ...], str] = {}
         self.zero = ""
         self.made: set[str] = set()  # their results, whose shapes the model must not tell
 
-    def hiding(self, steps: Sequence[Emitted], hidden: Collection[str]) -> list[Emitted]:
+    def hiding(self, steps: Sequence[EmittedNode], hidden: Collection[str]) -> list[EmittedNode]:
         """The steps, with such a Reshape before each that makes one of the values `hidden`."""
         source = next((name for name in self.graph.inputs if self._can_slice(name)), None)
         if source is None or not hidden:
             return list(steps)
         origin: dict[str, str] = {}
         base: dict[str, str] = {}  # a view -> what it is a view of, which is none
-        result: list[Emitted] = []
+        result: list[EmittedNode] = []
         for step in steps:
             origin |= step.origin
             if step.op is not None and any(True for _ in semantics.views(step.op)):
@@ -58,7 +58,7 @@ class HiddenShapes:
             result.append(step)
         return [*self.before, *self._read(result, base)]
 
-    def _read(self, steps: Sequence[Emitted], views: Collection[str]) -> list[Emitted]:
+    def _read(self, steps: Sequence[EmittedNode], views: Collection[str]) -> list[EmittedNode]:
         """Without the views that nobody reads any more."""
         wanted, kept = set(self.graph.outputs), []
         for step in reversed(steps):
@@ -72,20 +72,20 @@ class HiddenShapes:
         value = self.graph.values[name]
         return bool(value.shape) and value.dtype in SLICED and value.dtype != TensorProto.STRING
 
-    def _readable(self, step: Emitted, origin: dict[str, str]) -> list[str]:
+    def _readable(self, step: EmittedNode, origin: dict[str, str]) -> list[str]:
         """The first input that is computed, and all of its size; a weight's shape may have to be known."""
         inputs = (name for name in dict.fromkeys(step.node.input) if name and name not in self.weights)
         known = [name for name in inputs if origin.get(name, name) in self.graph.values]
         shapes = [self.graph.values[origin.get(name, name)].shape for name in known]
         return [name for name, shape in zip(known, shapes, strict=True) if shape == shapes[0]]
 
-    def _hider(self, base: str, read: str, value: str, source: str) -> Emitted:
+    def _hider(self, base: str, read: str, value: str, source: str) -> EmittedNode:
         """Of what `read` is a view of, since optimizers make one of two Reshapes in a row, whose shape they know."""
         shape = self._shape(self.graph.values[value].shape, source)
         fresh = self.names.copy(f"{read}__hidden_shape", 1)
         self.made.add(fresh)
         node = helper.make_node("Reshape", [base, shape], [fresh], name=fresh)
-        return Emitted(node, None, {fresh: value}, (base, shape), hides=True)
+        return EmittedNode(node, None, {fresh: value}, (base, shape), hides=True)
 
     def _shape(self, shape: tuple[int, ...], source: str) -> str:
         """A value that turns out to be `shape` when the model runs."""
@@ -105,7 +105,7 @@ class HiddenShapes:
     def _add(self, kind: str, inputs: list[str], size: int, **attributes: int) -> str:
         fresh = self.names.copy(f"__{kind.lower()}", len(self.before) + 1)
         node = helper.make_node(kind, inputs, [fresh], name=fresh, **attributes)
-        self.before.append(Emitted(node, None, {}, tuple(inputs), size))
+        self.before.append(EmittedNode(node, None, {}, tuple(inputs), size))
         return fresh
 
     def _constant(self, array: np.ndarray) -> str:

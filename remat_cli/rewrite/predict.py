@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.promise import Promise
-from remat_cli.rewrite.copies import Emitted
+from remat_cli.rewrite.copies import EmittedNode
 from remat_cli.rewrite.orders import default_order, edges, strict_order
 from solvers.placement.pattern import block_of, most_at_once
 from solvers.placement.region import ALIGNMENT
@@ -30,7 +30,12 @@ class Prediction:
     """
 
     def __init__(
-        self, graph: Graph, problem: Problem, steps: Sequence[Emitted], constants: Sequence[int] = (), launch: int = 0
+        self,
+        graph: Graph,
+        problem: Problem,
+        steps: Sequence[EmittedNode],
+        constants: Sequence[int] = (),
+        launch: int = 0,
     ) -> None:
         self.launch = launch
         self.fuses = bool(problem.inner)  # default sessions run other kernels than its ops
@@ -71,7 +76,7 @@ class Prediction:
             None  # what was asked, what is hidden, and what is held
         )
 
-    def _node(self, step: Emitted, asked: Node | None) -> Node:
+    def _node(self, step: EmittedNode, asked: Node | None) -> Node:
         writes = tuple(self.number[name] for name in step.node.output if name)
         reads = tuple(dict.fromkeys(self.number[name] for name in step.reads if name in self.number))
         if asked is None or step.op is None:
@@ -81,7 +86,7 @@ class Prediction:
         overwrites = tuple(pair for pair in overwrites if pair[1] not in self.unknown)
         return Node(asked.cost, reads, writes, asked.workspace, views=views, overwrites=overwrites, early=asked.early)
 
-    def _pairs(self, step: Emitted, op: Op, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    def _pairs(self, step: EmittedNode, op: Op, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """The op's (write, read) pairs in the numbers of this copy; writes that are left out share nothing."""
         made = {value: self.number[name] for name, value in step.origin.items()}
         for write, read in pairs:

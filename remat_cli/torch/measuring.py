@@ -32,7 +32,7 @@ FAILURES = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError
 
 
 @dataclass(slots=True)
-class Measured:
+class MeasuredPrices:
     """Prices by measurement; `estimate` is for what cannot be run. Call `save` when a graph is priced."""
 
     estimate: Pricing
@@ -70,14 +70,14 @@ class Measured:
             self.new = False
 
 
-def measured(estimate: Pricing, place: Path | None = None) -> Measured:
+def measured(estimate: Pricing, place: Path | None = None) -> MeasuredPrices:
     """Prices measured on this device with this torch and this many threads, those that are known among them."""
     place = place or kept("torch") / f"{_device()}.costs.yaml"
     known: dict[str, OpCost] = {}
     if place.is_file():
         with suppress(BadCosts):  # it is written anew
             known = dict(load(place).ops)
-    return Measured(estimate, place, known)
+    return MeasuredPrices(estimate, place, known)
 
 
 def signature(op: fx.Node) -> str:

@@ -25,19 +25,19 @@ from remat_cli.torch.checking import Differs, check
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import fuse, fused_prices
 from remat_cli.torch.lowering import Lowered, Pricing, lower
-from remat_cli.torch.measuring import Measured, measured
-from remat_cli.torch.planning import Found, Order, find
+from remat_cli.torch.measuring import MeasuredPrices, measured
+from remat_cli.torch.planning import Order, PlannedOrder, find
 from remat_cli.torch.reading import NotUnderstood
 from remat_cli.torch.seeds import seeds
 from solvers.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedJoint:
     """One graph's plan, or why it has none."""
 
     lowered: Lowered | None
-    found: Found | None
+    found: PlannedOrder | None
     why: str = ""
 
 
@@ -49,7 +49,7 @@ class Partitioner:
     pricing: Pricing
     clock: Callable[[], Clock]  # how long a graph may be searched
     fused: bool = False  # whether the graphs are for Inductor
-    plans: list[Planned] = field(default_factory=list)
+    plans: list[PlannedJoint] = field(default_factory=list)
 
     def __call__(self, module: fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **given: Any) -> Split:
         try:
@@ -61,7 +61,7 @@ class Partitioner:
         except Exception as error:  # noqa: BLE001  whatever it is, the training goes on as it would without us
             why = f"{type(error).__name__}: {error}; please report this"
         warnings.warn(f"remat: torch's own partition is used, without a budget: {why}", RematWarning, stacklevel=2)
-        self.plans.append(Planned(None, None, why))
+        self.plans.append(PlannedJoint(None, None, why))
         return partitioners.min_cut_rematerialization_partition(
             module, inputs, num_fwd_outputs=num_fwd_outputs, **_known(given)
         )
@@ -70,7 +70,7 @@ class Partitioner:
         _check_settings()
         joint = joints.read(module, num_fwd_outputs)
         lowered = lower(joint, self.prices(joint))
-        if isinstance(self.pricing, Measured):
+        if isinstance(self.pricing, MeasuredPrices):
             self.pricing.save()
 
         clock = self.clock()
@@ -83,7 +83,7 @@ class Partitioner:
         check(module.graph, split[0].graph, split[1].graph, num_fwd_outputs)
         if not found.fits:
             warnings.warn(over_budget(found), RematWarning, stacklevel=4)
-        self.plans.append(Planned(lowered, found))
+        self.plans.append(PlannedJoint(lowered, found))
         return split
 
     def prices(self, joint: joints.Joint) -> Pricing:
@@ -94,7 +94,7 @@ class Partitioner:
         return fused_prices(joint)
 
 
-def over_budget(found: Found) -> str:
+def over_budget(found: PlannedOrder) -> str:
     """What is said where no plan was found that keeps to the budget."""
     text = f"remat: no plan was found within {show_bytes(found.budget)}; the leanest known holds"
     text += f" {show_bytes(found.outcome.peak)} and is used"

@@ -24,7 +24,7 @@ CLOSE = 0.002  # of the peak: nearer is not worth a search
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PlannedOrder:
     """`before`: every op once, in the graph's order. `bound`: what no schedule within the budget costs less than."""
 
     order: Order
@@ -50,7 +50,7 @@ class Found:
 
 def find(
     problem: Problem, budget: Budget, clock: Clock, candidates: Callable[[], Iterable[Order]], aside: int = 0
-) -> Found:
+) -> PlannedOrder:
     """The cheapest order known that keeps to the budget. `aside`: bytes that others hold meanwhile.
 
     Where nothing is found that fits, the search for the leanest takes as long again.
@@ -59,11 +59,11 @@ def find(
     whole = tuple(range(len(problem.nodes)))
     limit = budget.bytes(before.peak + aside) - aside
     if before.peak <= limit:
-        return Found(whole, before, before, limit, Status.OPTIMAL, float(before.cost))
+        return PlannedOrder(whole, before, before, limit, Status.OPTIMAL, float(before.cost))
     place = key(problem, limit, clock)
     if (kept := recall(problem, limit, place)) is not None:
         order, bound = kept
-        return Found(order, evaluate(problem, order)[1], before, limit, Status.FEASIBLE, bound)
+        return PlannedOrder(order, evaluate(problem, order)[1], before, limit, Status.FEASIBLE, bound)
     known = [whole, *candidates()]
     result = _search(problem, known, limit, Limits(clock=clock))
     if _leanest(problem, known) > limit:
@@ -72,7 +72,7 @@ def find(
     status = result.status if result.status.found or outcome.peak > limit else Status.FEASIBLE
     if outcome.peak <= limit:
         remember(place, order, result.bound_any_order, limit)
-    return Found(order, outcome, before, limit, status, result.bound_any_order, result.peak_bound)
+    return PlannedOrder(order, outcome, before, limit, status, result.bound_any_order, result.peak_bound)
 
 
 def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) -> Result:

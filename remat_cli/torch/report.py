@@ -20,7 +20,7 @@ from remat_cli.saying.units import show_bytes
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.inductor import InductorPartitioner
 from remat_cli.torch.lowering import Lowered
-from remat_cli.torch.partition import Partitioner, Planned
+from remat_cli.torch.partition import Partitioner, PlannedJoint
 
 ROOT = re.compile(r"^L\['\w+'\]\.?")  # what the compiled module is called within torch.compile
 
@@ -94,7 +94,7 @@ def _told(compiled: Any) -> Source:
     return compiled if isinstance(compiled, (Backend, InductorPartitioner, Partitioner)) else _behind(compiled)
 
 
-def _plans(source: Source) -> list[Planned]:
+def _plans(source: Source) -> list[PlannedJoint]:
     return source.plans if isinstance(source, Partitioner) else source.partitioner.plans
 
 
@@ -112,7 +112,7 @@ def _behind(compiled: Any) -> Backend:
     return found
 
 
-def _of(plan: Planned, measured: int | None) -> GraphReport:
+def _of(plan: PlannedJoint, measured: int | None) -> GraphReport:
     if plan.lowered is None or plan.found is None:
         return GraphReport(None, measured, why=plan.why)
     found = plan.found

@@ -40,14 +40,14 @@ BROKEN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenState:
     """`state`: the names of what runs write over. `before`: ops that run only before any of it but what is `SMALL`."""
 
     state: frozenset[str] = frozenset()
     before: frozenset[str] = frozenset()
 
 
-NOTHING_WRITTEN = Written()
+NOTHING_WRITTEN = WrittenState()
 
 
 class OpFailed(BadInput):
@@ -72,7 +72,7 @@ class Step:
         rate: float,
         update: Any = None,
         accumulate: int = 1,
-        written: Written = NOTHING_WRITTEN,
+        written: WrittenState = NOTHING_WRITTEN,
     ) -> None:
         self._written, self._whole = written, True
         self._session, self._update, self._accumulate = session, update, accumulate

@@ -33,9 +33,9 @@ def machine(bench: Bench) -> Iterator[dict[str, Any]]:
     if bench.device == "cuda":
         free, total = cuda.memory()
         yield {"memory": {"total": total, "free_with_a_context": free}}
-        from remat_cli.checking.watch import Watch
+        from remat_cli.checking.watch import MemoryWatch
 
-        with Watch():
+        with MemoryWatch():
             yield {"memory_libraries": {"taken_by_cublas_and_cudnn": free - cuda.memory()[0]}}
 
 

@@ -101,9 +101,9 @@ def held_by(path: Any, device: str, how: str, cap: int | None) -> dict[str, Any]
     `first`: in the first step, in which a planned session learns its places and takes memory piece by piece.
     """
     if device == "cuda":
-        from remat_cli.checking.watch import Watch
+        from remat_cli.checking.watch import MemoryWatch
 
-        with Watch() as watch:
+        with MemoryWatch() as watch:
             step = Step(path, device, how, cap)
             step.run()
             first = watch.restart()

@@ -16,7 +16,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from remat_cli.formats.curvefile import Curve
+from remat_cli.formats.curvefile import CurveRecord
 from remat_cli.notes.words import sentences
 from remat_cli.saying.page.packing import packed
 from remat_cli.saying.showing import Shown, again
@@ -25,7 +25,7 @@ from remat_cli.saying.units import show_bytes, show_time
 SCRIPTS = ("data.js", "timeline.js", "moment.js", "statements.js", "curve.js", "start.js")
 
 
-def page(found: Shown, curve: Curve | None = None) -> str:
+def page(found: Shown, curve: CurveRecord | None = None) -> str:
     """The page of a plan, or of a model as it stands; `curve`: what `remat sweep --json` said of it."""
     style, script = _asset("page.css"), _script()
     name = found.subject.path.name
