@@ -9,20 +9,20 @@ TYPE_CHECKING = False  # as typing's, which takes its time
 if TYPE_CHECKING:
     from typing import Any
 
-    from remat_cli.actions.api import check as check
-    from remat_cli.actions.api import emit as emit
-    from remat_cli.actions.api import grad as grad
-    from remat_cli.actions.api import in_pieces as in_pieces
-    from remat_cli.actions.api import load_plan as load_plan
-    from remat_cli.actions.api import max_batch as max_batch
-    from remat_cli.actions.api import profile as profile
-    from remat_cli.actions.api import session as session
-    from remat_cli.actions.api import solve as solve
-    from remat_cli.actions.api import sweep as sweep
-    from remat_cli.actions.api import verify as verify
     from remat_cli.actions.certifying import Proved as Proved
-    from remat_cli.actions.stepping import initial_state as initial_state
-    from remat_cli.actions.stepping import step as step
+    from remat_cli.api.costing import in_pieces as in_pieces
+    from remat_cli.api.costing import profile as profile
+    from remat_cli.api.grad import grad as grad
+    from remat_cli.api.ranges import max_batch as max_batch
+    from remat_cli.api.ranges import sweep as sweep
+    from remat_cli.api.running import emit as emit
+    from remat_cli.api.running import load_plan as load_plan
+    from remat_cli.api.running import session as session
+    from remat_cli.api.running import verify as verify
+    from remat_cli.api.solve import check as check
+    from remat_cli.api.solve import solve as solve
+    from remat_cli.api.step import initial_state as initial_state
+    from remat_cli.api.step import step as step
     from remat_cli.errors import BadInput as BadInput
     from remat_cli.errors import Infeasible as Infeasible
     from remat_cli.errors import Mismatch as Mismatch
@@ -62,15 +62,19 @@ def in_the_way() -> str | None:
     return None
 
 
-FUNCTIONS = (
-    *("grad", "profile", "in_pieces", "solve", "check", "sweep", "max_batch", "emit", "verify", "session", "load_plan"),
-)
+ROOMS = {  # of remat_cli.api
+    "costing": ("profile", "in_pieces"),
+    "grad": ("grad",),
+    "ranges": ("sweep", "max_batch"),
+    "running": ("emit", "verify", "session", "load_plan"),
+    "solve": ("solve", "check"),
+    "step": ("step", "initial_state"),
+}
 PLACES = {
-    **dict.fromkeys(FUNCTIONS, "remat_cli.actions.api"),
+    **{name: f"remat_cli.api.{room}" for room, names in ROOMS.items() for name in names},
     **dict.fromkeys(
         ("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Mismatch", "RematWarning"), "remat_cli.errors"
     ),
-    **dict.fromkeys(("initial_state", "step"), "remat_cli.actions.stepping"),
     "Proved": "remat_cli.actions.certifying",
     "Step": "remat_cli.training.step",
     "Planned": "remat_cli.planning.plans.planned",

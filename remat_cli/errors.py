@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class RematError(Exception):
     """An error to be shown to the user as one clear line."""
@@ -57,3 +60,10 @@ class Mismatch(RematError):
     def __init__(self, says: str, report: object = None) -> None:
         super().__init__(says)
         self.report = report
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """What a name that there is not may stand for: the nearest one, or all that there are."""
+    names = tuple(known)
+    near = get_close_matches(name.lower(), names, 1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"

@@ -17,7 +17,7 @@ from functools import cached_property, partial
 
 from remat_cli.actions.scaling import At
 from remat_cli.actions.solving import Question, ask
-from remat_cli.errors import Infeasible, NoPlan, NoSchedule, RematError, Usage
+from remat_cli.errors import Infeasible, NoPlan, NoSchedule, RematError, Usage, meant
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import STRICT, Session
@@ -64,7 +64,7 @@ class SizeQuestion:
 
     def check(self) -> None:
         if unknown := [name for name in (self.method, *self.baselines) if name not in METHODS]:
-            raise Usage(f"there is no method '{unknown[0]}'; the methods are {', '.join(METHODS)}")
+            raise Usage(f"there is no method '{unknown[0]}'; {meant(unknown[0], METHODS)}")
         if self.budget.relative:
             raise Usage("say how much memory there is in bytes: --budget 16GB; a share of what a size takes is none")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from remat_cli.errors import Usage
-from remat_cli.gradient.optimizers import Group, Hyper, Recipe
+from remat_cli.errors import Usage, meant
+from remat_cli.gradient.optimizers import TOLD, Group, Hyper, Recipe
 
 TORCH = {"SGD": "sgd", "Adam": "adam", "AdamW": "adamw"}
 SETTINGS = {  # what a user calls a setting -> the fields that it is
@@ -20,39 +20,41 @@ SETTINGS = {  # what a user calls a setting -> the fields that it is
     "eps": ("epsilon",),
     "momentum": ("momentum",),
 }
-OWN = {  # the settings that each optimizer has
-    "none": ("rate",),
-    "sgd": ("rate", "weight_decay"),
-    "momentum": ("rate", "weight_decay", "momentum"),
-    "adam": ("rate", "weight_decay", "beta1", "beta2", "epsilon"),
-    "adamw": ("rate", "weight_decay", "beta1", "beta2", "epsilon"),
-}
+OWN = {"none": ("rate",), **{name: ("rate", *told) for name, told in TOLD.items()}}  # the settings that each has
 WITHOUT_EFFECT = frozenset(("foreach", "fused", "capturable", "differentiable", "initial_lr", "params", "param_names"))
 REFUSED = ("amsgrad", "maximize", "nesterov", "dampening")  # of PyTorch's, unless they are off
 
 
-def recipe_of(
-    optimizer: Any,
-    settings: Mapping[str, Any],
-    groups: Mapping[str, Mapping[str, Any]] | None = None,
-    clip: float | None = None,
-    module: Any = None,
-) -> Recipe:
+def recipe_of(optimizer: Any, settings: Mapping[str, Any], module: Any = None) -> Recipe:
     """`optimizer`: a name, or PyTorch's own, whose groups are of the parameters of `module`. `settings`: those of all
-    parameters; None where nothing is said. `groups`: by a pattern of names."""
+    parameters; None where nothing is said. Among them `groups`, by a pattern of names, and `clip`."""
     said = {name: value for name, value in settings.items() if value is not None}
+    groups, norm = _groups(said.pop("groups", None)), said.pop("clip", None)
+    clip = None if norm is None else _number("clip", norm)
     if hasattr(optimizer, "param_groups"):
         if others := sorted({*said, *(["groups"] if groups else [])} - {"learning_rate"}):
             raise Usage(f"{', '.join(others)}: the optimizer that was given says so itself")
         return _from_torch(optimizer, said.get("learning_rate"), clip, module)
     if not isinstance(optimizer, str):
+        if isinstance(optimizer, type):
+            raise Usage(f"{optimizer.__name__} is a class; give an optimizer, as {optimizer.__name__}(parameters)")
         raise Usage(f"an optimizer is a name or one of PyTorch's, not {type(optimizer).__name__}")
     Recipe(optimizer).check()
     hyper = Hyper(**_fields(optimizer, said))
-    made = tuple(_group(optimizer, (name,), changes, hyper) for name, changes in (groups or {}).items())
-    recipe = Recipe(optimizer, hyper, made, None if clip is None else float(clip))
+    made = tuple(_group(optimizer, (name,), changes, hyper) for name, changes in groups.items())
+    recipe = Recipe(optimizer, hyper, made, clip)
     recipe.check()
     return recipe
+
+
+def _groups(given: Any) -> Mapping[str, Mapping[str, Any]]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(changes, Mapping) for changes in given.values()):
+        raise Usage(
+            f"groups are settings by a pattern of names, such as {{'*.bias': {{'weight_decay': 0}}}}: {given!r}"
+        )
+    return given
 
 
 def _fields(optimizer: str, said: Mapping[str, Any]) -> dict[str, float]:
@@ -60,7 +62,7 @@ def _fields(optimizer: str, said: Mapping[str, Any]) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, value in said.items():
         if name not in SETTINGS:
-            raise Usage(f"there is no setting '{name}' of an optimizer; there are {', '.join(SETTINGS)}")
+            raise Usage(f"there is no setting '{name}' of an optimizer; {meant(name, SETTINGS)}")
         fields = SETTINGS[name]
         if not set(fields) <= set(OWN[optimizer]):
             raise Usage(f"'{optimizer}' has no {name}")
@@ -69,6 +71,11 @@ def _fields(optimizer: str, said: Mapping[str, Any]) -> dict[str, float]:
             raise Usage(f"{name} takes {len(fields)} numbers, not {value!r}")
         found |= {field: _number(name, one) for field, one in zip(fields, values)}
     return found
+
+
+def rate_of(said: Any, default: float) -> float:
+    """The learning rate that was said, if one was."""
+    return default if said is None else _number("learning_rate", said)
 
 
 def _number(name: str, value: Any) -> float:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from remat_cli.errors import Infeasible, NoPlan, Usage
+from remat_cli.errors import Infeasible, NoPlan, Usage, meant
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
 from remat_cli.model.quantities import Budget
@@ -59,7 +59,7 @@ class Question:
     def check(self) -> None:
         """Refuse what has no meaning, or would be without effect."""
         if self.method not in METHODS:
-            raise Usage(f"there is no method '{self.method}'; the methods are {', '.join(METHODS)}, or all")
+            raise Usage(f"there is no method '{self.method}'; {meant(self.method, (*METHODS, 'all'))}")
         if self.reorder is not None and METHODS[self.method].own_order:
             raise Usage(f"'{self.method}' finds the order itself; --reorder and --no-reorder go with --method milp")
         if self.minimize not in ("cost", "peak"):

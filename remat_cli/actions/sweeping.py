@@ -18,7 +18,7 @@ from functools import partial
 from time import process_time
 
 from remat_cli.actions.solving import Question, ask, bytes_of
-from remat_cli.errors import Usage
+from remat_cli.errors import Usage, meant
 from remat_cli.model.quantities import Budget, Budgets, Spread
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.plans import points as curves
@@ -46,7 +46,7 @@ class SweepQuestion:
 
     def check(self) -> None:
         if unknown := [name for name in self.methods if name not in METHODS]:
-            raise Usage(f"there is no method '{unknown[0]}'; the methods are {', '.join(METHODS)}")
+            raise Usage(f"there is no method '{unknown[0]}'; {meant(unknown[0], METHODS)}")
         if len(set(self.methods)) < len(self.methods):
             raise Usage("a method is named twice")
 

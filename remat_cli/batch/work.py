@@ -17,7 +17,8 @@ from typing import Any
 
 import onnx
 
-from remat_cli.actions import api, emitting, profiling, solving, verifying
+from remat_cli.actions import emitting, profiling, solving, verifying
+from remat_cli.api.grad import grad
 from remat_cli.batch.tasks import RECORD, Record, Task, record_of
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import sha256, write_whole
@@ -88,7 +89,7 @@ def _prepared(task: Task) -> Record:
     seconds: Seconds = {}
     if task["grad"] is not None:
         with _timed(seconds, "grad"):
-            model = api.grad(path, **{name.replace("-", "_"): value for name, value in task["grad"].items()})
+            model = grad(path, **{name.replace("-", "_"): value for name, value in task["grad"].items()})
             path = where / f"{task['stem']}.train.onnx"
             write_whole(path, model.SerializeToString(deterministic=True))
         outputs.append(path.name)

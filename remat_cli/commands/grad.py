@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @click.argument("forward", type=options.FILE)
 @options.loss
 @options.logits
+@click.option("--outputs", multiple=True, help="Outputs of the model that the step has too (repeat, or use commas).")
 @options.class_axis
 @options.wrt
 @click.option(
@@ -65,6 +66,7 @@ def command(
     forward: Path,
     loss: str | None,
     logits: str | None,
+    outputs: tuple[str, ...],
     class_axis: int | None,
     wrt: tuple[str, ...],
     params_from: Path | None,
@@ -113,16 +115,16 @@ def command(
 
     path = output or forward.with_suffix(".train.onnx")
     check_apart(path, forward)
-    names = [name for given in wrt for name in given.split(",") if name]
-    chosen = {"learning_rate": learning_rate, "weight_decay": weight_decay, "betas": betas, "eps": eps}
-    chosen["momentum"] = momentum
+    chosen: dict[str, Any] = {"learning_rate": learning_rate, "weight_decay": weight_decay, "betas": betas, "eps": eps}
+    chosen |= {"momentum": momentum, "groups": read_groups(groups), "clip": clip}
     settings = Options(
         loss=loss,
         logits=logits,
         class_axis=class_axis,
-        choice=Choice(names, _names_in(params_from), ties, as_exported),
+        outputs=_listed(outputs),
+        choice=Choice(_listed(wrt), _names_in(params_from), ties, as_exported),
         binding=Binding(dict(shapes), batch, dict(dims)),
-        recipe=recipe_of(optimizer, chosen, read_groups(groups), clip),
+        recipe=recipe_of(optimizer, chosen),
         freeze_bn=freeze_bn,
         train=train,
         precision=precision,
@@ -157,6 +159,10 @@ def command(
         click.echo(parameter_table(trained, every=table))
         for note in notes:
             click.echo(f"note: {note}", err=True)
+
+
+def _listed(given: tuple[str, ...]) -> list[str]:
+    return [name for words in given for name in words.split(",") if name]
 
 
 def _names_in(path: Path | None) -> list[str]:

@@ -21,6 +21,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
             "--loss",
             "--logits",
             "--class-axis",
+            "--outputs",
             "--optimizer",
             "--learning-rate",
             "--weight-decay",

@@ -6,17 +6,21 @@ Invariant: state goes in as inputs and comes out under `<name>_new`; formulas an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 import onnx
 
-from remat_cli.errors import BadInput, Usage
+from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 
 RATE = "learning_rate"
 STEP = "step"  # how many updates were made before this one: a scalar that goes in and comes out as step_new
+DECAY = 0.01  # of AdamW, where nothing is said
+MOMENTS = ("weight_decay", "beta1", "beta2", "epsilon")
+TOLD = {"sgd": ("weight_decay",), "momentum": ("weight_decay", "momentum"), "adam": MOMENTS, "adamw": MOMENTS}
 NORM_EPSILON = 1e-6  # what PyTorch's clip_grad_norm_ adds to the norm
 
 
@@ -57,7 +61,7 @@ class Recipe:
     def check(self) -> None:
         """Refuse what has no meaning, or would be without effect."""
         if self.name not in ("none", *OPTIMIZERS):
-            raise Usage(f"there is no optimizer '{self.name}'; there are none, {', '.join(OPTIMIZERS)}")
+            raise Usage(f"there is no optimizer '{self.name}'; {meant(self.name, ('none', *OPTIMIZERS))}")
         if self.name == "none" and (self.groups or self.clip is not None):
             raise Usage("groups and clipping are an optimizer's: say --optimizer as well")
         if self.clip is not None and not self.clip > 0:
@@ -79,6 +83,14 @@ class Recipe:
         for group in self.groups:
             if not any(fnmatchcase(parameter, name) for parameter in known for name in group.names):
                 raise BadInput(f"no parameter matches the group '{', '.join(group.names)}'; there are {_some(known)}")
+
+    def described(self) -> dict[str, Any]:
+        """All of it but the learning rate, which a step may set: for metadata and checkpoints, as JSON has it."""
+        groups = {", ".join(group.names): dict(group.changes) for group in self.groups}
+        hyper = {name: value for name, value in asdict(self.hyper).items() if name in TOLD.get(self.name, ())}
+        if self.name == "adamw" and self.hyper.weight_decay is None:
+            hyper["weight_decay"] = DECAY
+        return {"name": self.name, **hyper, "groups": groups, "clip": self.clip}
 
     def _changed(self, group: Group) -> Hyper:
         return replace(self.hyper, **group.changes)
@@ -184,7 +196,7 @@ def _adam(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Up
 def _adamw(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
     """Loshchilov and Hutter, algorithm 2: the decay is taken off the parameter, not added to the gradient."""
     update = _moments(parameter, gradient, rate, hyper)
-    decay = 0.01 if hyper.weight_decay is None else hyper.weight_decay
+    decay = DECAY if hyper.weight_decay is None else hyper.weight_decay
     if decay:
         decayed = parameter * (rate * decay).cast(parameter.dtype)
         update.outputs[parameter.name] = update.outputs[parameter.name] - decayed

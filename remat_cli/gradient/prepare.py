@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import onnx
 from onnx import inliner
 
-from remat_cli.errors import BadInput
+from remat_cli.errors import BadInput, meant
 from remat_cli.gradient.autocast import BFLOAT16_OPSET, FLOAT, Autocast
 from remat_cli.gradient.modes import lost_modes, train_batch_norms, train_dropouts
 from remat_cli.gradient.parameters import Choice, chosen, settled
@@ -26,13 +26,15 @@ from remat_cli.onnx_graph.walk import captures
 
 @dataclass(slots=True)
 class Forward:
-    """`inputs` and `parameters` are graph inputs by name; `updated` gives each running statistic's new value."""
+    """`inputs` and `parameters` are graph inputs by name; `updated` gives each running statistic's new value; `others`
+    are wanted besides `output`."""
 
     tape: Tape
     output: Tensor
     inputs: dict[str, Tensor] = field(default_factory=dict)
     parameters: dict[str, Tensor] = field(default_factory=dict)
     updated: dict[str, Tensor] = field(default_factory=dict)
+    others: dict[str, Tensor] = field(default_factory=dict)
     reads: Counter[str] = field(default_factory=Counter)  # how many ops of the forward pass read each value
     notes: list[str] = field(default_factory=list)  # what the user should know of the parameters
 
@@ -55,28 +57,42 @@ class Modes:
     freeze_bn: bool = False
 
 
+def check_outputs(model: onnx.ModelProto, wanted: Sequence[str]) -> None:
+    """Refuse names that are no outputs of the model."""
+    known = [value.name for value in model.graph.output]
+    if unknown := [name for name in wanted if name not in known]:
+        raise BadInput(f"the model has no output '{unknown[0]}'; {meant(unknown[0], known)}")
+
+
 def prepare(
-    model: onnx.ModelProto, output: str | None, choice: Choice, binding: Binding, modes: Modes, narrow: int = FLOAT
+    model: onnx.ModelProto,
+    outputs: Sequence[str | None],
+    choice: Choice,
+    binding: Binding,
+    modes: Modes,
+    narrow: int = FLOAT,
 ) -> Forward:
-    """The part of the model that leads to `output` (by default its first) on a tape.
+    """The part of the model that leads to `outputs`, of which the first (None: the model's first) is the one for the
+    loss, on a tape.
 
     `narrow`: the type of products; if it is not float32, parameters and all that is known are float32.
     """
-    target = output or model.graph.output[0].name
-    nodes = _leading_to(model.graph, target)
+    target = outputs[0] or model.graph.output[0].name
+    wanted = [target, *(name for name in outputs[1:] if name)]
+    nodes = _leading_to(model.graph, wanted)
     notes = [*settled(model, nodes, choice), *lost_modes(nodes, choice.as_exported)]
     train_batch_norms(model.graph, modes.train and not modes.freeze_bn)
     opset = opset_of(model)
     model = inliner.inline_local_functions(upgrade(model)) if model.functions else upgrade(model)
     graph = model.graph
-    nodes = _leading_to(graph, target)
+    nodes = _leading_to(graph, wanted)
     notes += train_dropouts(model, nodes, opset, modes.train)
     tape = Tape(max(LEAST, opset_of(model), BFLOAT16_OPSET if narrow == onnx.TensorProto.BFLOAT16 else 0))
     trained = chosen(model, nodes, choice)
     autocast = Autocast(tape, narrow) if narrow != FLOAT else None
     known = _stored(graph, tape, trained, autocast)
     forward = Forward(tape, tape.integers(0), notes=notes)
-    read = {name for node in nodes for name in node.input} | {target}
+    read = {name for node in nodes for name in node.input} | {*wanted}
     _declare_inputs(graph, binding, read, known, trained, forward, autocast)
     for stored in graph.initializer:
         if stored.name in trained:
@@ -89,6 +105,7 @@ def prepare(
         autocast.weak.update(forward.parameters)
     _trace(tracer, nodes, trained, forward, opset_of(model))
     forward.output = tracer.known[target]
+    forward.others = {name: tracer.known[name] for name in wanted[1:]}
     forward.updated = tracer.statistics
     forward.reads = Counter(name for node in tape.nodes for name in set(node.input))
     return forward
@@ -117,15 +134,15 @@ def _trace(
     tracer.finish()
 
 
-def _leading_to(graph: onnx.GraphProto, target: str) -> list[onnx.NodeProto]:
-    """The nodes that the target is computed from, in order."""
-    needed, nodes = {target}, []
+def _leading_to(graph: onnx.GraphProto, targets: Sequence[str]) -> list[onnx.NodeProto]:
+    """The nodes that the targets are computed from, in order; the first must be."""
+    needed, nodes = {*targets}, []
     for node in reversed(graph.node):
         if needed.intersection(node.output):
             nodes.append(node)
             needed.update(node.input)
             needed.update(captures(node))
-    if target not in {name for node in nodes for name in node.output}:
+    if (target := targets[0]) not in {name for node in nodes for name in node.output}:
         outputs = ", ".join(value.name for value in graph.output)
         raise BadInput(f"the model computes no '{target}'; its outputs are: {outputs}; losses: cross-entropy, mse")
     return nodes[::-1]

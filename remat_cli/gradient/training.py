@@ -22,13 +22,13 @@ from remat_cli.gradient.differentiate import differentiate
 from remat_cli.gradient.losses import in_float32, labelled
 from remat_cli.gradient.optimizers import RATE, STEP, Recipe, Update, Updates
 from remat_cli.gradient.parameters import Choice
-from remat_cli.gradient.prepare import Binding, Forward, Modes, prepare
+from remat_cli.gradient.prepare import Binding, Forward, Modes, check_outputs, prepare
 from remat_cli.gradient.remarks import remarks
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.scaling import FINITE, FIRST, LOSS_SCALE, Scaling
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.gradient.tensor import Tensor
-from remat_cli.model.step_parts import STEP_PARTS, Parts
+from remat_cli.model.step_parts import OPTIMIZER, STEP_PARTS, Parts
 from remat_cli.onnx_graph.stored import array_of
 
 BUILT_IN = ("cross-entropy", "mse")
@@ -39,6 +39,7 @@ class Options:
     loss: str | None = None  # one that is built in, or an output's name; None: the first output, if it is a scalar,
     # else cross-entropy
     logits: str | None = None  # the value that a built-in loss is taken of; by default the first output
+    outputs: Sequence[str] = ()  # of the model that the step has too
     class_axis: int | None = None  # that labels choose from; by default as `classes` says
     choice: Choice = field(default_factory=Choice)
     binding: Binding = field(default_factory=Binding)
@@ -53,7 +54,9 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     choice = options.choice
     target = options.logits if options.loss in BUILT_IN or options.loss is None else options.loss
     narrow = PRECISIONS[options.precision]
-    forward = prepare(model, target, choice, options.binding, Modes(options.train, options.freeze_bn), narrow)
+    modes = Modes(options.train, options.freeze_bn)
+    check_outputs(model, options.outputs)
+    forward = prepare(model, (target, *options.outputs), choice, options.binding, modes, narrow)
     options = replace(options, loss=options.loss or _usual(forward.output, options.logits))
     _reserve(forward)
     axis = _axis(forward, model, options)
@@ -78,6 +81,7 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     outputs |= _renewed(forward, update)
     if finite is not None:
         outputs[FINITE] = finite
+    outputs |= {name: in_float32(tensor) for name, tensor in forward.others.items() if name not in outputs}
     defaults = {name: forward.tape.constants[name] for name in forward.updated} | _scalars(model, forward)
     if options.recipe.name != "none":
         defaults[RATE] = np.array(options.recipe.hyper.rate, np.float32)
@@ -88,6 +92,8 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     told_of = {STEP_PARTS: json.dumps(asdict(_parts(forward, model, update, choice)))}
     if options.loss == "cross-entropy":
         told_of[CLASS_AXIS] = str(axis % forward.output.rank)
+    if options.recipe.name != "none":
+        told_of[OPTIMIZER] = json.dumps(options.recipe.described())
     onnx.helper.set_model_props(training, told_of)
     return training
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import onnx
 
 STEP_PARTS = "remat.step"  # metadata of a training graph
+OPTIMIZER = "remat.optimizer"  # metadata of a training graph that updates its parameters: how
 FINITE = "finite"  # the output of a step with float16 that says whether all gradients are numbers
 
 
@@ -29,8 +31,18 @@ class Parts:
 
 def parts_of(step: onnx.ModelProto) -> Parts | None:
     """What `grad` says of the step; None for a training graph of other making."""
-    said = {entry.key: entry.value for entry in step.metadata_props}.get(STEP_PARTS)
+    said = _metadata(step, STEP_PARTS)
     if said is None:
         return None
     told = json.loads(said)
     return Parts(told["parameters"], *(tuple(told[key]) for key in ("state", "statistics", "data", "notes")))
+
+
+def optimizer_of(step: onnx.ModelProto) -> dict[str, Any] | None:
+    """How the step updates its parameters; None where it does not, or does not say."""
+    said = _metadata(step, OPTIMIZER)
+    return None if said is None else dict(json.loads(said))
+
+
+def _metadata(step: onnx.ModelProto, key: str) -> str | None:
+    return {entry.key: entry.value for entry in step.metadata_props}.get(key)

@@ -7,31 +7,27 @@ two updates: from then on the step refuses all but `load`. Of a run whose op fai
 
 from __future__ import annotations
 
-import io
 import os
-import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile, ZipFile
+from typing import Any, overload
 
 import numpy as np
 import onnx
 
-from remat_cli.errors import BadInput, Usage
-from remat_cli.formats.files import write_whole
+from remat_cli.errors import BadInput, RematWarning, Usage, meant
 from remat_cli.gradient.optimizers import RATE
 from remat_cli.gradient.scaling import FINITE, LOSS_SCALE
+from remat_cli.training import checkpoint
+from remat_cli.training.checkpoint import Checkpoint
+from remat_cli.training.failing import OpFailed, run
+from remat_cli.training.regime import Regime, differences
 from remat_cli.training.scale import LossScale
 from remat_cli.training.state import State, described, fitting, told_parts
 
 TRACKED = "num_batches_tracked"  # PyTorch's count of a BatchNorm's batches, which nothing reads
-VALUE, SUM, COUNTS, SCALE = "value of ", "sum of ", "counts", "loss scale"  # in a checkpoint
-LEARNING_RATE = "learning rate"
-
-
 SMALL = 1024  # bytes: what is no larger is copied before each run, such as the count of updates
 BROKEN = (
     "a run of this step broke off while it wrote new state in the place of the old: what is left is of no one update; "
@@ -50,18 +46,10 @@ class WrittenState:
 NOTHING_WRITTEN = WrittenState()
 
 
-class OpFailed(BadInput):
-    """An op that the runtime could not run on the batch; '' for its name where it does not say."""
-
-    def __init__(self, says: str, op: str) -> None:
-        super().__init__(says)
-        self.op = op
-
-
 class Step:
-    """`session` runs the step `model`. With `update`, gradients of `accumulate` batches are averaged, then applied.
+    """`session` runs the step `model`. With `update`, gradients of several batches are averaged, then applied.
 
-    `written`: what of the state runs write over.
+    `regime`: how it trains. `written`: what of the state runs write over.
     """
 
     def __init__(
@@ -69,19 +57,18 @@ class Step:
         session: Any,
         model: onnx.ModelProto,
         state: State,
-        rate: float,
+        regime: Regime,
         update: Any = None,
-        accumulate: int = 1,
         written: WrittenState = NOTHING_WRITTEN,
     ) -> None:
         self._written, self._whole = written, True
-        self._session, self._update, self._accumulate = session, update, accumulate
+        self._session, self._update, self._regime = session, update, regime
         self._parts = told_parts(model)
         self._kinds = {value.name: value.type.tensor_type for value in model.graph.input}
         self._outputs = [output.name for output in session.get_outputs()]
         self._state = state
         self._sums: State = {}
-        self.learning_rate = rate  # of the next update
+        self.learning_rate = regime.rate  # which the schedule multiplies
         self.loss_scale = LossScale() if LOSS_SCALE in self._kinds else None  # of a step with float16
         self.calls = 0  # batches seen
         self.updates = 0  # of the parameters
@@ -92,19 +79,62 @@ class Step:
         """The names of what a batch holds, in the order in which a sequence is taken."""
         return self._parts.data
 
-    def __call__(self, batch: Mapping[str, Any] | Sequence[Any]) -> float:
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """What a call can give besides the loss."""
+        state = {f"{name}_new" for name in (*self._state, *self._parts.parameters)}
+        return tuple(name for name in self._outputs if name != "loss" and name not in state)
+
+    @property
+    def next_rate(self) -> float:
+        """What the next update multiplies its steps by: the learning rate, as the schedule has it by then."""
+        return self.learning_rate * self._regime.schedule.at(self.updates)
+
+    def __repr__(self) -> str:
+        told = f"{len(self._parts.parameters)} parameters, {self.calls} batches seen, {self.updates} updates"
+        return f"<training step: {told}, learning rate {self.next_rate:g}>"
+
+    @overload
+    def __call__(self, batch: Mapping[str, Any] | Sequence[Any]) -> float: ...
+    @overload
+    def __call__(self, batch: Mapping[str, Any] | Sequence[Any], outputs: Sequence[str]) -> dict[str, Any]: ...
+    def __call__(
+        self, batch: Mapping[str, Any] | Sequence[Any], outputs: Sequence[str] | None = None
+    ) -> float | dict[str, Any]:
         """The loss of the batch; afterwards the parameters are updated, or its gradients counted in.
 
+        - `batch`: what the step takes of data, by name, or in the order of `data`.
+        - `outputs`: names of `outputs`, if they are wanted too: then the answer holds them and "loss" by name.
+
         Gradients in float16 that are not finite are left out, and what they would be counted in to with them.
+
+        Example:
+
+            found = step((images, labels), outputs=["logits"])
+            print(found["loss"], found["logits"].argmax(1))
         """
         self._check_whole()
+        wanted = None if outputs is None else self._wanted(outputs)
         feeds = self._feeds(batch)
         feeds |= {name: value for name, value in self._state.items() if name in self._kinds}
         with self._writing():
-            return self._made(feeds)
+            found = dict(zip(self._outputs, run(self._session, self._outputs, feeds), strict=True))
+            asked = {name: found[name].copy() for name in wanted or ()}  # gradients may be summed where they are
+            loss = self._made(found)
+        return loss if wanted is None else {"loss": loss, **asked}
 
-    def _made(self, feeds: State) -> float:
-        found = dict(zip(self._outputs, _run(self._session, self._outputs, feeds), strict=True))
+    def _wanted(self, names: Sequence[str]) -> list[str]:
+        wanted = [names] if isinstance(names, str) else list(names)
+        if unknown := [name for name in wanted if name not in ("loss", *self.outputs)]:
+            there = meant(str(unknown[0]), self.outputs) if self.outputs else "it gives the loss alone"
+            raise Usage(
+                f"the step gives no '{unknown[0]}'; {there} (it gives outputs of the model that grad was told to keep: "
+                f"outputs=['{unknown[0]}'])"
+            )
+        return [name for name in wanted if name != "loss"]
+
+    def _made(self, found: Mapping[str, Any]) -> float:
+        """The loss of a run, of which the state is taken, or its gradients."""
         if self.loss_scale is not None:
             self.loss_scale.heard(bool(found[FINITE]))
         self.calls += 1
@@ -135,13 +165,17 @@ class Step:
             raise Usage(BROKEN)
 
     def _feeds(self, batch: Mapping[str, Any] | Sequence[Any]) -> State:
+        if not isinstance(batch, Mapping | Sequence) or isinstance(batch, str):
+            if len(self.data) != 1 or not hasattr(batch, "shape"):
+                raise Usage(f"a batch holds {described(list(self.data))}, by name or in this order; not {_kind(batch)}")
+            batch = (batch,)
         given = batch if isinstance(batch, Mapping) else dict(zip(self.data, batch))
         wrong = sorted(set(self.data) ^ set(given))
         if wrong or len(batch) != len(self.data):
             raise Usage(f"a batch holds {described(list(self.data))}; missing or not known: {described(wrong)}")
         feeds = {name: fitting(name, given[name], self._kinds[name]) for name in self.data}
         if self._update is None and RATE in self._kinds:
-            feeds[RATE] = np.array(self.learning_rate, np.float32)
+            feeds[RATE] = np.array(self.next_rate, np.float32)
         if self.loss_scale is not None:
             feeds[LOSS_SCALE] = np.array(self.loss_scale.value, np.float32)
         return feeds
@@ -158,8 +192,8 @@ class Step:
             if name in self._sums:
                 self._sums[name] += gradient
             else:
-                self._sums[name] = gradient if self._accumulate == 1 else gradient.copy()
-        if self.calls % self._accumulate == 0:
+                self._sums[name] = gradient if self._regime.accumulate == 1 else gradient.copy()
+        if self.calls % self._regime.accumulate == 0:
             self._apply()
 
     def _apply(self) -> None:
@@ -171,9 +205,9 @@ class Step:
         feeds = {name: value for name, value in self._state.items() if name in taken}
         for name in self._parts.parameters:
             feeds[f"{name}_grad"] = self._sums.pop(name)
-            if self._accumulate > 1:
-                feeds[f"{name}_grad"] /= self._accumulate
-        feeds[RATE] = np.array(self.learning_rate, np.float32)
+            if self._regime.accumulate > 1:
+                feeds[f"{name}_grad"] /= self._regime.accumulate
+        feeds[RATE] = np.array(self.next_rate, np.float32)
         self._take(dict(zip(names, self._update.run(names, feeds), strict=True)))
         self.updates += 1
 
@@ -202,33 +236,43 @@ class Step:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint, from which `load` goes on as if there had been no break; Dropout alone draws anew."""
         self._check_whole()
-        held = {VALUE + name: value for name, value in self._state.items()}
-        held |= {SUM + name: value for name, value in self._sums.items()}
-        held[COUNTS] = np.array([self.calls, self.updates, self._handed], np.int64)
-        held[LEARNING_RATE] = np.array(self.learning_rate, np.float64)
-        if self.loss_scale is not None:
-            held[SCALE] = self.loss_scale.written()
-        write_whole(Path(path), _zipped(held))
+        scale = None if self.loss_scale is None else self.loss_scale.written()
+        counts = self.calls, self.updates, self._handed
+        Checkpoint(self._state, self._sums, counts, self.learning_rate, scale, self._regime.described()).write(path)
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Go on from a checkpoint that `save` wrote, at the learning rate that was set then."""
-        try:
-            with np.load(path, allow_pickle=False) as stored:
-                held = {name: stored[name] for name in stored.files}
-        except (OSError, ValueError, EOFError, BadZipFile) as error:
-            raise BadInput(f"cannot read the checkpoint {path}: {error}") from error
-        state = _beginning_with(VALUE, held)
-        sums = _beginning_with(SUM, held)
-        if set(state) != set(self._state) or COUNTS not in held or not set(sums) <= set(self._parts.parameters):
+        """Go on from a checkpoint that `save` wrote, at the learning rate that was set then.
+
+        One of another optimizer is refused; where this step is told other settings of it, or another schedule, it goes
+        on with its own and a RematWarning says which.
+        """
+        held = checkpoint.read(path)
+        if set(held.state) != set(self._state) or not set(held.sums) <= set(self._parts.parameters):
             raise BadInput(f"the checkpoint {path} is not of this step: they hold other names")
-        self._state = {name: fitting(name, value, self._kind_of(name)) for name, value in state.items()}
-        self._sums = sums
-        if self.loss_scale is not None and SCALE in held:
-            self.loss_scale = LossScale.read(held[SCALE])
-        if LEARNING_RATE in held:  # older checkpoints do not say
-            self.learning_rate = float(held[LEARNING_RATE])
-        self.calls, self.updates, self._handed = (int(count) for count in held[COUNTS])
+        state = {name: fitting(name, value, self._kind_of(name)) for name, value in held.state.items()}
+        self._compare(path, held)
+        self._state, self._sums = state, held.sums
+        if self.loss_scale is not None and held.scale is not None:
+            self.loss_scale = LossScale.read(held.scale)
+        if held.rate is not None:
+            self.learning_rate = held.rate
+        self.calls, self.updates, self._handed = held.counts
         self._whole = True
+
+    def _compare(self, path: str | os.PathLike[str], held: Checkpoint) -> None:
+        """Say how this step trains otherwise than that of the checkpoint did, or refuse to go on from there."""
+        now = self._regime.described()
+        before, own = (told.get("optimizer", {}).get("name") for told in (held.regime, now))
+        if before and own and before != own:
+            raise BadInput(f"the checkpoint {path} is of the optimizer {before}, and this step has {own}")
+        if held.sums and held.regime.get("accumulate", self._regime.accumulate) != self._regime.accumulate:
+            raise BadInput(
+                f"the checkpoint {path} is from amid {held.regime['accumulate']} batches that make an update, "
+                f"and here {self._regime.accumulate} do: say accumulate={held.regime['accumulate']}"
+            )
+        for said in differences(held.regime, now):
+            words = f"the checkpoint {path} was trained otherwise: {said}"
+            warnings.warn(words, RematWarning, stacklevel=3)
 
     def _kind_of(self, name: str) -> onnx.TypeProto.Tensor:
         """Of an input of the step; an optimizer's state may be the update's alone, and is as it is."""
@@ -240,29 +284,5 @@ class Step:
         ).tensor_type
 
 
-def _run(session: Any, names: Sequence[str], feeds: State) -> list[Any]:
-    """What the session gives; what the runtime refuses, such as labels out of range, with the op's name."""
-    try:
-        return list(session.run(names, feeds))
-    except Exception as error:
-        if not type(error).__module__.startswith("onnxruntime."):
-            raise
-        words = " ".join(str(error).split())
-        op = re.search(r"running (\w+) node\. Name:'([^']*)'", words)
-        where = f"the op {op[1]} '{op[2]}'" if op else "the step"
-        said = f"{where} failed on this batch: {words.rpartition('Status Message: ')[2]}"
-        raise OpFailed(said, op[2] if op else "") from error
-
-
-def _beginning_with(words: str, held: Mapping[str, np.ndarray]) -> State:
-    return {name.removeprefix(words): value for name, value in held.items() if name.startswith(words)}
-
-
-def _zipped(held: Mapping[str, np.ndarray]) -> bytes:
-    """An .npz file's content; `numpy.savez` takes some names for its own."""
-    content = io.BytesIO()
-    with ZipFile(content, "w") as file:
-        for name, value in held.items():
-            with file.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
-    return content.getvalue()
+def _kind(given: object) -> str:
+    return f"a {type(given).__name__}"

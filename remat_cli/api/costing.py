@@ -1,0 +1,88 @@
+"""`remat.profile` and `remat.in_pieces`: what a program asks of a model before it is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import onnx
+
+from profiles.costs import Costs
+from profiles.survey import SurveyProgress
+from remat_cli.actions import piecing, profiling, solving
+from remat_cli.api import given
+from remat_cli.api.given import Model, nobody, warn
+from remat_cli.ingest import ingest, ingest_content
+from remat_cli.notes.words import sentences
+from remat_cli.planning.loading import content_of
+
+
+def profile(
+    model: Model,
+    *,
+    device: str = "auto",
+    estimate: str | None = None,
+    threads: int | None = None,
+    batches: Iterable[int] | int = (),
+    batch_dim: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    time_limit: float | str = 45.0,
+    strict: bool = False,
+    session: str = "strict",
+    cache: bool = True,
+    whole: bool = True,
+    report: Callable[[SurveyProgress], None] | None = None,
+) -> Costs:
+    """What each op costs: measured here, or on paper.
+
+    - `model`: a path, or an onnx.ModelProto; `dims`: sizes of symbolic dimensions.
+    - `device`: "auto", "cpu" or "cuda"; `threads`: of a CPU, that one op may use. `estimate`: a device from paper, such
+      as "v100", or "flops": nothing is run.
+    - `batches`: one profile for each of these sizes of `batch_dim`.
+    - `session`: with "default", what kernels cost that only default sessions have is measured too, not estimated.
+    - `strict`: an op that cannot be measured is an error. `whole`: the whole graph is run too.
+    - `time_limit`: in seconds or words ("5m"). `cache`: what was measured before is not measured again.
+    - `report`: called with which op is being timed.
+
+    Example:
+
+        costs = remat.profile("train.onnx", estimate="v100")
+    """
+    sizes = batches if isinstance(batches, Iterable) and not isinstance(batches, str) else (batches,)
+    asked = profiling.ProfileQuestion(
+        session=solving.kind_named(session, None).name,
+        device=device,
+        estimate=estimate,
+        threads=None if threads is None else given.whole_of(threads, "threads", 1),
+        batches=tuple(given.whole_of(size, "batches", 1) for size in sizes) or None,
+        batch_dim=batch_dim,
+        strict=strict,
+        cached=cache,
+        whole=whole,
+        seconds=given.seconds_of(time_limit),
+        dims=given.sizes_of(dims),
+    )
+    found = profiling.profile(given.model_of(model), asked, report or nobody)
+    warn(sentences(found.notes))
+    return found.costs
+
+
+def in_pieces(
+    model: Model, *, largest_value: int | str, exact: bool = False, dims: Mapping[str, int] | None = None
+) -> onnx.ModelProto:
+    """The model with its ops in pieces, so that no op makes a larger value.
+
+    - `model`: a path, or an onnx.ModelProto; `dims`: sizes of symbolic dimensions.
+    - `largest_value`: bytes, or "64MB".
+    - `exact`: cut only where pieces gave the same bits when they were tried; else sums may be in pieces too, and differ
+      in the last bits.
+
+    Raises BadInput where an op that is in the way cannot be cut.
+
+    Example:
+
+        narrow = remat.in_pieces("train.onnx", largest_value="64MB")
+    """
+    most, sizes, whole = given.bytes_of(largest_value, "largest_value"), given.sizes_of(dims), given.model_of(model)
+    graph = ingest(whole, sizes) if isinstance(whole, Path) else ingest_content(content_of(whole), sizes)
+    return piecing.narrowed(graph, most, exact).made.graph.model

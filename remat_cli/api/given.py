@@ -1,0 +1,169 @@
+"""What a program gives to the API, as the actions take it.
+
+Invariant: what cannot be meant is a Usage that says what can; nothing else is raised here.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import onnx
+
+from profiles.costs import Costs
+from remat_cli.errors import RematWarning, Usage, meant
+from remat_cli.model.quantities import Budget, parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
+from remat_cli.planning.loading import load_planned
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.results.memory import Memory
+from remat_cli.results.store import Store, folder
+
+CPU = ("CPUExecutionProvider",)
+File: TypeAlias = str | os.PathLike[str]
+Model: TypeAlias = File | onnx.ModelProto
+Plan: TypeAlias = File | Planned
+Read = TypeVar("Read")
+EXPORT = "torch.onnx.export(module, (example,), 'm.onnx', dynamo=True, optimize=False)"
+
+
+def model_of(given: Model) -> Path | onnx.ModelProto:
+    if isinstance(given, onnx.ModelProto):
+        return given
+    if isinstance(given, str | os.PathLike):
+        if os.fspath(given).endswith(".plan.json"):
+            raise Usage(f"{os.fspath(given)} is a plan; give the model that it is for")
+        return Path(given)
+    if isinstance(given, Planned):
+        raise Usage("this is a plan; give the model that it is for")
+    if hasattr(given, "named_parameters"):
+        raise Usage(f"this is a PyTorch module, not an ONNX model: write one with {EXPORT} and give 'm.onnx'")
+    raise Usage(f"a model is a path or an onnx.ModelProto, not {type(given).__name__}")
+
+
+def plan_of(given: Plan) -> Planned:
+    if isinstance(given, Planned | str | os.PathLike):
+        if isinstance(given, Planned):
+            return given
+        if os.fspath(given).endswith(".onnx"):
+            raise Usage(f"{os.fspath(given)} is a model; give a plan for it, as solve makes it")
+        return load_planned(Path(given))
+    if isinstance(given, onnx.ModelProto):
+        raise Usage("this is a model; give a plan for it, as solve makes it")
+    raise Usage(f"a plan is what solve gives, or its file's path, not {type(given).__name__}")
+
+
+def path_of(given: File, what: str) -> Path:
+    if not isinstance(given, str | os.PathLike):
+        raise Usage(f"{what} is a path, not {type(given).__name__}")
+    return Path(given)
+
+
+def costs_of(given: File | Costs | None) -> Path | Costs | None:
+    return given if isinstance(given, Costs | None) else path_of(given, "costs, unless profile made them,")
+
+
+def budget_of(given: int | str | None) -> Budget | None:
+    return None if given is None else some_budget(given)
+
+
+def some_budget(given: int | str) -> Budget:
+    """Bytes, or a budget as the command takes it."""
+    if isinstance(given, float) and 0 < given <= 1:
+        raise Usage(f"a budget is bytes or words, not {given}; did you mean {f'{given:.0%}'!r}?")
+    return read(given, parse_budget, "budget")
+
+
+def bytes_of(given: int | str, what: str) -> int:
+    return read(given, parse_bytes, what)
+
+
+def seconds_of(given: float | str, what: str = "time_limit") -> float:
+    """A time in seconds, or as the command takes it: "5s", "2m"."""
+    return read(given, parse_seconds, what)
+
+
+def share_of(given: float | str, what: str) -> float:
+    """A share, or as the command takes it: "0.1%"."""
+    return read(given, parse_share, what)
+
+
+def count_of(given: int | str, what: str) -> int:
+    """A count, or as the command takes it: "5M"."""
+    return read(given, parse_count, what)
+
+
+def read(given: Any, parse: Callable[[str], Read], what: str) -> Read:
+    """What the command would read of these words; a number is what it would be in words."""
+    if isinstance(given, bool) or not (isinstance(given, str) or hasattr(given, "__float__")):
+        raise Usage(f"{what} is a number or words, not {type(given).__name__}")
+    try:
+        return parse(given if isinstance(given, str) else _written(given))
+    except ValueError as error:
+        raise Usage(f"{what}: {error}") from error
+
+
+def _written(number: Any) -> str:
+    """All digits, and no exponent."""
+    return str(int(number)) if hasattr(number, "__index__") else f"{float(number):.20f}"
+
+
+def whole_of(given: Any, what: str, least: int = 0) -> int:
+    """A whole number, not less than the least."""
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise Usage(f"{what} is a whole number, not {given!r}")
+    if (found := int(given)) < least:
+        raise Usage(f"{what} is at least {least}, not {found}")
+    return found
+
+
+def names_of(given: Iterable[str] | str, what: str) -> tuple[str, ...]:
+    """Names, of which one may stand alone."""
+    names = (given,) if isinstance(given, str) else items_of(given, what)
+    if wrong := next((name for name in names if not isinstance(name, str)), None):
+        raise Usage(f"{what} are names, not {type(wrong).__name__}")
+    return tuple(names)
+
+
+def items_of(given: Any, what: str) -> tuple[Any, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise Usage(f"{what} is a list, not {given!r}")
+    return tuple(given)
+
+
+def plans_of(given: Sequence[Plan] | Plan) -> tuple[Planned, ...]:
+    """Plans, of which one may stand alone."""
+    alone = isinstance(given, Planned | str | os.PathLike)
+    return tuple(plan_of(plan) for plan in ((given,) if alone else items_of(given, "known")))
+
+
+def sizes_of(given: Mapping[str, int] | None, what: str = "dims") -> dict[str, int]:
+    """Sizes by the names of dimensions."""
+    if given is not None and not isinstance(given, Mapping):
+        raise Usage(f"{what} are sizes by name, such as {{'batch': 32}}, not {given!r}")
+    return {name: whole_of(size, f"{what}[{name!r}]", least=1) for name, size in (given or {}).items()}
+
+
+def checked_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a keyword that the function does not have, with the one that is nearest."""
+    every = tuple(known)
+    for name in given:
+        if name not in every:
+            raise Usage(f"{function} has no keyword '{name}'; {meant(name, every)}")
+
+
+def memory_of(cache: bool, seconds: float) -> Memory | None:
+    """Where answers are kept, if they are."""
+    return Memory(store=Store(folder()), seconds=seconds) if cache else None
+
+
+def warn(notes: Iterable[str], depth: int = 3) -> None:
+    """Notes as warnings, of the line of the user's program that is so many calls up."""
+    for note in notes:
+        warnings.warn(note, RematWarning, stacklevel=depth)
+
+
+def nobody(_: object) -> None:
+    return None

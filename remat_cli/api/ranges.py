@@ -1,0 +1,143 @@
+"""`remat.sweep` and `remat.max_batch`: many budgets of a step, and the largest step of a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Unpack
+
+from profiles.costs import Costs
+from remat_cli.actions import largest as sizing
+from remat_cli.actions import solving, sweeping
+from remat_cli.actions.largest import BASELINES
+from remat_cli.actions.recipes import recipe_of
+from remat_cli.actions.scaling import SizedStep, scaled
+from remat_cli.api import given
+from remat_cli.api.given import File, Model, nobody
+from remat_cli.api.keywords import OptimizerSettings
+from remat_cli.errors import Usage
+from remat_cli.gradient.training import Options
+from remat_cli.model.quantities import Budgets, parse_budgets
+from remat_cli.planning.loading import given_subject
+from remat_cli.planning.plans.points import Curve
+from remat_cli.planning.plans.sizes import Largest
+from solvers.clock import Clock
+from solvers.problem import Limits
+from solvers.registry import DEFAULT
+
+ASKED = ("budget", "max_overhead", "method", "baselines", "dim", "dims", "step", "loss", "logits", "optimizer", "train")
+HOW = ("freeze_bn", "costs", "estimate", "measure", "session", "allocator", "time_limit", "seed", "cache", "report")
+KEYWORDS = (*ASKED, *HOW, *OptimizerSettings.__annotations__)
+
+
+def sweep(
+    model: Model,
+    *,
+    budgets: str | Sequence[int | str] = "/8",
+    methods: Sequence[str] | str = (DEFAULT,),
+    session: str = "strict",
+    allocator: str | None = None,
+    costs: File | Costs | None = None,
+    dims: Mapping[str, int] | None = None,
+    time_limit: float | str = 90.0,
+    gap: float | str = 0.001,
+    seed: int = 0,
+    cache: bool = True,
+    report: Callable[[sweeping.SweepProgress], None] | None = None,
+) -> Curve:
+    """What each budget costs, by method: its `points`, and the `knee` among them; `planned(point)` is a point's plan.
+
+    - `model`, `costs`, `dims`, `session`, `allocator`, `gap`, `seed`, `cache`: as `solve` takes them.
+    - `budgets`: as the command takes them ("30%..100%/8"), or one by one. `methods`: one or several.
+    - `time_limit`: for all of it, in seconds or words ("5m"). `report`: called with how far it is.
+
+    Example:
+
+        curve = remat.sweep("train.onnx", budgets="40%..100%/4")
+        print(curve.knee.budget)
+    """
+    kind = solving.kind_named(session, allocator)
+    asked = sweeping.SweepQuestion(budgets=_budgets(budgets), methods=given.names_of(methods, "methods"), session=kind)
+    asked.check()
+    clock = Clock(given.seconds_of(time_limit))
+    subject = given_subject(given.model_of(model), given.costs_of(costs), given.sizes_of(dims), kind)
+    limits = Limits(clock, given.share_of(gap, "gap"), given.whole_of(seed, "seed"))
+    return sweeping.Sweep(subject, asked, limits, given.memory_of(cache, clock.seconds), report or nobody).run()
+
+
+def _budgets(budgets: str | Sequence[int | str]) -> Budgets:
+    if not isinstance(budgets, str):
+        return tuple(found for one in given.items_of(budgets, "budgets") for found in _budgets_of(one))
+    return _budgets_of(budgets)
+
+
+def _budgets_of(one: int | str) -> Budgets:
+    """A number of bytes, or one or several budgets in words."""
+    if not isinstance(one, str):
+        return (given.some_budget(one),)
+    try:
+        return parse_budgets(one)
+    except ValueError as error:
+        raise Usage(f"budgets: {error}") from error
+
+
+def max_batch(
+    model: Model,
+    *,
+    budget: int | str,
+    max_overhead: float | str | None = None,
+    method: str = DEFAULT,
+    baselines: Sequence[str] | str = BASELINES,
+    dim: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    step: int = 1,
+    loss: str | None = None,
+    logits: str | None = None,
+    optimizer: str = "none",
+    train: bool = False,
+    freeze_bn: bool = False,
+    costs: File | Costs | None = None,
+    estimate: str | None = None,
+    measure: bool | None = None,
+    session: str = "strict",
+    allocator: str | None = None,
+    time_limit: float | str = 600.0,
+    seed: int = 0,
+    cache: bool = True,
+    report: Callable[[str], None] | None = None,
+    **settings: Unpack[OptimizerSettings],
+) -> Largest:
+    """The largest batch whose step fits the budget: its `size`, its `plan`, and what of the `next`.
+
+    - `model`: a forward model or a training graph, with that dimension symbolic. `dim`: its name, by default the
+      batch's; `dims`: sizes of the others. `step`: sizes are multiples of it.
+    - `budget`: bytes, or "16GB". `max_overhead`: a share of time; by default one more forward pass.
+    - `loss`, `logits`, `optimizer` with its settings (`learning_rate`, `weight_decay`, `betas`, `eps`, `momentum`,
+      `groups`, `clip`), `train`, `freeze_bn`: of a forward model, as `grad` takes them.
+    - `method`; `baselines`: methods to say the same of. `session`, `allocator`, `seed`, `cache`: as of `solve`.
+    - `costs`, `estimate`: what ops cost, if they are not measured. `measure`: whether they are, at the size that comes
+      out; by default unless costs or an estimate are given.
+    - `time_limit`: for all of it, in seconds or words ("5m"). `report`: called with what is being tried.
+
+    Example:
+
+        most = remat.max_batch("forward.onnx", budget="16GB", optimizer="adamw", estimate="v100")
+        print(most.size, most.plan.overhead)
+    """
+    given.checked_keywords("max_batch", settings, KEYWORDS)
+    kind, clock = solving.kind_named(session, allocator), Clock(given.seconds_of(time_limit))
+    asked = sizing.SizeQuestion(
+        budget=given.some_budget(budget),
+        method=method,
+        share=None if max_overhead is None else given.share_of(max_overhead, "max_overhead"),
+        baselines=given.names_of(baselines, "baselines"),
+        step=given.whole_of(step, "step", 1),
+        session=kind,
+    )
+    options = Options(loss=loss, logits=logits, recipe=recipe_of(optimizer, settings), freeze_bn=freeze_bn, train=train)
+    own = given.costs_of(costs)
+    sizes = given.sizes_of(dims)
+    how = SizedStep(dim=dim, dims=sizes, costs=own, estimate=estimate, here=measure, options=options, session=kind)
+    limits = Limits(clock, seed=given.whole_of(seed, "seed"))
+    steps = scaled(given.model_of(model), how)
+    memory = given.memory_of(cache, clock.seconds)
+    return sizing.largest(steps.at, asked, limits, memory, report or nobody, steps.measured)

@@ -1,0 +1,128 @@
+"""What a program does with a plan: `remat.emit`, `verify`, `session` and `load_plan`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from remat_cli.actions import emitting, verifying
+from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
+from remat_cli.api import given
+from remat_cli.api.given import CPU, File, Plan
+from remat_cli.checking.compare import Tolerance
+from remat_cli.errors import Usage
+from remat_cli.model.sessions import OWN
+from remat_cli.planning.loading import content_of, load_planned
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.runtime.in_place import in_place
+from remat_cli.runtime.session import by_default_of, placement_in, planned_of, session_of
+
+
+def emit(plan: Plan, *, functions: bool = False) -> onnx.ModelProto:
+    """The rewritten model. Its external tensors, if any, are named as in the original model.
+
+    - `plan`: what `solve` gave, or its file's path.
+    - `functions`: blocks of ops that are computed again are local functions of the model.
+
+    Example:
+
+        onnx.save(remat.emit("train.plan.json"), "train.remat.onnx")
+    """
+    return emitting.emit(given.plan_of(plan), functions).model
+
+
+def verify(
+    plan: Plan,
+    *,
+    feeds: File | Mapping[str, Any] | None = None,
+    seed: int = 0,
+    cap: bool | None = None,
+    provider: str = "cpu",
+    timeout: float | str = TIMEOUT,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    level: str = "all",
+    timing: float | str = 0.0,
+) -> Verified:
+    """Run both models on the real runtime, each in a process of its own.
+
+    - `plan`: what `solve` gave, or its file's path.
+    - `feeds`: inputs by name, or a file of them; by default random and valid, by the `seed`.
+    - `cap`: whether to run in a capped arena as well. `provider`: "cpu" or "cuda". `timeout`: of each run.
+    - `rtol`, `atol`: how far results may be off; by default the bits are the same.
+    - `level`: of a default session's optimizations.
+    - `timing`: seconds for timing both, their runs taking turns; what they took is `report.timed`.
+
+    Raises Mismatch where a promise fails.
+
+    Example:
+
+        assert remat.verify("train.plan.json").ok
+    """
+    if not isinstance(feeds, str | os.PathLike | Mapping | None):
+        raise Usage(f"feeds are arrays by name, or a file of them, not {type(feeds).__name__}")
+    trial = Trial(
+        feeds=Path(feeds) if isinstance(feeds, str | os.PathLike) else feeds,
+        seed=given.whole_of(seed, "seed"),
+        cap=cap,
+        provider=provider,
+        timeout=given.seconds_of(timeout, "timeout"),
+        near=Tolerance(rtol, atol),
+        level=level,
+        seconds=given.seconds_of(timing, "timing"),
+    )
+    return verifying.verified(given.plan_of(plan), trial).or_raised("the plan")
+
+
+def session(plan: Plan, *, providers: Sequence[Any] = CPU, keep_state: bool = False) -> Any:
+    """An onnxruntime.InferenceSession on the rewritten model that keeps the plan's promise: of the plan's kind.
+
+    - `plan`: what `solve` gave, or its file's path.
+    - `providers`: as onnxruntime takes them. On a CPU every value lies where the plan says, or where the first run
+      shows that it can, if the plan's costs are estimates; others keep their own arenas.
+    - `keep_state`: outputs that the plan holds once are written over the arrays given for their inputs, which `run`
+      gives back as those outputs. With this they are not, and both are held, in so much more memory.
+
+    It runs on as many threads as the costs are for, since kernels work in memory of each thread's own.
+
+    Example:
+
+        session = remat.session("train.plan.json")
+        loss, *rest = session.run(None, feeds)
+    """
+    planned, wanted = given.plan_of(plan), providers_of(providers)
+    made, graph = _session(planned, wanted), planned.subject.graph
+    if graph is None or keep_state or wanted != CPU:
+        return made
+    return in_place(made, graph.in_place)
+
+
+def providers_of(providers: Any) -> tuple[Any, ...]:
+    """Providers, of which one may stand alone."""
+    return (providers,) if isinstance(providers, str) else given.items_of(providers, "providers")
+
+
+def _session(planned: Planned, providers: Sequence[Any]) -> Any:
+    content, folder = content_of(emitting.emit(planned).model), planned.subject.path.resolve().parent
+    places, threads = planned.recorded.placement, planned.subject.threads
+    if planned.recorded.kind.allocator == OWN:
+        return by_default_of(content, folder, providers, threads)
+    if places is None or tuple(providers) != CPU:
+        return session_of(content, folder, providers, threads)
+    return planned_of(content, folder, placement_in(places) if planned.subject.measured else None, threads=threads)
+
+
+def load_plan(path: File) -> Planned:
+    """A plan that `remat solve` or `save` wrote; refused if its model or costs have changed.
+
+    - `path`: of the .plan.json.
+
+    Example:
+
+        plan = remat.load_plan("train.plan.json")
+    """
+    return load_planned(given.path_of(path, "a plan's file"))

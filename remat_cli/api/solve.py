@@ -1,0 +1,146 @@
+"""`remat.solve`: a plan within a budget; and `remat.check`, of the proof that may come with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Unpack
+
+import onnx
+
+from profiles.costs import Costs
+from remat_cli.actions import certifying, solving
+from remat_cli.actions.certifying import Proved
+from remat_cli.api import given
+from remat_cli.api.given import File, Model, Plan, nobody, warn
+from remat_cli.api.keywords import MethodOptions
+from remat_cli.errors import Usage
+from remat_cli.formats import certificatefile
+from remat_cli.model.sessions import STRICT
+from remat_cli.notes.kinds import ROUTINE
+from remat_cli.notes.words import sentences
+from remat_cli.planning.loading import given_subject, is_model
+from remat_cli.planning.plans import record
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.time_plan import PROVING_SHARE
+from solvers.clock import limited
+from solvers.problem import Limits, Progress
+from solvers.registry import DEFAULT
+
+OWN = ("budget", "method", "session", "allocator", "costs", "minimize", "max_overhead", "reorder", "known", "dims")
+LIMITS = ("in_place", "time_limit", "work_limit", "gap", "seed", "cache", "certificate", "report")
+KEYWORDS = (*OWN, *LIMITS, *MethodOptions.__annotations__)
+
+
+def solve(
+    model: Model,
+    *,
+    budget: int | str | None = None,
+    method: str = DEFAULT,
+    session: str = "strict",
+    allocator: str | None = None,
+    costs: File | Costs | None = None,
+    minimize: str = "cost",
+    max_overhead: float | str | None = None,
+    reorder: bool | None = None,
+    known: Sequence[Plan] | Plan = (),
+    dims: Mapping[str, int] | None = None,
+    in_place: Mapping[str, str] | bool = True,
+    time_limit: float | str | None = None,
+    work_limit: int | str | None = None,
+    gap: float | str = 0.001,
+    seed: int = 0,
+    cache: bool = True,
+    certificate: File | None = None,
+    report: Callable[[Progress], None] | None = None,
+    **options: Unpack[MethodOptions],
+) -> Planned:
+    """The fastest plan of a training graph within a memory budget.
+
+    - `model`: a path, or an onnx.ModelProto. `costs`: what its ops cost, as `profile` gives it, or a file of it; by
+      default the file beside the model, or estimates for a CPU. `dims`: sizes of symbolic dimensions.
+    - `budget`: bytes, "16GB", or "70%" of what the model holds as it is.
+    - `method`: one of `remat solve --list`; `options`: the method's own, such as `slots` of "rotor". `reorder`: whether
+      "milp" may take another order. `known`: plans to beat.
+    - `session`: "strict" or "default"; `allocator`: "planned" or "arena".
+    - `minimize`: "cost", or "peak" for the least memory, with `max_overhead` as the share of time that it may add.
+    - `in_place`: outputs that are written over inputs, as {"weight": "weight_new"}; True: those of a training step, and
+      what is found; False: none.
+    - `time_limit`: in seconds or words ("5m"), by default 60; `work_limit`: in moves of the search, the same on every
+      machine, by default instead of a time. `gap`: how close to the bound is near enough. `seed`: of random choices.
+    - `cache`: what was found before is not looked for again, and what is found is kept.
+    - `certificate`: where to write what proves the bounds, for `check`; it takes a part of the time.
+    - `report`: called with better plans as they are found.
+
+    Raises Infeasible where it is proved that there is none, NoPlan where none was found.
+
+    Example:
+
+        plan = remat.solve("train.onnx", budget="70%", time_limit="2m")
+        print(plan.peak, plan.overhead)
+    """
+    given.checked_keywords("solve", options, KEYWORDS)
+    question = solving.Question(
+        budget=given.budget_of(budget),
+        method=method,
+        minimize=minimize,
+        max_overhead=None if max_overhead is None else given.share_of(max_overhead, "max_overhead"),
+        known=tuple(plan.recorded for plan in given.plans_of(known)),
+        reorder=reorder,
+        options={**options},
+        session=solving.kind_named(session, allocator),
+    )
+    question.check()
+    seconds = None if time_limit is None else given.seconds_of(time_limit)
+    clock = limited(seconds, None if work_limit is None else given.count_of(work_limit, "work_limit"))
+    subject = given_subject(
+        given.model_of(model), given.costs_of(costs), given.sizes_of(dims), question.session, _pairs(in_place)
+    )
+    limits = Limits(clock, given.share_of(gap, "gap"), given.whole_of(seed, "seed"), report or nobody)
+    proof = None if certificate is None else given.path_of(certificate, "certificate")
+    return _planned(subject, question, limits, cache, proof)
+
+
+def _pairs(in_place: Mapping[str, str] | bool) -> dict[str, str] | None:
+    """Inputs by the outputs that are written over them; None where they are to be found."""
+    if isinstance(in_place, bool):
+        return None if in_place else {}
+    if not isinstance(in_place, Mapping):
+        raise Usage(f"in_place is True, False, or {{'weight': 'weight_new'}}, not {in_place!r}")
+    return {new: old for old, new in in_place.items()}
+
+
+def _planned(
+    subject: Subject, question: solving.Question, limits: Limits, cache: bool, certificate: Path | None
+) -> Planned:
+    memory = given.memory_of(cache, limits.clock.seconds)
+    searching = limits if certificate is None else limits.share(1 - PROVING_SHARE)
+    found = replace(solving.ask(subject, question, searching, memory), limits=limits)
+    if certificate is not None:
+        made, _ = certifying.certified(subject, found, question.session, limits.clock)
+        certificatefile.write(made, certificate)
+    solving.found_or_raised(found)
+    warn(sentences(note for note in found.notes if note.kind not in ROUTINE), depth=4)
+    return Planned(record.plan_file(found), found.subject)
+
+
+def check(certificate: File, plan: Plan | Model, *, costs: File | Costs | None = None) -> Proved:
+    """What a certificate proves, in whole numbers and without any solver.
+
+    - `certificate`: the file that `solve(certificate=...)` wrote.
+    - `plan`: the plan that it came with, or the model, where it says that there is no plan; `costs` go with a model.
+
+    Raises Mismatch for what does not follow.
+
+    Example:
+
+        print(remat.check("step.cert.json", "step.plan.json").bound)
+    """
+    proof = certificatefile.read(given.path_of(certificate, "certificate"))
+    if isinstance(plan, onnx.ModelProto) or (isinstance(plan, str | os.PathLike) and is_model(Path(plan))):
+        subject = given_subject(given.model_of(plan), given.costs_of(costs), {}, STRICT)
+        return certifying.checked(proof, subject, STRICT)
+    return certifying.checked_plan(proof, given.plan_of(plan))

@@ -1,0 +1,220 @@
+"""`remat.step` and `remat.initial_state`: a plan, or a training graph, bound to the state that it trains."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias, Unpack
+
+import onnx
+
+from remat_cli.actions.recipes import rate_of, recipe_of
+from remat_cli.api.given import CPU, Model, Plan, checked_keywords, plan_of, whole_of
+from remat_cli.api.keywords import OptimizerSettings, ScheduleSettings
+from remat_cli.api.running import providers_of, session
+from remat_cli.errors import BadInput, Usage
+from remat_cli.gradient.updating import update_model
+from remat_cli.ingest import ingest_content
+from remat_cli.model.graph import Graph
+from remat_cli.model.in_place import updates_of
+from remat_cli.model.step_parts import optimizer_of
+from remat_cli.onnx_graph.load import load_with_tensors
+from remat_cli.planning.loading import content_of
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.runtime.in_place import in_place
+from remat_cli.runtime.session import session_of
+from remat_cli.training.rates import rate_schedule
+from remat_cli.training.regime import Regime
+from remat_cli.training.state import State, default_rate, told_parts, values_of
+from remat_cli.training.state import initial_state as first_state
+from remat_cli.training.step import SMALL, Step, WrittenState
+
+Values: TypeAlias = Model | Mapping[str, Any] | Any  # or a PyTorch module
+
+
+KEYWORDS = (
+    *("optimizer", "schedule", "accumulate", "providers", "keep_state"),
+    *OptimizerSettings.__annotations__,
+    *ScheduleSettings.__annotations__,
+)
+
+
+def initial_state(forward: Values, step: Plan | Model) -> State:
+    """What goes into the first step besides the data, by name: the forward model's weights, zeros for state.
+
+    - `forward`: the model that the step was made from, the PyTorch module, or values by name.
+    - `step`: a plan, or a training graph, or the path of either.
+
+    Example:
+
+        state = remat.initial_state("forward.onnx", plan)
+        loss, *rest = session.run(None, {**state, **batch})
+    """
+    return first_state(_values(forward), _model_of(_loaded(step)))
+
+
+class StepSettings(OptimizerSettings, ScheduleSettings, total=False):
+    """What `step` takes of the optimizer and of the schedule of its learning rate."""
+
+
+def step(
+    plan: Plan | Model,
+    forward: Values,
+    *,
+    optimizer: str | Any | None = None,
+    schedule: str | Callable[[int], float] | None = None,
+    accumulate: int = 1,
+    providers: Sequence[Any] = CPU,
+    keep_state: bool = False,
+    **settings: Unpack[StepSettings],
+) -> Step:
+    """A plan, or a training graph as it is, bound to the forward model's weights: `loss = step(batch)`.
+
+    - `plan`: what `solve` gave, or a training graph that `grad` made, or the path of either.
+    - `forward`: the forward model, the PyTorch module, or values by name.
+    - `optimizer`: of a step that gives gradients, with its settings, as `grad` takes them (`weight_decay`, `betas`,
+      `eps`, `momentum`, `groups`, `clip`); `accumulate`: it updates once for so many batches, by the mean of their
+      gradients. A step with the update inside takes neither.
+    - `learning_rate`: of either kind of step.
+    - `schedule`: what becomes of the learning rate: "constant", "linear" or "cosine" down to `end` times it (by default
+      0) at update `steps`, "step" (times `factor` after `every` updates), "exponential" (times `factor` after each
+      one), or a function from the number of updates to a factor. `warmup`: so many updates first, from the share
+      `start` of the rate.
+    - `providers`: as onnxruntime takes them.
+    - `keep_state`: new state is written in the place of the old, so that a run that breaks off leaves neither: the step
+      then refuses to go on until `load` brings a checkpoint. With this both are held, in so much more memory.
+
+    Example:
+
+        step = remat.step(plan, module, learning_rate=1e-3, schedule="cosine", steps=1000, warmup=100)
+        for batch in loader:
+            loss = step(batch)
+    """
+    checked_keywords("step", settings, KEYWORDS)
+    given, wanted = _loaded(plan), providers_of(providers)
+    model, values = _model_of(given), _values(forward)
+    inside = _updates_itself(model)
+    own, timing = _divided(settings)
+    course = rate_schedule(schedule, timing)
+    _check(inside, optimizer, whole_of(accumulate, "accumulate"), own)
+    ready, written = _ready(plan, given, wanted, keep_state)
+    state = first_state(values, model)
+    if optimizer is None:
+        regime = Regime(rate_of(own.get("learning_rate"), default_rate(model)), course, optimizer_of(model))
+        return Step(ready, model, state, regime, None, written)
+    recipe = recipe_of(optimizer, own, forward)
+    regime = Regime(recipe.hyper.rate, course, recipe.described(), accumulate)
+    made = update_model(model, recipe)
+    update, pairs = _update(made, wanted, keep_state)
+    written = replace(written, state=written.state.union(pairs.values()))
+    return Step(ready, model, state | first_state({**values, **state}, made), regime, update, written)
+
+
+def _divided(settings: StepSettings) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is said of the optimizer, and of the schedule."""
+    said = {name: value for name, value in settings.items() if value is not None}
+    own = {name: value for name, value in said.items() if name in OptimizerSettings.__annotations__}
+    return own, {name: value for name, value in said.items() if name not in own}
+
+
+def _update(made: onnx.ModelProto, providers: Sequence[Any], keep_state: bool) -> tuple[Any, Mapping[str, str]]:
+    """The session of an update, and what it writes over by what it writes."""
+    content = content_of(made)
+    graph = None if keep_state else _held_once(content, providers)
+    pairs = graph.in_place if graph else {}
+    return in_place(session_of(content, Path(), providers), pairs), pairs
+
+
+def _ready(
+    plan: Plan | Model, given: Planned | onnx.ModelProto, providers: Sequence[Any], keep_state: bool
+) -> tuple[Any, WrittenState]:
+    """The session, and what its runs write over."""
+    if not isinstance(given, Planned):
+        graph = None if keep_state else _held_once(content_of(given), providers)
+        pairs = graph.in_place if graph else {}
+        return in_place(_plain(plan, given, providers), pairs), _written(
+            graph, [op.name for op in graph.ops] if graph else []
+        )
+    graph = None if keep_state or tuple(providers) != CPU else given.subject.graph
+    order = [given.subject.nodes[node] for node in given.replayed()[0].order()]
+    return session(given, providers=providers, keep_state=keep_state), _written(graph, order)
+
+
+def _written(graph: Graph | None, order: Sequence[str]) -> WrittenState:
+    """What a run of the ops in that order writes over, and which of them come before."""
+    if graph is None:
+        return WrittenState()
+    large = {name for name in graph.in_place if graph.values[name].bytes > SMALL}
+    writers = {op.name for op in graph.ops if large.intersection(op.writes)}
+    first = next((place for place, name in enumerate(order) if name in writers), len(order))
+    return WrittenState(frozenset(graph.in_place.values()), frozenset(order[:first]).difference(order[first:]))
+
+
+def _held_once(model: bytes, providers: Sequence[Any]) -> Graph | None:
+    """The graph with what a strict session on a CPU can write over inputs; None where sizes are not known."""
+    if tuple(providers) != CPU:
+        return None
+    try:
+        graph = ingest_content(model)
+        return replace(graph, in_place=updates_of(graph, None))
+    except BadInput:
+        return None
+
+
+def _check(inside: bool, optimizer: Any, accumulate: int, settings: Mapping[str, Any]) -> None:
+    if inside and (said := [name for name in settings if name != "learning_rate"]):
+        raise Usage(f"this step updates its parameters itself; say {', '.join(said)} to grad")
+    if inside and (optimizer is not None or accumulate != 1):
+        raise Usage("this step updates its parameters itself; to accumulate, make it without --optimizer, and say here")
+    if not inside and optimizer is None:
+        raise Usage("this step gives gradients; say what is done with them: optimizer='adamw', or grad --optimizer")
+    if accumulate < 1:
+        raise Usage(f"gradients of {accumulate} batches cannot be accumulated")
+
+
+def _loaded(given: Plan | Model) -> Planned | onnx.ModelProto:
+    if isinstance(given, Planned | onnx.ModelProto):
+        return given
+    if not isinstance(given, str | os.PathLike):
+        raise Usage(
+            "a step is of a plan or a training graph, or a path to one, which comes before the module; "
+            f"not of a {type(given).__name__}"
+        )
+    return plan_of(given) if os.fspath(given).endswith(".json") else load_with_tensors(Path(given))
+
+
+def _updates_itself(model: onnx.ModelProto) -> bool:
+    parameters = told_parts(model).parameters
+    return any(output.name == f"{name}_new" for name in parameters for output in model.graph.output)
+
+
+def _model_of(given: Planned | onnx.ModelProto) -> onnx.ModelProto:
+    """The training graph; a plan's may be rewritten, but not in what goes in and comes out."""
+    if not isinstance(given, Planned):
+        return given
+    if given.subject.graph is None:
+        raise BadInput("the plan is for a bare problem, which no runtime can run")
+    return given.subject.graph.model
+
+
+def _plain(plan: Any, model: onnx.ModelProto, providers: Sequence[Any]) -> Any:
+    folder = Path() if isinstance(plan, onnx.ModelProto) else Path(plan).resolve().parent
+    return session_of(content_of(model), folder, providers)
+
+
+def _values(forward: Values) -> Mapping[str, Any]:
+    if isinstance(forward, Mapping):
+        return forward
+    if hasattr(forward, "state_dict"):
+        return dict(forward.state_dict())
+    if not isinstance(forward, onnx.ModelProto | str | os.PathLike):
+        raise Usage(f"weights are those of a forward model, a PyTorch module, or by name; not of {_named(forward)}")
+    if not isinstance(forward, onnx.ModelProto) and os.fspath(forward).endswith((".pt", ".pth")):
+        raise Usage(f"{os.fspath(forward)} is PyTorch's: give what torch.load('{os.fspath(forward)}') gives, by name")
+    return values_of(forward if isinstance(forward, onnx.ModelProto) else load_with_tensors(Path(forward)))
+
+
+def _named(given: object) -> str:
+    return "a plan" if isinstance(given, Planned) else f"a {type(given).__name__}"

@@ -1,0 +1,114 @@
+"""What becomes of the learning rate from update to update.
+
+Invariant: the factors are those of torch.optim.lr_scheduler, of the same settings; what is said of a schedule and means
+nothing to it is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from math import cos, pi
+from typing import Any
+
+from remat_cli.errors import Usage, meant
+
+OWN = {  # what each schedule can be told besides its warm-up; those without a default must be
+    "constant": (),
+    "linear": ("steps", "end"),
+    "cosine": ("steps", "end"),
+    "step": ("every", "factor"),
+    "exponential": ("factor",),
+}
+WARMING = ("warmup", "start")
+
+
+@dataclass(frozen=True, slots=True)
+class RateSchedule:
+    """`steps`: the update at which the rate is at its `end`, a share of the learning rate. `every`: updates after which
+    it is multiplied by `factor`. `warmup`: updates in which it first rises, from the share `start`."""
+
+    name: str = "constant"
+    steps: int = 0
+    end: float = 0.0
+    every: int = 1
+    factor: float = 0.1
+    warmup: int = 0
+    start: float = 0.0
+
+    def at(self, update: int) -> float:
+        """What the learning rate is multiplied by where so many updates were made before."""
+        if update < self.warmup:
+            return self.start + (1 - self.start) * update / self.warmup
+        done = update - self.warmup
+        match self.name:
+            case "linear":
+                return 1 + (self.end - 1) * min(done / (self.steps - self.warmup), 1.0)
+            case "cosine":
+                return self.end + (1 - self.end) * (1 + cos(pi * done / (self.steps - self.warmup))) / 2
+            case "step" | "exponential":
+                return self.factor ** (done // self.every)
+        return 1.0
+
+    def described(self) -> dict[str, Any]:
+        """What can be said of it, as a checkpoint keeps it."""
+        return {name: value for name, value in asdict(self).items() if name in ("name", *OWN[self.name], *WARMING)}
+
+
+@dataclass(frozen=True, slots=True)
+class RateFunction:
+    """A schedule of the user's: a function from the number of updates to the factor."""
+
+    factor: Callable[[int], float]
+
+    def at(self, update: int) -> float:
+        return float(self.factor(update))
+
+    def described(self) -> dict[str, Any]:
+        return {"name": "a function"}
+
+
+def rate_schedule(given: Any, settings: Mapping[str, Any]) -> RateSchedule | RateFunction:
+    """A schedule by its name and settings, or a function; nothing said is a constant one."""
+    said = {name: value for name, value in settings.items() if value is not None}
+    if callable(given) and not isinstance(given, type):
+        if said:
+            raise Usage(f"{', '.join(said)}: a schedule that is a function says so itself")
+        return RateFunction(given)
+    name = "constant" if given is None else given
+    if not isinstance(name, str):
+        raise Usage(f"a schedule is a name or a function from the number of updates to a factor, not {given!r}")
+    if name not in OWN:
+        raise Usage(f"there is no schedule '{name}'; {meant(name, OWN)}")
+    if wrong := next((one for one in said if one not in (*OWN[name], *WARMING)), None):
+        raise Usage(f"a {name} schedule has no {wrong}; it has {', '.join((*OWN[name], *WARMING))}")
+    made = RateSchedule(name, **_defaults(name, said), **{key: _number(key, value) for key, value in said.items()})
+    _check(made, said)
+    return made
+
+
+def _defaults(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """A warm-up by itself begins where its first update is not for nothing."""
+    found = {}
+    if "warmup" in said and "start" not in said:
+        found["start"] = 1 / (_number("warmup", said["warmup"]) + 1)
+    if name == "exponential" and "factor" not in said:
+        raise Usage("an exponential schedule is told its factor: factor=0.99")
+    return found
+
+
+def _check(made: RateSchedule, said: Mapping[str, Any]) -> None:
+    if made.name in ("linear", "cosine") and made.steps <= made.warmup:
+        raise Usage(f"a {made.name} schedule is told its steps, more than those of the warm-up: steps=1000")
+    if made.name == "step" and "every" not in said:
+        raise Usage("a step schedule is told after how many updates: every=1000")
+    if made.every < 1 or made.warmup < 0:
+        raise Usage("warmup is at least 0 and every at least 1")
+
+
+def _number(name: str, value: Any) -> Any:
+    """A whole number of updates, or a share."""
+    whole = name in ("steps", "every", "warmup")
+    if isinstance(value, bool) or not hasattr(value, "__index__" if whole else "__float__"):
+        raise Usage(f"{name} is a {'whole ' if whole else ''}number, not {value!r}")
+    return int(value) if whole else float(value)
