@@ -1,4 +1,4 @@
-"""The lines of docs/how-to/sessions.md for C++, run as they stand: the same bytes, no more than the plan states?
+"""The lines of docs/how-to/cpp.md for C++, run as they stand: the same bytes, no more than the plan states?
 
     PYTHONPATH=. python examples/cpp/run.py HEADERS torch_cnn torch_unet_convt > examples/cpp/results.json
 

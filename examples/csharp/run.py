@@ -1,4 +1,4 @@
-"""The lines of docs/how-to/sessions.md for C#, run as they stand: the same bytes, no more than the plan states?
+"""The lines of docs/how-to/cpp.md for C#, run as they stand: the same bytes, no more than the plan states?
 
     PYTHONPATH=. python examples/csharp/run.py DLL torch_cnn torch_unet_convt > examples/csharp/results.json
 
@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from examples.cpp.run import native_library, rows
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "how-to" / "sessions.md"
+PAGE = HERE.parents[1] / "docs" / "how-to" / "cpp.md"
 
 
 def options() -> str:

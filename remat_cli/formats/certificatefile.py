@@ -1,4 +1,4 @@
-"""`*.cert.json`: what proves a plan's bounds, or that there is no plan. See `docs/explanation/certificates.md`.
+"""`*.cert.json`: what proves a plan's bounds, or that there is no plan. See `docs/reference/certificates.md`.
 
 Invariant: what is read back is of the right form and as it was written, to the last field, by a seal that anyone can
 make; whether it proves anything is for `solvers.proof.check` to say. Numbers are integers; nodes and values have the

@@ -2,7 +2,7 @@
 
 Invariant: never less than the plan's peak. The arena is a single region; each request takes the smallest free chunk
 that holds it, the lowest of equals, and splits off what it does not need; a freed chunk joins its free neighbours. That
-is ONNX Runtime's best-fit-with-coalescing arena, as `docs/explanation/onnxruntime.md` sets it up for a hard cap.
+is ONNX Runtime's best-fit-with-coalescing arena, as `docs/explanation/promises.md` sets it up for a hard cap.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows that hold for every schedule: what a certificate may add up. `docs/explanation/certificates.md` proves each.
+"""Rows that hold for every schedule: what a certificate may add up. `docs/reference/certificates.md` proves each.
 
 Of a schedule within the budget, and of times cut at pivots (`timeline`), these numbers between 0 and 1 speak:
 
