@@ -92,6 +92,10 @@ class Clock:
             return clock
         return replace(clock, most=self.work.spent + int(max(0, self.most - self.work.spent) * part))
 
+    def apart(self, part: float) -> Clock:
+        """With a counter of its own for that part of all the work: what others do meanwhile is not counted."""
+        return self if self.work is None else replace(self, work=Work(), most=int(self.most * part))
+
     def unless(self, stopped: Callable[[], bool]) -> Clock:
         """This clock, which hears one more stop."""
         before = self.stopped

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from layers import NETWORKS, vgg_unet
 
-from remat_cli.actions.largest import SizeQuestion, largest
+from remat_cli.actions.largest import SizeQuestion, find_largest
 from remat_cli.formats.planfile import Source
 from remat_cli.model.problem_of import Named
 from remat_cli.model.quantities import parse_budget
@@ -50,7 +50,7 @@ def at(name: str, batch: int) -> Subject:
 def measure(name: str) -> dict[str, object]:
     spent, began = time.process_time(), time.monotonic()
     asked = SizeQuestion(budget=parse_budget("16GiB"), method="milp", baselines=BASELINES)
-    found = largest(cache(lambda batch: at(name, batch)), asked, Limits(Clock(SECONDS)))
+    found = find_largest(cache(lambda batch: at(name, batch)), asked, Limits(Clock(SECONDS)))
     return {
         "network": name,
         "published checkpoint-all": PUBLISHED[name][0],

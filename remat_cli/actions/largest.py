@@ -12,83 +12,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 
 from remat_cli.actions.scaling import At
-from remat_cli.actions.solving import Question, ask
-from remat_cli.errors import Infeasible, NoPlan, NoSchedule, RematError, Usage, meant
-from remat_cli.formats.planfile import PlanFile
-from remat_cli.model.quantities import Budget
-from remat_cli.model.sessions import STRICT, Session
+from remat_cli.actions.size_hunt import BASELINES as BASELINES
+from remat_cli.actions.size_hunt import SizeHunt, with_note
+from remat_cli.actions.size_hunt import SizeQuestion as SizeQuestion
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.notes.words import sentence
-from remat_cli.planning.plans.bisection import last, last_within
-from remat_cli.planning.plans.planned import Planned
-from remat_cli.planning.plans.points import takes_plans
-from remat_cli.planning.plans.record import plan_file
-from remat_cli.planning.plans.sizes import Largest, Tried
-from remat_cli.planning.search.answer import Answer, Enough
-from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.kinds import target_of
+from remat_cli.planning.plans.sizes import Largest
 from remat_cli.results.memory import Memory
-from remat_cli.saying.refusals import gradients_held
-from remat_cli.saying.units import show_bytes
 from solvers.notes import Note
-from solvers.orders.bounds import peak_bound
-from solvers.problem import Limits, Status
-from solvers.registry import DEFAULT, METHODS
+from solvers.problem import Limits
 
-QUICK = 15.0  # seconds, at most, for a method that does not search
-EARLY = 0.25  # of the time, for the methods that do not search, and for a first plan
-LEAVE = 0.4  # of the time left for one search is the most, if many are to come
-ON_PAPER = 0.6  # of the time, if the ops are measured after that
+ON_PAPER_SHARE = 0.6  # of the time, if the ops are measured after that
+MEASURING_SHARE = 0.5  # of what is left, for measuring
 NOT_MEASURED = sentence(Note(PlanNote.NOT_MEASURED))
-MEASURING = 0.5  # of what is left, for measuring
-BASELINES = ("checkpoint-all", "ap-sqrt", "ap-greedy", "linearized-greedy")
-
 
 Measured = Callable[[Sequence[int], float], At]  # the step with ops measured at these sizes, in so many seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizeQuestion:
-    """`share`: how much longer a step may take; None: by one more forward pass. Sizes are multiples of `step`."""
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Who hears of a search: `report` what is being tried, `keep` the largest known while it still goes on."""
 
-    budget: Budget
-    method: str = DEFAULT
-    share: float | None = None
-    baselines: tuple[str, ...] = BASELINES
-    step: int = 1
-    session: Session = STRICT
-
-    def check(self) -> None:
-        if unknown := [name for name in (self.method, *self.baselines) if name not in METHODS]:
-            raise Usage(f"there is no method '{unknown[0]}'; {meant(unknown[0], METHODS)}")
-        if self.budget.relative:
-            raise Usage("say how much memory there is in bytes: --budget 16GB; a share of what a size takes is none")
-
-    def allowed(self, subject: Subject) -> int:
-        """What a step of this size may cost: equations (9) and (10) of the Checkmate paper, or a share."""
-        before = subject.before().cost
-        if self.share is not None:
-            return int(before * (1 + self.share))
-        return before + sum(node.cost for node in subject.problem.nodes if not node.backward)
+    report: Callable[[str], None] = lambda _: None
+    keep: Callable[[Largest], None] = lambda _: None
 
 
-def largest(
+def find_largest(
     at: At,
     asked: SizeQuestion,
     limits: Limits,
     memory: Memory | None = None,
-    report: Callable[[str], None] = lambda _: None,
     measured: Measured | None = None,
-    keep: Callable[[Largest], None] = lambda _: None,
+    heard: Listeners = Listeners(),
 ) -> Largest:
-    """The largest size found; Infeasible or NoPlan where not even the least fits. `measured`: for this very machine.
-    `keep` hears of the largest known while the search still goes on."""
+    """The largest size found; Infeasible or NoPlan where not even the least fits. `measured`: for this very machine."""
     asked.check()
-    hunt = _Hunt(at, asked, limits.share(ON_PAPER) if measured else limits, memory, report)
+    keep, hunt = heard.keep, SizeHunt(at, asked, limits.share(ON_PAPER_SHARE) if measured else limits, memory)
+    hunt.report = heard.report
     reached = hunt.baselines()
     hunt.keep = lambda: keep(_so_far(hunt, reached, NOT_MEASURED if measured else None))
     hunt.search(max((size for size in reached.values() if size), default=hunt.as_it_stands))
@@ -99,14 +62,14 @@ def largest(
     return _so_far(_confirmed(hunt, measured, limits, lambda found: keep(_so_far(found, reached))), reached)
 
 
-def _so_far(hunt: _Hunt, reached: Mapping[str, int | None], note: str | None = None) -> Largest:
+def _so_far(hunt: SizeHunt, reached: Mapping[str, int | None], note: str | None = None) -> Largest:
     """What a hunt has come to; `note`: what is to be said of its plan."""
     asked, best, beyond = hunt.asked, hunt.best, hunt.impossible
     assert best is not None
     assert best.plan is not None
     return Largest(
         best.size * asked.step,
-        best.plan if note is None else _noted(best.plan, note),
+        best.plan if note is None else with_note(best.plan, note),
         replace(hunt.after(), size=(best.size + 1) * asked.step),
         beyond and replace(beyond, size=beyond.size * asked.step),
         {name: None if size is None else size * asked.step for name, size in reached.items()},
@@ -114,201 +77,16 @@ def _so_far(hunt: _Hunt, reached: Mapping[str, int | None], note: str | None = N
     )
 
 
-def _noted(plan: Planned, note: str) -> Planned:
-    return replace(plan, recorded=replace(plan.recorded, notes=(*plan.notes, note)))
-
-
-def _confirmed(found: _Hunt, measured: Measured, limits: Limits, keep: Callable[[_Hunt], None]) -> _Hunt:
+def _confirmed(found: SizeHunt, measured: Measured, limits: Limits, keep: Callable[[SizeHunt], None]) -> SizeHunt:
     """Go on from where the hunt ended, with ops measured there, until it ends where they were; else it stands."""
     hunt, sizes = found, set[int]()
     while (best := hunt.best) is not None and best.size not in sizes:
         if limits.clock.over():
             return found.noted(NOT_MEASURED)
         sizes |= {best.size, max(1, best.size // 2) if best.size > 1 else 2}
-        at = measured(sorted(size * hunt.asked.step for size in sizes), limits.clock.left() * MEASURING)
-        hunt = _Hunt(at, hunt.asked, limits, hunt.memory, hunt.report, best.plan)
+        at = measured(sorted(size * hunt.asked.step for size in sizes), limits.clock.left() * MEASURING_SHARE)
+        earlier, hunt = hunt, SizeHunt(at, hunt.asked, limits, hunt.memory, best.plan)
+        hunt.report = earlier.report
         hunt.keep = partial(keep, hunt)
         hunt.around(best.size)
     return found.noted(NOT_MEASURED) if hunt.best is None else hunt
-
-
-class _Hunt:
-    """Sizes here are counted in steps. `hint`: a plan of some size, made before this hunt."""
-
-    def __init__(
-        self,
-        at: At,
-        asked: SizeQuestion,
-        limits: Limits,
-        memory: Memory | None,
-        report: Callable[[str], None],
-        hint: Planned | None = None,
-    ) -> None:
-        self.make, self.asked, self.limits, self.memory, self.report = at, asked, limits, memory, report
-        self.budget = asked.budget.bytes(0)
-        self.hint = hint
-        self.best: Tried | None = None
-        self.impossible: Tried | None = None
-        self.tried: dict[int, Tried] = {}
-        self.keep: Callable[[], None] = lambda: None  # is called when there is a larger size
-
-    def at(self, size: int) -> Subject:
-        return self.make(size * self.asked.step)
-
-    @cached_property
-    def as_it_stands(self) -> int:
-        """The last size that fits without recomputation."""
-
-        def taken(size: int) -> int | None:
-            try:
-                return self.at(size).before().peak
-            except RematError:
-                if size == 1:
-                    raise
-                return None
-
-        return last_within(taken, self.budget)
-
-    def baselines(self) -> dict[str, int | None]:
-        """How far the methods come that do not search; None where time ends first."""
-        early = self.limits.share(EARLY)
-        return {name: self._reach(name, early) for name in self.asked.baselines}
-
-    def _reach(self, method: str, limits: Limits) -> int | None:
-        def fits(size: int) -> bool:
-            return self._judge(size, method, limits.within(QUICK)).verdict == "fits"
-
-        found = last(fits, max(1, self.as_it_stands))
-        return None if limits.clock.over() else found
-
-    def search(self, known: int) -> None:
-        """Halve what lies between the largest size that fits and the least that is proved not to."""
-        low, high = max(known, 1), self._hopeless_from()
-        if high <= 1 or not self._holds(low, self.limits.share(EARLY)):
-            low = 0
-        while high - low > 1 and not self.limits.clock.over():
-            middle = min((low + high) // 2, 2 * max(low, 1))
-            many = (high - low).bit_length()
-            fits = self._holds(middle, self.limits.share(max(1 / (many + 1), LEAVE / many)))
-            low, high = (middle, high) if fits else (low, middle)
-        while self.best and self.after().verdict == "unknown" and not self.limits.clock.over():
-            if not self._holds(self.best.size + 1, self.limits):
-                break
-
-    def around(self, size: int) -> None:
-        """Outwards from a size that is about the last that fits; nothing is asked once time is up."""
-        last(lambda near: not self.limits.clock.over() and self._holds(near, self.limits.share(LEAVE)), size)
-
-    def noted(self, note: str) -> _Hunt:
-        """The same hunt, whose plan has one more note."""
-        assert self.best is not None
-        assert self.best.plan is not None
-        self.best = replace(self.best, plan=_noted(self.best.plan, note))
-        return self
-
-    def after(self) -> Tried:
-        """What is known of the size after the best."""
-        assert self.best is not None
-        size = self.best.size + 1
-        if self.impossible and self.impossible.size <= size:
-            return self.impossible
-        return self.tried.get(size) or Tried(size, "unknown", why="no time was left for it")
-
-    def nothing(self) -> NoSchedule:
-        """That not even the least size fits, or that it is not known."""
-        first = self.impossible if self.impossible and self.impossible.size == 1 else self.tried.get(1)
-        why = first.why if first else "no time was left for it"
-        least, budget = f"the least size, {self.asked.step}", show_bytes(self.budget)
-        why += gradients_held(self.at(1), self.budget)
-        if first and first.verdict == "infeasible":
-            return Infeasible(f"proved: not even {least}, fits {budget}; {why}")
-        return NoPlan(f"no plan was found for {least}, within {budget}; {why}")
-
-    def _holds(self, size: int, limits: Limits) -> bool:
-        """Whether a plan is found for the size, which is kept in mind, as a proof is that there is none."""
-        found = self._judge(size, self.asked.method, limits)
-        self.tried[size] = found
-        if found.verdict == "fits" and (self.best is None or size > self.best.size):
-            self.best = found
-            self.keep()
-        if found.verdict == "infeasible" and (self.impossible is None or size < self.impossible.size):
-            self.impossible = found
-        return found.verdict == "fits"
-
-    def _judge(self, size: int, method: str, limits: Limits) -> Tried:
-        self.report(f"{method} at {size * self.asked.step}")
-        try:
-            subject = self.at(size)
-        except RematError as error:
-            if size == 1:
-                raise
-            return Tried(size, "unknown", why=str(error))
-        if (least := self._at_least(subject)) > self.budget:
-            return _needs_more(size, least)
-        if limits.clock.over():
-            return Tried(size, "unknown", why="no time was left for it")
-        return self._verdict(size, subject, ask(subject, self._question(subject, method), limits, self._memory(limits)))
-
-    def _question(self, subject: Subject, method: str) -> Question:
-        allowed = self.asked.allowed(subject)
-        return Question(
-            budget=Budget(Fraction(self.budget)),
-            method=method,
-            known=self._known(subject) if takes_plans(method) else (),
-            session=self.asked.session,
-            enough=Enough(cost=allowed, bound=allowed) if takes_plans(method) else None,
-        )
-
-    def _known(self, subject: Subject) -> tuple[PlanFile, ...]:
-        """The best plan so far, where a step of another size has the same ops."""
-        plan = self.best.plan if self.best else self.hint
-        return (plan.recorded,) if plan and plan.subject.nodes == subject.nodes else ()
-
-    def _memory(self, limits: Limits) -> Memory | None:
-        return None if self.memory is None else replace(self.memory, seconds=limits.clock.seconds)
-
-    def _verdict(self, size: int, subject: Subject, found: Answer) -> Tried:
-        allowed, outcome = self.asked.allowed(subject), found.schedule.outcome
-        if found.found and outcome is not None and outcome.cost <= allowed:
-            return Tried(size, "fits", Planned(plan_file(found), found.subject))
-        if found.status is Status.INFEASIBLE:
-            return Tried(size, "infeasible", why=f"nothing fits {show_bytes(self.budget)}{_class_of(found)}")
-        if found.bound_any_order is not None and found.bound_any_order > allowed:
-            return Tried(size, "infeasible", why="whatever fits takes longer than is allowed")
-        if not METHODS[found.method].own_order and (found.bound or 0) > allowed:
-            return Tried(size, "infeasible", why=f"whatever fits takes longer than is allowed{_class_of(found)}")
-        return Tried(size, "unknown", why="neither a plan nor a proof was found in time")
-
-    def _at_least(self, subject: Subject) -> int:
-        """What no schedule gets below."""
-        return peak_bound(subject.own.problem).peak + target_of(self.asked.session).aside(subject)
-
-    def _hopeless_from(self) -> int:
-        """The least size at which every schedule needs more than the budget."""
-        return 1 + last_within(self._least, self.budget)
-
-    def _least(self, size: int) -> int | None:
-        """What every schedule of the size needs at least, which may be a proof; None: there is no such size."""
-        try:
-            least = self._at_least(self.at(size))
-        except RematError:
-            if size == 1:
-                raise
-            return None
-        if least > self.budget and (self.impossible is None or size < self.impossible.size):
-            self.impossible = Tried(
-                size, "infeasible", why=f"every schedule needs at least {show_bytes(least)} ({least} bytes)"
-            )
-        return least
-
-
-def _needs_more(size: int, least: int) -> Tried:
-    return Tried(size, "infeasible", why=f"every schedule needs at least {show_bytes(least)} ({least} bytes)")
-
-
-def _class_of(found: Answer) -> str:
-    """What a proof covers, if not every schedule."""
-    if METHODS[found.method].own_order or found.bound_any_order == found.bound is not None:
-        return ""
-    other = found.says(PlanNote.REORDERED)
-    return f" if it first computes the ops in {'that order' if other else 'the order given'}"

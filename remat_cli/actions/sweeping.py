@@ -5,7 +5,7 @@ need of their time is left to the smaller, which are harder, and these give thei
 come before those that do, which never come out dearer than any of them.
 
 Invariant: what a search is told depends on those before its pair alone, so that without a time-out only the seed
-decides.
+decides. Where work is limited, each search has a part of it that is the same whatever the others did.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Status
 from solvers.registry import DEFAULT, METHODS
 
-PAIR = 2  # searches at a time
-LEAST = 0.2  # of the time, for the least peak there is
-HURRIED = 0.5  # of its share: with less time left a point is not as good as it could be
-TOLD = 3  # known plans that a search is told of
+PAIR_SEARCHES = 2  # at a time
+LEAST_PEAK_SHARE = 0.2  # of the time or work, for the least peak there is
+HURRIED_PART = 0.5  # of its share: with less time left a point is not as good as it could be
+TOLD_PLANS = 3  # known plans that a search is told of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,13 +125,14 @@ class Sweep:
         """The least budget that a plan was found for, which is a point to begin with; else what nothing gets below."""
         self._say("the least peak")
         question = Question(minimize="peak", session=self.asked.session)
-        began, seconds = process_time(), LEAST * self.limits.clock.seconds
+        began, seconds = process_time(), LEAST_PEAK_SHARE * self.limits.clock.seconds
 
         def worth(found: Answer) -> bool:
             """What a busy machine cut short says little, and all budgets would hang on it again."""
-            return not found.cut or process_time() - began >= HURRIED * seconds
+            by_work = self.limits.clock.work is not None
+            return not found.cut or by_work or process_time() - began >= HURRIED_PART * seconds
 
-        found = self._ask(question, self.limits.share(LEAST), LEAST, worth)
+        found = self._ask(question, self._limits_of(LEAST_PEAK_SHARE), LEAST_PEAK_SHARE, worth)
         if not found.found:
             least = peak_bound(self.subject.own.problem).peak + target_of(self.asked.session).aside(self.subject)
             return min(self.whole, least)
@@ -142,18 +143,20 @@ class Sweep:
         """Two at a time; what time a pair does not take is the others'."""
         pairs = [*_in_pairs(quick), *_in_pairs(searches)]
         self.total = len(quick) + len(searches)
-        with ThreadPoolExecutor(PAIR) as lanes:
+        with ThreadPoolExecutor(PAIR_SEARCHES) as lanes:
             try:
                 for place, pair in enumerate(pairs):
-                    limits = self.limits.share(1 / (len(pairs) - place))
                     known = tuple(self.points)
                     self._say(f"{pair[0].method} at {pair[0].budget / self.whole:.0%}")
-                    self.points += list(lanes.map(partial(self._point, limits=limits, known=known), pair))
+                    self.points += list(lanes.map(partial(self._point, left=len(pairs) - place, known=known), pair))
                     self.done += len(pair)
             finally:
                 self.given_up = True
 
-    def _point(self, task: Task, limits: Limits, known: tuple[Point, ...]) -> Point:
+    def _point(self, task: Task, left: int, known: tuple[Point, ...]) -> Point:
+        """One point of the curve, for which there is as much time as for each of the pairs that are left."""
+        part = 1 / left if self.limits.clock.work is None else (1 - LEAST_PEAK_SHARE) / self.total
+        limits = self._limits_of(part)
         nothing = Point(budget=task.budget, method=task.method, status=Status.UNKNOWN)
         if limits.clock.over() or _settled(task, known, limits.gap):
             return nothing
@@ -162,18 +165,23 @@ class Sweep:
         question = Question(
             budget=Budget(Fraction(task.budget)),
             method=task.method,
-            known=tuple(point.plan for point in plans[:TOLD] if point.plan),
+            known=tuple(point.plan for point in plans[:TOLD_PLANS] if point.plan),
             session=self.asked.session,
             enough=None if floor is None else Enough(cost=floor * (1 + limits.gap)),
         )
-        return point_of(self._ask(question, limits, PAIR / max(self.total, PAIR)))
+        return point_of(self._ask(question, limits, PAIR_SEARCHES / max(self.total, PAIR_SEARCHES)))
+
+    def _limits_of(self, part: float) -> Limits:
+        """Of the time that is left, or of all the work: how much others have done by now is not the same each time."""
+        clock = self.limits.clock
+        return replace(self.limits, clock=clock.share(part) if clock.work is None else clock.apart(part))
 
     def _ask(
         self, question: Question, limits: Limits, share: float, worth: Callable[[Answer], bool] = lambda _: True
     ) -> Answer:
         """The answer kept before, if it had as large a share of the time; what had much less of it is not kept."""
         seconds = share * self.limits.clock.seconds
-        hurried = limits.clock.left() < HURRIED * seconds
+        hurried = limits.clock.left() < HURRIED_PART * seconds
         memory = None if self.memory is None or hurried else replace(self.memory, seconds=seconds, worth=worth)
         return ask(self.subject, question, limits, memory)
 
@@ -182,7 +190,7 @@ class Sweep:
 
 
 def _in_pairs(tasks: Sequence[Task]) -> list[Sequence[Task]]:
-    return [tasks[place : place + PAIR] for place in range(0, len(tasks), PAIR)]
+    return [tasks[place : place + PAIR_SEARCHES] for place in range(0, len(tasks), PAIR_SEARCHES)]
 
 
 def _settled(task: Task, known: Sequence[Point], gap: float) -> bool:

@@ -140,4 +140,5 @@ def max_batch(
     limits = Limits(clock, seed=given.whole_of(seed, "seed"))
     steps = scaled(given.model_of(model), how)
     memory = given.memory_of(cache, clock.seconds)
-    return sizing.largest(steps.at, asked, limits, memory, report or nobody, steps.measured)
+    heard = sizing.Listeners(report or nobody)
+    return sizing.find_largest(steps.at, asked, limits, memory, steps.measured, heard)

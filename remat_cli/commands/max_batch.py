@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 @options.session
 @options.allocator
 @options.time_for_all("10m")
+@options.work_limit
 @options.seed
 @options.force
 @options.output
@@ -82,14 +83,14 @@ def command(model: Path, **given: Any) -> None:
     from remat_cli.actions.interrupts import listening
     from remat_cli.actions.scaling import scaled
     from remat_cli.saying.progress import Line
-    from solvers.clock import Clock
 
     asked, step = _asked(given), _step(given)
     asked.check()
+    clock = options.clock_of(given["time_limit"], given["work_limit"])
     with (
         listening() as interrupts,
         Line(given["quiet"]) as line,
-        Deadline(Clock(given["time_limit"], interrupts), out_of_time) as deadline,
+        Deadline(clock.unless(interrupts), out_of_time) as deadline,
     ):
         steps = scaled(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
         found = _found(model, steps, asked, given, deadline, line)
@@ -146,14 +147,14 @@ def _step(given: Mapping[str, Any]) -> SizedStep:
 def _found(
     model: Path, steps: Scaled, asked: SizeQuestion, given: Mapping[str, Any], deadline: Deadline, line: Line
 ) -> Largest:
-    from remat_cli.actions.largest import largest
+    from remat_cli.actions.largest import Listeners, find_largest
     from remat_cli.results.memory import Memory
     from remat_cli.results.store import Store, folder
     from remat_cli.saying.units import show_time
     from solvers.problem import Limits
 
     store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
-    memory = Memory(store=store, seconds=given["time_limit"], force=given["force"])
+    memory = Memory(store=store, seconds=deadline.clock.seconds, force=given["force"])
 
     def say(what: str) -> None:
         line.say(f"{show_time(deadline.clock.left() * 1e9)} left  {steps.dim}: {what}")
@@ -161,7 +162,8 @@ def _found(
     def keep(found: Largest) -> None:
         deadline.last_words = lambda: _tell(model, steps, found, given)
 
-    return largest(steps.at, asked, Limits(deadline.clock, seed=given["seed"]), memory, say, steps.measured, keep)
+    limits = Limits(deadline.clock, seed=given["seed"])
+    return find_largest(steps.at, asked, limits, memory, steps.measured, Listeners(say, keep))
 
 
 def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) -> int:

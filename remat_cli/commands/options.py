@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from remat_cli.commands.helping import GroupedCommand as GroupedCommand
 from remat_cli.model.quantities import (
@@ -18,6 +19,9 @@ from remat_cli.model.quantities import (
     parse_seconds,
     parse_share,
 )
+
+if TYPE_CHECKING:
+    from solvers.clock import Clock
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -172,6 +176,16 @@ def time_for_all(default: str) -> Callable[[Command], Command]:
 
 
 force = click.option("--force", is_flag=True, help="Search again, whatever is kept from before.")
+
+
+def clock_of(time_limit: float, work_limit: int | None) -> Clock:
+    """The clock of a command with these flags; work that is limited has no limit of time unless that is given too."""
+    from solvers.clock import limited
+
+    unsaid = click.get_current_context().get_parameter_source("time_limit") is ParameterSource.DEFAULT
+    return limited(None if unsaid and work_limit is not None else time_limit, work_limit)
+
+
 work_limit = click.option(
     "--work-limit",
     type=COUNT,

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from remat_cli.commands import methods, options
 from remat_cli.commands.solve_answer import LatestPlan, tell_answer, tell_nothing_yet
@@ -80,10 +79,8 @@ def command(model: Path | None, **given: Any) -> None:
         click.echo(methods.listed(flags.as_json))
         return
     from remat_cli.actions.deadline import Deadline
-    from solvers.clock import limited
 
-    unsaid = click.get_current_context().get_parameter_source("time_limit") is ParameterSource.DEFAULT
-    clock = limited(None if unsaid else flags.time_limit, flags.work_limit)
+    clock = options.clock_of(flags.time_limit, flags.work_limit)
     flags = replace(flags, time_limit=clock.seconds)
     if flags.every_method:  # each method has all the time
         _run(model, flags, clock, None)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @options.in_place
 @options.dims
 @options.time_for_all("90s")
+@options.work_limit
 @options.gap
 @options.seed
 @options.force
@@ -62,7 +63,6 @@ def command(model: Path | None, **given: Any) -> None:
     from remat_cli.actions.solving import kind_named
     from remat_cli.actions.sweeping import SweepQuestion
     from remat_cli.saying.pictures.canvas import check_picture
-    from solvers.clock import Clock
 
     session = kind_named(given["session"], given["allocator"])
     asked = SweepQuestion(budgets=given["budgets"], methods=methods.named(given["methods"]), session=session)
@@ -70,7 +70,8 @@ def command(model: Path | None, **given: Any) -> None:
     if given["plot"]:
         check_picture(given["plot"])
     with listening() as interrupts:
-        with Deadline(Clock(given["time_limit"], interrupts), out_of_time) as deadline:
+        clock = options.clock_of(given["time_limit"], given["work_limit"]).unless(interrupts)
+        with Deadline(clock, out_of_time) as deadline:
             curve = _swept(model, asked, given, deadline)
         if given["measure"]:
             curve = _measured(curve, given)
@@ -90,7 +91,7 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
     subject = load_subject(model, given["costs"], dict(given["dims"]), asked.session, in_place=in_place)
     limits = Limits(deadline.clock, given["gap"], given["seed"])
     store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
-    memory = Memory(store=store, seconds=given["time_limit"], force=given["force"])
+    memory = Memory(store=store, seconds=deadline.clock.seconds, force=given["force"])
     with Line(given["quiet"]) as line:
         going = Sweep(
             subject,

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from remat_cli.actions.largest import SizeQuestion, largest
+from remat_cli.actions.largest import SizeQuestion, find_largest
 from remat_cli.actions.scaling import At, SizedStep, scaled
 from remat_cli.model.quantities import parse_budget
 from remat_cli.planning.subjects.subject import Subject
@@ -150,7 +150,7 @@ def test_what_cannot_be(remat: Command, tmp_path: Path, given: tuple[str, ...], 
 def test_what_is_measured_at_the_size_that_comes_out_is_what_the_plan_is_made_for(tmp_path: Path) -> None:
     asked, limits = SizeQuestion(budget=parse_budget("500KB"), share=0.0, baselines=()), Limits(ample())
     steps = scaled(perceptron(tmp_path / "m.onnx"), SizedStep())
-    on_paper = largest(steps.at, asked, limits)
+    on_paper = find_largest(steps.at, asked, limits)
     heard: list[list[int]] = []
 
     def measured(sizes: Sequence[int], _: float) -> At:
@@ -164,13 +164,13 @@ def test_what_is_measured_at_the_size_that_comes_out_is_what_the_plan_is_made_fo
 
         return at
 
-    found = largest(steps.at, asked, limits, measured=measured)
+    found = find_largest(steps.at, asked, limits, measured=measured)
     assert on_paper.size in heard[0]
     assert found.size in heard[-1]
     assert found.size < on_paper.size
     assert found.plan.subject.problem == measured([], 0)(found.size).problem
     assert found.proved
-    later = largest(steps.at, asked, limits, measured=lambda *_: steps.at)
+    later = find_largest(steps.at, asked, limits, measured=lambda *_: steps.at)
     assert (later.size, later.plan.notes) == (on_paper.size, on_paper.plan.notes)
 
 
@@ -184,3 +184,11 @@ def test_ops_are_measured_where_it_is_this_machine_that_counts(tmp_path: Path) -
     assert subject.measured
     assert subject.given_costs is not None
     assert subject.given_costs.ops["product0"].how == "measured"
+
+
+def test_a_limit_of_work_finds_the_same_size_each_time(remat: Command, tmp_path: Path) -> None:
+    model = step(tmp_path / "step.onnx")
+    asked = ("max-batch", model, "--budget", "100KB", "--estimate", "cpu", "--work-limit", "1M", "--json", "--force")
+    first, second = (remat(*asked).object for _ in range(2))
+    assert first == second
+    assert first["batch"] == remat("max-batch", model, *asked[2:6], "--json", "--force").object["batch"]

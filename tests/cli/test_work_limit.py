@@ -70,3 +70,25 @@ def test_clocks_that_share_work() -> None:
     assert clock.worn()
     assert not clock.again().over()
     assert limited(5.0).limit is None
+
+
+def test_two_sweeps_of_the_same_work_find_the_same(remat: Command, data: Path) -> None:
+    """Two searches run at a time: neither counts the other's work."""
+    asked = ("sweep", data / "torch_cnn.onnx", "--budgets", "70%,80%", "--work-limit", "200k", "--json", "--force")
+    first, second = (remat(*asked).object["points"] for _ in range(2))
+    for point in (*first, *second):
+        assert point["cost"]
+        assert point.pop("seconds") > 0
+    assert first == second
+    more = remat(*asked[:5], "2M", *asked[6:]).object["points"]
+    assert [point["cost"] for point in more] < [point["cost"] for point in first]
+
+
+def test_a_clock_apart_counts_for_itself() -> None:
+    clock = Clock(60.0, work=Work(), most=100)
+    apart = clock.apart(1 / 4)
+    clock.spend(moves=99)
+    assert (apart.limit, apart.over(), apart.left() > 0) == (25, False, True)
+    apart.spend(moves=25)
+    assert (apart.over(), clock.over()) == (True, False)
+    assert Clock(60.0).apart(1 / 4).limit is None

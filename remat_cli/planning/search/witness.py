@@ -18,7 +18,7 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.repairs import repair
 from remat_cli.planning.targets.trials import Trials
-from remat_cli.planning.time_plan import TRIAL_GRACE_SECONDS, WITNESSED_ONCE_SHARE, WITNESSED_SHARE
+from remat_cli.planning.time_plan import TRIAL_GRACE_SECONDS, TRIAL_SECONDS, WITNESSED_ONCE_SHARE, WITNESSED_SHARE
 from remat_cli.rewrite import Rewritten
 from solvers.notes import Note
 from solvers.problem import Limits
@@ -101,7 +101,8 @@ def _as_run(request: PlanRequest, candidate: Candidate, model: Rewritten, trials
     if not request.target.tries_plans(request.subject):
         return candidate
     with request.times.part("trying models"):
-        held = trials.peaks(candidate, model, max(request.limits.clock.left(), TRIAL_GRACE_SECONDS))
+        seconds = min(max(request.limits.clock.left(), TRIAL_GRACE_SECONDS), TRIAL_SECONDS)
+        held = trials.peaks(candidate, model, seconds)
     if held is None:
         return None
     assert candidate.footprint is not None

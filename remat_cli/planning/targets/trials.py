@@ -1,11 +1,12 @@
 """What bears witness that a plan's model runs as is said: the kernels that onnxruntime makes of it, and a run of it.
 
-Invariant: each model is made once and run once.
+Invariant: each model is made once and run once; after one that does not end in the longest time, none is run.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import monotonic
 
 from remat_cli.checking.trying import Peaks, peaks
 from remat_cli.model.signatures import feeds_of, ops_of
@@ -13,6 +14,7 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.same_kernels import rewrite_surely
 from remat_cli.planning.targets.target import Target
+from remat_cli.planning.time_plan import TRIAL_SECONDS
 from remat_cli.rewrite import Rewritten
 from solvers.plan import Plan
 
@@ -21,11 +23,15 @@ Key = tuple[Plan, int]  # of a model: its plan, and how much is hidden from the 
 
 @dataclass(slots=True)
 class Trials:
-    """The models of plans, as they were made for one target and seen to run there."""
+    """The models of plans, as they were made for one target and seen to run there.
+
+    `held`: what each held; None if it did not run. `endless`: a model had the longest time and did not end.
+    """
 
     target: Target
     models: dict[Key, Rewritten] = field(default_factory=dict)
-    held: dict[Key, Peaks] = field(default_factory=dict)
+    held: dict[Key, Peaks | None] = field(default_factory=dict)
+    endless: bool = False
 
     def model(self, subject: Subject, candidate: Candidate) -> Rewritten:
         """The plan's model, with the original's kernels if it can be. `subject`: with all that default options fuse."""
@@ -40,13 +46,12 @@ class Trials:
         """What the model was seen to hold; None if it does not run in so many seconds."""
         graph, key = candidate.subject.graph, _key_of(candidate)
         assert graph is not None
-        if key not in self.held:
-            feeds = feeds_of(graph, ops_of(graph))
+        if key not in self.held and not self.endless:
+            feeds, begun = feeds_of(graph, ops_of(graph)), monotonic()
             held = peaks(graph, model.model, feeds, candidate.subject.threads, seconds, self.target.session)
-            if held is None:
-                return None
             self.held[key] = held
-        return self.held[key]
+            self.endless = held is None and monotonic() - begun >= TRIAL_SECONDS
+        return self.held.get(key)
 
 
 def _key_of(candidate: Candidate) -> Key:

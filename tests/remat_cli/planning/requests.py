@@ -1,0 +1,40 @@
+"""Requests for small graphs, as the planning rooms pass them on, with plans made for them by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from remat_cli.model.sessions import STRICT, Session
+from remat_cli.planning.loading import load_subject
+from remat_cli.planning.search.answer import find_solver
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.kinds import target_of
+from solvers.problem import Limits, Result, Status
+from solvers.reductions.views import reduced
+from solvers.schedule import Schedule, evaluate
+from tests.ample import ample
+from tests.remat_cli.rewrite.plans import random_order
+
+
+def request_for(path: Path, budget: int, session: Session = STRICT, method: str = "evict") -> PlanRequest:
+    """What is asked by a search that is limited by work."""
+    subject = load_subject(path, None, {}, session)
+    limits = Limits(ample())
+    return PlanRequest(subject, budget, method, find_solver(method, {}), limits, target_of(session))
+
+
+def candidate_for(subject: Subject, seed: int | None = None) -> Candidate:
+    """A plan that nobody searched for: the file's own order, or with `seed` one with ops computed again."""
+    order = tuple(range(len(subject.problem.nodes)))
+    if seed is not None:
+        smaller = reduced(subject.problem)
+        order = smaller.expand(random_order(smaller.problem, seed, 0.2))
+    plan, outcome = evaluate(subject.problem, order)
+    return Candidate(subject, Schedule(Result(Status.FEASIBLE, order), plan, outcome))
+
+
+def within(request: PlanRequest, budget: int) -> PlanRequest:
+    return replace(request, budget=budget)

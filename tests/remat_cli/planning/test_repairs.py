@@ -1,0 +1,98 @@
+"""Repairs, each by itself: what they may change of a plan, and that what they give keeps to the budget."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from remat_cli.model.sessions import CAPPED, DEFAULT, STRICT, Session
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.repairs import lower, repair, repairs, settle, walk
+from solvers.schedule import evaluate
+from tests.remat_cli.planning.requests import candidate_for, request_for, within
+
+KINDS = pytest.mark.parametrize("session", [STRICT, CAPPED, DEFAULT], ids=lambda kind: kind.allocator)
+LARGE = 1 << 40
+
+
+def placed(path: Path, session: Session, seed: int | None = 0) -> tuple[PlanRequest, Candidate]:
+    """A request with room for everything, and a candidate as it lies there."""
+    request = request_for(path, LARGE, session)
+    return request, request.place(candidate_for(request.subject, seed))
+
+
+def check(request: PlanRequest, repaired: Candidate | None, before: Candidate) -> Candidate:
+    """A repaired candidate fits, and its order is legal: it costs what evaluating that order says."""
+    assert repaired is not None
+    assert request.fits(repaired)
+    _, outcome = evaluate(before.subject.problem, repaired.order)
+    assert repaired.cost == outcome.cost
+    assert outcome.peak <= request.budget
+    return repaired
+
+
+@KINDS
+def test_what_fits_as_it_is_stays_as_it_is(data: Path, session: Session) -> None:
+    request, candidate = placed(data / "torch_cnn.onnx", session)
+    just = within(request, request.counted(candidate))
+    repaired = check(just, repair(just, candidate_for(request.subject, 0)), candidate)
+    assert repaired.order == candidate.order
+    assert repaired.schedule.result.notes == ()
+
+
+@KINDS
+def test_what_nothing_can_place_is_not_repaired(data: Path, session: Session) -> None:
+    """Inputs and weights alone are more than that."""
+    request, candidate = placed(data / "torch_cnn.onnx", session, None)
+    tight = within(request, request.subject.problem.resident)
+    assert repair(tight, candidate_for(request.subject)) is None
+    assert not tight.fits(candidate)
+
+
+def test_ops_are_moved_about_where_the_block_is_too_high(data: Path) -> None:
+    """The same computes, the same cost: in the planned block only their order changes."""
+    request, candidate = placed(data / "torch_cnn.onnx", STRICT)
+    assert candidate.footprint is not None
+    places = candidate.footprint.placement
+    assert places is not None
+    assert places.block > places.bound  # there is something to gain
+    just = within(replace(request, method="milp-paper"), request.counted(candidate) - 64)
+    repaired = check(just, settle(just, candidate), candidate)
+    assert Counter(repaired.order) == Counter(candidate.order)
+    assert repaired.cost == candidate.cost
+    assert repaired.order != candidate.order or repaired.footprint != candidate.footprint
+
+
+def test_a_candidate_that_has_its_places_is_not_placed_again(data: Path) -> None:
+    request, candidate = placed(data / "torch_cnn.onnx", STRICT)
+    assert list(repairs(within(request, 1), candidate)) == [candidate]
+
+
+def test_a_lower_block_is_of_the_same_computes(data: Path) -> None:
+    request, candidate = placed(data / "torch_cnn.onnx", STRICT)
+    lowered = lower(request, candidate)
+    assert request.counted(lowered) <= request.counted(candidate)
+    assert Counter(lowered.order) == Counter(candidate.order)
+    assert lowered.footprint is not None
+    assert lowered.footprint.placement is not None
+    assert lowered.footprint.placement.block >= lowered.footprint.placement.bound
+    assert lowered.footprint.placement.block < candidate.footprint.placement.block  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("session", [STRICT, CAPPED], ids=lambda kind: kind.allocator)
+def test_walks_make_a_plan_of_their_own(data: Path, session: Session) -> None:
+    request = request_for(data / "torch_cnn.onnx", LARGE, session, "auto")
+    whole = request.place(candidate_for(request.subject))
+    less = within(request, int(0.9 * request.counted(whole)))
+    walked = check(less, walk(less, whole), whole)
+    assert walked.made_by == "evict"
+    assert walked.cost >= whole.cost
+
+
+def test_a_paper_s_method_has_no_walks(data: Path) -> None:
+    request, candidate = placed(data / "torch_cnn.onnx", STRICT)
+    assert walk(replace(request, method="ap-greedy"), candidate) is None
