@@ -1,7 +1,9 @@
 """The one clock: made where a command begins, handed down to whatever takes time.
 
-A limit may be in work instead of seconds, which is the same on every machine: moves of local search, iterations and
-nodes of SCIP's trees, in moves. It is counted where a search has come to the end of a step, by nobody else meanwhile.
+A limit may be in work instead of seconds, which is the same on every machine. Work is counted in moves of local
+search; iterations, nodes and states of other searches are converted into moves. A search counts its work at the end of
+each step, and nobody else counts meanwhile. Work that is used up lets no further step begin (`over`), but it never ends
+a step that is under way (`interrupts`): how far a step had come by then would depend on the machine.
 
 Invariant: a clock made from another hears the same stop and never ends later than it does.
 """
@@ -12,9 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
-FOREVER = 1e9  # seconds
-USUAL = 60.0  # seconds, where nothing is said
-ITERATION, NODE = 100, 1000  # moves that take about as long
+FOREVER_SECONDS = 1e9
+USUAL_SECONDS = 60.0  # where nothing is said
+ITERATION_MOVES = 100  # moves that take about as long as an iteration of the simplex method
+NODE_MOVES = 1000  # as a node of a search tree
+STATE_MOVES = 100  # as a state of a search through what can be held
 
 
 def _never() -> bool:
@@ -36,7 +40,7 @@ class Work:
 class Clock:
     """Runs from when it is made for so many seconds; `stopped` says that somebody has had enough."""
 
-    seconds: float = USUAL
+    seconds: float = USUAL_SECONDS
     stopped: Callable[[], bool] = _never
     begun: float = field(default_factory=_now)
     work: Work | None = None  # counted, if it is limited
@@ -49,7 +53,12 @@ class Clock:
         return max(0.0, self.seconds - self.elapsed())
 
     def over(self) -> bool:
-        return self.spent() or self.stopped()
+        """Whether no further step may begin."""
+        return self.interrupts() or self.worn()
+
+    def interrupts(self) -> bool:
+        """Whether a step that is under way must end at once: time is up, or somebody has had enough."""
+        return self.elapsed() >= self.seconds or self.stopped()
 
     def spent(self) -> bool:
         """Whether it ran out by itself, of time or of work."""
@@ -64,14 +73,14 @@ class Clock:
         """Whether as much work was done as may be."""
         return self.work is not None and self.work.spent >= self.most
 
-    def spend(self, moves: int = 0, iterations: int = 0, nodes: int = 0) -> None:
-        """Work that was done, whatever the time it took."""
+    def spend(self, moves: int = 0, iterations: int = 0, nodes: int = 0, states: int = 0) -> None:
+        """Count work that was done, whatever the time it took."""
         if self.work is not None:
-            self.work.spent += moves + ITERATION * iterations + NODE * nodes
+            self.work.spent += moves + ITERATION_MOVES * iterations + NODE_MOVES * nodes + STATE_MOVES * states
 
     def nodes(self) -> int | None:
         """How many nodes of a tree there is work left for, if it is limited."""
-        return None if self.work is None else max(1, (self.most - self.work.spent) // NODE)
+        return None if self.work is None else max(1, (self.most - self.work.spent) // NODE_MOVES)
 
     def again(self) -> Clock:
         """From now on for all that it had in the beginning."""
@@ -105,5 +114,5 @@ class Clock:
 def limited(seconds: float | None = None, moves: int | None = None) -> Clock:
     """Limited in time, in work or in both."""
     if moves is None:
-        return Clock(USUAL if seconds is None else seconds)
-    return Clock(FOREVER if seconds is None else seconds, work=Work(), most=moves)
+        return Clock(USUAL_SECONDS if seconds is None else seconds)
+    return Clock(FOREVER_SECONDS if seconds is None else seconds, work=Work(), most=moves)

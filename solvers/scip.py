@@ -125,8 +125,8 @@ class Solving:
         return self._thread.is_alive()
 
     def wait(self) -> ProgramAnswer:
-        """The answer, as soon as there is one, or what there is when the clock is over."""
-        while self._thread.is_alive() and not self._clock.over():
+        """The answer, as soon as there is one, or what there is when the clock interrupts."""
+        while self._thread.is_alive() and not self._clock.interrupts():
             self._thread.join(0.02)
         until = monotonic() + _PATIENCE
         while self._thread.is_alive() and monotonic() < until:

@@ -23,7 +23,7 @@ from remat_cli.model.sessions import STRICT, Session
 from remat_cli.onnx_graph.load import load_with_tensors
 from remat_cli.planning.loading import content_of, given_subject
 from remat_cli.planning.subjects.subject import Subject
-from solvers.clock import FOREVER
+from solvers.clock import FOREVER_SECONDS
 
 MEASURING = 45.0  # seconds, at most, for a size
 BACKWARD = 1 / 3  # of the ops of a training step, at least
@@ -115,7 +115,7 @@ class Sizes:
         self.made: dict[int, Subject] = {}
         self.fits = over_batches(profiled, dim) if profiled else None
 
-    def measured(self, sizes: Sequence[int], report: Report, seconds: float = FOREVER) -> Sizes:
+    def measured(self, sizes: Sequence[int], report: Report, seconds: float = FOREVER_SECONDS) -> Sizes:
         """The same step with its ops measured at these sizes too."""
         found = dict(self.profiled)
         wanted = [size for size in sizes if size not in found]

@@ -19,7 +19,7 @@ from remat_cli.batch.expect import Expected
 from remat_cli.batch.yamltree import Place, Tree
 from remat_cli.errors import BadInput
 from remat_cli.model.quantities import parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
-from solvers.clock import FOREVER, USUAL
+from solvers.clock import FOREVER_SECONDS, USUAL_SECONDS
 from solvers.options import Orders, options_of
 from solvers.registry import DEFAULT, METHODS
 
@@ -143,8 +143,10 @@ class _Reading:
         methods = self._list("methods", place, entry, [(("defaults", "method"), settings.get("method", DEFAULT))])
         sessions = self._list("sessions", place, entry, [((), settings.get("session", "strict"))])
         work = self._number(where, settings, "work-limit", parse_count, None)
-        seconds = self._number(where, settings, "time-limit", parse_seconds, USUAL if work is None else FOREVER)
-        timeout = 2 * seconds + SLACK if seconds < FOREVER else LONG
+        seconds = self._number(
+            where, settings, "time-limit", parse_seconds, USUAL_SECONDS if work is None else FOREVER_SECONDS
+        )
+        timeout = 2 * seconds + SLACK if seconds < FOREVER_SECONDS else LONG
         taken: set[str] = set()
         for (at, budget), (by, asked), (_, session) in product(budgets, methods, sessions):
             self._parsed((at), str(budget), parse_budget)

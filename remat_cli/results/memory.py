@@ -25,7 +25,7 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.answers import as_entry, comes_back, covers, from_entry
 from remat_cli.results.store import Damaged, Store, key_of
 from remat_cli.results.versions import versions
-from solvers.clock import FOREVER
+from solvers.clock import FOREVER_SECONDS
 from solvers.problem import Limits
 
 
@@ -53,7 +53,7 @@ class Memory:
             return before
         found = search()
         if not limits.clock.stopped() and self.worth(found) and found.subject.graph_planned == subject.graph_planned:
-            seconds = FOREVER if limits.clock.worn() and limits.clock.left() else self.seconds
+            seconds = FOREVER_SECONDS if limits.clock.worn() and limits.clock.left() else self.seconds
             entry = as_entry(found, subject, seconds)
             if comes_back(found, entry, subject, session):
                 self.store.keep(key, _about(question, subject, found, seconds), entry)

@@ -16,12 +16,12 @@ _POLL = 0.05  # seconds
 
 @contextmanager
 def halting(clock: Clock | None) -> Iterator[Ints]:
-    """One number that becomes 1 when the clock is over, for a loop to look at as it goes."""
+    """One number that becomes 1 when the clock interrupts what is under way, for a loop to look at as it goes."""
     flag, ended = np.zeros(1, np.int64), threading.Event()
 
     def watch(clock: Clock) -> None:
         while not ended.wait(_POLL):
-            flag[0] |= clock.over()
+            flag[0] |= clock.interrupts()
 
     if clock is not None:
         threading.Thread(target=watch, args=(clock,), daemon=True).start()

@@ -22,6 +22,7 @@ LEVELS = 3000, 30_000  # times a lifetime goes into the block: the large ones co
 MOST_OF_ALL = 0.8  # lifetimes that are placed before all are
 STEP = 0.1  # of the height above the goal, by which the next height is lower
 WORK = 70_000_000  # lifetimes looked at, for each unit of effort and each level
+LOOKS_PER_MOVE = 100  # looks at a lifetime that take as long as a move of local search
 SIZE_POWER, LENGTH_POWER = 0.5, 0.25  # what it is worth not to take out a lifetime of so much size and length
 
 
@@ -62,6 +63,7 @@ class Lowering:
                     self.start, self.end, self.size, weight, more, wanted, tried, seed, work, halt
                 )
             work -= used
+            self.clock.spend(moves=used // LOOKS_PER_MOVE)
             if not left:
                 offsets = tried
         return offsets, work

@@ -28,6 +28,7 @@ SHAKEN, SHAKE = 24, 0.2  # more tastes in the first round, by area, each blurred
 SHAKING = 12_000_000  # items that all of those may look at together
 QUICK = 4  # tastes, of all those, where another order is at hand
 EFFORT = 3  # rounds
+ITEMS_PER_MOVE = 12  # items that take as long to look at as a move of local search
 LONG = 2_000_000  # items, that take longer than a blink: such a search looks at the clock as it goes
 NARROWER = 12  # heights tried between the bound and the best
 MANY, TOO_MANY = 2_000, 6_000  # lifetimes that are moved about first, and that the search has no chance with
@@ -144,7 +145,8 @@ class _Units:
         count = len(self.size)
         offsets, most = np.zeros(count, np.int64), ROUND * longer + count**2
         with halting(self.clock if most > LONG else None) as halt:
-            how, _ = search(self.case, rank, height, most, offsets, halt)
+            how, work = search(self.case, rank, height, most, offsets, halt)
+        self.clock.spend(moves=work // ITEMS_PER_MOVE)
         return (offsets if how == FITS else None), how == NEVER
 
     def _largest_first(self) -> Ints:

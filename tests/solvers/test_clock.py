@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from random import Random
+from time import sleep
+
+import numpy as np
 import pytest
 
-from solvers import clock
-from solvers.clock import Clock
+from remat_cli.formats import problemfile
+from solvers import clock, scip
+from solvers.clock import Clock, limited
+from solvers.methods.auto.least_peak import minimize_peak
+from solvers.methods.exact.low_walks import lowest
+from solvers.methods.exact.small import Small
+from solvers.orders.arrays import arrays_of
+from solvers.orders.best import Best
+from solvers.orders.halting import _POLL, halting
+from solvers.orders.measure import measure
+from solvers.placement.lifetimes import ALIGNMENT, Lifetime
+from solvers.placement.lowering import Lowering
+from solvers.placement.packing import pack
+from solvers.problem import Limits, Result, Status
+from solvers.reductions.views import reduced
+from tests.solvers.random_problems import random_problem
+from tests.solvers.test_scip import knapsacks
+
+NETWORKS = Path(__file__).parents[1] / "data" / "networks"
 
 
 @pytest.fixture
@@ -45,3 +67,58 @@ def test_all_hear_the_same_stop() -> None:
     assert [part.over() for part in parts] == [False, False, True]
     heard[0] = True
     assert all(part.over() for part in [whole, *parts])
+
+
+def test_work_that_is_used_up_lets_no_step_begin_and_ends_none() -> None:
+    worn = limited(moves=10)
+    worn.spend(moves=10)
+    assert (worn.over(), worn.interrupts()) == (True, False)
+    with halting(worn) as flag:
+        sleep(3 * _POLL)
+        assert flag[0] == 0
+    answer = scip.solve(knapsacks(), scip.Settings(clock=worn))
+    assert answer.status is Status.OPTIMAL
+
+
+def test_placement_counts_its_work() -> None:
+    random, clock = np.random.default_rng(1), limited(moves=1 << 40)
+    lives = [Lifetime(k, k + int(random.integers(1, 30)), int(random.integers(1, 99)) * ALIGNMENT) for k in range(300)]
+    pack(lives, clock=clock, effort=1)
+    assert clock.work is not None
+    assert clock.work.spent > 0
+    before = clock.work.spent
+    start, size = np.arange(300), np.array([one.bytes for one in lives])
+    Lowering(start, np.array([one.end for one in lives]), size, clock).run(1, 1)
+    assert clock.work.spent > before
+
+
+def test_searches_for_a_proof_count_their_work() -> None:
+    problem, clock = random_problem(Random(3), 10), limited(moves=1 << 40)
+    budget = measure(arrays_of(problem), range(len(problem.nodes)))[1]
+    Small(problem, budget, Best(problem, budget, Limits(clock)), clock, ordered=False).run()
+    assert clock.work is not None
+    assert clock.work.spent > 0
+    before = clock.work.spent
+    lowest(problem, Limits(clock))
+    assert clock.work.spent > before
+
+
+@pytest.mark.parametrize("moves", [200_000, 2_000_000])
+def test_the_least_peak_within_a_limit_of_work_is_found_alike(moves: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether SCIP ends soon or late after the last of the work is used up."""
+    problem = reduced(problemfile.read(NETWORKS / "unet.problem.json").problem).problem
+
+    def searched() -> tuple[Result, int]:
+        clock = limited(moves=moves)
+        found = minimize_peak(problem, 1 << 40, Limits(clock))
+        assert clock.work is not None
+        return found, clock.work.spent
+
+    def wait_late(solving: scip.Solving) -> scip.ProgramAnswer:
+        sleep(0.05)
+        return wait(solving)
+
+    wait = scip.Solving.wait
+    soon = searched()
+    monkeypatch.setattr(scip.Solving, "wait", wait_late)
+    assert searched() == soon

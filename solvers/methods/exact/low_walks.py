@@ -27,7 +27,9 @@ def lowest(problem: Problem, limits: Limits) -> Best:
                 if best.leanest.peak <= floor or limits.clock.over():
                     return best
                 known = best.leanest.peak
-                best.offer(evictor.run(floor + (known - floor) * aim // _AIMS, rule, limits.seed))
+                order = evictor.run(floor + (known - floor) * aim // _AIMS, rule, limits.seed)
+                limits.clock.spend(moves=max(len(order), len(problem.nodes)))
+                best.offer(order)
                 if best.leanest.peak < known:
                     limits.report(Progress(limits.clock.elapsed(), order=best.leanest.steps()))
         improved = best.leanest.peak < before

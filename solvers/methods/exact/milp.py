@@ -134,6 +134,8 @@ class Hunt:
         relaxation: Relaxation | None = None
         while not self.done():
             relaxation = relaxation or self.pose(taus, repeats)
+            if self.clock.over():
+                return
             answer = self.relax(relaxation)
             if answer.status is Status.INFEASIBLE:
                 self.infeasible = self.best.order is None
@@ -199,16 +201,16 @@ class Hunt:
         )
         solving = relaxation.search(settings, self.effort, self.best.order)
         turns = [replace(self.improver.turn, order=None)]
-        while solving.running() and not self.clock.over():
-            turn = self.improver.attempt(turns[-1], lambda: not solving.running() or self.clock.over())
+        while solving.running() and not self.clock.interrupts():
+            turn = self.improver.attempt(turns[-1], lambda: not solving.running() or self.clock.interrupts())
             if solving.running():
                 turns.append(turn)
         answer = solving.wait()
         self.work += answer.work - relaxation.work
         earned = turns[0].spent + (answer.work - relaxation.work) // WORK
-        while turns[-1].spent < earned and not self.clock.over():
+        while turns[-1].spent < earned and not self.clock.interrupts():
             turns.append(self.improver.attempt(turns[-1]))
-        if not self.clock.over():  # what is taken, and which seeds come next, must not depend on the clock
+        if not self.clock.interrupts():  # what is taken, and which seeds come next, must not depend on the clock
             turns = [turn for turn in turns if turn.spent <= earned]
         self.improver.adopt(turns[-1])
         self.clock.spend(iterations=answer.work - relaxation.work, nodes=answer.nodes - relaxation.nodes)

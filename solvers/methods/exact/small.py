@@ -87,7 +87,7 @@ class Small:
             if not path.state.left:
                 first = cost if first is None else first
                 if self.best.fits(self.best.offer(list(path.order()))) or ways == 1:
-                    return first
+                    break
                 continue
             if seen[path.state] >= ways:
                 continue
@@ -97,6 +97,7 @@ class Small:
                 left = longer.state.left.bit_count()
                 heapq.heappush(heap, (cost + more, left, longer.peak, pushed, longer))
         self.infeasible = self.infeasible or (not heap and first is None)
+        self.clock.spend(states=pushed)
         return first
 
     def _before(self, path: _Path) -> Iterator[tuple[int, _Path]]:
