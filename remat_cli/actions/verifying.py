@@ -28,8 +28,10 @@ from remat_cli.formats.planfile import AS_RUN
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
+from remat_cli.planning.plans.notebook import bars, shown
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.untouched import is_untouched
+from remat_cli.saying.units import show_bytes
 
 TIMEOUT = 600.0  # seconds
 NAMED = 3  # of the outputs that differ
@@ -56,7 +58,7 @@ class Trial:
     report: Callable[[int, int, str], None] = nobody  # hears which run of how many, of what
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verified:
     """What was measured beside what was promised; `faults`: what is not as it was promised, in words.
 
@@ -74,6 +76,28 @@ class Verified:
     @property
     def ok(self) -> bool:
         return not self.faults
+
+    def __repr__(self) -> str:
+        held = ", ".join(f"{name} {before} to {after}" for name, before, after, _ in self._figures())
+        return f"<verified: {'as promised' if self.ok else '; '.join(self.faults)}: {held}>"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: what was measured as a table, and what is held as bars."""
+        caption = "verified: the plan does as promised" if self.ok else f"not as promised: {'; '.join(self.faults)}"
+        held = self._held()[-1]
+        picture = bars([(f"{name}, {held[0]}", size) for name, size in zip(("original", "planned"), held[1:3]) if size])
+        return shown(caption, self._figures(), ("measured", "before", "after", "predicted"), picture)
+
+    def _held(self) -> list[tuple[str, int | None, int | None, int | None]]:
+        """Bytes before, after and as predicted: what is live in the plan's session, and what the process holds."""
+        mode, weight = self.report.mode(self.session.name), self.report.process
+        rows = [(f"live, {self.session.name} session", mode.before.first, mode.after.first, self.promise.live)]
+        if weight is not None and weight.after is not None:
+            rows.append(("the process", weight.before, weight.after, self.promise.arena))
+        return rows
+
+    def _figures(self) -> list[tuple[str, ...]]:
+        return [(name, *("-" if size is None else show_bytes(size) for size in sizes)) for name, *sizes in self._held()]
 
     def or_raised(self, what: str) -> Verified:
         """Itself, or a Mismatch that says what does not hold of `what`."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 
 from profiles.costs import dump
@@ -16,6 +15,9 @@ from remat_cli.errors import InTheWay
 from remat_cli.formats import planfile
 from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.formats.planfile import PlanFile, Source, describe, replay
+from remat_cli.model.units import show_bytes, show_share
+from remat_cli.planning.plans.notebook import memory_over_time, shown
+from remat_cli.planning.plans.timeline import timeline
 from remat_cli.planning.subjects.subject import Subject
 from solvers.plan import Plan
 from solvers.simulate import Outcome
@@ -69,16 +71,20 @@ class Planned:
         return f"<plan of {name}: {figures}>"
 
     def _repr_html_(self) -> str:
-        """For a notebook: the figures as a table."""
-        rows = "".join(f"<tr><th>{what}</th><td>{escape(value)}</td></tr>" for what, value in self._figures())
-        return f"<table><caption>plan of {escape(self.subject.path.name)}</caption>{rows}</table>"
+        """For a notebook: the figures as a table, and memory over time."""
+        before, after = (
+            timeline(self.subject.problem, plan) for plan in (self.subject.as_it_is()[0], self.replayed()[0])
+        )
+        picture = memory_over_time(before, after, self.budget)
+        return shown(f"plan of {self.subject.path.name}", self._figures(), picture=picture)
 
     def _figures(self) -> list[tuple[str, str]]:
         return [
             ("status", self.status),
-            ("peak", f"{self.peak:,} bytes"),
-            ("budget", f"{self.budget:,} bytes"),
+            ("peak", show_bytes(self.peak)),
+            ("budget", show_bytes(self.budget)),
             ("overhead", f"{self.overhead:+.2%}"),
+            *([] if self.gap is None else [("gap", show_share(self.gap))]),
             ("method", self.recorded.method),
         ]
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.sessions import kind_of
+from remat_cli.model.units import show_bytes
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.plans.notebook import overhead_by_budget, shown
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer
@@ -106,15 +107,15 @@ class Curve:
 
     def __repr__(self) -> str:
         found = sum(point.found for point in self.points)
-        least = "" if self.least_peak is None else f", least peak {self.least_peak:,} bytes"
-        name = self.subject.path.name
-        return f"<curve of {name}: {found} plans at {len(self.points)} points, {self.whole:,} bytes as it is{least}>"
+        least = "" if self.least_peak is None else f", least peak {show_bytes(self.least_peak)}"
+        name, whole = self.subject.path.name, show_bytes(self.whole)
+        return f"<curve of {name}: {found} plans at {len(self.points)} points, {whole} as it is{least}>"
 
     def _repr_html_(self) -> str:
-        """For a notebook: a row for each point."""
-        head = "".join(f"<th>{what}</th>" for what in ("budget", "method", "status", "peak", "overhead"))
-        rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in _cells(point))}</tr>" for point in self.points)
-        return f"<table><caption>{escape(repr(self)[1:-1])}</caption><tr>{head}</tr>{rows}</table>"
+        """For a notebook: a row for each point, and what each plan costs."""
+        head = ("budget", "method", "status", "peak", "overhead")
+        spots = [(point.budget, point.overhead) for point in self.points if point.overhead is not None]
+        return shown(repr(self)[1:-1], [_cells(point) for point in self.points], head, overhead_by_budget(spots))
 
     def planned(self, point: Point) -> Planned | None:
         """The point's plan with its model, as a program can emit, run or save it."""
@@ -122,9 +123,9 @@ class Curve:
 
 
 def _cells(point: Point) -> tuple[str, ...]:
-    peak = "-" if point.peak is None else f"{point.peak:,}"
+    peak = "-" if point.peak is None else show_bytes(point.peak)
     over = "-" if point.overhead is None else f"{point.overhead:+.2%}"
-    return f"{point.budget:,}", escape(point.method), point.status.value, peak, over
+    return show_bytes(point.budget), point.method, point.status.value, peak, over
 
 
 def takes_plans(method: str) -> bool:

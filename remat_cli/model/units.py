@@ -1,0 +1,26 @@
+"""Sizes and times as people read them."""
+
+from __future__ import annotations
+
+from remat_cli.model.quantities import BYTES
+
+
+def show_bytes(count: int) -> str:
+    """Three significant digits in powers of ten, as `16GB` is read."""
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if abs(count) < 1000 * BYTES[unit] or unit == "TB":
+            return f"{count}B" if unit == "B" else f"{count / BYTES[unit]:.4g}{unit}"
+    raise AssertionError
+
+
+def show_time(nanoseconds: float) -> str:
+    for unit, scale in (("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)):
+        if abs(nanoseconds) < 1000 * scale or unit == "s":
+            return f"{nanoseconds / scale:.4g}{unit}"
+    raise AssertionError
+
+
+def show_share(share: float) -> str:
+    """Two significant digits of a percentage, as a person writes it: 0.034%, 1.5%, 12%."""
+    percent = 100 * share
+    return f"{percent:.0f}%" if percent >= 10 else f"{percent:.2g}%"
