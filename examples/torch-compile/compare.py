@@ -23,8 +23,8 @@ from typing import Any
 import torch
 from models import MODELS, SMALL
 
-from remat_cli.model.quantities import parse_budget
 from remat_cli.torch import joint as joints
+from remat_cli.torch.allowance import allowance_of
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.lowering import Lowered, lower
@@ -42,16 +42,16 @@ Row = dict[str, Any]
 class Capture(Partitioner):
     """Keeps the joint graph, and splits it as without a budget."""
 
-    def __call__(self, module: Any, inputs: Any, *, num_fwd_outputs: int, **given: Any) -> Any:
+    def split(self, module: Any, inputs: Any, room: Any, *, num_fwd_outputs: int, **given: Any) -> Any:
         self.kept = joints.copy_of(module), inputs, num_fwd_outputs
-        return super().__call__(module, inputs, num_fwd_outputs=num_fwd_outputs, **given)
+        return super().split(module, inputs, room, num_fwd_outputs=num_fwd_outputs, **given)
 
 
 def captured(make: Callable[[], Any]) -> tuple[Lowered, Any, Any]:
     torch._dynamo.reset()
     torch.manual_seed(0)
     module, given = make()
-    capture = Capture(parse_budget("100%"), PRICE, limited)
+    capture = Capture(allowance_of("100%"), PRICE, limited)
     torch.compile(module, backend=Backend(capture), dynamic=False)(*given)
     graph, inputs, count = capture.kept
     return lower(joints.read(graph, count), PRICE), graph, inputs
@@ -79,7 +79,7 @@ def torchs(name: str, lowered: Lowered, graph: Any, inputs: Any) -> tuple[list[R
 
 def ours(name: str, lowered: Lowered, budget: int, known: list[tuple[int, ...]], moves: int) -> tuple[Row, Any]:
     began = time.process_time()
-    found = find(lowered.problem, parse_budget(str(budget)), limited(60, moves), lambda: known)
+    found = find(lowered.problem, budget, limited(60, moves), lambda: known)
     row = {"model": name, "by": "remat", "budget": budget, "peak": found.outcome.peak, "overhead": found.overhead}
     row |= {"bound": found.bound and found.bound / found.before.cost - 1, "fits": found.fits}
     return row | {"search_seconds": round(time.process_time() - began, 1)}, found.order
@@ -92,12 +92,12 @@ def trained(make: Callable[[], Any], budget: int, moves: int) -> Row:
     module, given = make()
     other = copy.deepcopy(module)
     other(*given).backward()
-    backend = Backend(Partitioner(parse_budget(str(budget)), PRICE, lambda: limited(60, moves)))
-    backend.watch.meter = Meter([*module.parameters(), *module.buffers(), *given])
+    backend = Backend(Partitioner(allowance_of(budget), PRICE, lambda: limited(60, moves)))
+    backend.step.meter = Meter([*module.parameters(), *module.buffers(), *given])
     torch.compile(module, backend=backend, dynamic=False)(*given).backward()
     pairs = zip(module.parameters(), other.parameters(), strict=True)
     return {
-        "measured": backend.watch.meter.peak,
+        "measured": backend.step.meter.peak,
         "same_bits": all(torch.equal(own.grad, its.grad) for own, its in pairs),
     }
 

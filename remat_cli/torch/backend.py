@@ -5,29 +5,86 @@ Invariant: the ops are those of eager, with their kernels; only which are run ag
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 
-from remat_cli.torch.partition import Partitioner, partition_fn
-from remat_cli.torch.running import Compiled, Watch, op_by_op
+from remat_cli.torch.beside import Beside
+from remat_cli.torch.building import Split
+from remat_cli.torch.partition import Partitioner, PlannedJoint, partition_fn
+from remat_cli.torch.running import Compiled, op_by_op
+from remat_cli.torch.sizes import SizeCheck
+from remat_cli.torch.whole_step import WholeStep
 
 
 class Backend:
-    """What torch.compile is given. `partitioner.plans`: what became of each graph. `watch`: who looks on."""
+    """What torch.compile is given. `plans`: what became of each graph. `step`: what the graphs hold together."""
 
     def __init__(self, partitioner: Partitioner) -> None:
         self.partitioner = partitioner
-        self.watch = Watch()
+        self.step = WholeStep(partitioner.allowance, self._compile_again)
+
+    @property
+    def plans(self) -> list[PlannedJoint]:
+        return self.partitioner.plans
 
     def __call__(self, module: Any, inputs: Any, **options: Any) -> Any:
-        def compiled(graph: fx.GraphModule, _: Any) -> Compiled:
-            return op_by_op(graph, self.watch)
+        return _Graph(self).compile(module, inputs)
 
-        return aot_autograd(fw_compiler=compiled, bw_compiler=compiled, partition_fn=self.partitioner)(module, inputs)
+    def _compile_again(self) -> None:
+        self.partitioner.plans.clear()
+        torch._dynamo.reset()
 
 
-def backend(budget: str | int, costs: str = "cpu", time_limit: float = 10.0) -> Backend:
-    """A backend for torch.compile: no graph's step holds more than `budget` ("12GB", or a share as "60%")."""
-    return Backend(partition_fn(budget, costs, time_limit))
+class _Graph:
+    """One graph on its way from torch.compile to a forward and a backward pass."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.number = backend.step.add_graph()
+        self.planned: PlannedJoint | None = None
+
+    def compile(self, module: Any, inputs: Any) -> Any:
+        given = {"fw_compiler": self.forward, "bw_compiler": self.backward, "partition_fn": self.split}
+        return aot_autograd(**given)(module, inputs)
+
+    def split(self, module: fx.GraphModule, inputs: Any, **given: Any) -> Split:
+        partitioner, step = self.backend.partitioner, self.backend.step
+        result = partitioner.split(module, inputs, lambda lowered: step.room(self.number, lowered), **given)
+        self.planned = partitioner.plans[-1]
+        return result
+
+    def forward(self, graph: fx.GraphModule, _: Any) -> Compiled:
+        step, planned = self.backend.step, self.planned
+        if planned is None:  # it runs without gradients
+            return op_by_op(graph, step, _do_nothing)
+        check = SizeCheck(graph.graph, planned)
+
+        def begin(arguments: list[Any]) -> None:
+            check(arguments)
+            step.begin_forward(self.number, arguments)
+
+        return op_by_op(graph, step, begin)
+
+    def backward(self, graph: fx.GraphModule, _: Any) -> Compiled:
+        begin: Callable[[list[Any]], None] = lambda _: self.backend.step.begin_backward(self.number)  # noqa: E731
+        return op_by_op(graph, self.backend.step, begin)
+
+
+def _do_nothing(_: list[Any]) -> None:
+    pass
+
+
+def backend(budget: str | int, costs: str = "cpu", time_limit: float = 10.0, beside: Beside = 0) -> Backend:
+    """A backend for torch.compile: a training step of its graphs holds no more than `budget`.
+
+    budget: bytes ("12GB"), a share of what the step holds without recomputation ("60%"), or "fit", for what the device
+        has free.
+    costs: the device whose datasheet prices the ops ("cpu", "a100"), "measure", or a cost file.
+    time_limit: the seconds that each graph may be searched.
+    beside: what else the budget is for, held throughout: bytes ("1.2GB"), or the optimizer, whose state it is.
+    """
+    return Backend(partition_fn(budget, costs, time_limit, beside))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import torch
 from torch import fx
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -26,11 +27,15 @@ class Meter:
     def watch(self, value: Any) -> None:
         """From now on these storages count, for as long as they live."""
         for tensor in tensors_of(value):
-            storage = tensor.untyped_storage()
-            known = self.alive.get(storage._cdata)
-            if known is None or known[0].expired():
+            if not self.knows(tensor):
+                storage = tensor.untyped_storage()
                 self.alive[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
                 self.most += storage.nbytes()
+
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """Whether the tensor's storage is watched."""
+        known = self.alive.get(tensor.untyped_storage()._cdata)
+        return known is not None and not known[0].expired()
 
     def count(self) -> int:
         """The bytes that are alive now."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,24 @@ from torch._functorch import config, partitioners
 
 from profiles.roofline import names
 from remat_cli.errors import RematWarning as RematWarning
-from remat_cli.model.quantities import Budget, parse_budget
 from remat_cli.saying.units import show_bytes
 from remat_cli.torch import joint as joints
+from remat_cli.torch.allowance import Allowance, allowance_of
+from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split, build
 from remat_cli.torch.checking import Differs, check
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import fuse, fused_prices
 from remat_cli.torch.lowering import Lowered, Pricing, lower
 from remat_cli.torch.measuring import MeasuredPrices, measured
-from remat_cli.torch.planning import Order, PlannedOrder, find
+from remat_cli.torch.planning import PlannedOrder, Order, find
 from remat_cli.torch.reading import NotUnderstood
 from remat_cli.torch.seeds import seeds
+from remat_cli.torch.sharing import Room, furnish
 from solvers.clock import Clock
+from solvers.schedule import baseline, evaluate
+
+Rooms = Callable[[Lowered], Room]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +50,19 @@ class PlannedJoint:
 class Partitioner:
     """Call it as AOTAutograd does. `plans`: what it did with each graph so far."""
 
-    budget: Budget
+    allowance: Allowance
     pricing: Pricing
     clock: Callable[[], Clock]  # how long a graph may be searched
     fused: bool = False  # whether the graphs are for Inductor
     plans: list[PlannedJoint] = field(default_factory=list)
 
-    def __call__(self, module: fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **given: Any) -> Split:
+    def __call__(self, module: fx.GraphModule, inputs: Any, **given: Any) -> Split:
+        return self.split(module, inputs, self.allowance.room, **given)
+
+    def split(self, module: fx.GraphModule, inputs: Any, room: Rooms, *, num_fwd_outputs: int, **given: Any) -> Split:
+        """The two graphs of a plan within the room that the graph has."""
         try:
-            return self._planned(module, inputs, num_fwd_outputs)
+            return self._plan(module, inputs, num_fwd_outputs, room)
         except NotUnderstood as error:
             why = str(error)
         except Differs as error:
@@ -66,24 +75,24 @@ class Partitioner:
             module, inputs, num_fwd_outputs=num_fwd_outputs, **_known(given)
         )
 
-    def _planned(self, module: fx.GraphModule, inputs: Any, num_fwd_outputs: int) -> Split:
+    def _plan(self, module: fx.GraphModule, inputs: Any, num_fwd_outputs: int, room: Rooms) -> Split:
         _check_settings()
         joint = joints.read(module, num_fwd_outputs)
         lowered = lower(joint, self.prices(joint))
         if isinstance(self.pricing, MeasuredPrices):
             self.pricing.save()
 
-        clock = self.clock()
+        clock, own = self.clock(), room(lowered)
 
         def candidates() -> Iterator[Order]:
             return seeds(lowered, module, inputs, clock)
 
-        found = find(lowered.problem, self.budget, clock, candidates)
+        found = find(furnish(lowered, own), own.limit, clock, candidates)
         split = build(lowered, found.order)
         check(module.graph, split[0].graph, split[1].graph, num_fwd_outputs)
         if not found.fits:
             warnings.warn(over_budget(found), RematWarning, stacklevel=4)
-        self.plans.append(PlannedJoint(lowered, found))
+        self.plans.append(PlannedJoint(lowered, alone(lowered, found)))
         return split
 
     def prices(self, joint: joints.Joint) -> Pricing:
@@ -94,6 +103,12 @@ class Partitioner:
         return fused_prices(joint)
 
 
+def alone(lowered: Lowered, found: PlannedOrder) -> PlannedOrder:
+    """What was found, in figures of the graph without what is held besides it."""
+    outcome, before = evaluate(lowered.problem, found.order)[1], baseline(lowered.problem)[1]
+    return replace(found, outcome=outcome, before=before)
+
+
 def over_budget(found: PlannedOrder) -> str:
     """What is said where no plan was found that keeps to the budget."""
     text = f"remat: no plan was found within {show_bytes(found.budget)}; the leanest known holds"
@@ -102,9 +117,12 @@ def over_budget(found: PlannedOrder) -> str:
     return text + (f" (nothing can hold less than {show_bytes(bound)})" if bound else "")
 
 
-def partition_fn(budget: str | int, costs: str = "cpu", time_limit: float = 10.0) -> Partitioner:
-    """A partitioner for `aot_autograd(partition_fn=...)` and the like. `costs`: a device's name, or "measure"."""
-    return Partitioner(parse_budget(str(budget)), pricing(costs), lambda: Clock(time_limit))
+def partition_fn(budget: str | int, costs: str = "cpu", time_limit: float = 10.0, beside: Beside = 0) -> Partitioner:
+    """A partitioner for `aot_autograd(partition_fn=...)` and the like, each of whose graphs has the budget for itself.
+
+    The arguments are those of `backend`.
+    """
+    return Partitioner(allowance_of(budget, beside), pricing(costs), lambda: Clock(time_limit))
 
 
 def pricing(costs: str) -> Pricing:

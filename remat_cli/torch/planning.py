@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from remat_cli.model.quantities import Budget
 from remat_cli.torch.remembering import key, recall, remember
 from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
@@ -48,16 +47,13 @@ class PlannedOrder:
         return None if self.bound is None else max(0.0, self.outcome.cost / max(self.bound, 1) - 1)
 
 
-def find(
-    problem: Problem, budget: Budget, clock: Clock, candidates: Callable[[], Iterable[Order]], aside: int = 0
-) -> PlannedOrder:
-    """The cheapest order known that keeps to the budget. `aside`: bytes that others hold meanwhile.
+def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], Iterable[Order]]) -> PlannedOrder:
+    """The cheapest order known that holds no more than `limit` bytes.
 
     Where nothing is found that fits, the search for the leanest takes as long again.
     """
     _, before = baseline(problem)
     whole = tuple(range(len(problem.nodes)))
-    limit = budget.bytes(before.peak + aside) - aside
     if before.peak <= limit:
         return PlannedOrder(whole, before, before, limit, Status.OPTIMAL, float(before.cost))
     place = key(problem, limit, clock)

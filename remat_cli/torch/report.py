@@ -75,7 +75,7 @@ class Report:
 def report(compiled: Any) -> Report:
     """Of a module or function that torch.compile made with our backend, of the backend, or of a partitioner."""
     found = _told(compiled)
-    peak = found.watch.meter.peak if isinstance(found, Backend) else 0
+    peak = found.step.meter.peak if isinstance(found, Backend) else 0
     return Report(tuple(_of(plan, peak or None) for plan in _plans(found)))
 
 

@@ -6,27 +6,22 @@ Invariant: nothing but the caller holds a value longer than the plan says, argum
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from torch import fx
 from torch.fx.graph import _BoxedCodeGen
 
-from remat_cli.torch.metering import Meter, Metered
+from remat_cli.torch.metering import Metered
+from remat_cli.torch.whole_step import WholeStep
 
 Compiled = Callable[[list[Any]], Any]
 
 
-@dataclass(slots=True)
-class Watch:
-    """A meter that looks on while each graph runs for the first time; with `always`, whenever one runs."""
+def op_by_op(module: fx.GraphModule, step: WholeStep, begin: Callable[[list[Any]], None]) -> Compiled:
+    """The graph as a function that empties the list of arguments it is given. `begin` hears of each run.
 
-    meter: Meter = field(default_factory=Meter)
-    always: bool = False
-
-
-def op_by_op(module: fx.GraphModule, watch: Watch) -> Compiled:
-    """The graph as a function that empties the list of arguments it is given."""
+    The first run is metered, as are all of the first whole step.
+    """
     graph = fx.Graph()
     graph.output(graph.graph_copy(module.graph, {}))
     graph.set_codegen(_BoxedCodeGen())
@@ -35,11 +30,12 @@ def op_by_op(module: fx.GraphModule, watch: Watch) -> Compiled:
 
     def call(arguments: list[Any]) -> Any:
         nonlocal seen
-        if seen and not watch.always:
+        begin(arguments)
+        if seen and not step.metered():
             return run.forward(arguments)
         seen = True
-        watch.meter.watch(arguments)
-        return Metered(module, watch.meter).boxed_run(arguments)
+        step.meter.watch(arguments)
+        return Metered(module, step.meter).boxed_run(arguments)
 
     call._boxed_call = True  # type: ignore[attr-defined]
     return call

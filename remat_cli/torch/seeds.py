@@ -39,11 +39,21 @@ def torchs_own(
 
 
 def order_of(lowered: Lowered, forward: fx.GraphModule, backward: fx.GraphModule) -> tuple[int, ...] | None:
-    """A partition as an order, if there is one: names tell which op a call is a copy of."""
+    """A partition as an order, if there is one: names tell which op a call is a copy of.
+
+    What runs once here is not run again: the caller holds what it makes, so that torch's second run has no use.
+    """
     number = {op.name: index for index, op in enumerate(lowered.ops) if op is not None}
-    order = [number[node.name] for node in forward.graph.nodes if node.name in number and node.op == "call_function"]
-    order.append(lowered.boundary)
-    order += [number[node.name] for node in backward.graph.nodes if node.name in number and node.op == "call_function"]
+    order: list[int] = []
+    done: set[int] = set()
+    for graph in (forward.graph, backward.graph):
+        for node in graph.nodes:
+            if node.op == "call_function" and node.name in number and number[node.name] not in done:
+                order.append(number[node.name])
+                if lowered.problem.nodes[number[node.name]].once:
+                    done.add(number[node.name])
+        if graph is forward.graph:
+            order.append(lowered.boundary)
     try:
         evaluate(lowered.problem, order)
     except (IllegalOrder, IllegalPlan):

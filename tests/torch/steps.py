@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from remat_cli.model.quantities import parse_budget
+from remat_cli.torch.allowance import allowance_of
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.metering import Meter
@@ -62,14 +62,14 @@ def twin(module: nn.Module) -> nn.Module:
 
 def backend(budget: str, moves: int = MOVES) -> Backend:
     """A backend whose searches are limited by work."""
-    return Backend(Partitioner(parse_budget(budget), estimates("cpu"), lambda: limited(8, moves)))
+    return Backend(Partitioner(allowance_of(budget), estimates("cpu"), lambda: limited(8, moves)))
 
 
 def measured(backend: Backend, module: nn.Module, run: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
     """The most bytes that tensors hold in one more step, inputs and weights among them."""
     for parameter in module.parameters():
         parameter.grad = None
-    backend.watch.meter, backend.watch.always = Meter([*module.parameters(), *module.buffers(), *arguments]), True
+    backend.step.meter, backend.step.always = Meter([*module.parameters(), *module.buffers(), *arguments]), True
     run(*arguments).backward()
-    backend.watch.always = False
-    return backend.watch.meter.peak
+    backend.step.always = False
+    return backend.step.meter.peak

@@ -34,14 +34,15 @@ def test_what_is_computed_inside_its_readers_is_no_value() -> None:
     kept = []
 
     class Keep(Partitioner):
-        def __call__(self, module, inputs, *, num_fwd_outputs, **given):  # type: ignore[no-untyped-def]
+        def split(self, module, inputs, room, *, num_fwd_outputs, **given):  # type: ignore[no-untyped-def]
             kept.append((joints.copy_of(module), num_fwd_outputs))
-            return super().__call__(module, inputs, num_fwd_outputs=num_fwd_outputs, **given)
+            return super().split(module, inputs, room, num_fwd_outputs=num_fwd_outputs, **given)
 
     whole = backend("100%").partitioner
     x, w = torch.randn(64, 64, requires_grad=True), torch.randn(64, 64, requires_grad=True)
     run = torch.compile(
-        lambda x, w: ((x @ w).sin() * 2 + 1).exp() @ w, backend=Backend(Keep(whole.budget, whole.pricing, whole.clock))
+        lambda x, w: ((x @ w).sin() * 2 + 1).exp() @ w,
+        backend=Backend(Keep(whole.allowance, whole.pricing, whole.clock)),
     )
     run(x, w).sum().backward()
     plain = lower(joints.read(*kept[0]), estimates("cpu"))

@@ -66,7 +66,7 @@ def test_ops_are_measured_once_and_kept(tmp_path: Path) -> None:
     place = tmp_path / "here.costs.yaml"
     prices = measured(estimates("cpu"), place)
     asked = backend("100%")
-    asked.partitioner = Partitioner(asked.partitioner.budget, prices, asked.partitioner.clock)
+    asked.partitioner = Partitioner(asked.partitioner.allowance, prices, asked.partitioner.clock)
     module, x = network(), torch.randn(64, 32)
     before = torch.random.get_rng_state()
     run = torch.compile(module, backend=asked, dynamic=False)

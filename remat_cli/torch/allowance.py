@@ -1,0 +1,55 @@
+"""What a user allows: bytes, a share of what is held without recomputation, or what the device has free.
+
+Invariant: what is held besides the graphs, such as an optimizer's state, is part of what is allowed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from remat_cli.model.quantities import Budget, parse_budget
+from remat_cli.torch.beside import Beside, bytes_beside
+from remat_cli.torch.device_memory import usable_bytes
+from remat_cli.torch.lowering import Lowered
+from remat_cli.torch.reading import tensors_of
+from remat_cli.torch.sharing import Room
+from solvers.schedule import baseline
+
+FIT = "fit"
+
+
+@dataclass(slots=True)
+class Allowance:
+    """`budget`: None for what the device has free. `beside`: bytes that others hold throughout."""
+
+    budget: Budget | None
+    beside: int = 0
+    device: torch.device = torch.device("cpu")  # noqa: RUF009  it cannot be changed
+
+    def bytes(self, whole: int, held: int) -> int:
+        """What graphs may hold that hold `whole` bytes without recomputation, and `held` of them already."""
+        if self.budget is None:
+            return usable_bytes(self.device) + held - self.beside
+        return self.budget.bytes(whole + self.beside) - self.beside
+
+    def room(self, lowered: Lowered) -> Room:
+        """What a graph may hold that has all of this for itself."""
+        self.device = device_of(lowered)
+        return Room(self.bytes(baseline(lowered.problem)[1].peak, lowered.problem.resident))
+
+
+def allowance_of(budget: str | int, beside: Beside = 0) -> Allowance:
+    """What `budget` says. Raises ValueError with what can be said instead."""
+    if budget == FIT:
+        held = isinstance(beside, torch.optim.Optimizer) and len(beside.state) > 0
+        return Allowance(None, 0 if held else bytes_beside(beside))
+    return Allowance(parse_budget(str(budget)), bytes_beside(beside))
+
+
+def device_of(lowered: Lowered) -> torch.device:
+    """Where the graph's tensors are: an accelerator if any is there."""
+    given = lowered.joint.module.graph.find_nodes(op="placeholder")
+    devices = [tensor.device for node in given for tensor in tensors_of(node.meta.get("val"))]
+    return next((device for device in devices if device.type != "cpu"), torch.device("cpu"))

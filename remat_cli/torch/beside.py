@@ -1,0 +1,47 @@
+"""What a training step holds besides its graphs: the optimizer's state.
+
+Invariant: the optimizer that is given, and its parameters, are not touched.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import torch
+from torch.utils import _pytree as pytree
+
+from remat_cli.model.quantities import parse_bytes
+from remat_cli.torch.reading import tensors_of
+
+Beside: TypeAlias = str | int | torch.optim.Optimizer
+
+
+def bytes_beside(given: Beside) -> int:
+    """The bytes that are held throughout. Of an optimizer: its state, which its first step will make."""
+    return state_bytes(given) if isinstance(given, torch.optim.Optimizer) else parse_bytes(str(given))
+
+
+def state_bytes(optimizer: torch.optim.Optimizer) -> int:
+    """What the state of an optimizer takes, told by a step of one like it whose tensors have no data."""
+    held = sum(tensor.nbytes for tensor in tensors_of(pytree.tree_leaves(list(optimizer.state.values()))))
+    if held:
+        return held
+    groups = [{**g, "params": [_without_data(p) for p in g["params"]]} for g in optimizer.param_groups]
+    for group in groups:
+        if group.get("fused"):  # which needs tensors with data; the state is the same
+            group["fused"] = False
+    try:
+        twin: Any = type(optimizer)(groups)
+        twin.step()
+    except Exception as error:
+        name = type(optimizer).__name__
+        raise ValueError(
+            f"what {name} will hold cannot be foretold ({error}): give beside='2GB' or the like"
+        ) from error
+    return sum(tensor.nbytes for tensor in tensors_of(pytree.tree_leaves(list(twin.state.values()))))
+
+
+def _without_data(parameter: torch.Tensor) -> torch.nn.Parameter:
+    made = torch.nn.Parameter(torch.empty_like(parameter, device="meta"), requires_grad=True)
+    made.grad = torch.empty_like(made)
+    return made

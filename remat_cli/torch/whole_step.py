@@ -1,0 +1,107 @@
+"""A training step as it runs: which graphs wait while which run, and what all of them hold together.
+
+In the first step every op is metered. Where several graphs held more than the budget together, each gets a room
+(`sharing.py`) and torch.compile begins anew, once.
+
+Invariant: listens, and never changes what a graph computes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from remat_cli.errors import RematWarning
+from remat_cli.saying.units import show_bytes
+from remat_cli.torch.allowance import Allowance
+from remat_cli.torch.lowering import Lowered
+from remat_cli.torch.metering import Meter
+from remat_cli.torch.reading import tensors_of
+from remat_cli.torch.sharing import Call, Need, Room, divide, need_of, whole_peak
+
+NOTHING = Need(ops=0, inputs=0, peak=0, saved=0, gradients=0)  # of a graph that has no plan
+
+
+@dataclass(slots=True, eq=False)
+class WholeStep:
+    """The graphs that one backend compiled, and the runs of the first step. `always`: meter every step."""
+
+    allowance: Allowance
+    again: Callable[[], None]  # has torch.compile begin anew
+    meter: Meter = field(default_factory=Meter)
+    always: bool = False
+    settled: bool = False  # whether a whole step was seen
+    needs: list[Need] = field(default_factory=list)
+    rooms: dict[int, tuple[int, Room]] = field(default_factory=dict)  # graph -> how many ops it has, its room
+    calls: list[Call] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)
+    given: Meter = field(default_factory=Meter)  # what no graph made
+
+    def add_graph(self) -> int:
+        """The number of a graph that is about to be compiled."""
+        self.needs.append(NOTHING)
+        return len(self.needs) - 1
+
+    def room(self, graph: int, lowered: Lowered) -> Room:
+        """What a graph may hold: its share if it is known, else all that there is."""
+        self.needs[graph] = need = need_of(lowered)
+        ops, room = self.rooms.get(graph, (0, None))
+        return room if room is not None and ops == need.ops else self.allowance.room(lowered)
+
+    def metered(self) -> bool:
+        return self.always or not self.settled
+
+    def begin_forward(self, graph: int, arguments: list[Any]) -> None:
+        """The graph's forward pass begins; its backward pass is to come."""
+        if self.settled:
+            return
+        tensors = tensors_of(arguments)
+        shared = [tensor for tensor in tensors if self.meter.knows(tensor) and not self.given.knows(tensor)]
+        known = {id(tensor) for tensor in shared}
+        self.given.watch([tensor for tensor in tensors if id(tensor) not in known])
+        self.calls.append(Call(graph, tuple(self.waiting), Meter(shared).most))
+        self.waiting.append(graph)
+
+    def begin_backward(self, graph: int) -> None:
+        """The graph's backward pass begins."""
+        if self.settled:
+            return
+        if graph in self.waiting:
+            self.waiting.reverse()
+            self.waiting.remove(graph)  # the latest
+            self.waiting.reverse()
+        with suppress(RuntimeError):  # outside of the autograd engine there is no end of the step to wait for
+            torch.autograd.Variable._execution_engine.queue_callback(self._end)
+
+    def _end(self) -> None:
+        """The backward pass of the whole step is over."""
+        if self.settled or self.waiting or not self.calls:
+            return
+        self.settled = True
+        if len(self.calls) < 2:
+            return
+        given, held = self.given.most, self.meter.peak
+        budget = self.allowance.bytes(whole_peak(self.needs, self.calls, given), self.meter.count())
+        if held <= budget:
+            return
+        text = f"remat: the {len(self.needs)} graphs of this step held {show_bytes(held)} together"
+        text += f", more than the budget of {show_bytes(budget)}"
+        if self.rooms:
+            warnings.warn(f"{text}; no less is known", RematWarning, stacklevel=2)
+            return
+        rooms = divide(self.needs, self.calls, given, budget)
+        self.rooms = {graph: (self.needs[graph].ops, room) for graph, room in rooms.items()}
+        warnings.warn(f"{text}; the next step compiles them again, each with its share", RematWarning, stacklevel=2)
+        self._forget()
+        self.again()
+
+    def _forget(self) -> None:
+        self.settled = False
+        self.meter = Meter()
+        self.given = Meter()
+        self.needs, self.calls, self.waiting = [], [], []
