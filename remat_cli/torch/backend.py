@@ -6,7 +6,7 @@ Invariant: the ops are those of eager, with their kernels; only which are run ag
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import fx
@@ -78,7 +78,13 @@ def _do_nothing(_: list[Any]) -> None:
     pass
 
 
-def backend(budget: str | int, costs: str = "cpu", time_limit: float = 10.0, beside: Beside = 0) -> Backend:
+def backend(
+    budget: str | int,
+    costs: str = "cpu",
+    time_limit: float = 10.0,
+    beside: Beside = 0,
+    checkpoints: Literal["lift", "keep"] = "lift",
+) -> Backend:
     """A backend for torch.compile: a training step of its graphs holds no more than `budget`.
 
     budget: bytes ("12GB"), a share of what the step holds without recomputation ("60%"), or "fit", for what the device
@@ -86,5 +92,7 @@ def backend(budget: str | int, costs: str = "cpu", time_limit: float = 10.0, bes
     costs: the device whose datasheet prices the ops ("cpu", "a100"), "measure", or a cost file.
     time_limit: the seconds that each graph may be searched.
     beside: what else the budget is for, held throughout: bytes ("1.2GB"), or the optimizer, whose state it is.
+    checkpoints: blocks under `torch.utils.checkpoint` are planned like all else ("lift"), or computed again in the
+        backward pass and not saved, as they ask ("keep").
     """
-    return Backend(partition_fn(budget, costs, time_limit, beside))
+    return Backend(partition_fn(budget, costs, time_limit, beside, checkpoints))

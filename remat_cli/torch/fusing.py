@@ -25,7 +25,6 @@ READ_INSIDE = {
 }  # fmt: skip
 LARGE = 16384  # bytes
 MANY = 4  # large values that one kernel reads
-DEVICE = "cpu"
 
 
 def fuse(joint: Joint) -> None:
@@ -43,9 +42,9 @@ def fuse(joint: Joint) -> None:
             joint.buffers[node] = tuple(dict.fromkeys(seen))
 
 
-def fused_prices(joint: Joint) -> Pricing:
-    """Arithmetic, or the traffic of what is really read and written."""
-    sheet = device(DEVICE)
+def fused_prices(joint: Joint, name: str = "cpu") -> Pricing:
+    """Arithmetic, or the traffic of what is really read and written, on one of the devices of `profiles/devices`."""
+    sheet = device(name)
 
     def price(op: fx.Node) -> Price:
         touched = {buffer for node in (op, *op.all_input_nodes) for buffer in joint.buffers[node]}

@@ -12,8 +12,10 @@ import torch
 from torch import fx
 from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
+from profiles.roofline import names
 from remat_cli.results.store import key_of
 from remat_cli.results.versions import versions
+from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split
 from remat_cli.torch.partition import Partitioner, partition_fn
 
@@ -36,8 +38,17 @@ class InductorPartitioner(CustomPartitionerFn):
         return key_of({"asked": self.asked, "torch": str(torch.__version__), "versions": versions()})
 
 
-def partitioner(budget: str | int, time_limit: float = 10.0) -> InductorPartitioner:
-    """A partitioner for Inductor: the peak of what it compiles is near `budget`, as far as its fusions are foretold."""
-    inner = partition_fn(budget, "cpu", time_limit)
-    inner.fused = True
-    return InductorPartitioner(inner, f"{budget} {time_limit}")
+def partitioner(
+    budget: str | int, costs: str = "cpu", time_limit: float = 10.0, beside: Beside = 0
+) -> InductorPartitioner:
+    """A partitioner for Inductor: the peak of what it compiles is near `budget`, as far as its fusions are foretold.
+
+    costs: the device whose datasheet prices the kernels ("cpu", "a100"). Ops cannot be measured here: Inductor makes
+        other kernels of them.
+    The other arguments are those of `backend`.
+    """
+    if costs not in names():
+        raise ValueError(f"for Inductor costs is one of {', '.join(names())}, not {costs!r}")
+    inner = partition_fn(budget, costs, time_limit, beside)
+    inner.fused_for = costs
+    return InductorPartitioner(inner, f"{budget} {costs} {time_limit} {inner.allowance.beside}")

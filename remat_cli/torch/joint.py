@@ -57,6 +57,7 @@ class Joint:
     effects: list[fx.Node] = field(default_factory=list)
     accesses: list[fx.Node] = field(default_factory=list)
     pinned: set[fx.Node] = field(default_factory=set)  # ops that run once and before the boundary, for another reason
+    again: set[fx.Node] = field(default_factory=set)  # forward ops of which the backward pass must have its own results
 
     def sequence(self) -> tuple[list[fx.Node], list[fx.Node]]:
         """The ops in an order in which they can run: before the boundary what must be, after it what is left."""

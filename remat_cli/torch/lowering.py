@@ -59,6 +59,7 @@ class _Lowering:
     ops: list[fx.Node | None] = field(default_factory=list)
     before: dict[fx.Node, fx.Node] = field(default_factory=dict)  # what an op must come after
     handed: list[int] = field(default_factory=list)
+    again: dict[Buffer, int] = field(default_factory=dict)  # the backward pass's own copies, where a user asks for them
     place: dict[Buffer, int] = field(default_factory=dict)  # of what is always there, for traffic
 
     def new(self, size: int, symbol: Any = 0) -> int:
@@ -66,16 +67,17 @@ class _Lowering:
         self.symbols.append(symbol)
         return len(self.sizes) - 1
 
-    def values_of(self, node: fx.Node) -> list[int]:
+    def values_of(self, node: fx.Node, late: bool) -> list[int]:
         """What must be in memory for the result of a node to be there, and the tokens of what it must come after."""
         if node in self.joint.views:
-            return self.reads_of(node.all_input_nodes)
-        found = [self.value[buffer] for buffer in self.joint.buffers[node] if buffer in self.value]
+            return self.reads_of(node.all_input_nodes, late)
+        value = {**self.value, **self.again} if late and self.again else self.value
+        found = [value[buffer] for buffer in self.joint.buffers[node] if buffer in value]
         source = self.joint.parts.get(node, node)
         return [*found, self.token[source]] if source in self.token else found
 
-    def reads_of(self, nodes: Iterable[fx.Node]) -> list[int]:
-        return list(dict.fromkeys(value for node in nodes for value in self.values_of(node)))
+    def reads_of(self, nodes: Iterable[fx.Node], late: bool = False) -> list[int]:
+        return list(dict.fromkeys(value for node in nodes for value in self.values_of(node, late)))
 
 
 def lower(joint: Joint, pricing: Pricing) -> Lowered:
@@ -91,6 +93,8 @@ def lower(joint: Joint, pricing: Pricing) -> Lowered:
         _add(state, op, ordered, op in kept)
     _add_boundary(state, [op for op in first if op in ordered], handed)
     for op in rest:
+        for old in _missing(state, op):
+            _add(state, old, ordered, False, again=True)
         _add(state, op, ordered, False)
     returned = [node for node in joint.backward_outputs if isinstance(node, fx.Node)]
     small = [node for node in joint.tangents if sum(b.bytes for b in joint.buffers[node]) <= SCALAR]
@@ -130,19 +134,37 @@ def _held(joint: Joint) -> tuple[set[fx.Node], list[Buffer]]:
     return kept, handed
 
 
-def _add(state: _Lowering, op: fx.Node, ordered: set[fx.Node], kept: bool) -> None:
+def _missing(state: _Lowering, op: fx.Node) -> list[fx.Node]:
+    """The ops that the backward pass must compute again before this one, in the order of the graph."""
     joint = state.joint
-    reads = state.reads_of(op.all_input_nodes)
+    wanted: set[fx.Node] = set()
+    stack = [op]
+    while stack:
+        for node in stack.pop().all_input_nodes:
+            source = joint.parts.get(node, node)
+            if node in joint.views:
+                stack.append(node)
+            elif source in joint.again and source not in wanted and state.again.keys().isdisjoint(joint.buffers[node]):
+                wanted.add(source)
+                stack.append(source)
+    return sorted(wanted, key=joint.ops.__getitem__)
+
+
+def _add(state: _Lowering, op: fx.Node, ordered: set[fx.Node], kept: bool, again: bool = False) -> None:
+    """A node for the op. `again`: one more for it, of which the backward pass reads."""
+    joint = state.joint
+    late = again or op in joint.backward
+    reads = state.reads_of(op.all_input_nodes, None in state.token)
     if op in state.before:
         reads.append(state.token[state.before[op]])
-    late = op in joint.backward
-    if late and op in ordered:
+    if again or (late and op in ordered):
         reads.append(state.token[None])
     writes = []
+    known = state.again if again else state.value
     for buffer in joint.buffers[op]:
         if buffer.maker is op:
-            state.value[buffer] = state.new(buffer.bytes, buffer.size)
-            writes.append(state.value[buffer])
+            known[buffer] = state.new(buffer.bytes, buffer.size)
+            writes.append(known[buffer])
     if op in ordered or is_plain(op) or not writes:
         state.token[op] = state.new(0)
         writes.append(state.token[op])

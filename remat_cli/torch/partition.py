@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from torch import fx
 from torch._functorch import config, partitioners
@@ -23,11 +23,12 @@ from remat_cli.torch.allowance import Allowance, allowance_of
 from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split, build
 from remat_cli.torch.checking import Differs, check
+from remat_cli.torch.checkpoints import KEEP, LIFT, obey
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import fuse, fused_prices
 from remat_cli.torch.lowering import Lowered, Pricing, lower
 from remat_cli.torch.measuring import MeasuredPrices, measured
-from remat_cli.torch.planning import PlannedOrder, Order, find
+from remat_cli.torch.planning import Order, PlannedOrder, find
 from remat_cli.torch.reading import NotUnderstood
 from remat_cli.torch.seeds import seeds
 from remat_cli.torch.sharing import Room, furnish
@@ -53,7 +54,8 @@ class Partitioner:
     allowance: Allowance
     pricing: Pricing
     clock: Callable[[], Clock]  # how long a graph may be searched
-    fused: bool = False  # whether the graphs are for Inductor
+    checkpoints: str = LIFT  # what becomes of blocks under `torch.utils.checkpoint`
+    fused_for: str = ""  # the device that Inductor compiles for, if the graphs are for Inductor
     plans: list[PlannedJoint] = field(default_factory=list)
 
     def __call__(self, module: fx.GraphModule, inputs: Any, **given: Any) -> Split:
@@ -78,6 +80,8 @@ class Partitioner:
     def _plan(self, module: fx.GraphModule, inputs: Any, num_fwd_outputs: int, room: Rooms) -> Split:
         _check_settings()
         joint = joints.read(module, num_fwd_outputs)
+        if self.checkpoints == KEEP:
+            obey(joint)
         lowered = lower(joint, self.prices(joint))
         if isinstance(self.pricing, MeasuredPrices):
             self.pricing.save()
@@ -97,10 +101,10 @@ class Partitioner:
 
     def prices(self, joint: joints.Joint) -> Pricing:
         """What an op costs in this graph, of which a fusing compiler makes other kernels."""
-        if not self.fused:
+        if not self.fused_for:
             return self.pricing
         fuse(joint)
-        return fused_prices(joint)
+        return fused_prices(joint, self.fused_for)
 
 
 def alone(lowered: Lowered, found: PlannedOrder) -> PlannedOrder:
@@ -117,12 +121,20 @@ def over_budget(found: PlannedOrder) -> str:
     return text + (f" (nothing can hold less than {show_bytes(bound)})" if bound else "")
 
 
-def partition_fn(budget: str | int, costs: str = "cpu", time_limit: float = 10.0, beside: Beside = 0) -> Partitioner:
+def partition_fn(
+    budget: str | int,
+    costs: str = "cpu",
+    time_limit: float = 10.0,
+    beside: Beside = 0,
+    checkpoints: Literal["lift", "keep"] = "lift",
+) -> Partitioner:
     """A partitioner for `aot_autograd(partition_fn=...)` and the like, each of whose graphs has the budget for itself.
 
     The arguments are those of `backend`.
     """
-    return Partitioner(allowance_of(budget, beside), pricing(costs), lambda: Clock(time_limit))
+    if checkpoints not in (LIFT, KEEP):
+        raise ValueError(f"checkpoints is '{LIFT}' or '{KEEP}', not {checkpoints!r}")
+    return Partitioner(allowance_of(budget, beside), pricing(costs), lambda: Clock(time_limit), checkpoints)
 
 
 def pricing(costs: str) -> Pricing:

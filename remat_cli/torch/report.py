@@ -132,8 +132,7 @@ def _of(plan: PlannedJoint, measured: int | None) -> GraphReport:
 def _again(lowered: Lowered, order: Sequence[int]) -> Counter[str]:
     """How many computes besides the first each module's ops have."""
     extra: Counter[str] = Counter()
-    for index, count in Counter(order).items():
-        op = lowered.ops[index]
+    for op, count in Counter(lowered.ops[index] for index in order).items():
         if op is not None and count > 1:
             extra[module_of(op)] += count - 1
     return extra
@@ -148,7 +147,12 @@ def module_of(op: fx.Node) -> str:
 
 def named(lowered: Lowered) -> Named:
     """The problem with the names of the graph's nodes."""
-    names = ["boundary" if op is None else op.name for op in lowered.ops]
+    names: list[str] = []
+    seen: set[fx.Node | None] = set()
+    for op in lowered.ops:
+        name = "boundary" if op is None else op.name
+        names.append(f"{name}.again" if op in seen else name)
+        seen.add(op)
     values = [""] * len(lowered.problem.sizes)
     for name, node in zip(names, lowered.problem.nodes, strict=True):
         for place, value in enumerate(node.writes):

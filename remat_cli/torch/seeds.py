@@ -43,10 +43,12 @@ def order_of(lowered: Lowered, forward: fx.GraphModule, backward: fx.GraphModule
 
     What runs once here is not run again: the caller holds what it makes, so that torch's second run has no use.
     """
-    number = {op.name: index for index, op in enumerate(lowered.ops) if op is not None}
+    number = {op.name: index for index, op in reversed([*enumerate(lowered.ops)]) if op is not None}
     order: list[int] = []
     done: set[int] = set()
     for graph in (forward.graph, backward.graph):
+        if graph is backward.graph:  # where an op has a node for each pass, the second one
+            number = {op.name: index for index, op in enumerate(lowered.ops) if op is not None}
         for node in graph.nodes:
             if node.op == "call_function" and node.name in number and number[node.name] not in done:
                 order.append(number[node.name])

@@ -23,7 +23,7 @@ def test_a_fused_plan_computes_the_same(name: str) -> None:
     torch.manual_seed(0)
     module, arguments = MODELS[name]()
     other, asked = twin(module), backend("70%")
-    asked.partitioner.fused = True
+    asked.partitioner.fused_for = "cpu"
     run = torch.compile(module, backend=asked, dynamic=False)
     assert step(module, run, arguments).same_bits(step(other, other, arguments))
     (plan,) = asked.partitioner.plans
@@ -58,5 +58,9 @@ def test_what_is_computed_inside_its_readers_is_no_value() -> None:
 
 def test_the_uuid_tells_budgets_apart_and_stays() -> None:
     own = partitioner("60%")
-    assert own.uuid() == partitioner("60%").uuid() != partitioner("50%").uuid()
+    others = [partitioner("50%"), partitioner("60%", costs="a100"), partitioner("60%", beside="1MB")]
+    assert own.uuid() == partitioner("60%").uuid()
+    assert own.uuid() not in [other.uuid() for other in others]
+    with pytest.raises(ValueError, match="for Inductor costs is one of a100"):
+        partitioner("60%", costs="measure")
     assert copy.deepcopy(own) is own  # Inductor copies its configuration

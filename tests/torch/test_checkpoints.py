@@ -1,0 +1,79 @@
+"""Blocks under `torch.utils.checkpoint`: planned like all else, or computed again as they ask."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import remat_cli.torch as remat_torch
+from tests.torch.steps import backend, measured, step, twin
+from tests.torch.test_users_modules import trained
+from tests.torch.users_modules import CASES
+
+TAGGED = sorted(name for name in CASES if "checkpoint" in name)
+
+
+@pytest.mark.parametrize("budget", ["100%", "80%"])
+@pytest.mark.parametrize("name", TAGGED)
+def test_kept_blocks_train_as_in_eager(name: str, budget: str) -> None:
+    torch.manual_seed(0)
+    module, calls = CASES[name]()
+    asked = backend(budget, 20_000)
+    asked.partitioner.checkpoints = "keep"
+    own = trained(calls, torch.compile(kept := twin(module), backend=asked, dynamic=False), kept)
+    assert all(plan.found is not None for plan in asked.plans)
+    assert own == trained(calls, other := twin(module), other)
+
+
+class Net(nn.Module):
+    """Four blocks, of which the first few are under a checkpoint."""
+
+    def __init__(self, tagged: int) -> None:
+        super().__init__()
+        self.tagged = tagged
+        blocks = [nn.Sequential(nn.Linear(32, 128), nn.GELU(), nn.Linear(128, 32), nn.Tanh()) for _ in range(4)]
+        self.blocks = nn.ModuleList(blocks)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for place, block in enumerate(self.blocks):
+            x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False) if place < self.tagged else block(x)
+        return x.square().mean()
+
+
+def planned(checkpoints: str, budget: str = "100%", tagged: int = 4) -> tuple[Any, int]:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    module, x = Net(tagged), torch.randn(256, 32)
+    asked = backend(budget)
+    asked.partitioner.checkpoints = checkpoints
+    run = torch.compile(module, backend=asked, dynamic=False)
+    assert step(module, run, (x,)).same_bits(step(other := twin(module), other, (x,)))
+    (plan,) = asked.plans
+    assert measured(asked, module, run, (x,)) == plan.found.outcome.peak
+    return plan, plan.found.outcome.peak
+
+
+def test_a_kept_block_is_computed_again_and_holds_less() -> None:
+    lifted, most = planned("lift")
+    kept, less = planned("keep")
+    assert less < 0.7 * most
+    assert max(Counter(lifted.lowered.ops).values()) == 1
+    twice = Counter(op.name.split("_")[0] for op, count in Counter(kept.lowered.ops).items() if op and count == 2)
+    assert twice["gelu"] == 4
+    assert twice["tanh"] == 1  # the last one's: what one block hands to the next is saved
+
+
+def test_a_kept_block_can_be_planned_below_that() -> None:
+    _, whole = planned("keep", tagged=2)
+    plan, peak = planned("keep", "80%", tagged=2)
+    assert plan.found.fits
+    assert peak <= 0.8 * whole
+
+
+def test_another_word_is_refused() -> None:
+    with pytest.raises(ValueError, match="checkpoints is 'lift' or 'keep', not 'hold'"):
+        remat_torch.backend("50%", checkpoints="hold")  # type: ignore[arg-type]
