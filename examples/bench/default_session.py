@@ -24,7 +24,7 @@ from remat_cli.planning.loading import given_subject
 from remat_cli.planning.search.witness import more_once, run_once
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.same_kernels import rewrite_surely
-from remat_cli.rewrite import Rewritten, rewrite
+from remat_cli.rewrite import Manner, Rewritten, rewrite
 from solvers.plan import Plan, lower
 from solvers.reductions.views import reduced
 from tests.remat_cli.fusing_models import fusing_model
@@ -40,7 +40,7 @@ def planned(subject: Subject, seed: int, share: float) -> Plan:
 def kept(subject: Subject, seed: int, share: float) -> tuple[Rewritten, Rewritten, int]:
     """The model as it is made, as it would be made without looking, and how many ops had to be run once."""
     plan = planned(subject, seed, share)
-    plain = rewrite(subject.graph, subject.problem, plan, subject.launch, DEFAULT)
+    plain = rewrite(subject.graph, subject.problem, plan, DEFAULT, Manner(subject.launch))
     once: set[str] = set()
     while (model := rewrite_surely(subject, plan, DEFAULT)).astray:
         once = more_once(subject, model.astray, once)

@@ -69,7 +69,7 @@ def _race(plan: Planned, folder: Path, original: Path, bench: Bench) -> Measured
     path, session, places = folder / "model.onnx", plan.recorded.session, plan.recorded.placement
     emitting.write(emitting.emit(plan), path)
     weighed = _told(bench.weigh(path, session, placement=places), path)
-    raced = _told(bench.race(path, original, session, places, SECONDS), path)
+    raced = _told(bench.race((path, original), session, places, SECONDS), path)
     assert raced.times is not None
     return MeasuredRun(*raced.times, weighed.grew)
 

@@ -20,16 +20,15 @@ from profiles import roofline, survey
 from profiles.cache import Cache
 from profiles.costs import BadCosts, Costs, OpCost, dump, load, over_batches
 from profiles.device import Device
-from profiles.measure import BUSY
-from profiles.running import CannotRun, Endless
-from profiles.signature import OpSignature
+from profiles.running import CannotRun
 from profiles.survey import Ops, SurveyProgress
 from profiles.system import busy_threads
 from profiles.totals import Totals
-from profiles.whole import Times
 from remat_cli.actions import whole_graph
+from remat_cli.actions.default_kernels import costs_of_kernels, joined, new_kernels
 from remat_cli.actions.observing import Observed, observed
 from remat_cli.actions.seeing import graph_as_seen, words
+from remat_cli.actions.whole_runs import ProfiledGraph, refuse_endless, scale_to_whole, time_before
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.ingest import ingest, ingest_content
@@ -38,12 +37,9 @@ from remat_cli.model.sessions import STRICT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.loading import content_of
-from remat_cli.planning.subjects.default_graph import optimized_graph
 from solvers.notes import Note
 
 SEEN = "strict and default, op by op"  # how a model is seen
-ENDLESS = "a Loop that data ends may never end there: give it a count of rounds, or take costs from paper (--estimate)"
-KERNEL = "by default: "
 NAMED = 5  # of the ops that could not be measured
 WHOLE = SurveyProgress(0, 0, "the whole graph", 0.0)
 Report = Callable[[SurveyProgress], None]
@@ -121,7 +117,7 @@ def ahead(model: Path | onnx.ModelProto, asked: ProfileQuestion) -> Ahead:
     """What `profile` would do."""
     device, cache = _where(asked)
     found = _graphs(model, asked, None if asked.estimate else device)
-    graphs = [_together(ops_of(graph), _kernels(graph), asked) for graph in found]
+    graphs = [_together(ops_of(graph), new_kernels(graph), asked) for graph in found]
     wanted = {key for ops in graphs for key in survey.missing(ops, cache)}
     distinct = {key for ops in graphs for key in ops.distinct()}
     seconds = 0.0 if asked.estimate else survey.how_long(graphs, cache, device, asked.seconds)
@@ -165,7 +161,7 @@ def _graph(model: Path | onnx.ModelProto, dims: Mapping[str, int], device: Devic
 def _profile(
     graph: Graph, device: Device, cache: Cache, asked: ProfileQuestion, graphs: int, report: Report
 ) -> Profiled:
-    ops, kernels = ops_of(graph), _kernels(graph)
+    ops, kernels = ops_of(graph), new_kernels(graph)
     if asked.estimate is not None:
         return _from_paper(graph, ops, kernels, device, asked.estimate)
     day = survey.held_against_now(ops, device, cache) if device.kind == "cpu" else ()
@@ -173,16 +169,17 @@ def _profile(
     wanted = len(survey.missing(both, cache))
     notes = (*(Note(PlanNote.PROBE_SAYS, (said,)) for said in day), *(_busy(device) if wanted else ()))
     report(WHOLE)
-    earlier = _timed_before(graph, ops, device, cache, asked)
+    work = ProfiledGraph(graph, ops, device, cache, asked.whole, asked.seconds)
+    earlier = time_before(work)
     survey.measure_missing(both, device, cache, asked.seconds / graphs, report)
     refused = survey.refused(ops, cache)
     if refused and asked.strict:
         raise BadInput(f"{graph.path}: {named_refused(refused, ops)}; without --strict they are estimated")
     alone = survey.alone(ops, cache, device)
     report(WHOLE)
-    costs, whole = _in_the_whole(graph, ops, alone, device, cache, asked, earlier)
+    costs, whole = scale_to_whole(work, alone, earlier)
     found = _costs(graph, device.described(), costs, whole, survey.dated(ops, cache))
-    found = replace(found, kernels=_of_kernels(kernels, ops, alone, device, cache))
+    found = replace(found, kernels=costs_of_kernels(kernels, ops, alone, device, cache))
     if asked.whole and device.kind == "cpu":
         found = _seen(graph, ops, found, cache, device)
     if seen := words(graph, asked.dims):
@@ -195,40 +192,9 @@ def _profile(
     return Profiled(graph, ops, found, device, refused, wanted, tuple(survey.outliers(ops, alone, costs)), notes)
 
 
-def _kernels(graph: Graph) -> Ops:
-    """The ops of the graph that default sessions make of the model, of those that it does not have itself."""
-    made = optimized_graph(graph)
-    if made is None:
-        return Ops({})
-    ops, own = ops_of(made), ops_of(graph).signatures
-    new = {name: one for name, one in ops.signatures.items() if name not in own or _other(own[name], one)}
-    return Ops(new, ops.free.intersection(new), ops.light.intersection(new))
-
-
-def _other(one: OpSignature, other: OpSignature) -> bool:
-    """Whether they are different kernels; optimizers spell defaults of attributes out."""
-    return replace(one, attributes=(), opset=0) != replace(other, attributes=(), opset=0)
-
-
 def _together(ops: Ops, kernels: Ops, asked: ProfileQuestion) -> Ops:
     """What is to be measured, in one go."""
-    return ops if asked.session == STRICT.name else _both(ops, kernels)
-
-
-def _both(ops: Ops, kernels: Ops) -> Ops:
-    """Kernels under names that no op has."""
-    named = {f"{KERNEL}{name}": one for name, one in kernels.signatures.items()}
-    free, light = ({f"{KERNEL}{name}" for name in names} for names in (kernels.free, kernels.light))
-    return Ops({**ops.signatures, **named}, ops.free | free, ops.light | light)
-
-
-def _of_kernels(kernels: Ops, ops: Ops, alone: Mapping[str, OpCost], device: Device, cache: Cache) -> dict[str, OpCost]:
-    """What they take, scaled as the model's own ops are; those that were not measured as these were off paper."""
-    record, both = survey.recall(ops, cache, alone), _both(ops, kernels)
-    calibration = survey.calibration_of(record) if record else None
-    inside = record["inside"] if record else {}
-    found = survey.scaled(both, survey.alone(both, cache, device), calibration, inside)
-    return {name: found[f"{KERNEL}{name}"] for name in kernels.signatures}
+    return ops if asked.session == STRICT.name else joined(ops, kernels)
 
 
 def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device) -> Costs:
@@ -242,7 +208,7 @@ def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device) ->
         return costs
     found = observed(graph, costs, feeds_of(graph, ops), costs.threads)
     if found.endless:
-        _refuse_endless(graph, found.not_run)
+        refuse_endless(graph, found.not_run)
     if not found.not_run:
         cache.keep_seen(key, asdict(found), costs.date)
     return found.into(costs)
@@ -267,61 +233,6 @@ def _busy(device: Device) -> tuple[Note, ...]:
     """Other people's work on this machine ends up in the times."""
     busy = busy_threads()
     return () if busy <= 0.5 * device.threads else (Note(PlanNote.PROFILED_WHILE_BUSY, (busy,)),)
-
-
-def _timed_before(graph: Graph, ops: Ops, device: Device, cache: Cache, asked: ProfileQuestion) -> Times:
-    """The whole graph's times before its ops are measured: a machine is not as fast at all times."""
-    alone = survey.alone(ops, cache, device)
-    if not asked.whole or survey.recall(ops, cache, alone):
-        return Times()
-    try:
-        return whole_graph.time(graph, ops, alone, device, asked.seconds)
-    except Endless as endless:
-        _refuse_endless(graph, str(endless))
-        return Times()
-    except CannotRun:  # this is said when it is tried again
-        return Times()
-
-
-def _refuse_endless(graph: Graph, why: str) -> None:
-    """Of a Loop that data ends a run that takes too long tells enough: each further one would take as long."""
-    if any(op.op_type == "Loop" for op in graph.ops if op.name in graph.by_data):
-        raise BadInput(f"{graph.path}: {why} on random inputs; {ENDLESS}")
-
-
-def _in_the_whole(
-    graph: Graph,
-    ops: Ops,
-    alone: Mapping[str, OpCost],
-    device: Device,
-    cache: Cache,
-    asked: ProfileQuestion,
-    earlier: Times,
-) -> tuple[dict[str, OpCost], Totals]:
-    """The ops' costs scaled to a run of the whole graph, and what the file says of that run."""
-    said = Totals(alone=sum(cost.ns for cost in alone.values()), session=cache.session_ns or 0)
-    record = survey.recall(ops, cache, alone)
-    if record is None and asked.whole:
-        try:
-            whole = whole_graph.run(graph, ops, alone, device, asked.seconds, earlier)
-        except CannotRun as refused:
-            said = replace(said, whole_graph=f"not run: {refused}")
-        else:
-            survey.keep(ops, cache, survey.calibrated(ops, alone, whole, device), whole)
-            record = cache.wholes[ops.key]
-    if record is None:
-        return survey.scaled(ops, alone, None, {}), said
-    calibration = survey.calibration_of(record)
-    costs = survey.scaled(ops, alone, calibration, record["inside"])
-    waited = record.get("waited", 0.0)
-    said = replace(
-        said, launch=calibration.launch, probe=cache.probes.get(ops.key), waited=waited if waited > BUSY else None
-    )
-    if ops.key not in cache.wholes:
-        return costs, replace(said, whole_graph="not run: scaled as a graph of the same ops was")
-    difference = sum(cost.ns for cost in costs.values()) / max(1, record["ns"]) - 1
-    said = replace(said, whole_graph=record["ns"], difference=f"{difference:+.2%}", median=record.get("median"))
-    return costs, replace(said, spread=record["spread"], runs=record["runs"])
 
 
 def named_refused(refused: Mapping[str, str], ops: Ops) -> str:

@@ -21,7 +21,6 @@ SETTINGS = {  # what a user calls a setting -> the fields that it is
     "momentum": ("momentum",),
 }
 OWN = {"none": ("rate",), **{name: ("rate", *told) for name, told in TOLD.items()}}  # the settings that each has
-WITHOUT_EFFECT = frozenset(("foreach", "fused", "capturable", "differentiable", "initial_lr", "params", "param_names"))
 REFUSED = ("amsgrad", "maximize", "nesterov", "dampening")  # of PyTorch's, unless they are off
 
 

@@ -138,11 +138,11 @@ def verify(
     bench.expect(6 + 2 * (budget is not None) + (asked.seconds > 0))
     besides = outside(graph) if bench.provider == "cpu" else 0
     bound = InPlace(graph.in_place, bool(graph.in_place))
+    pair = _Pair(graph, rewritten, asked.near)
     modes = {
-        kind.name: _compare(graph, rewritten, bench, kind, besides, asked.near, kind.name == session.name)
-        for kind in (STRICT, DEFAULT)
+        kind.name: _compare(pair, bench, kind, besides, own=kind.name == session.name) for kind in (STRICT, DEFAULT)
     }
-    process = _process(graph, rewritten, placement, session, bench, asked.near)
+    process = _process(pair, placement, session, bench)
     capped = None
     if budget is not None:
         arena = max(budget - besides, 1)
@@ -151,7 +151,7 @@ def verify(
         capped = Capped(budget, arena, after, before)
     timed = None
     if asked.seconds > 0:
-        raced = bench.race(rewritten, graph.path, session.name, placement, asked.seconds, True, bound)
+        raced = bench.race((rewritten, graph.path), session.name, placement, asked.seconds, True, bound)
         timed = _timed(raced, asked.costs)
     return Verification(**modes, process=process, capped=capped, timed=timed, versions=_versions())
 
@@ -179,15 +179,18 @@ def _stretched(inside: Mapping[str, int], ns: int) -> dict[str, float]:
     return {name: took * ns / total for name, took in inside.items()}
 
 
-def _process(
-    graph: Graph,
-    rewritten: Path,
-    placement: Mapping[str, Any] | None,
-    session: Session,
-    bench: Bench,
-    near: Tolerance,
-) -> Process:
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A graph, its rewriting, and how near their results must be."""
+
+    graph: Graph
+    rewritten: Path
+    near: Tolerance
+
+
+def _process(pair: _Pair, placement: Mapping[str, Any] | None, session: Session, bench: Bench) -> Process:
     """The original as the runtime runs it by itself in such a session, and the rewriting with the plan's allocator."""
+    graph, rewritten, near = pair.graph, pair.rewritten, pair.near
     carried, bound = InPlace(graph.in_place), InPlace(graph.in_place, bool(graph.in_place))
     old = bench.weigh(graph.path, session.name, outputs="before.npz", in_place=carried)
     new = bench.weigh(rewritten, session.name, placement=placement, outputs="after.npz", in_place=bound)
@@ -200,10 +203,9 @@ def _process(
     return Process(before, after, new.stray, tuple(wrong))
 
 
-def _compare(
-    graph: Graph, rewritten: Path, bench: Bench, kind: Session, outside: int, near: Tolerance, own: bool
-) -> Mode:
+def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) -> Mode:
     """`own`: whether this is the session that the plan is for, in which outputs come in the places of inputs."""
+    graph, rewritten, near = pair.graph, pair.rewritten, pair.near
     runs = max(kind.runs, STEPS) if graph.in_place else kind.runs
     carried, bound = InPlace(graph.in_place), InPlace(graph.in_place, own and bool(graph.in_place))
     old = bench.run(graph.path, kind.name, runs, outputs="before.npz", in_place=carried)

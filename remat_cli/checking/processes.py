@@ -140,8 +140,7 @@ class Bench:
 
     def race(
         self,
-        model: Path,
-        other: Path,
+        models: tuple[Path, Path],
         session: str,
         placement: Mapping[str, Any] | None,
         seconds: float,
@@ -149,7 +148,7 @@ class Bench:
         in_place: InPlace = NOWHERE,
     ) -> Reply:
         """Runs of two models in turn; the first with the plan's allocator. `inside`: what each kernel takes, too."""
-        stem = self._next()
+        stem, (model, other) = self._next(), models
         return self._carry_out(
             stem,
             trace=f"{stem}.trace" if inside else None,

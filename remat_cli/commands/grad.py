@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
+from remat_cli.commands.grad_flags import GradFlags, options_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -62,36 +63,7 @@ if TYPE_CHECKING:
 @options.output
 @options.as_json
 @options.quiet
-def command(
-    forward: Path,
-    loss: str | None,
-    logits: str | None,
-    outputs: tuple[str, ...],
-    class_axis: int | None,
-    wrt: tuple[str, ...],
-    params_from: Path | None,
-    ties: tuple[tuple[str, str], ...],
-    as_exported: bool,
-    batch: int | None,
-    shapes: tuple[tuple[str, list[int]], ...],
-    dims: tuple[tuple[str, int], ...],
-    optimizer: str,
-    learning_rate: float,
-    weight_decay: float | None,
-    betas: tuple[float, float] | None,
-    eps: float | None,
-    momentum: float | None,
-    clip: float | None,
-    groups: tuple[str, ...],
-    train: bool,
-    freeze_bn: bool,
-    precision: str,
-    device: str,
-    table: bool,
-    output: Path | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def command(forward: Path, **parsed: Any) -> None:
     """Write the training graph of the model FORWARD: loss, gradients and updates in standard ONNX ops.
 
     Its inputs are the data, `labels` (cross-entropy) or `target` (mse), and every parameter under its own name; its
@@ -102,45 +74,31 @@ def command(
     remat grad gpt2.onnx --batch 4 --dim sequence=256 --optimizer adamw
     remat grad unet.onnx --class-axis -1
     """
-    from remat_cli.actions.differentiating import differentiate, notes_of, parameters_of
-    from remat_cli.actions.recipes import read_groups, recipe_of
+    from remat_cli.actions.differentiating import differentiate
     from remat_cli.formats.files import check_apart, write_whole
-    from remat_cli.gradient.classes import told
-    from remat_cli.gradient.parameters import Choice
-    from remat_cli.gradient.prepare import Binding
-    from remat_cli.gradient.training import Options
-    from remat_cli.model.on_cuda import without_kernel
     from remat_cli.onnx_graph.load import load_with_tensors
-    from remat_cli.saying.parameters import parameter_table
 
-    path = output or forward.with_suffix(".train.onnx")
+    flags = GradFlags(**parsed)
+    path = flags.output or forward.with_suffix(".train.onnx")
     check_apart(path, forward)
-    chosen: dict[str, Any] = {"learning_rate": learning_rate, "weight_decay": weight_decay, "betas": betas, "eps": eps}
-    chosen |= {"momentum": momentum, "groups": read_groups(groups), "clip": clip}
-    settings = Options(
-        loss=loss,
-        logits=logits,
-        class_axis=class_axis,
-        outputs=_listed(outputs),
-        choice=Choice(_listed(wrt), _names_in(params_from), ties, as_exported),
-        binding=Binding(dict(shapes), batch, dict(dims)),
-        recipe=recipe_of(optimizer, chosen),
-        freeze_bn=freeze_bn,
-        train=train,
-        precision=precision,
-    )
+    asked = options_of(flags)
     model = load_with_tensors(forward)
     nodes = len(model.graph.node)
-    training = differentiate(model, settings)
+    training = differentiate(model, asked)
     write_whole(path, training.SerializeToString(deterministic=True))
-    trained, notes = parameters_of(training), notes_of(training)
-    if device == "cuda":
-        notes = [*notes, *(f"no kernel on CUDA, so run on the CPU: {what}" for what in without_kernel(training))]
-    elif precision == "bfloat16":
-        notes = [*notes, "onnxruntime's CPU has no kernels for bfloat16: run it on CUDA, or take --precision float16"]
+    _tell(training, path, nodes, flags)
+
+
+def _tell(training: ModelProto, path: Path, forward_nodes: int, flags: GradFlags) -> None:
+    """What was written, its parameters, and what is to be said of it."""
+    from remat_cli.actions.differentiating import parameters_of
+    from remat_cli.gradient.classes import told
+    from remat_cli.saying.parameters import parameter_table
+
+    trained, notes = parameters_of(training), _notes(training, flags)
     report = {
         "model": str(path),
-        "forward_nodes": nodes,
+        "forward_nodes": forward_nodes,
         "nodes": len(training.graph.node),
         "inputs": [value.name for value in training.graph.input],
         "outputs": [value.name for value in training.graph.output],
@@ -148,36 +106,29 @@ def command(
         "parameters": [asdict(parameter) for parameter in trained],
         "notes": notes,
     }
-    if as_json:
+    if flags.as_json:
         click.echo(json.dumps(report))
-    elif not quiet:
+    elif not flags.quiet:
         click.echo(_describe(report))
         if told(training) is not None:
             click.echo(_chosen(training))
-        elif loss is None:
+        elif flags.loss is None:
             click.echo("the model's first output is a scalar, which is taken for its loss; --loss says otherwise")
-        click.echo(parameter_table(trained, every=table))
+        click.echo(parameter_table(trained, every=flags.table))
         for note in notes:
             click.echo(f"note: {note}", err=True)
 
 
-def _listed(given: tuple[str, ...]) -> list[str]:
-    return [name for words in given for name in words.split(",") if name]
+def _notes(training: ModelProto, flags: GradFlags) -> list[str]:
+    from remat_cli.actions.differentiating import notes_of
+    from remat_cli.model.on_cuda import without_kernel
 
-
-def _names_in(path: Path | None) -> list[str]:
-    """The first word of each line; what follows, such as a shape, is for people."""
-    from remat_cli.errors import BadInput
-
-    if path is None:
-        return []
-    try:
-        names = [line.split()[0] for line in path.read_text().splitlines() if line.split()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot read the names of parameters in {path}: {error}") from error
-    if not names:
-        raise BadInput(f"{path} names no parameters; write one to a line")
-    return names
+    notes = list(notes_of(training))
+    if flags.device == "cuda":
+        notes += [f"no kernel on CUDA, so run on the CPU: {what}" for what in without_kernel(training)]
+    elif flags.precision == "bfloat16":
+        notes.append("onnxruntime's CPU has no kernels for bfloat16: run it on CUDA, or take --precision float16")
+    return notes
 
 
 def _chosen(training: ModelProto) -> str:

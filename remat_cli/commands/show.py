@@ -55,13 +55,10 @@ def command(
     remat show train.plan.json --plot memory.png --html train.html
     remat show *.onnx --breakdown
     """
-    from remat_cli.errors import Usage
     from remat_cli.saying.showing import shown
 
     _check_alone(files, {"--statements": statements, "--matrices": matrices, "--html": web})
-    _check_curve(curve, web)
-    if as_csv and (not breakdown or as_json):
-        raise Usage("--csv prints the table of --breakdown; for all else there is --json")
+    _check_forms(curve, web, as_csv=as_csv, breakdown=breakdown, as_json=as_json)
     pictures = [picture for picture in (plot, matrices) if picture]
     written = [*pictures, *([web] if web else [])]
     _check(pictures, written, [*files, *([curve] if curve else [])])
@@ -76,8 +73,12 @@ def command(
             click.echo(f"wrote {path}")
 
 
-def _check_curve(curve: Path | None, web: Path | None) -> None:
+def _check_forms(curve: Path | None, web: Path | None, *, as_csv: bool, breakdown: bool, as_json: bool) -> None:
+    """Refuse forms of what is not shown."""
     from remat_cli.errors import Usage
+
+    if as_csv and (not breakdown or as_json):
+        raise Usage("--csv prints the table of --breakdown; for all else there is --json")
 
     if curve and not web:
         raise Usage("--curve goes into the page that --html writes; say where with --html FILE")

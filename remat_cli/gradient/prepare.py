@@ -79,22 +79,15 @@ def prepare(
     """
     target = outputs[0] or model.graph.output[0].name
     wanted = [target, *(name for name in outputs[1:] if name)]
-    nodes = _leading_to(model.graph, wanted)
-    notes = [*settled(model, nodes, choice), *lost_modes(nodes, choice.as_exported)]
-    train_batch_norms(model.graph, modes.train and not modes.freeze_bn)
-    opset = opset_of(model)
-    model = inliner.inline_local_functions(upgrade(model)) if model.functions else upgrade(model)
-    graph = model.graph
-    nodes = _leading_to(graph, wanted)
-    notes += train_dropouts(model, nodes, opset, modes.train)
+    model, nodes, notes = _modernized(model, wanted, choice, modes)
     tape = Tape(max(LEAST, opset_of(model), BFLOAT16_OPSET if narrow == onnx.TensorProto.BFLOAT16 else 0))
     trained = chosen(model, nodes, choice)
     autocast = Autocast(tape, narrow) if narrow != FLOAT else None
-    known = _stored(graph, tape, trained, autocast)
     forward = Forward(tape, tape.integers(0), notes=notes)
     read = {name for node in nodes for name in node.input} | {*wanted}
-    _declare_inputs(graph, binding, read, known, trained, forward, autocast)
-    for stored in graph.initializer:
+    known = _stored(model.graph, tape, trained, autocast)
+    known |= _declare_inputs(model.graph, binding, read, trained, forward, autocast)
+    for stored in model.graph.initializer:
         if stored.name in trained:
             kind = autocast.kept(stored.data_type) if autocast else stored.data_type
             forward.parameters[stored.name] = tape.declare(stored.name, kind, stored.dims)
@@ -109,6 +102,20 @@ def prepare(
     forward.updated = tracer.statistics
     forward.reads = Counter(name for node in tape.nodes for name in set(node.input))
     return forward
+
+
+def _modernized(
+    model: onnx.ModelProto, wanted: Sequence[str], choice: Choice, modes: Modes
+) -> tuple[onnx.ModelProto, list[onnx.NodeProto], list[str]]:
+    """The model at an opset that gradients can be written in, its parts in their modes; the nodes that lead to what is
+    wanted; and what is to be said of both."""
+    nodes = _leading_to(model.graph, wanted)
+    notes = [*settled(model, nodes, choice), *lost_modes(nodes, choice.as_exported)]
+    train_batch_norms(model.graph, modes.train and not modes.freeze_bn)
+    opset = opset_of(model)
+    model = inliner.inline_local_functions(upgrade(model)) if model.functions else upgrade(model)
+    nodes = _leading_to(model.graph, wanted)
+    return model, nodes, [*notes, *train_dropouts(model, nodes, opset, modes.train)]
 
 
 def _stored(
@@ -164,11 +171,12 @@ def _declare_inputs(
     graph: onnx.GraphProto,
     binding: Binding,
     read: set[str],
-    known: dict[str, Tensor],
     chosen: set[str],
     forward: Forward,
     autocast: Autocast | None,
-) -> None:
+) -> dict[str, Tensor]:
+    """The inputs that are read, on the tape, by their names."""
+    declared: dict[str, Tensor] = {}
     stored = {initializer.name for initializer in graph.initializer}
     dims = dict(binding.dims)
     unknown = set(binding.shapes) - {value.name for value in graph.input}
@@ -194,7 +202,8 @@ def _declare_inputs(
             kind = autocast.kept(kind)
         tensor = forward.tape.declare(value.name, kind, shape)
         (forward.parameters if value.name in chosen else forward.inputs)[value.name] = tensor
-        known[value.name] = tensor
+        declared[value.name] = tensor
+    return declared
 
 
 def _is_dynamic(value: onnx.ValueInfoProto) -> bool:

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import defs, helper, numpy_helper, shape_inference
+from onnx import helper
 
 from remat_cli.errors import BadInput
+from remat_cli.gradient.inference import infer_types
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.limits import TENSOR_BYTES
 
 WRITTEN_OUT = 1 << 26  # elements of a constant that the gradient needs, at most
-KNOWN_TO_INFERENCE = 4096  # elements: larger constants are never shapes, axes or sizes
 FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 
 Key = tuple[Any, ...]  # what makes two computations or two constants the same
@@ -234,29 +234,7 @@ class Tape:
         self._memo.setdefault(key, tuple(node.output))
 
     def infer(self, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
-        schema = _schema(node.op_type, self.opset, node.domain)
-        known = {
-            name: numpy_helper.from_array(self.constants[name], name)
-            for name in node.input
-            if name in self.constants and self.constants[name].size <= KNOWN_TO_INFERENCE
-        }
-        types = {name: self.types[name] for name in node.input if name}
-        try:
-            found = shape_inference.infer_node_outputs(
-                schema, node, types, known, opset_imports=[helper.make_opsetid("", self.opset)]
-            )
-        except (shape_inference.InferenceError, onnx.checker.ValidationError, AttributeError, MemoryError) as error:
-            reason = str(error).strip().splitlines()[-1]
-            raise BadInput(f"{node.op_type} node '{node.name}' does not fit its inputs: {reason}") from error
-        for name in node.output:
-            if name in found and any(dim.dim_value < 0 for dim in found[name].tensor_type.shape.dim):
-                raise BadInput(f"'{name}' ({node.op_type} node '{node.name}') would have a dimension below zero")
-            if name and (name not in found or not is_static(found[name])):
-                raise BadInput(
-                    f"the shape of '{name}' ({node.op_type} node '{node.name}') is not static; "
-                    "bind the inputs' dimensions with --batch or --shape"
-                )
-        return {name: kind for name, kind in found.items() if name}
+        return infer_types(node, self.types, self.constants, self.opset)
 
     def add_output(self, node: onnx.NodeProto, index: int) -> Tensor:
         while len(node.output) <= index:
@@ -277,29 +255,6 @@ class Tape:
 
     def dtype(self, name: str) -> int:
         return int(self.types[name].tensor_type.elem_type)
-
-
-def is_static(kind: onnx.TypeProto) -> bool:
-    tensor = kind.tensor_type
-    return (
-        kind.HasField("tensor_type")
-        and tensor.HasField("shape")
-        and all(dim.HasField("dim_value") for dim in tensor.shape.dim)
-    )
-
-
-_schemas: dict[tuple[str, int, str], Any] = {}
-
-
-def _schema(kind: str, opset: int, domain: str) -> Any:
-    key = (kind, opset, domain)
-    if key not in _schemas:
-        try:
-            _schemas[key] = defs.get_schema(kind, opset, domain)
-        except defs.SchemaError as error:
-            place = f"domain '{domain}'" if domain else f"opset {opset}"
-            raise BadInput(f"{kind} is not an operator of {place}") from error
-    return _schemas[key]
 
 
 def _hashable(attributes: dict[str, Any]) -> Key:

@@ -82,20 +82,31 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     if finite is not None:
         outputs[FINITE] = finite
     outputs |= {name: in_float32(tensor) for name, tensor in forward.others.items() if name not in outputs}
-    defaults = {name: forward.tape.constants[name] for name in forward.updated} | _scalars(model, forward)
+    names = [*forward.inputs, *forward.parameters, *update.inputs]
+    training = assemble(forward.tape, names, outputs, _defaults(forward, model, options.recipe, scaling))
+    properties = {STEP_PARTS: json.dumps(asdict(_parts(forward, model, update, choice)))}
+    onnx.helper.set_model_props(training, properties | _properties(options, axis % max(1, forward.output.rank)))
+    return training
+
+
+def _properties(options: Options, class_axis: int) -> dict[str, str]:
+    """What the file says of its loss and its optimizer."""
+    properties = {CLASS_AXIS: str(class_axis)} if options.loss == "cross-entropy" else {}
     if options.recipe.name != "none":
-        defaults[RATE] = np.array(options.recipe.hyper.rate, np.float32)
+        properties[OPTIMIZER] = json.dumps(options.recipe.described())
+    return properties
+
+
+def _defaults(
+    forward: Forward, model: onnx.ModelProto, recipe: Recipe, scaling: Scaling | None
+) -> dict[str, np.ndarray]:
+    """What inputs are if nobody gives them: running statistics, scalars, the learning rate, the scale of the loss."""
+    defaults = {name: forward.tape.constants[name] for name in forward.updated} | _scalars(model, forward)
+    if recipe.name != "none":
+        defaults[RATE] = np.array(recipe.hyper.rate, np.float32)
     if scaling:
         defaults[LOSS_SCALE] = np.array(FIRST, np.float32)
-    names = [*forward.inputs, *forward.parameters, *update.inputs]
-    training = assemble(forward.tape, names, outputs, defaults)
-    told_of = {STEP_PARTS: json.dumps(asdict(_parts(forward, model, update, choice)))}
-    if options.loss == "cross-entropy":
-        told_of[CLASS_AXIS] = str(axis % forward.output.rank)
-    if options.recipe.name != "none":
-        told_of[OPTIMIZER] = json.dumps(options.recipe.described())
-    onnx.helper.set_model_props(training, told_of)
-    return training
+    return defaults
 
 
 def _renewed(forward: Forward, update: Update) -> dict[str, Tensor]:

@@ -7,17 +7,12 @@ for onnxruntime-training puts some of them in the standard domain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
 
-Type = tuple[int, tuple[int, ...]]
-Types = list[Type | None]
+from remat_cli.ingest.typed_node import Rule, Type, TypedNode, Types, like, shaped_by
 
 BOOL, INT32, INT64, UINT32, FLOAT = (
     onnx.TensorProto.BOOL,
@@ -26,58 +21,6 @@ BOOL, INT32, INT64, UINT32, FLOAT = (
     onnx.TensorProto.UINT32,
     onnx.TensorProto.FLOAT,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TypedNode:
-    """A node with what is known of its inputs."""
-
-    node: onnx.NodeProto
-    types: Mapping[str, Type]
-    constants: Mapping[str, np.ndarray]
-    makers: Mapping[str, onnx.NodeProto]
-
-    def has(self, place: int) -> bool:
-        return place < len(self.node.input) and bool(self.node.input[place])
-
-    def type(self, place: int) -> Type:
-        if not self.has(place):
-            raise ValueError(f"input {place} is missing")
-        return self.types[self.node.input[place]]
-
-    def like(self, place: int) -> Type | None:
-        return self.type(place) if self.has(place) else None
-
-    def dtype(self, place: int) -> int:
-        return self.type(place)[0]
-
-    def shape(self, place: int) -> tuple[int, ...]:
-        return self.type(place)[1]
-
-    def constant(self, place: int) -> tuple[int, ...] | None:
-        found = self.constants.get(self.node.input[place])
-        return None if found is None else tuple(int(x) for x in found.ravel())
-
-    def attribute(self, name: str, default: Any) -> Any:
-        return next((helper.get_attribute_value(a) for a in self.node.attribute if a.name == name), default)
-
-
-Rule = Callable[[TypedNode], Types]
-
-
-def like(*places: int) -> Rule:
-    """Each output has the type and shape of one input."""
-    return lambda call: [call.like(place) for place in places]
-
-
-def _shaped_by(place: int, data: int) -> Rule:
-    """One output whose shape stands in a constant input."""
-
-    def rule(call: TypedNode) -> Types:
-        sizes = call.constant(place)
-        return [None if sizes is None else (call.dtype(data), sizes)]
-
-    return rule
 
 
 def _batch_norm_internal(call: TypedNode) -> Types:
@@ -276,9 +219,9 @@ RULES: dict[str, Rule] = {
     "FastGelu": like(0),
     "FastGeluGrad": like(0),
     "FusedMatMul": _fused_matmul,
-    "GatherElementsGrad": _shaped_by(1, 0),
-    "GatherGrad": _shaped_by(0, 2),
-    "GatherNDGrad": _shaped_by(0, 2),
+    "GatherElementsGrad": shaped_by(1, 0),
+    "GatherGrad": shaped_by(0, 2),
+    "GatherNDGrad": shaped_by(0, 2),
     "Gelu": like(0),
     "GeluGrad": like(0),
     "Group": lambda _: [(BOOL, ())],
@@ -311,7 +254,7 @@ RULES: dict[str, Rule] = {
     "SinGrad": like(0),
     "SkipLayerNormalization": _skip_layer_norm,
     "SkipSimplifiedLayerNormalization": _skip_layer_norm,
-    "SliceGrad": _shaped_by(1, 0),
+    "SliceGrad": shaped_by(1, 0),
     "SoftmaxCrossEntropy": lambda call: [(call.dtype(0), ()), call.like(0)],
     "SoftmaxCrossEntropyGrad": like(1),
     "SoftmaxCrossEntropyLossGrad": like(1),

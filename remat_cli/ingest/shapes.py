@@ -19,18 +19,23 @@ from onnx import helper, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.ingest.constants import fold
-from remat_cli.ingest.known_control import as_it_begins, depends_on_data, settled, trips
+from remat_cli.ingest.known_control import as_it_begins, depends_on_data, trips
 from remat_cli.ingest.loose import Loose
-from remat_cli.ingest.rules import ALIASES, BLOCKED, RULES, Type, TypedNode
+from remat_cli.ingest.onnx_inference import (
+    INFERENCE_ERRORS,
+    Constants,
+    OnnxInference,
+    Types,
+    partial_type,
+    static_type,
+)
+from remat_cli.ingest.rules import RULES
 from remat_cli.ingest.runtime_types import Partial, ask_runtime
+from remat_cli.ingest.typed_node import Type, TypedNode
 from remat_cli.model.graph import Value
 from remat_cli.onnx_graph.constants import FOLDED_ELEMENTS, constant_tensor
 from remat_cli.onnx_graph.load import TYPES
 from remat_cli.onnx_graph.walk import captures, has_subgraph
-
-Types = Mapping[str, Partial]
-Constants = Mapping[str, np.ndarray]
-INFERENCE_ERRORS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError)
 
 
 class UnknownSize(BadInput):
@@ -92,23 +97,21 @@ class _Walk:
 
     def __init__(self, model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> None:
         self.path, self.stated, self.used = path, stated, set[str]()
-        self.opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
-        self.imports = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
-        self.ir_version = model.ir_version
+        self.onnx = OnnxInference(model)
         self.types: dict[str, Type] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.makers: dict[str, onnx.NodeProto] = {}
         self.loose = Loose()
         self.by_data: set[str] = set()
         for value in model.graph.input:
-            if (known := _static(value.type)) is not None:
+            if (known := static_type(value.type)) is not None:
                 self.types[value.name] = known
         for tensor in model.graph.initializer:
             self._store(tensor.name, tensor)
         for sparse in model.graph.sparse_initializer:
             self.types[sparse.values.name] = (sparse.values.data_type, tuple(sparse.dims))
         declared = ((v.name, v.type) for v in (*model.graph.value_info, *model.graph.output))
-        self.declared = {name: known for name, kind in declared if (known := _static(kind))}
+        self.declared = {name: known for name, kind in declared if (known := static_type(kind))}
 
     def _store(self, name: str, tensor: onnx.TensorProto) -> None:
         self.types[name] = (tensor.data_type, tuple(tensor.dims))
@@ -164,18 +167,17 @@ class _Walk:
         if node.op_type == "Constant" and (tensor := constant_tensor(node)) is not None:
             self._store(node.output[0], tensor)
             return {0: self.types[node.output[0]]}, ""
-        schema, standard = self._schema(node)
+        schema, standard = self.onnx.schema_of(node)
         if schema is None and node.op_type in RULES:
             return self._of_rule(node, types, constants)
         if schema is None:
             return self._of_runtime(node, types, constants), ""
-        ask = self._ask_for_node if not has_subgraph(node) else self._ask_for_subgraphs
         try:
-            made = ask(schema, standard, types, constants)
+            made = self.onnx.outputs_of(schema, standard, types, constants)
         except INFERENCE_ERRORS as error:
             return {}, " ".join(str(error).split())[:200]
         kinds = {kind.WhichOneof("value") for kind in made.values()} - {"tensor_type", None}
-        found = ((place, _partial(made[name])) for place, name in enumerate(node.output) if name in made)
+        found = ((place, partial_type(made[name])) for place, name in enumerate(node.output) if name in made)
         known = {place: kind for place, kind in found if kind is not None}
         if not known and not kinds and not has_subgraph(node):
             if node.op_type in RULES:
@@ -196,7 +198,7 @@ class _Walk:
         """What onnxruntime says of it, unless the model says all."""
         if all(name in self.declared for name in node.output if name):
             return {}
-        return ask_runtime(node, types, constants, self.imports, self.ir_version)
+        return ask_runtime(node, types, constants, self.onnx.imports, self.onnx.ir_version)
 
     def _of_loop(
         self, node: onnx.NodeProto, found: dict[int, Partial], types: Types, constants: Constants
@@ -217,68 +219,15 @@ class _Walk:
         carries = [types.get(name) for name in node.input[2:]]
         for _ in range(ROUNDS):
             body = as_it_begins(node, types, carries, captures(node))
-            made = self._inferred(body) if body else {}
+            made = self.onnx.outputs_of_graph(body) if body else {}
             if not body or not made:
                 return []
-            rounds = [_partial(made[value.name]) for value in body.output[1:]]
+            rounds = [partial_type(made[value.name]) for value in body.output[1:]]
             same = [_common(was, now) for was, now in zip(carries, rounds, strict=False)]
             if same == carries:
                 return rounds
             carries = same
         return []
-
-    def _inferred(self, graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
-        """The types of a graph's outputs; none where onnx has something against it."""
-        model = helper.make_model(graph, opset_imports=self.imports, ir_version=self.ir_version)
-        try:
-            inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
-        except INFERENCE_ERRORS:
-            return {}
-        return {value.name: value.type for value in inferred.graph.output}
-
-    def _ask_for_node(
-        self, schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Types, constants: Constants
-    ) -> dict[str, onnx.TypeProto]:
-        reads = [name for name in node.input if name]
-        made: dict[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
-            schema,
-            node,
-            {name: helper.make_tensor_type_proto(*types[name]) for name in reads},
-            {name: numpy_helper.from_array(constants[name]) for name in reads if name in constants},
-            opset_imports=self.imports,
-            ir_version=self.ir_version,
-        )
-        return made
-
-    def _schema(self, node: onnx.NodeProto) -> tuple[onnx.defs.OpSchema | None, onnx.NodeProto]:
-        """The node's schema; for one that only adds to a standard op, the standard op and its schema."""
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        if node.op_type not in ALIASES and domain != BLOCKED:
-            return _find_schema(node.op_type, self.opsets.get(domain, 1), domain), node
-        op_type, inputs = ALIASES.get(node.op_type, (node.op_type, 3))
-        schema = _find_schema(op_type, self.opsets.get("", OPSET), "")
-        if schema is None:
-            return None, node
-        attributes = [a for a in node.attribute if a.name in schema.attributes]
-        plain = helper.make_node(op_type, node.input[:inputs], node.output, name=node.name)
-        plain.attribute.extend(attributes)
-        return schema, plain
-
-    def _ask_for_subgraphs(
-        self, _: onnx.defs.OpSchema, node: onnx.NodeProto, types: Types, constants: Constants
-    ) -> dict[str, onnx.TypeProto]:
-        """A model of this one node, all it reads as inputs or initializers, through onnx's whole-graph inference."""
-        reads = dict.fromkeys(name for name in (*node.input, *captures(node)) if name)
-        graph = helper.make_graph(
-            [settled(node, constants)],
-            "one",
-            [helper.make_tensor_value_info(name, *types[name]) for name in reads if name not in constants],
-            [onnx.ValueInfoProto(name=name) for name in node.output if name],
-            [numpy_helper.from_array(constants[name], name) for name in reads if name in constants],
-        )
-        model = helper.make_model(graph, opset_imports=self.imports, ir_version=self.ir_version)
-        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
-        return {value.name: value.type for value in inferred.graph.output}
 
     def _settle(self, node: onnx.NodeProto, name: str, found: Partial | None, trouble: str) -> Partial:
         """Fill what is still unknown from the model's own words, then from the user's; refuse what is no tensor."""
@@ -317,7 +266,6 @@ NO_TENSOR = (
 NO_RANK = "what its subgraphs make is not of one rank"
 NO_RULE = "neither onnx, onnxruntime nor remat has a shape rule for this op"
 ROUNDS = 8  # of a Loop, until what it carries changes no more
-OPSET = onnx.defs.onnx_opset_version()
 
 
 def _common(one: Partial | None, other: Partial | None) -> Partial | None:
@@ -325,23 +273,3 @@ def _common(one: Partial | None, other: Partial | None) -> Partial | None:
     if one is None or other is None or one[0] != other[0] or len(one[1]) != len(other[1]):
         return None
     return one[0], tuple(a if a == b else None for a, b in zip(one[1], other[1], strict=True))
-
-
-def _find_schema(op_type: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
-    return onnx.defs.get_schema(op_type, version, domain) if onnx.defs.has(op_type, version, domain) else None
-
-
-def _static(kind: onnx.TypeProto) -> Type | None:
-    tensor = kind.tensor_type
-    if not kind.HasField("tensor_type") or not tensor.elem_type or not tensor.HasField("shape"):
-        return None
-    if not all(dim.HasField("dim_value") for dim in tensor.shape.dim):
-        return None
-    return tensor.elem_type, tuple(dim.dim_value for dim in tensor.shape.dim)
-
-
-def _partial(kind: onnx.TypeProto) -> Partial | None:
-    tensor = kind.tensor_type
-    if not tensor.elem_type or not tensor.HasField("shape"):
-        return None
-    return tensor.elem_type, tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)

@@ -20,7 +20,6 @@ from remat_cli.model.graph import Graph, Op
 from remat_cli.model.step_parts import FINITE, parts_of
 
 InPlace = Mapping[str, str] | None  # output -> the input in whose place it comes; None: what is found
-HELD_TWICE: Mapping[str, str] = {}
 NARROW = {onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}  # of which a CPU has next to no kernels
 NEW = "_new"  # what a training step calls what takes a value's place
 

@@ -14,6 +14,7 @@ from math import prod
 
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
+from remat_cli.model.kernel_kinds import kind_of
 from solvers.placement.region import rounded
 from solvers.problem import RESIDENT, Node, Problem
 
@@ -39,10 +40,10 @@ def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str
     opset = graph.opsets.get("", graph.opsets.get("ai.onnx", 1))
     optional = {number[op.outputs[place]] for op in graph.ops for place in semantics.optional_outputs(op, opset)}
     outputs = tuple(number[name] for name in graph.outputs if name in number)
-    fixed = _living_in_inputs(graph)
     given = {name: (place, graph.values[name].bytes) for place, name in enumerate((*graph.inputs, *graph.weights))}
+    place = _Places(graph, number, given, frozenset(_living_in_inputs(graph)), provider)
     problem = Problem(
-        nodes=tuple(_node(graph, op, number, costs[op.name], provider, fixed, given) for op in graph.ops),
+        nodes=tuple(_node(place, op, *costs[op.name]) for op in graph.ops),
         sizes=tuple(0 if name in graph.in_place else graph.values[name].bytes for name in values),
         outputs=outputs,
         resident=graph.resident + sum(graph.values[name].bytes for name in graph.outputs if name in graph.weights),
@@ -72,27 +73,34 @@ def _living_in_inputs(graph: Graph) -> set[str]:
     return fixed
 
 
-def _node(
-    graph: Graph,
-    op: Op,
-    number: Mapping[str, int],
-    cost: tuple[int, int],
-    provider: str,
-    fixed: set[str],
-    given: Mapping[str, tuple[int, int]],
-) -> Node:
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where what ops read and write stands. `number`: of each value. `given`: the place and bytes of each input.
+
+    `fixed`: what lives in inputs and weights, over which nothing may be written.
+    """
+
+    graph: Graph
+    number: Mapping[str, int]
+    given: Mapping[str, tuple[int, int]]
+    fixed: frozenset[str]
+    provider: str
+
+
+def _node(places: _Places, op: Op, cost: int, workspace: int) -> Node:
+    graph, number, given = places.graph, places.number, places.given
     updates = tuple((number[name], given[graph.in_place[name]][0]) for name in op.writes if name in graph.in_place)
     return Node(
-        cost=cost[0],
+        cost=cost,
         reads=tuple(number[name] for name in op.reads if name in number),
         writes=tuple(number[name] for name in op.writes),
-        workspace=cost[1],
-        early=_early(graph, op, cost[1]) if cost[1] else (),
+        workspace=workspace,
+        early=_early(graph, op, workspace) if workspace else (),
         once=semantics.runs_once(op) or bool(updates),
         views=_pairs(op, number, semantics.views(op)),
-        overwrites=_pairs(op, number, _reusable(graph, op, semantics.overwrites(op, provider), fixed)),
+        overwrites=_pairs(op, number, _reusable(graph, op, semantics.overwrites(op, places.provider), places.fixed)),
         backward=op.backward,
-        kind=semantics.kind(op),
+        kind=kind_of(op),
         takes=tuple(given[name] for name in op.reads if name in given),
         updates=updates,
     )
@@ -135,7 +143,7 @@ def _pairs(op: Op, number: Mapping[str, int], places: semantics.Places) -> tuple
     )
 
 
-def _reusable(graph: Graph, op: Op, places: semantics.Places, fixed: set[str]) -> semantics.Places:
+def _reusable(graph: Graph, op: Op, places: semantics.Places, fixed: frozenset[str]) -> semantics.Places:
     """The places where the runtime may reuse the read: not fixed, and known to be of the result's shape and size."""
     return tuple(
         (out, into)

@@ -42,19 +42,26 @@ class Rewritten:
     astray: frozenset[str] = frozenset()  # values around which its session would run other kernels than the original's
 
 
-def rewrite(
-    graph: Graph,
-    problem: Problem,
-    plan: Plan,
-    launch: int = 0,
-    session: Session = DEFAULT,
-    bare: frozenset[str] = frozenset(),
-    hiding: int = 0,
-    budget: int | None = None,
-) -> Rewritten:
-    """The model that runs `plan` in such a session. `launch`: what the least kernel costs. `bare`: values to let be.
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a model is rewritten. `launch`: what the least kernel costs. `bare`: values to let be.
+
     `hiding`: how much is hidden from the session's planner, or more, if that is needed for a `budget`.
     """
+
+    launch: int = 0
+    bare: frozenset[str] = frozenset()
+    hiding: int = 0
+    budget: int | None = None
+
+
+PLAINLY = Manner()
+
+
+def rewrite(
+    graph: Graph, problem: Problem, plan: Plan, session: Session = DEFAULT, manner: Manner = PLAINLY
+) -> Rewritten:
+    """The model that runs `plan` in such a session."""
     runs = [
         Run(graph.ops[statement.node], tuple(register is not None for register in statement.registers))
         for statement in plan.statements
@@ -63,11 +70,9 @@ def rewrite(
     names = CopyNames(graph)
     plain = copies(graph, runs, names)
     clones = len(plain) - len({run.op.name for run in runs})
-    made = (
-        _robust(graph, problem, plain, names, bare, (hiding, budget)) if session.robust else _lean(graph, plain, names)
-    )
+    made = _robust(graph, problem, plain, names, manner) if session.robust else _lean(graph, plain, names)
     sizes = [len(constant.raw_data) for constant in made.constants]
-    prediction = Prediction(graph, problem, made.steps, sizes, launch)
+    prediction = Prediction(graph, problem, made.steps, sizes, manner.launch)
     return Rewritten(
         model=_model(graph, made.steps, made.constants, made.hidden | made.untold),
         promise=replace(prediction.promise(made.hidden), hiding=made.hiding)
@@ -79,7 +84,7 @@ def rewrite(
         guards=made.guards,
         anchors=made.anchors,
         hidden_shapes=len(made.hidden),
-        bare=bare,
+        bare=manner.bare,
     )
 
 
@@ -112,20 +117,14 @@ def _lean(graph: Graph, plain: list[EmittedNode], names: CopyNames) -> _Made:
     return _Made(steps, zero, anchors=len(steps) - len(plain))
 
 
-def _robust(
-    graph: Graph,
-    problem: Problem,
-    plain: list[EmittedNode],
-    names: CopyNames,
-    bare: frozenset[str],
-    hide: tuple[int, int | None],
-) -> _Made:
+def _robust(graph: Graph, problem: Problem, plain: list[EmittedNode], names: CopyNames, manner: Manner) -> _Made:
     """For a session that merges, fuses, reorders and keeps idle buffers."""
-    inner = bare.union(graph.loose, (name for place, name in enumerate(written(graph)) if place in problem.inner))
+    fused = (name for place, name in enumerate(written(graph)) if place in problem.inner)
+    inner = manner.bare.union(graph.loose, fused)
     guards = Guards(graph, names, inner)
     guarded = guards.guarded(plain)
     steps, zero = anchored(graph, guarded, names, inner)
-    hidden, hiding = _hidden(Prediction(graph, problem, steps), _around(guarded, inner), *hide)
+    hidden, hiding = _hidden(Prediction(graph, problem, steps), _around(guarded, inner), manner.hiding, manner.budget)
     hidden_shapes = HiddenShapes(graph, names)
     if hidden:
         hidden_so = hidden_shapes.hiding(guarded, hidden)

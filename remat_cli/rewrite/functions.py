@@ -15,6 +15,7 @@ from onnx import helper
 
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
+from remat_cli.model.kernel_kinds import kind_of
 from remat_cli.onnx_graph.walk import has_subgraph, subgraphs
 from solvers.methods.mincut.groups import fused
 from solvers.methods.mincut.tangents import following
@@ -101,7 +102,7 @@ def _seam(graph: Graph, of: Sequence[Op | None]) -> int:
 def _kind(op: Op | None, node: onnx.NodeProto) -> Kind:
     if op is None or has_subgraph(node) or semantics.runs_once(op):
         return Kind.OPAQUE
-    return semantics.kind(op)
+    return kind_of(op)
 
 
 def _sources(nodes: Sequence[onnx.NodeProto]) -> list[list[int]]:

@@ -49,22 +49,16 @@ class Prediction:
         index_of = {op.name: index for index, op in enumerate(graph.ops)}
         self.unknown = {self.number[name] for step in steps if step.hides for name in step.node.output}
         nodes = [self._node(step, problem.nodes[index_of[step.op.name]] if step.op else None) for step in steps]
-        self.problem = Problem(
-            nodes=tuple(nodes),
-            sizes=tuple(
-                (0 if origin[name] in graph.in_place else t.bytes) if t else added.get(name, 0)
-                for name, t in zip(self.names, tensors, strict=True)
-            ),
-            outputs=tuple(self.number[name] for name in graph.outputs if name in self.number),
-            resident=problem.resident + sum(constants),
-            unread_stay=True,
+        sizes = (
+            (0 if origin[name] in graph.in_place else t.bytes) if t else added.get(name, 0)
+            for name, t in zip(self.names, tensors, strict=True)
         )
-        small = [
-            size for size in (*constants, *(graph.values[name].bytes for name in graph.weights)) if size <= IN_ARENA
-        ]
-        self.rounding = sum(
-            -size % ALIGNMENT for size in small
-        )  # what small weights take in an arena beyond their bytes
+        outputs = tuple(self.number[name] for name in graph.outputs if name in self.number)
+        fixed = problem.resident + sum(constants)
+        self.problem = Problem(tuple(nodes), tuple(sizes), outputs, resident=fixed, unread_stay=True)
+        stored = (*constants, *(graph.values[name].bytes for name in graph.weights))
+        # what small weights take in an arena beyond their bytes
+        self.rounding = sum(-size % ALIGNMENT for size in stored if size <= IN_ARENA)
         self.outputs = set(self.problem.outputs)
         self.reads = edges([step.reads for step in steps], [step.node.output for step in steps])
         self.op_types = [step.node.op_type for step in steps]
@@ -72,9 +66,8 @@ class Prediction:
         self.shown = {self.names[value] for value in _written_over(self.problem, self.strict)}
         self.default = lower(self.problem, default_order(self.reads))
         self.freed = {one.register for one in self.default.statements if isinstance(one, Deallocate)}
-        self.at_the_peak: tuple[set[str], set[str], int] | None = (
-            None  # what was asked, what is hidden, and what is held
-        )
+        # what was asked, what is hidden, and what is held
+        self.at_the_peak: tuple[set[str], set[str], int] | None = None
 
     def _node(self, step: EmittedNode, asked: Node | None) -> Node:
         writes = tuple(self.number[name] for name in step.node.output if name)

@@ -100,8 +100,8 @@ def summary(answer: Answer, verbose: bool = False) -> str:
     """Before and after, as a table of a few lines, and one line of status."""
     outcome = answer.schedule.outcome
     assert outcome is not None
-    fixed, again = answer.subject.problem.resident, answer.recomputed or 0
-    words = before_and_after(answer.baseline, outcome, fixed, again, answer.promise, verbose, answer.subject.held_once)
+    again = answer.recomputed or 0
+    words = before_and_after(answer.baseline, outcome, answer.subject, again, answer.promise, verbose)
     return words + "\n" + status_line(answer)
 
 
@@ -112,19 +112,14 @@ def as_it_is(answer: Answer) -> str:
 
 
 def before_and_after(
-    before: Outcome,
-    after: Outcome,
-    fixed: int,
-    again: int,
-    promise: Promise | None = None,
-    verbose: bool = True,
-    once: int = 0,
+    before: Outcome, after: Outcome, subject: Subject, again: int, promise: Promise | None = None, verbose: bool = True
 ) -> str:
-    """What a plan needs and costs beside every op run once in the model's order.
+    """What a plan of the subject needs and costs beside every op run once in the model's order.
 
-    `promise`: what it comes to as a model. `verbose`: what each allocator holds, too. `once`: bytes of outputs that are
-    written over inputs.
+    `again`: how many ops it computes again. `promise`: what it comes to as a model. `verbose`: what each allocator
+    holds, too.
     """
+    fixed, once = subject.problem.resident, subject.held_once
     rows = [
         ("", "before", "after", "change"),
         _row("live at once", before.peak, after.peak, show_bytes),

@@ -141,8 +141,7 @@ def summary(found: Shown) -> str:
     times = sum(times for _, times, _ in repeated)
     words = [heading(found)]
     if recorded:
-        once = subject.held_once
-        words.append(before_and_after(before, after, subject.problem.resident, times, recorded.promises, once=once))
+        words.append(before_and_after(before, after, subject, times, recorded.promises))
     words.append(f"the peak is reached at {subject.nodes[plan.order()[after.peak_step]]}")
     words += ["", breakdown_table(*found.breakdowns() if recorded else found.breakdowns()[:1])]
     if repeated:

@@ -52,7 +52,7 @@ def test_a_second_run_touches_no_kernel_and_writes_the_same_bytes(remat, mlp, mo
     def touch(*_: object, **__: object) -> None:
         raise AssertionError("a kernel was touched")
 
-    monkeypatch.setattr("profiles.bench.Bench._start", touch)
+    monkeypatch.setattr("profiles.bench.OpBench._start", touch)
     assert remat("profile", "m.onnx", "--json", *QUICK).object["measured_now"] == 0
     assert mlp.with_name("m.costs.yaml").read_bytes() == before
 
@@ -184,7 +184,7 @@ def test_a_pinned_file_with_nonsense_is_refused_and_kept(remat, mlp):
 
 @pytest.mark.parametrize("device", ["v100", "a100", "h100", "h200", "cpu", "flops"])
 def test_estimates_need_no_kernel(remat, mlp, monkeypatch, device):
-    monkeypatch.setattr("profiles.bench.Bench._start", None)
+    monkeypatch.setattr("profiles.bench.OpBench._start", None)
     assert remat("profile", "m.onnx", "--estimate", device).code == 0
     costs = load(mlp.with_name("m.costs.yaml"))
     assert costs.total > 0

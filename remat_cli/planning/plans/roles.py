@@ -17,6 +17,7 @@ from remat_cli.gradient.parameters import PARAMETERS
 from remat_cli.ingest.phases import FLOATS, find_loss
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
+from remat_cli.model.kernel_kinds import kind_of
 from solvers.problem import Kind
 
 
@@ -250,4 +251,4 @@ class _Reading:
 
 
 def _on_each_element(op: Op) -> bool:
-    return semantics.kind(op) in (Kind.POINTWISE, Kind.VIEW)
+    return kind_of(op) in (Kind.POINTWISE, Kind.VIEW)

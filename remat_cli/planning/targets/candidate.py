@@ -13,7 +13,6 @@ from remat_cli.rewrite import Rewritten
 from solvers.notes import Note
 from solvers.placement.largest import Placement
 from solvers.plan import Plan
-from solvers.problem import Status
 from solvers.schedule import Schedule, evaluate
 
 
@@ -69,6 +68,3 @@ class Candidate:
         result = self.schedule.result
         notes = tuple(dict.fromkeys((*result.notes, note)))
         return replace(self, schedule=replace(self.schedule, result=replace(result, notes=notes)))
-
-    def with_status(self, status: Status) -> Candidate:
-        return replace(self, schedule=replace(self.schedule, result=replace(self.schedule.result, status=status)))

@@ -20,7 +20,7 @@ from remat_cli.planning.time_plan import (
     SETTLING_SHARE,
     WALKING_SHARE,
 )
-from remat_cli.rewrite import Rewritten, rewrite
+from remat_cli.rewrite import Manner, Rewritten, rewrite
 from solvers.clock import Clock
 from solvers.notes import Note
 
@@ -41,7 +41,7 @@ def place(target: Target, candidate: Candidate, budget: int | None = None, clock
 def _rewritten(target: Target, candidate: Candidate, budget: int | None = None) -> Rewritten:
     graph, subject = candidate.subject.graph, candidate.subject
     assert graph is not None
-    return rewrite(graph, subject.problem, candidate.plan, subject.launch, target.session, budget=budget)
+    return rewrite(graph, subject.problem, candidate.plan, target.session, Manner(subject.launch, budget=budget))
 
 
 def repairs(request: PlanRequest, candidate: Candidate) -> Iterator[Candidate]:

@@ -14,7 +14,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import Session
 from remat_cli.planning.subjects.default_graph import kernels, shapes_of
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.rewrite import Rewritten, rewrite
+from remat_cli.rewrite import Manner, Rewritten, rewrite
 from remat_cli.rewrite.kernels import Numbered, astray
 from solvers.plan import Plan
 
@@ -31,7 +31,8 @@ def rewrite_surely(
     """
     graph, original = subject.graph, subject.behaviour.kernels
     assert graph is not None
-    found = first or rewrite(graph, subject.problem, plan, subject.launch, session, hiding=hiding)
+    manner = Manner(subject.launch, hiding=hiding)
+    found = first or rewrite(graph, subject.problem, plan, session, manner)
     if original is None:
         return found
     far = 0
@@ -44,7 +45,7 @@ def rewrite_surely(
         around = _around(graph, wrong, STEPS * far)
         if around <= found.bare:
             break
-        found = rewrite(graph, subject.problem, plan, subject.launch, session, found.bare | around, hiding)
+        found = rewrite(graph, subject.problem, plan, session, replace(manner, bare=found.bare | around))
     return found
 
 

@@ -1,0 +1,111 @@
+"""What onnx itself says of a node: the types of its outputs, from its schema or from inference over a graph around it.
+
+Invariant: nothing is remembered from node to node but the opsets; what onnx has against a node is raised as it says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from remat_cli.ingest.known_control import settled
+from remat_cli.ingest.rules import ALIASES, BLOCKED
+from remat_cli.ingest.runtime_types import Partial
+from remat_cli.ingest.typed_node import Type
+from remat_cli.onnx_graph.walk import captures, has_subgraph
+
+Types = Mapping[str, Partial]
+Constants = Mapping[str, np.ndarray]
+INFERENCE_ERRORS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError)
+NEWEST_OPSET = onnx.defs.onnx_opset_version()
+
+
+class OnnxInference:
+    """Asked of a model's nodes, at its opsets."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
+        self.imports = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
+        self.ir_version = model.ir_version
+
+    def outputs_of(
+        self, schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Types, constants: Constants
+    ) -> dict[str, onnx.TypeProto]:
+        """The types of the outputs of a node that has this schema."""
+        if has_subgraph(node):
+            return self._ask_for_subgraphs(node, types, constants)
+        return self._ask_for_node(schema, node, types, constants)
+
+    def outputs_of_graph(self, graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
+        """The types of a graph's outputs; none where onnx has something against it."""
+        model = helper.make_model(graph, opset_imports=self.imports, ir_version=self.ir_version)
+        try:
+            inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        except INFERENCE_ERRORS:
+            return {}
+        return {value.name: value.type for value in inferred.graph.output}
+
+    def schema_of(self, node: onnx.NodeProto) -> tuple[onnx.defs.OpSchema | None, onnx.NodeProto]:
+        """The node's schema; for one that only adds to a standard op, the standard op and its schema."""
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if node.op_type not in ALIASES and domain != BLOCKED:
+            return _find_schema(node.op_type, self.opsets.get(domain, 1), domain), node
+        op_type, inputs = ALIASES.get(node.op_type, (node.op_type, 3))
+        schema = _find_schema(op_type, self.opsets.get("", NEWEST_OPSET), "")
+        if schema is None:
+            return None, node
+        attributes = [a for a in node.attribute if a.name in schema.attributes]
+        plain = helper.make_node(op_type, node.input[:inputs], node.output, name=node.name)
+        plain.attribute.extend(attributes)
+        return schema, plain
+
+    def _ask_for_node(
+        self, schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Types, constants: Constants
+    ) -> dict[str, onnx.TypeProto]:
+        reads = [name for name in node.input if name]
+        made: dict[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
+            schema,
+            node,
+            {name: helper.make_tensor_type_proto(*types[name]) for name in reads},
+            {name: numpy_helper.from_array(constants[name]) for name in reads if name in constants},
+            opset_imports=self.imports,
+            ir_version=self.ir_version,
+        )
+        return made
+
+    def _ask_for_subgraphs(self, node: onnx.NodeProto, types: Types, constants: Constants) -> dict[str, onnx.TypeProto]:
+        """A model of this one node, all it reads as inputs or initializers, through onnx's whole-graph inference."""
+        reads = dict.fromkeys(name for name in (*node.input, *captures(node)) if name)
+        graph = helper.make_graph(
+            [settled(node, constants)],
+            "one",
+            [helper.make_tensor_value_info(name, *types[name]) for name in reads if name not in constants],
+            [onnx.ValueInfoProto(name=name) for name in node.output if name],
+            [numpy_helper.from_array(constants[name], name) for name in reads if name in constants],
+        )
+        model = helper.make_model(graph, opset_imports=self.imports, ir_version=self.ir_version)
+        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        return {value.name: value.type for value in inferred.graph.output}
+
+
+def _find_schema(op_type: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
+    return onnx.defs.get_schema(op_type, version, domain) if onnx.defs.has(op_type, version, domain) else None
+
+
+def static_type(kind: onnx.TypeProto) -> Type | None:
+    tensor = kind.tensor_type
+    if not kind.HasField("tensor_type") or not tensor.elem_type or not tensor.HasField("shape"):
+        return None
+    if not all(dim.HasField("dim_value") for dim in tensor.shape.dim):
+        return None
+    return tensor.elem_type, tuple(dim.dim_value for dim in tensor.shape.dim)
+
+
+def partial_type(kind: onnx.TypeProto) -> Partial | None:
+    tensor = kind.tensor_type
+    if not tensor.elem_type or not tensor.HasField("shape"):
+        return None
+    return tensor.elem_type, tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
