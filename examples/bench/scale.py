@@ -33,7 +33,8 @@ from transformer import deepen
 from remat_cli.formats import problemfile
 from solvers.clock import Clock
 from solvers.methods.anyorder.bound import BoundSearch
-from solvers.methods.exact.cuts import build, project, small_values
+from solvers.methods.exact.cuts import build_cuts, select_small_values
+from solvers.methods.exact.projection import project
 from solvers.methods.exact.relaxation import first_boundaries
 from solvers.methods.exact.tables import pack
 from solvers.orders.arrays import arrays_of
@@ -97,8 +98,8 @@ def steps_of(small: Problem, budget: int) -> dict[str, Callable[[], object]]:
     arrays, ended = arrays_of(small), small.ended()
     memory = memory_of(arrays, np.arange(len(small.nodes), dtype=np.int64))
     taus = first_boundaries(memory, budget)
-    free = small_values(ended, budget, 0.001)
-    cuts = build(ended, budget, taus, free, 1.0)
+    free = select_small_values(ended, budget, 0.001)
+    cuts = build_cuts(ended, budget, taus, free, 1.0)
     order = np.arange(len(small.nodes), dtype=np.int64)
     plan = lower(small, order)
     search = BoundSearch(small, budget)
@@ -109,7 +110,7 @@ def steps_of(small: Problem, budget: int) -> dict[str, Callable[[], object]]:
         "one walk": lambda: Evictor(small, Clock(WALK)).run(budget, RULES[0]),
         "measure": lambda: memory_of(arrays, order),
         "annealing's tables": lambda: pack(arrays),
-        "cuts": lambda: build(ended, budget, taus, free, 1.0),
+        "cuts": lambda: build_cuts(ended, budget, taus, free, 1.0),
         "project": lambda: project(cuts, order.tolist()),
         "cuts of any order": search.pose,
         "reorder": lambda: reorder(small, budget),

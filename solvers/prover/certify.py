@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from solvers.clock import Clock
-from solvers.methods.exact.cuts import small_values
+from solvers.methods.exact.cuts import select_small_values
 from solvers.problem import Grounds, Problem
 from solvers.proof.certificate import Cases, CostProof, PeakProof, Sum
 from solvers.proof.check import costs_of, proved_cost
@@ -30,7 +30,7 @@ def prove_cost(problem: Problem, grounds: Grounds, goal: int | None, clock: Cloc
     """That schedules cost at least `goal`, None: that there are none; or as much of that as can be had."""
     ended = problem.ended()
     rows = Rows(ended, grounds.budget, timeline(ended, grounds.order, grounds.pivots))
-    program = ProofProgram(rows, small_values(ended, grounds.budget, _SMALL), grounds.peaks)
+    program = ProofProgram(rows, select_small_values(ended, grounds.budget, _SMALL), grounds.peaks)
     duals = Duals(program)
     costs = costs_of(rows)
     enough = float("inf") if goal is None else goal - costs.unit * (1 - 1e-3)  # costs are whole units

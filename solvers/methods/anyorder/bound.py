@@ -18,11 +18,12 @@ from math import ceil, gcd, isfinite
 import numpy as np
 
 from solvers import scip
-from solvers.methods.anyorder.answers import expand, project
-from solvers.methods.anyorder.program import TimedProgram, build
+from solvers.methods.anyorder.answers import build_any_order, expand
 from solvers.methods.anyorder.unit_chain import reversal_bound
-from solvers.methods.anyorder.windows import Windows, heaviest_path, windows_of
-from solvers.methods.exact.cuts import small_values
+from solvers.methods.anyorder.windows import heaviest_path, windows_of
+from solvers.methods.exact.cuts import select_small_values
+from solvers.methods.exact.grouped import GroupedProgram, Windows
+from solvers.methods.exact.projection import project
 from solvers.methods.exact.relaxation import first_boundaries, tree
 from solvers.methods.exact.tracing import tighten
 from solvers.orders.arrays import Ints, arrays_of
@@ -71,7 +72,7 @@ class BoundSearch:
         self.total = cost_bound(problem)
         self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
         self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
-        self.free = small_values(self.ended, budget, _SMALL)
+        self.free = select_small_values(self.ended, budget, _SMALL)
         self.bound: float = self.total
         self.counted, self.rounds = reversal_bound(problem, budget), 0
         self.known = known
@@ -81,7 +82,7 @@ class BoundSearch:
         self.effort = 1
         self.peaks: set[int] = set()  # nodes off the path whose peaks are looked at
         self.windows = self._first_windows()
-        self.timed: TimedProgram | None = None
+        self.grouped: GroupedProgram | None = None
         self.solving: scip.Solving | None = None
         self.nodes = 0
 
@@ -122,10 +123,10 @@ class BoundSearch:
         self._refine(answer)
 
     def _relax(self, limits: Limits, enough: float | None) -> scip.ProgramAnswer:
-        if self.timed is None or self.solving is None:
-            self.timed = self.pose()
-            self.work += tighten(self.timed.grouped(), limits.clock)
-            self.columns, self.nodes = len(self.timed.program.costs), 0
+        if self.grouped is None or self.solving is None:
+            self.grouped = self.pose()
+            self.work += tighten(self.grouped, limits.clock)
+            self.columns, self.nodes = len(self.grouped.program.costs), 0
         self.nodes += self.effort * tree(self.columns)
         settings = scip.Settings(
             verbose=limits.verbose,
@@ -137,18 +138,18 @@ class BoundSearch:
             parameters={"branching/relpscost/initcand": 20},
         )
         if self.solving is None:
-            starts = [] if self.known is None else [project(self.timed, self.known)]
-            self.solving = scip.Solving(self.timed.program, settings, starts)
+            starts = [] if self.known is None else [project(self.grouped, self.known)]
+            self.solving = scip.Solving(self.grouped.program, settings, starts)
         else:
             self.solving.go_on(limits.clock, self.nodes, settings.enough)
         return self.solving.wait()
 
-    def pose(self) -> TimedProgram:
+    def pose(self) -> GroupedProgram:
         peaks = product(range(len(self.windows.pivots) + 1), sorted(self.peaks))
-        timed = build(self.ended, self.writer, self.budget, self.windows, self.free, self.scale, peaks)
-        sure = sum(node.cost for index, node in enumerate(self.problem.nodes) if self.windows.sure(index))
-        timed.program.offset = sure / self.scale
-        return timed
+        grouped = build_any_order(self.ended, self.budget, self.windows, self.free, self.scale, peaks)
+        sure = sum(node.cost for index, node in enumerate(self.problem.nodes) if self.windows.is_sure(index))
+        grouped.program.offset = sure / self.scale
+        return grouped
 
     def _raise(self, bound: float) -> None:
         """A cost is the total and some multiple of what all costs have in common."""
@@ -157,16 +158,16 @@ class BoundSearch:
             self.bound = max(self.bound, self.total + steps * self.unit)
 
     def _refine(self, answer: scip.ProgramAnswer) -> None:
-        assert self.timed is not None
+        assert self.grouped is not None
         assert answer.values is not None
-        order = np.array(expand(self.timed, answer.values), dtype=np.int64)
+        order = np.array(expand(self.grouped, answer.values), dtype=np.int64)
         self.order = order.tolist()
         memory = memory_of(self.arrays, order)
         pivots, peaks = self._further(order, memory)
         if pivots or peaks:
             self.windows = windows_of(self.ended, self.writer, sorted({*self.windows.pivots, *pivots}))
             self.peaks |= peaks
-            self.timed = self.solving = None
+            self.grouped = self.solving = None
         elif answer.status is Status.OPTIMAL:
             self.done = True
         else:
@@ -178,7 +179,7 @@ class BoundSearch:
         windows, peaks = self.windows, set[int]()
         for step in over[np.argsort(-memory[over], kind="stable")].tolist():
             index = int(order[step])
-            if not windows.sure(index) and index not in self.peaks:
+            if not windows.is_sure(index) and index not in self.peaks:
                 if len(peaks) < _PEAKS:
                     peaks.add(index)
                 continue
@@ -193,9 +194,9 @@ class BoundSearch:
 def _nearest(order: Ints, step: int, windows: Windows) -> int | None:
     """The node itself if it can be a pivot, else the nearest that can on either side of it."""
     before, after = step, step
-    while before > 0 and not windows.sure(int(order[before])):
+    while before > 0 and not windows.is_sure(int(order[before])):
         before -= 1
-    while after < len(order) - 1 and not windows.sure(int(order[after])):
+    while after < len(order) - 1 and not windows.is_sure(int(order[after])):
         after += 1
     near = (int(order[place]) for place in (before, after))
-    return next((node for node in near if windows.sure(node) and node not in windows.pivots), None)
+    return next((node for node in near if windows.is_sure(node) and node not in windows.pivots), None)

@@ -9,23 +9,10 @@ Invariant: in every legal order, with whatever repeats, each node first runs in 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from solvers.methods.exact.grouped import Windows
 from solvers.orders.arrays import Ints
 from solvers.problem import Problem
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """Of a problem whose last node reads the outputs, and runs last."""
-
-    pivots: tuple[int, ...]
-    low: tuple[int, ...]  # for each node, the first group in which it can first run
-    high: tuple[int, ...]  # and the last
-
-    def sure(self, node: int) -> bool:
-        """Whether the node's first compute has just one group; such a node can be a further pivot."""
-        return self.low[node] == self.high[node]
 
 
 def windows_of(problem: Problem, writer: Sequence[int], pivots: Sequence[int]) -> Windows:

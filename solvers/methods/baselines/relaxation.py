@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from solvers.methods.baselines.from_checkpoints import cheapest_order, nothing_kept
 from solvers.methods.baselines.paper_program import PaperProgram, too_large
-from solvers.methods.exact.cuts import Cuts, build, expand
+from solvers.methods.exact.cuts import build_cuts, expand_cuts, list_first_computes
+from solvers.methods.exact.grouped import GroupedProgram
 from solvers.notes import Note, SolverNote
 from solvers.orders.arrays import arrays_of
 from solvers.orders.evict import Hints
@@ -68,7 +69,7 @@ def relaxation_bound(problem: Problem, budget: int, limits: Limits, no_stages: b
 def _improved_bound(problem: Problem, budget: int, limits: Limits) -> Bound | None:
     boundaries = _boundaries(problem, budget)
     scale = max(node.cost for node in problem.nodes) / 1000 or 1.0
-    answer = _solve(build(problem.ended(), budget, boundaries, frozenset(), scale).program, limits)
+    answer = _solve(build_cuts(problem.ended(), budget, boundaries, frozenset(), scale).program, limits)
     if answer.status is Status.INFEASIBLE:
         return None
     if answer.bound == -inf:
@@ -111,15 +112,15 @@ def relax_improved(problem: Problem, budget: int, limits: Limits, full: int) -> 
     """None if there is no solution, or none in time. `full` is the budget whose excess places the boundaries."""
     ended = problem.ended()
     scale = max(node.cost for node in problem.nodes) / 1000 or 1.0
-    cuts = build(ended, budget, _boundaries(problem, full), frozenset(), scale)
+    cuts = build_cuts(ended, budget, _boundaries(problem, full), frozenset(), scale)
     answer = _solve(cuts.program, limits)
     if answer.values is None:
         return None
-    columns = [column for keep in cuts.keep for column in keep.values()]
+    columns = [column for keep in cuts.held for column in keep.values()]
     return Relaxed(
         bound=sum(node.cost for node in problem.nodes) + answer.bound * scale,
         fractions=np.array([answer.values[column] for column in columns]),
-        order_of=lambda whole: expand(cuts, _solution(cuts, columns, whole)),
+        order_of=lambda whole: expand_cuts(cuts, _solution(cuts, columns, whole)),
         hints_of=lambda whole: _hints(cuts, whole),
     )
 
@@ -136,20 +137,20 @@ def _boundaries(problem: Problem, budget: int) -> list[int]:
     return sorted({int(over[round(place)]) for place in np.linspace(0, len(over) - 1, count)}) if count else []
 
 
-def _solution(cuts: Cuts, columns: list[int], whole: Whole) -> list[float]:
+def _solution(cuts: GroupedProgram, columns: list[int], whole: Whole) -> list[float]:
     solution = np.zeros(len(cuts.program.costs))
     solution[columns] = whole
     return solution.tolist()
 
 
-def _hints(cuts: Cuts, whole: Whole) -> Hints:
+def _hints(cuts: GroupedProgram, whole: Whole) -> Hints:
     """What S holds across the boundary at the end of each group."""
     group = np.zeros(len(cuts.problem.nodes), np.int64)
     keep = np.zeros((len(cuts.groups), len(cuts.problem.sizes)), np.bool_)
     at = 0
-    for g, stages in enumerate(cuts.groups):
+    for g, stages in enumerate(list_first_computes(cuts)):
         group[stages.start : stages.stop] = g
-        held = list(cuts.keep[g])
+        held = list(cuts.held[g])
         if g and held:
             keep[g - 1, held] = whole[at : at + len(held)]
         at += len(held)

@@ -20,10 +20,12 @@ from math import ceil, gcd, isfinite
 import numpy as np
 
 from solvers import scip
-from solvers.methods.exact.cuts import Cuts, build, expand, grouped, project, small_values
+from solvers.methods.exact.cuts import build_cuts, expand_cuts, select_small_values
+from solvers.methods.exact.grouped import GroupedProgram
 from solvers.methods.exact.improve import WORK, Improver
 from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.options import NOTHING_KNOWN, Known
+from solvers.methods.exact.projection import project
 from solvers.methods.exact.relaxation import Relaxation, disputed, first_boundaries, hints_of, over_again, over_budget
 from solvers.methods.exact.small import MOST, Small
 from solvers.methods.exact.tracing import tighten
@@ -161,23 +163,23 @@ class Hunt:
                 return
 
     def pose(self, taus: Sequence[int], repeats: set[tuple[int, int]]) -> Relaxation:
-        free = small_values(self.ended, self.budget, _SMALL)
-        cuts = build(self.ended, self.budget, taus, free, self.scale, repeats)
+        free = select_small_values(self.ended, self.budget, _SMALL)
+        cuts = build_cuts(self.ended, self.budget, taus, free, self.scale, repeats)
         cuts.program.offset = self.total / self.scale
-        iterations = tighten(grouped(cuts), self.clock)
+        iterations = tighten(cuts, self.clock)
         self.work += iterations
         self.clock.spend(iterations=iterations)
         relaxation = Relaxation(cuts)
-        peaks = sorted((bisect_left(cuts.taus, stage), node) for stage, node in repeats)
-        self.grounds = replace(self.grounds, pivots=cuts.taus, peaks=tuple(peaks))
-        self.size = (Note(SolverNote.RELAXATION_SIZE, (relaxation.columns, len(cuts.taus))),)
+        peaks = sorted((bisect_left(cuts.windows.pivots, stage), node) for stage, node in repeats)
+        self.grounds = replace(self.grounds, pivots=cuts.windows.pivots, peaks=tuple(peaks))
+        self.size = (Note(SolverNote.RELAXATION_SIZE, (relaxation.columns, len(cuts.windows.pivots))),)
         return relaxation
 
-    def follow(self, cuts: Cuts, values: Sequence[float] | None) -> tuple[list[int], set[tuple[int, int]]]:
+    def follow(self, cuts: GroupedProgram, values: Sequence[float] | None) -> tuple[list[int], set[tuple[int, int]]]:
         """Try what the relaxation's answer suggests; where it does not fit: stages, and (stage, node) of repeats."""
         if values is None or self.done():
             return [], set()
-        order = np.array(expand(cuts, values), dtype=np.int64)
+        order = np.array(expand_cuts(cuts, values), dtype=np.int64)
         memory = memory_of(self.best.arrays, order)
         known = self.best.cost
         if known is None or self.best.arrays.cost[order].sum() < known:  # else it has nothing to teach
@@ -186,7 +188,7 @@ class Hunt:
             self.improver.mend(order)
         if self.best.order is not None:
             self.improver.disputed = disputed(cuts, values, project(cuts, self.best.order.tolist()))
-        return over_budget(memory, order, self.budget, cuts.taus), over_again(memory, order, self.budget)
+        return over_budget(memory, order, self.budget, cuts.windows.pivots), over_again(memory, order, self.budget)
 
     def relax(self, relaxation: Relaxation) -> scip.ProgramAnswer:
         """SCIP on the relaxation, and tries at a better schedule beside it."""

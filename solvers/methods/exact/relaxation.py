@@ -12,7 +12,9 @@ from math import isfinite
 import numpy as np
 
 from solvers import scip
-from solvers.methods.exact.cuts import Cuts, kept, project
+from solvers.methods.exact.cuts import list_first_computes, list_held
+from solvers.methods.exact.grouped import SURELY, GroupedProgram
+from solvers.methods.exact.projection import project
 from solvers.orders.arrays import Ints
 from solvers.orders.evict import Hints
 
@@ -27,7 +29,7 @@ _PACE = 0.01  # of what is open, that a search must have won to be searched on
 class Relaxation:
     """One relaxation, and how far SCIP has come with it."""
 
-    cuts: Cuts
+    cuts: GroupedProgram
     solving: scip.Solving | None = None
     nodes: int = 0
     work: int = 0
@@ -100,21 +102,22 @@ def over_again(memory: Ints, order: Ints, budget: int) -> set[tuple[int, int]]:
     return {(int(stages[step]), int(order[step])) for step in steps}
 
 
-def hints_of(cuts: Cuts, values: Sequence[float]) -> Hints:
-    held = kept(cuts, values)
+def hints_of(cuts: GroupedProgram, values: Sequence[float]) -> Hints:
+    held, groups = list_held(cuts, values), list_first_computes(cuts)
     group = np.zeros(len(cuts.problem.nodes), np.int64)
-    keep = np.zeros((len(cuts.groups), len(cuts.problem.sizes)), np.bool_)
-    for g, stages in enumerate(cuts.groups):
+    keep = np.zeros((len(groups), len(cuts.problem.sizes)), np.bool_)
+    for g, stages in enumerate(groups):
         group[stages.start : stages.stop] = g
-        if g + 1 < len(cuts.groups):
+        if g + 1 < len(groups):
             keep[g, sorted(held[g + 1] | cuts.free)] = True
     return Hints(group, keep)
 
 
-def disputed(cuts: Cuts, values: Sequence[float], best: Sequence[float]) -> list[int]:
+def disputed(cuts: GroupedProgram, values: Sequence[float], best: Sequence[float]) -> list[int]:
     """Nodes that one answer runs again, or whose values it holds, where the other does not."""
     found: set[int] = set()
-    for again, keep in zip(cuts.again, cuts.keep, strict=True):
-        found.update(node for node, column in again.items() if abs(values[column] - best[column]) > 0.5)
-        found.update(cuts.writer[value] for value, column in keep.items() if abs(values[column] - best[column]) > 0.5)
+    for runs, held in zip(cuts.runs, cuts.held, strict=True):
+        repeats = ((node, column) for node, column in runs.items() if column != SURELY)
+        found.update(node for node, column in repeats if abs(values[column] - best[column]) > 0.5)
+        found.update(cuts.writer[value] for value, column in held.items() if abs(values[column] - best[column]) > 0.5)
     return sorted(node for node in found if not cuts.problem.nodes[node].once)

@@ -14,17 +14,14 @@ up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from solvers.clock import Clock
+from solvers.methods.exact.grouped import SURELY, GroupedProgram
 from solvers.orders.arrays import arrays_of
 from solvers.orders.traces import Floats, cheapest
-from solvers.problem import Problem
-from solvers.scip import INFINITY, Linear, Program
-
-SURELY = -1  # instead of a column: always 1
+from solvers.scip import INFINITY, Linear
 
 _ROUNDS = 60
 _MOST = 60  # rows found at a time for one pair of groups
@@ -36,19 +33,7 @@ _LARGE = 20_000  # columns from which on the linear program alone takes too long
 _ITERATIONS = 30_000  # of the simplex method, in all
 
 
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """A relaxation in which time is cut into groups."""
-
-    problem: Problem
-    writer: Sequence[int]
-    free: frozenset[int]  # values that no row is about
-    program: Program
-    held: Sequence[dict[int, int]]  # for each group, value -> column of S; held by none that is not there
-    runs: Sequence[dict[int, int]]  # for each group, node -> column of C, or SURELY; runs in none that is not there
-
-
-def tighten(grouped: Grouped, clock: Clock) -> int:
+def tighten(grouped: GroupedProgram, clock: Clock) -> int:
     """Adds rows to the program; how many iterations that took."""
     if len(grouped.program.costs) > _LARGE:
         return 0
@@ -70,7 +55,7 @@ def tighten(grouped: Grouped, clock: Clock) -> int:
 class Tracing:
     """The linear relaxation, and the rows that its answers break."""
 
-    def __init__(self, grouped: Grouped) -> None:
+    def __init__(self, grouped: GroupedProgram) -> None:
         self.grouped = grouped
         self.arrays = arrays_of(grouped.problem)
         self.free = np.zeros(len(grouped.problem.sizes), np.bool_)

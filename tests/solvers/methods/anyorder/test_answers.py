@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from solvers.methods.anyorder.answers import expand, project
-from solvers.methods.anyorder.program import TimedProgram, build
+from solvers.methods.anyorder.answers import build_any_order, expand
 from solvers.methods.anyorder.windows import heaviest_path, windows_of
+from solvers.methods.exact.grouped import GroupedProgram
+from solvers.methods.exact.projection import project
 from solvers.methods.exact.replaceable import advance
 from solvers.methods.exact.tracing import Tracing
 from solvers.plan import lower
@@ -23,20 +24,20 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
         problem = random_problem(random, random.randint(2, 12))
         order = shuffled_order(random, problem, random.randint(0, 8))
         outcome = simulate(problem, lower(problem, order))
-        timed = posed(random, problem, outcome.peak)
-        across += sum(map(len, timed.across))
-        wide += sum(low < high for low, high in zip(timed.windows.low, timed.windows.high, strict=True))
-        moved += tuple(advance(timed.problem, timed.passing, order)) != order
-        before = len(timed.program.rows)
-        Tracing(timed.grouped()).add([random.random() ** 2 for _ in timed.program.costs])
-        traced += len(timed.program.rows) - before
-        solution = project(timed, order)
-        for columns, coefficients, low, high in timed.program.rows:
+        grouped = posed(random, problem, outcome.peak)
+        across += sum(map(len, grouped.across))
+        wide += sum(low < high for low, high in zip(grouped.windows.low, grouped.windows.high, strict=True))
+        moved += tuple(advance(grouped.problem, grouped.replaceable, order)) != order
+        before = len(grouped.program.rows)
+        Tracing(grouped).add([random.random() ** 2 for _ in grouped.program.costs])
+        traced += len(grouped.program.rows) - before
+        solution = project(grouped, order)
+        for columns, coefficients, low, high in grouped.program.rows:
             total = sum(c * solution[column] for column, c in zip(columns, coefficients, strict=True))
-            assert low - 1e-9 <= total <= high + 1e-9, (problem, order, timed.windows.pivots)
-        cost = sum(cost * value for cost, value in zip(timed.program.costs, solution, strict=True))
-        assert cost + surely(timed) <= outcome.cost
-        again = expand(timed, solution)
+            assert low - 1e-9 <= total <= high + 1e-9, (problem, order, grouped.windows.pivots)
+        cost = sum(cost * value for cost, value in zip(grouped.program.costs, solution, strict=True))
+        assert cost + surely(grouped) <= outcome.cost
+        again = expand(grouped, solution)
         simulate(problem, lower(problem, again))
     assert across > 100, "peaks off the path were hardly looked at"
     assert wide > 1000, "windows of several groups were hardly met"
@@ -44,7 +45,7 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
     assert traced > 1000, "hardly anything was traced"
 
 
-def posed(random: Random, problem: Problem, budget: int) -> TimedProgram:
+def posed(random: Random, problem: Problem, budget: int) -> GroupedProgram:
     """The relaxation at some nodes of a random long path."""
     ended = problem.ended()
     writer, count = ended.writers(), len(problem.nodes)
@@ -54,11 +55,11 @@ def posed(random: Random, problem: Problem, budget: int) -> TimedProgram:
     free = frozenset(random.sample(range(len(problem.sizes)), len(problem.sizes) // 3))
     many = random.choice((0, 40))
     peaks = {(random.randint(0, len(windows.pivots)), random.randrange(count)) for _ in range(many)}
-    return build(ended, writer, budget, windows, free, 1.0, peaks)
+    return build_any_order(ended, budget, windows, free, 1.0, peaks)
 
 
-def surely(timed: TimedProgram) -> int:
-    return sum(timed.problem.nodes[i].cost for i in range(len(timed.problem.nodes)) if timed.windows.sure(i))
+def surely(grouped: GroupedProgram) -> int:
+    return sum(grouped.problem.nodes[i].cost for i in range(len(grouped.problem.nodes)) if grouped.windows.is_sure(i))
 
 
 def shuffled_order(random: Random, problem: Problem, extra: int) -> tuple[int, ...]:
