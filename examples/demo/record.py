@@ -18,7 +18,6 @@ COMMANDS = (
     "remat grad unet.onnx -o train.onnx -q",
     "remat profile train.onnx -q",
     "remat solve train.onnx --budget 70% -o train.plan.json",
-    "remat emit train.plan.json -q",
     "remat verify train.plan.json",
 )
 BLOCK = re.compile(r"(<!-- output: .*? -->\n).*?(<!-- end of output -->)", re.DOTALL)
