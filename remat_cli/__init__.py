@@ -40,7 +40,7 @@ else:  # a type checker sees the names above, and no others
         from importlib import import_module
 
         if name not in PLACES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=__import__(__name__))
         try:
             return getattr(import_module(PLACES[name]), name)
         except ImportError as error:

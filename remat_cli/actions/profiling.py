@@ -29,7 +29,7 @@ from remat_cli.actions.default_kernels import costs_of_kernels, joined, new_kern
 from remat_cli.actions.observing import Observed, observed
 from remat_cli.actions.seeing import graph_as_seen, words
 from remat_cli.actions.whole_runs import ProfiledGraph, refuse_endless, scale_to_whole, time_before
-from remat_cli.errors import BadInput, Usage
+from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.graph import Graph
@@ -128,7 +128,7 @@ def ahead(model: Path | onnx.ModelProto, asked: ProfileQuestion) -> Ahead:
 def _where(asked: ProfileQuestion) -> tuple[Device, Cache]:
     known = [*roofline.names(), roofline.FLOPS]
     if asked.estimate is not None and asked.estimate not in known:
-        raise Usage(f"there is no device '{asked.estimate}' on paper; the devices are {', '.join(known)}")
+        raise Usage(f"there is no device '{asked.estimate}' on paper; {meant(asked.estimate, known)}")
     if asked.device not in ("auto", "cpu", "cuda"):
         raise Usage(f"there is no device '{asked.device}'; there are auto, cpu and cuda")
     try:

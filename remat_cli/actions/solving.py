@@ -59,7 +59,7 @@ class Question:
     def check(self) -> None:
         """Refuse what has no meaning, or would be without effect."""
         if self.method not in METHODS:
-            raise Usage(f"there is no method '{self.method}'; {meant(self.method, (*METHODS, 'all'))}")
+            raise Usage(f"there is no method '{self.method}'; {meant(str(self.method), METHODS)}")
         if self.reorder is not None and METHODS[self.method].own_order:
             raise Usage(f"'{self.method}' finds the order itself; --reorder and --no-reorder go with --method milp")
         if self.minimize not in ("cost", "peak"):

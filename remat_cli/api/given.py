@@ -62,7 +62,9 @@ def path_of(given: File, what: str) -> Path:
 
 
 def costs_of(given: File | Costs | None) -> Path | Costs | None:
-    return given if isinstance(given, Costs | None) else path_of(given, "costs, unless profile made them,")
+    if not isinstance(given, Costs | str | os.PathLike | None):
+        raise Usage(f"costs are what profile gives, or a file of them, not {type(given).__name__}")
+    return given if isinstance(given, Costs | None) else Path(given)
 
 
 def budget_of(given: int | str | None) -> Budget | None:
@@ -110,11 +112,24 @@ def _written(number: Any) -> str:
     return str(int(number)) if hasattr(number, "__index__") else f"{float(number):.20f}"
 
 
-def whole_of(given: Any, what: str, least: int = 0) -> int:
+def seed_of(given: Any) -> int:
+    if (found := whole_of(given, "seed")) >= 2**31:
+        raise Usage(f"seed is at most {2**31 - 1}, not {found}")
+    return found
+
+
+def tolerance_of(given: Any, what: str) -> float:
+    if isinstance(given, bool | str) or not hasattr(given, "__float__") or not float(given) >= 0:
+        raise Usage(f"{what} is a number, at least 0, not {given!r}")
+    return float(given)
+
+
+def whole_of(given: Any, what: str, least: int | None = 0) -> int:
     """A whole number, not less than the least."""
     if isinstance(given, bool) or not hasattr(given, "__index__"):
         raise Usage(f"{what} is a whole number, not {given!r}")
-    if (found := int(given)) < least:
+    found = int(given)
+    if least is not None and found < least:
         raise Usage(f"{what} is at least {least}, not {found}")
     return found
 
@@ -122,8 +137,8 @@ def whole_of(given: Any, what: str, least: int = 0) -> int:
 def names_of(given: Iterable[str] | str, what: str) -> tuple[str, ...]:
     """Names, of which one may stand alone."""
     names = (given,) if isinstance(given, str) else items_of(given, what)
-    if wrong := next((name for name in names if not isinstance(name, str)), None):
-        raise Usage(f"{what} are names, not {type(wrong).__name__}")
+    if wrong := [type(name).__name__ for name in names if not isinstance(name, str)]:
+        raise Usage(f"{what} are names, not {wrong[0]}")
     return tuple(names)
 
 

@@ -67,7 +67,7 @@ def grad(
     options = Options(
         loss=loss,
         logits=logits,
-        class_axis=class_axis,
+        class_axis=None if class_axis is None else whole_of(class_axis, "class_axis", None),
         outputs=names_of(outputs, "outputs"),
         choice=Choice(names_of(wrt, "wrt"), ties=_pairs(ties), as_exported=as_exported, **_trained(params, optimizer)),
         binding=Binding(_shapes(shapes), None if batch is None else whole_of(batch, "batch", 1), sizes_of(dims)),

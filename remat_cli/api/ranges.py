@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Unpack
 
 from profiles.costs import Costs
@@ -60,13 +60,17 @@ def sweep(
     asked.check()
     clock = Clock(given.seconds_of(time_limit))
     subject = given_subject(given.model_of(model), given.costs_of(costs), given.sizes_of(dims), kind)
-    limits = Limits(clock, given.share_of(gap, "gap"), given.whole_of(seed, "seed"))
+    limits = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed))
     return sweeping.Sweep(subject, asked, limits, given.memory_of(cache, clock.seconds), report or nobody).run()
 
 
 def _budgets(budgets: str | Sequence[int | str]) -> Budgets:
     if not isinstance(budgets, str):
-        return tuple(found for one in given.items_of(budgets, "budgets") for found in _budgets_of(one))
+        listed = budgets if isinstance(budgets, Iterable) else (budgets,)
+        found = tuple(found for one in listed for found in _budgets_of(one))
+        if not found:
+            raise Usage("budgets: say at least one, such as '70%'")
+        return found
     return _budgets_of(budgets)
 
 
@@ -137,7 +141,7 @@ def max_batch(
     own = given.costs_of(costs)
     sizes = given.sizes_of(dims)
     how = SizedStep(dim=dim, dims=sizes, costs=own, estimate=estimate, here=measure, options=options, session=kind)
-    limits = Limits(clock, seed=given.whole_of(seed, "seed"))
+    limits = Limits(clock, seed=given.seed_of(seed))
     steps = scaled(given.model_of(model), how)
     memory = given.memory_of(cache, clock.seconds)
     heard = sizing.Listeners(report or nobody)

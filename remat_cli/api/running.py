@@ -14,7 +14,7 @@ from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
 from remat_cli.api import given
 from remat_cli.api.given import CPU, File, Plan
 from remat_cli.checking.compare import Tolerance
-from remat_cli.errors import Usage
+from remat_cli.errors import Usage, meant
 from remat_cli.model.sessions import OWN
 from remat_cli.planning.loading import content_of, load_planned
 from remat_cli.planning.plans.planned import Planned
@@ -67,11 +67,11 @@ def verify(
         raise Usage(f"feeds are arrays by name, or a file of them, not {type(feeds).__name__}")
     trial = Trial(
         feeds=Path(feeds) if isinstance(feeds, str | os.PathLike) else feeds,
-        seed=given.whole_of(seed, "seed"),
+        seed=given.seed_of(seed),
         cap=cap,
         provider=provider,
         timeout=given.seconds_of(timeout, "timeout"),
-        near=Tolerance(rtol, atol),
+        near=Tolerance(given.tolerance_of(rtol, "rtol"), given.tolerance_of(atol, "atol")),
         level=level,
         seconds=given.seconds_of(timing, "timing"),
     )
@@ -103,7 +103,14 @@ def session(plan: Plan, *, providers: Sequence[Any] = CPU, keep_state: bool = Fa
 
 def providers_of(providers: Any) -> tuple[Any, ...]:
     """Providers, of which one may stand alone."""
-    return (providers,) if isinstance(providers, str) else given.items_of(providers, "providers")
+    from onnxruntime import get_available_providers
+
+    wanted = (providers,) if isinstance(providers, str) else given.items_of(providers, "providers")
+    known = get_available_providers()
+    names = [one if isinstance(one, str) else str(next(iter(one), "")) for one in wanted]
+    if unknown := [name for name in names if name not in known]:
+        raise Usage(f"onnxruntime has no provider '{unknown[0]}' here; {meant(unknown[0], known)}")
+    return wanted
 
 
 def _session(planned: Planned, providers: Sequence[Any]) -> Any:

@@ -99,7 +99,7 @@ def solve(
     subject = given_subject(
         given.model_of(model), given.costs_of(costs), given.sizes_of(dims), question.session, _pairs(in_place)
     )
-    limits = Limits(clock, given.share_of(gap, "gap"), given.whole_of(seed, "seed"), report or nobody)
+    limits = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed), report or nobody)
     proof = None if certificate is None else given.path_of(certificate, "certificate")
     return _planned(subject, question, limits, cache, proof)
 

@@ -25,11 +25,12 @@ from remat_cli.planning.loading import content_of
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.session import session_of
+from remat_cli.training.failing import SMALL, WrittenState
 from remat_cli.training.rates import rate_schedule
 from remat_cli.training.regime import Regime
 from remat_cli.training.state import State, default_rate, told_parts, values_of
 from remat_cli.training.state import initial_state as first_state
-from remat_cli.training.step import SMALL, Step, WrittenState
+from remat_cli.training.step import Step
 
 Values: TypeAlias = Model | Mapping[str, Any] | Any  # or a PyTorch module
 

@@ -17,7 +17,7 @@ from typing import Any
 from remat_cli.batch import schema, yamltree
 from remat_cli.batch.expect import Expected
 from remat_cli.batch.yamltree import Place, Tree
-from remat_cli.errors import BadInput
+from remat_cli.errors import BadInput, meant
 from remat_cli.model.quantities import parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
 from solvers.clock import FOREVER_SECONDS, USUAL_SECONDS
 from solvers.options import Orders, options_of
@@ -234,7 +234,7 @@ class _Reading:
         """Name, whether to reorder, and the method's own options."""
         name, said = (asked, {}) if isinstance(asked, str) else (asked["name"], asked)
         if name not in METHODS:
-            raise self.tree.refuse(place, f"there is no method {name!r}; the methods are {', '.join(METHODS)}")
+            raise self.tree.refuse(place, f"there is no method {name!r}; {meant(name, METHODS)}")
         known = {entry.name: entry for entry in options_of(METHODS[name].options) if entry.kind != Orders}
         options = {key.replace("-", "_"): value for key, value in said.items() if key not in ("name", "reorder")}
         for key, value in options.items():

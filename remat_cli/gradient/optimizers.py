@@ -21,6 +21,7 @@ STEP = "step"  # how many updates were made before this one: a scalar that goes 
 DECAY = 0.01  # of AdamW, where nothing is said
 MOMENTS = ("weight_decay", "beta1", "beta2", "epsilon")
 TOLD = {"sgd": ("weight_decay",), "momentum": ("weight_decay", "momentum"), "adam": MOMENTS, "adamw": MOMENTS}
+SHOWN = {"rate": "learning_rate", "epsilon": "eps", "scale": "the learning rate of a group"}  # what users call them
 NORM_EPSILON = 1e-6  # what PyTorch's clip_grad_norm_ adds to the norm
 
 
@@ -67,6 +68,10 @@ class Recipe:
         if self.clip is not None and not self.clip > 0:
             raise Usage(f"gradients cannot be clipped to a norm of {self.clip:g}")
         for hyper in (self.hyper, *(self._changed(group) for group in self.groups)):
+            for name in ("rate", "momentum", "epsilon", "weight_decay", "scale"):
+                value = getattr(hyper, name)
+                if value is not None and not 0 <= value < float("inf"):
+                    raise Usage(f"{SHOWN.get(name, name)} is at least 0, not {value:g}")
             if not (0 <= hyper.beta1 < 1 and 0 <= hyper.beta2 < 1):
                 raise Usage(f"betas are at least 0 and below 1, not {hyper.beta1:g},{hyper.beta2:g}")
 

@@ -16,7 +16,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from remat_cli.errors import BadInput
+from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.files import write_whole
 from remat_cli.training.state import State
 
@@ -37,6 +37,8 @@ class Checkpoint:
     regime: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, path: str | os.PathLike[str]) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise Usage(f"a checkpoint's file is a path, not {type(path).__name__}")
         held = {VALUE + name: value for name, value in self.state.items()}
         held |= {SUM + name: value for name, value in self.sums.items()}
         held[COUNTS] = np.array(self.counts, np.int64)

@@ -7,9 +7,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from remat_cli.errors import BadInput
+
+# where onnxruntime noticed, which is for its developers
+FROM_ITS_SOURCE = re.compile(
+    r"^\S+\.(?:cc|h|cu):\d+ .*?(?:\[with [^\]]*\] |was false\. |\) (?=[A-Z]))"
+)
+
+
+SMALL = 1024  # bytes: what is no larger is copied before each run, such as the count of updates
+BROKEN = (
+    "a run of this step broke off while it wrote new state in the place of the old: what is left is of no one update; "
+    "load a checkpoint, or make the step with keep_state=True, which holds both"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenState:
+    """`state`: the names of what runs write over. `before`: ops that run only before any of it but what is `SMALL`."""
+
+    state: frozenset[str] = frozenset()
+    before: frozenset[str] = frozenset()
+
+
+NOTHING_WRITTEN = WrittenState()
 
 
 class OpFailed(BadInput):
@@ -30,5 +54,6 @@ def run(session: Any, names: Sequence[str], feeds: Mapping[str, Any]) -> list[An
         words = " ".join(str(error).split())
         op = re.search(r"running (\w+) node\. Name:'([^']*)'", words)
         where = f"the op {op[1]} '{op[2]}'" if op else "the step"
-        said = f"{where} failed on this batch: {words.rpartition('Status Message: ')[2]}"
+        why = FROM_ITS_SOURCE.sub("", words.rpartition("Status Message: ")[2])
+        said = f"{where} failed on this batch: {why}"
         raise OpFailed(said, op[2] if op else "") from error

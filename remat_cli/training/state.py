@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 
 from remat_cli.errors import BadInput
+from remat_cli.gradient.losses import IGNORED
 from remat_cli.gradient.optimizers import RATE
 from remat_cli.model.step_parts import Parts, parts_of
 from remat_cli.onnx_graph.stored import array_of
@@ -76,13 +77,23 @@ def fitting(name: str, value: Any, kind: onnx.TypeProto.Tensor) -> np.ndarray:
     return np.array(given, wanted, order="C")
 
 
+def check_labels(labels: np.ndarray) -> None:
+    """Refuse labels below zero, which the runtime would count from the last class."""
+    wrong = labels[(labels < 0) & (labels != IGNORED)]
+    if wrong.size:
+        raise BadInput(f"labels hold {wrong[0]}; classes are counted from 0, and {IGNORED} leaves a place out")
+
+
 def array(value: Any) -> np.ndarray:
     """A numpy array of anything array-like; a tensor of PyTorch is brought to the CPU, and bfloat16 to float32."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         value = value.float() if "bfloat16" in str(value.dtype) else value
         return np.asarray(value.numpy())
-    return np.asarray(value)
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise BadInput(f"{type(value).__name__} is no array: {error}") from error
 
 
 def _family(dtype: Any) -> str:

@@ -9,41 +9,25 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
 import onnx
 
 from remat_cli.errors import BadInput, RematWarning, Usage, meant
+from remat_cli.gradient.classes import told
 from remat_cli.gradient.optimizers import RATE
 from remat_cli.gradient.scaling import FINITE, LOSS_SCALE
 from remat_cli.training import checkpoint
 from remat_cli.training.checkpoint import Checkpoint
-from remat_cli.training.failing import OpFailed, run
+from remat_cli.training.failing import BROKEN, NOTHING_WRITTEN, SMALL, OpFailed, WrittenState, run
 from remat_cli.training.regime import Regime, differences
 from remat_cli.training.scale import LossScale
-from remat_cli.training.state import State, described, fitting, told_parts
+from remat_cli.training.state import State, check_labels, described, fitting, told_parts
 
 TRACKED = "num_batches_tracked"  # PyTorch's count of a BatchNorm's batches, which nothing reads
-SMALL = 1024  # bytes: what is no larger is copied before each run, such as the count of updates
-BROKEN = (
-    "a run of this step broke off while it wrote new state in the place of the old: what is left is of no one update; "
-    "load a checkpoint, or make the step with keep_state=True, which holds both"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenState:
-    """`state`: the names of what runs write over. `before`: ops that run only before any of it but what is `SMALL`."""
-
-    state: frozenset[str] = frozenset()
-    before: frozenset[str] = frozenset()
-
-
-NOTHING_WRITTEN = WrittenState()
 
 
 class Step:
@@ -64,11 +48,12 @@ class Step:
         self._written, self._whole = written, True
         self._session, self._update, self._regime = session, update, regime
         self._parts = told_parts(model)
+        self._chooses = told(model) is not None  # labels choose among classes
         self._kinds = {value.name: value.type.tensor_type for value in model.graph.input}
         self._outputs = [output.name for output in session.get_outputs()]
         self._state = state
         self._sums: State = {}
-        self.learning_rate = regime.rate  # which the schedule multiplies
+        self._rate = regime.rate
         self.loss_scale = LossScale() if LOSS_SCALE in self._kinds else None  # of a step with float16
         self.calls = 0  # batches seen
         self.updates = 0  # of the parameters
@@ -84,6 +69,17 @@ class Step:
         """What a call can give besides the loss."""
         state = {f"{name}_new" for name in (*self._state, *self._parts.parameters)}
         return tuple(name for name in self._outputs if name != "loss" and name not in state)
+
+    @property
+    def learning_rate(self) -> float:
+        """Which the schedule multiplies; it can be set at any time."""
+        return self._rate
+
+    @learning_rate.setter
+    def learning_rate(self, rate: float) -> None:
+        if isinstance(rate, str) or not hasattr(rate, "__float__") or not 0 <= float(rate) < float("inf"):
+            raise Usage(f"a learning rate is a number, at least 0, not {rate!r}")
+        self._rate = float(rate)
 
     @property
     def next_rate(self) -> float:
@@ -124,6 +120,8 @@ class Step:
         return loss if wanted is None else {"loss": loss, **asked}
 
     def _wanted(self, names: Sequence[str]) -> list[str]:
+        if not isinstance(names, Iterable):
+            raise Usage(f"outputs are names, not {_kind(names)}")
         wanted = [names] if isinstance(names, str) else list(names)
         if unknown := [name for name in wanted if name not in ("loss", *self.outputs)]:
             there = meant(str(unknown[0]), self.outputs) if self.outputs else "it gives the loss alone"
@@ -174,6 +172,8 @@ class Step:
         if wrong or len(batch) != len(self.data):
             raise Usage(f"a batch holds {described(list(self.data))}; missing or not known: {described(wrong)}")
         feeds = {name: fitting(name, given[name], self._kinds[name]) for name in self.data}
+        if self._chooses:
+            check_labels(feeds["labels"])
         if self._update is None and RATE in self._kinds:
             feeds[RATE] = np.array(self.next_rate, np.float32)
         if self.loss_scale is not None:
@@ -219,6 +219,8 @@ class Step:
 
     def load_into(self, module: Any) -> None:
         """Copy parameters and running statistics into a PyTorch module: the one that the step was made from."""
+        if not hasattr(module, "state_dict"):
+            raise Usage(f"weights are loaded into a PyTorch module, not {_kind(module)}")
         there = module.state_dict()
         own = self.state_dict()
         if missing := [name for name in own if name not in there]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 
-from remat_cli.errors import Usage
+from remat_cli.errors import Usage, meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,4 +94,4 @@ def find(name: str) -> Network:
         rest = known.removeprefix(wanted)
         if wanted.isalpha() and rest != known and (rest.startswith("-") or rest.isdigit()):
             return network
-    raise Usage(f"there is no network called {name}; there are {', '.join(ZOO)}")
+    raise Usage(f"there is no network called {name}; {meant(name, ZOO)}")

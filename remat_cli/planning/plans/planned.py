@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from profiles.costs import dump
-from remat_cli.errors import InTheWay
+from remat_cli.errors import InTheWay, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.formats.planfile import PlanFile, Source, describe, replay
@@ -94,6 +94,8 @@ class Planned:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `m.plan.json`; beside it, as `m.onnx` and `m.costs.yaml`, what was in memory only."""
+        if not isinstance(path, str | os.PathLike):
+            raise Usage(f"a plan's file is a path, not {type(path).__name__}")
         destination = Path(path)
         check_apart(destination, *(source.path for source in (self.recorded.model, self.recorded.costs) if source))
         stem = destination.name.removesuffix(".json").removesuffix(".plan")

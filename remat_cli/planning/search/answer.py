@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from remat_cli.errors import Usage
+from remat_cli.errors import Usage, meant
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
@@ -159,7 +159,7 @@ def _rounded(bound: float | None) -> int | None:
 def find_solver(method: str, options: Mapping[str, Any]) -> Solver:
     """The method with its own options bound. Options that it does not have are a usage error."""
     if method not in METHODS:
-        raise Usage(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")
+        raise Usage(f"there is no method '{method}'; {meant(method, METHODS)}")
     own = {option.name for option in options_of(METHODS[method].options)}
     flags = {option.name: option.flag for entry in METHODS.values() for option in options_of(entry.options)}
     if foreign := sorted(set(options) - own):

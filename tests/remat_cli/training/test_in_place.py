@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import remat_cli as remat
-from remat_cli.training.step import BROKEN
+from remat_cli.training.failing import BROKEN
 
 FORWARD = Path(__file__).parents[2] / "data" / "torch" / "language_train_whole.onnx"
 
