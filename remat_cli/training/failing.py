@@ -13,9 +13,7 @@ from typing import Any
 from remat_cli.errors import BadInput
 
 # where onnxruntime noticed, which is for its developers
-FROM_ITS_SOURCE = re.compile(
-    r"^\S+\.(?:cc|h|cu):\d+ .*?(?:\[with [^\]]*\] |was false\. |\) (?=[A-Z]))"
-)
+FROM_ITS_SOURCE = re.compile(r"^\S+\.(?:cc|h|cu):\d+ .*?(?:\[with [^\]]*\] |was false\. |\) (?=[A-Z]))")
 
 
 SMALL = 1024  # bytes: what is no larger is copied before each run, such as the count of updates
