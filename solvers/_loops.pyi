@@ -3,10 +3,11 @@
 from solvers.methods.auto.record import Record
 from solvers.methods.chains.program import Bools, Floats
 from solvers.orders.arrays import Arrays, Ints
+from solvers.orders.cooling import Cooling, PricedCooling
 from solvers.orders.evict import Scoring
 from solvers.placement.arena import Pieces
-from solvers.placement.arranging import Room as Arranged
-from solvers.placement.canonical import Sections as Sections
+from solvers.placement.arranging import Room
+from solvers.placement.canonical import Sections
 
 # solvers/orders
 def memory_of(arrays: Arrays, order: Ints, /) -> Ints: ...
@@ -36,21 +37,15 @@ def anneal_orders(
     tables: Ints,
     state: Ints,
     record: Record,
-    moves: int,
-    hot: float,
-    seed: int,
-    price: float,
-    dearest: float,
-    once: bool,
+    cooling: PricedCooling,
+    reorder_only: bool,
     halt: Ints,
     /,
 ) -> None: ...
 
 # solvers/methods/exact
 def fill_runs(tables: Ints, state: Ints, keys: Ints, /) -> None: ...
-def anneal_runs(
-    tables: Ints, state: Ints, best_keys: Ints, best: Ints, moves: int, hot: float, cold: float, seed: int, /
-) -> int: ...
+def anneal_runs(tables: Ints, state: Ints, best_keys: Ints, best: Ints, cooling: Cooling, /) -> int: ...
 
 # solvers/methods/chains: the structs Segments and Floating of programs.hpp, field for field
 def fill_segments(
@@ -83,19 +78,15 @@ def place_by_ejection(
 ) -> tuple[int, int]: ...
 def refused(arrays: Arrays, pieces: Pieces, order: Ints, room: int, /) -> int: ...
 def above(arrays: Arrays, order: Ints, room: int, /) -> int: ...
-def lacking(placed: Arranged, order: Ints, /) -> int: ...
+def lacking(placed: Room, order: Ints, /) -> int: ...
 def arrange(
     tables: Ints,
     state: Ints,
-    placed: Arranged,
+    placed: Room,
     found: Ints,
     facts: Ints,
-    moves: int,
-    hot: float,
-    seed: int,
-    price: float,
-    dearest: float,
-    once: bool,
+    cooling: PricedCooling,
+    reorder_only: bool,
     halt: Ints,
     /,
 ) -> None: ...

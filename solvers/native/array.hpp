@@ -68,11 +68,11 @@ struct Owned : Array<T> {
     }
 };
 
-// A flag of Python's that another thread sets when time is up, read anew each time.
+// A flag of Python's that another thread sets when time is up, read anew each time. Without a flag nobody ever sets it.
 struct Halt {
     const volatile i64* flag = nullptr;
 
-    explicit operator bool() const { return *flag != 0; }
+    explicit operator bool() const { return flag && *flag != 0; }
 };
 
 }  // namespace remat

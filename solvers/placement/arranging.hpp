@@ -10,44 +10,44 @@ using namespace annealing;
 
 constexpr i64 WEIGHT = 4;  // of a byte that finds no room, where one over budget during one compute is 1
 
-// What is placed in how much room; `later`: by the pattern of a default session, else by an arena.
+// The memory in which an order's requests must find room. `later`: the block of a default session's later runs, else an
+// arena.
 struct Room {
     Arrays arrays;
     Pieces pieces;
-    i64 room;
+    i64 bytes;
     bool later;
 
     template <class Visit>
     void fields(Visit visit) {
-        visit(arrays), visit(pieces), visit(room), visit(later);
+        visit(arrays), visit(pieces), visit(bytes), visit(later);
     }
 
     // The bytes that find no room.
     i64 lacking(Ints order) const {
-        return later ? above(arrays, order, room) : refused(arrays, pieces, order, room);
+        return later ? above(arrays, order, bytes) : refused(arrays, pieces, order, bytes);
     }
 };
 
 inline i64 lacking_of(const Room& placed, Ints order) { return placed.lacking(order); }
 
-// Make so many moves, cooling from `hot`. The best order met goes to `found`, and what it lacks, costs and how long it
-// is to `facts`.
+// Move about as long as `priced` says. The best order met goes to `found`, and what it lacks, costs and how long it is to
+// `facts`.
 //
 // What is live is known after each move without running through the order, so that most moves are turned down by that.
-inline void arrange(Ints tables, Ints state, const Room& placed, Ints found, Ints facts, i64 moves, double hot, i64 seed,
-                    double price, double dearest, bool once, Halt halt) {
+inline void arrange(Ints tables, Ints state, const Room& placed, Ints found, Ints facts, PricedCooling priced,
+                    bool reorder_only, Halt halt) {
     const Tables t(tables);
-    State s(state, seed);
-    Cooling cooling{moves, hot, price, dearest};
+    State s(state, priced.cooling.seed);
     i64 lacking = placed.lacking(order_of(s)), over = excess(s) + WEIGHT * lacking;
     i64 &best_lacking = facts[0], &best_cost = facts[1], &best_length = facts[2];
-    cooling.run(s, halt, [&] { spread(t, s); }, [&](double heat) {
+    priced.run(s, halt, [&] { spread(t, s); }, [&](double heat) {
         const i64 cost = s.total;
-        attempt(t, s, cooling.price, once);
+        attempt(t, s, priced.price, reorder_only);
         if (!s.logged) return lacking == 0;
         const double most = -heat * std::log(1.0 - s.random.uniform());  // by which it may become worse
         const auto is_too_bad = [&](i64 now) {
-            return static_cast<double>(s.total - cost) + cooling.price * static_cast<double>(now - over) > most;
+            return static_cast<double>(s.total - cost) + priced.price * static_cast<double>(now - over) > most;
         };
         i64 now = excess(s);
         if (is_too_bad(now)) {

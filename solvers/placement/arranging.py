@@ -15,86 +15,92 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers._loops import arrange, fill_state, lacking
+from solvers._loops import arrange, lacking
 from solvers.clock import Clock
-from solvers.methods.auto.layout import BUDGET, HELD, SLOTS, blank
+from solvers.methods.auto.layout import SLOTS, blank
 from solvers.methods.auto.local import LocalSearch
 from solvers.orders.arrays import Arrays, Ints, arrays_of
 from solvers.orders.halting import halting
-from solvers.orders.measure import measure
 from solvers.placement.arena import Pieces, pieces_of
 from solvers.placement.pattern import outputs_apart
 from solvers.problem import Problem
+from solvers.reductions.contraction import Contraction
 from solvers.reductions.views import reduced
 
 GOES = 24
-MOVES = 80  # of a go, for each compute
-DEAR = 20  # moves of plain annealing that take as long as one with the arena in the loop
+MOVES_PER_COMPUTE = 80  # of a go
+MOVES_PER_TRY = 20  # of plain annealing, that take as long as one with the arena in the loop
 HEATS = (1e-3, 3e-4)  # of the cost of everything once
 PRICE = 3.0  # of a byte that finds no room, where 1 is what an average byte costs to make
-DEAREST = 10_000  # times the price to begin with
-SEEDS = 1_000_003
 REFUSED, COST, LENGTH = range(3)
 
 
-def arranged(
-    problem: Problem,
-    order: Sequence[int],
-    room: int,
-    seed: int,
-    clock: Clock,
-    once: bool = False,
-    later: bool = False,
+def arrange_in_arena(
+    problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock, reorder_only: bool = False
 ) -> tuple[int, ...] | None:
-    """The cheapest order met that runs in `room` bytes, from one that may not; None if none does.
+    """The cheapest order met that runs in an arena of `room` bytes, from one that may not; None if none does.
 
-    `once`: ops are only moved about, until it runs. `later`: in those that later runs of a default session hold.
+    `reorder_only`: ops are only moved about, until it runs.
     """
     smaller = reduced(problem)
-    counted = outputs_apart(smaller.problem) if later else smaller.problem
-    local = LocalSearch(counted, problem.resident + room, seed)
-    case = Room(arrays_of(smaller.problem), pieces_of(smaller.problem), room, later)
+    local = LocalSearch(smaller.problem, problem.resident + room, seed)
+    arena = Room(arrays_of(smaller.problem), pieces_of(smaller.problem), room, later=False)
+    return _arrange(smaller, order, local, arena, clock, reorder_only)
+
+
+def arrange_in_pattern(
+    problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock, reorder_only: bool = False
+) -> tuple[int, ...] | None:
+    """The same of what later runs of a default session hold in no more than `room` bytes."""
+    smaller = reduced(problem)
+    local = LocalSearch(outputs_apart(smaller.problem), problem.resident + room, seed)
+    pattern = Room(arrays_of(smaller.problem), pieces_of(smaller.problem), room, later=True)
+    return _arrange(smaller, order, local, pattern, clock, reorder_only)
+
+
+def _arrange(
+    smaller: Contraction, order: Sequence[int], local: LocalSearch, room: Room, clock: Clock, reorder_only: bool
+) -> tuple[int, ...] | None:
     begin = np.array(smaller.shrink(order), np.int64)
-    best = Arrangement(begin, lacking(case, begin), int(case.arrays.cost[begin].sum()))
-    least = int(case.arrays.cost.sum())  # of everything once
+    best = Arrangement(begin, lacking(room, begin), int(room.arrays.cost[begin].sum()))
+    least_cost = int(room.arrays.cost.sum())  # of everything once
     for go in range(GOES):
-        if clock.over() or (not best.refused and (once or best.cost <= least)):
+        if clock.over() or (not best.refused and (reorder_only or best.cost <= least_cost)):
             break
-        best = _go(local, case, best, go, clock, once)
+        best = _go(local, room, best, go, clock, reorder_only)
     return None if best.refused else smaller.expand(best.order.tolist())
 
 
 class Room(NamedTuple):
-    """What is placed in how much room; `later`: by the pattern of a default session, else by an arena."""
+    """The memory in which an order's requests must find room: an arena, or if `later` the block of a default session's
+    later runs."""
 
     arrays: Arrays
     pieces: Pieces
-    room: int
+    bytes: int
     later: bool
 
 
 class Arrangement(NamedTuple):
+    """`refused`: the bytes of the order's requests that find no room."""
+
     order: Ints
     refused: int
     cost: int
 
 
-def _go(local: LocalSearch, case: Room, begin: Arrangement, number: int, clock: Clock, once: bool) -> Arrangement:
+def _go(
+    local: LocalSearch, room: Room, begin: Arrangement, number: int, clock: Clock, reorder_only: bool
+) -> Arrangement:
     """One go from there; the cheapest of those that run, else the one with the fewest bytes refused."""
-    ended = np.append(begin.order, local.nodes - 1)
-    tables, state = local.tables, blank(local.tables, 2 * len(ended), local.room)
-    fill_state(tables, state, ended)
-    counted = int(state[state[HELD] : state[HELD] + state[SLOTS]].max())
-    hidden = counted - (measure(local.arrays, ended)[1] - local.resident)  # what the state counts too much
-    state[BUDGET] = local.room + hidden
-    fill_state(tables, state, ended)
+    length = len(begin.order) + 1
+    state = blank(local.tables, 2 * length, local.room)
+    local.load(state, begin.order, exactly=True)
     found, facts = np.zeros(int(state[SLOTS]), np.int64), np.array([begin.refused, begin.cost, 0], np.int64)
-    heat, price = HEATS[number % len(HEATS)] * local.total, PRICE * local.price
-    begins = (local.seed * 10_000 + number) * SEEDS % (1 << 32)
+    cooling = local.cool(number, MOVES_PER_COMPUTE * length, HEATS[number % len(HEATS)], PRICE)
     with halting(clock) as halt:
-        how = (MOVES * len(ended), heat, begins, price, DEAREST * price, once)
-        arrange(tables, state, case, found, facts, *how, halt)
-    clock.spend(moves=DEAR * MOVES * len(ended))
+        arrange(local.tables, state, room, found, facts, cooling, reorder_only, halt)
+    clock.spend(moves=MOVES_PER_TRY * MOVES_PER_COMPUTE * length)
     if not facts[LENGTH]:
         return begin
     return Arrangement(found[: facts[LENGTH]].copy(), int(facts[REFUSED]), int(facts[COST]))

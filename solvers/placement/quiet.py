@@ -36,7 +36,7 @@ def quieter(problem: Problem, order: Sequence[int], room: int, seed: int, clock:
     for go in range(GOES):
         if go < len(LEVELS):
             below.append(LocalSearch(smaller.problem, problem.resident + int(LEVELS[go] * room), seed, budget))
-        found = below[go % len(LEVELS)].go(begin, go, MOVES * len(begin), clock, once=True)
+        found = below[go % len(LEVELS)].go(begin, go, MOVES * len(begin), clock, reorder_only=True)
         if measure(arrays, found)[1] <= budget:
             yield smaller.expand(found.tolist())
         if clock.over():

@@ -12,6 +12,7 @@ from solvers.methods.auto.layout import SLOTS, blank
 from solvers.methods.auto.record import empty_record
 from solvers.methods.exact.tables import pack
 from solvers.orders.arrays import arrays_of
+from solvers.orders.cooling import Cooling, PricedCooling
 from solvers.problem import Node, Problem
 
 CHAIN = Problem(
@@ -51,5 +52,5 @@ def test_others_run_meanwhile_and_can_end_it() -> None:
     fill_state(tables, state, order)
     record = empty_record(int(state[SLOTS]))
     threading.Timer(0.05, lambda: halt.__setitem__(0, 1)).start()
-    anneal_orders(tables, state, record, 1 << 60, 1.0, 1, 1.0, 10.0, False, halt)
+    anneal_orders(tables, state, record, PricedCooling(Cooling(1 << 60, 1.0, 1), 1.0, 10.0), False, halt)
     assert sorted(set(order_of_state(state).tolist())) == [0, 1, 2, 3, 4]

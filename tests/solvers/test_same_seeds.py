@@ -31,7 +31,7 @@ from solvers.orders.evict import RULES, Evictor, Rule
 from solvers.orders.measure import measure, memory_of, trim
 from solvers.orders.traces import cheapest
 from solvers.placement.arena import refused_of
-from solvers.placement.arranging import arranged
+from solvers.placement.arranging import arrange_in_arena, arrange_in_pattern
 from solvers.placement.later import above_of
 from solvers.placement.lifetimes import requests
 from solvers.placement.packing import pack
@@ -58,7 +58,7 @@ def orders_with_repeats(problem: Problem, budget: int) -> Iterator[object]:
         local = LocalSearch(problem, budget, 5, roof)
         order = np.arange(len(problem.nodes))
         for number in range(6):
-            order = local.go(order, number, 8000, Clock(FOREVER), once=number == 5)
+            order = local.go(order, number, 8000, Clock(FOREVER), reorder_only=number == 5)
             yield order, local.over
 
 
@@ -98,8 +98,13 @@ def in_the_arena(problem: Problem, budget: int) -> Iterator[object]:
     larger = replace(problem, sizes=tuple(300 * size for size in problem.sizes), resident=0)
     order = tuple(range(len(problem.nodes)))
     peak = measure(arrays_of(larger), order)[1]
-    for once, later, room in ((False, False, peak), (True, False, 9 * peak // 8), (False, True, 5 * peak // 4)):
-        yield arranged(larger, order, room, 3, Clock(FOREVER), once, later)
+    asked = (
+        (arrange_in_arena, False, peak),
+        (arrange_in_arena, True, 9 * peak // 8),
+        (arrange_in_pattern, False, 5 * peak // 4),
+    )
+    for arrange, reorder_only, room in asked:
+        yield arrange(larger, order, room, 3, Clock(FOREVER), reorder_only)
         yield refused_of(larger, order, room), above_of(larger, order, room)
 
 

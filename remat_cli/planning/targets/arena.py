@@ -11,7 +11,7 @@ from remat_cli.planning.targets.candidate import Footprint
 from remat_cli.planning.targets.target import Order, Target, arena_if_uncapped
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
-from solvers.placement.arranging import arranged
+from solvers.placement.arranging import arrange_in_arena
 from solvers.placement.region import ALIGNMENT, fits, least_arena
 from solvers.placement.settle import walked
 from solvers.problem import Problem
@@ -38,10 +38,10 @@ class ArenaTarget(Target):
         return budget
 
     def settle(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
-        return arranged(problem, order, room, seed, clock, once=True)
+        return arrange_in_arena(problem, order, room, seed, clock, reorder_only=True)
 
     def arrange(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
-        return arranged(problem, order, room, seed, clock)
+        return arrange_in_arena(problem, order, room, seed, clock)
 
     def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:
         return walked(problem, live, room, seed, clock)

@@ -25,7 +25,7 @@ from remat_cli.planning.targets.candidate import Footprint
 from remat_cli.planning.targets.target import Order, Target, View
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
-from solvers.placement.arranging import arranged
+from solvers.placement.arranging import arrange_in_pattern
 from solvers.placement.growing import grown
 from solvers.placement.settle import walked_in_pattern
 from solvers.problem import Problem
@@ -80,10 +80,10 @@ class DefaultTarget(Target):
         return replace(promise, default=first, live=first, later=later)
 
     def settle(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
-        return arranged(problem, order, room, seed, clock, once=True, later=True)
+        return arrange_in_pattern(problem, order, room, seed, clock, reorder_only=True)
 
     def arrange(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
-        return arranged(problem, order, room, seed, clock, later=True)
+        return arrange_in_pattern(problem, order, room, seed, clock)
 
     def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:
         return walked_in_pattern(problem, live, room, seed, clock)

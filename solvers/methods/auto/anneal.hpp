@@ -64,25 +64,21 @@ struct Record {
     }
 };
 
-// Make so many moves, cooling from `hot`.
-//
-// `price`: of a byte over budget, to begin with. `once`: only the order changes. `halt` is set when time is up.
-inline void anneal(Ints tables, Ints state, Record record, i64 moves, double hot, i64 seed, double price,
-                   double dearest, bool once, Halt halt) {
+// Move about as long as `priced` says. `reorder_only`: only the order changes. `halt` is set when time is up.
+inline void anneal(Ints tables, Ints state, Record record, PricedCooling priced, bool reorder_only, Halt halt) {
     const Tables t(tables);
-    State s(state, seed);
-    Cooling cooling{moves, hot, price, dearest};
+    State s(state, priced.cooling.seed);
     i64 over = excess(s);
     const auto spread_anew = [&] {
         record.write_down(s);
         spread(t, s);
     };
-    cooling.run(s, halt, spread_anew, [&](double heat) {
+    priced.run(s, halt, spread_anew, [&](double heat) {
         const i64 cost = s.total;
-        attempt(t, s, cooling.price, once);
+        attempt(t, s, priced.price, reorder_only);
         if (s.logged) {
             const i64 now = excess(s);
-            const double rise = static_cast<double>(s.total - cost) + cooling.price * static_cast<double>(now - over);
+            const double rise = static_cast<double>(s.total - cost) + priced.price * static_cast<double>(now - over);
             if (rise <= 0 || s.random.uniform() < std::exp(-rise / heat)) {
                 over = now;
                 if (record.is_beaten_by(over, s.total))

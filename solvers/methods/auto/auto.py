@@ -159,7 +159,7 @@ class Auto:
             self.walk(self.problem, tuple)
         self.dig()
         if len(self.given) >= _REORDERED and not self.done():
-            first = self.local.go(np.array(lazy[0], np.int64), 0, self.moves // 2, self.limits.clock, once=True)
+            first = self.local.go(np.array(lazy[0], np.int64), 0, self.moves // 2, self.limits.clock, reorder_only=True)
             self.reordered = tuple(first.tolist())
             if not slow:
                 way = in_order_of(self.problem, self.reordered)

@@ -1,28 +1,30 @@
-// The loop of simulated annealing: how hot it is at each move, and how dear a byte over budget.
+// The loop of simulated annealing over orders: how hot it is at each move, and how dear a byte over the budget.
 #pragma once
 
-#include <cmath>
-
 #include "solvers/methods/auto/moves.hpp"
+#include "solvers/native/cooling.hpp"
 
 namespace remat::annealing {
 
-constexpr i64 WATCH = 512;     // moves between two looks at how dear a byte over budget should be
-constexpr double STEP = 1.1;   // the factor by which that then changes
-constexpr double COLD = 0.01;  // the heat at the end, as a share of that at the beginning
-constexpr double MOVED = 0.4;  // from this draw on, a try moves computes about
+constexpr i64 WATCHED_MOVES = 512;     // between two looks at how dear a byte over the budget should be
+constexpr double PRICE_FACTOR = 1.1;   // by which that then changes
+constexpr double MOVING_DRAW = 0.4;    // from this draw on, a try moves computes about
 
-struct Cooling {
-    i64 moves;
-    double hot;
-    double price, dearest;  // of a byte over budget, and the most that it may become
+struct PricedCooling {
+    Cooling cooling;
+    double price, dearest;  // of a byte over the budget, and the most that it may become
+
+    template <class Visit>
+    void fields(Visit visit) {
+        visit(cooling), visit(price), visit(dearest);
+    }
 
     // The price rises while few moves end in an order that fits, and falls while most do.
     void learn(i64 fitting) {
-        if (fitting < WATCH / 5)
-            price = std::min(price * STEP, dearest);
-        else if (fitting > WATCH / 2)
-            price /= STEP;
+        if (fitting < WATCHED_MOVES / 5)
+            price = std::min(price * PRICE_FACTOR, dearest);
+        else if (fitting > WATCHED_MOVES / 2)
+            price /= PRICE_FACTOR;
     }
 
     // Make the moves, each by `try_move(heat)`, which says whether it has come to an order that fits. `spread_anew`
@@ -30,16 +32,15 @@ struct Cooling {
     template <class Spread, class Try>
     void run(State& s, Halt halt, Spread spread_anew, Try try_move) {
         i64 fitting = 0;
-        for (i64 number = 0; number < moves && !halt; number++) {
+        cooling.run(halt, [&](i64 number, double heat) {
             if (is_crowded(s)) spread_anew();
-            if (number % WATCH == WATCH - 1) {
+            if (number % WATCHED_MOVES == WATCHED_MOVES - 1) {
                 learn(fitting);
                 fitting = 0;
             }
-            const double heat = hot * std::pow(COLD, static_cast<double>(number) / static_cast<double>(moves));
             s.logged = 0;
             fitting += try_move(heat);
-        }
+        });
     }
 };
 
@@ -59,14 +60,14 @@ inline void drop_some(const Tables& t, State& s, double price, i64 tries) {
     }
 }
 
-// Make one move, perhaps an empty one. `once`: only the order changes.
-inline void attempt(const Tables& t, State& s, double price, bool once) {
+// Make one move, perhaps an empty one. `reorder_only`: nothing is repeated that was not repeated before.
+inline void attempt(const Tables& t, State& s, double price, bool reorder_only) {
     double kind = s.random.uniform();
-    if (once) kind = MOVED + (1 - MOVED) * kind;
+    if (reorder_only) kind = MOVING_DRAW + (1 - MOVING_DRAW) * kind;
     if (kind < 0.2) {
         repeat(t, s);
         drop_some(t, s, price, s.random.below(4));
-    } else if (kind < MOVED) {
+    } else if (kind < MOVING_DRAW) {
         drop_any(t, s);
         drop_some(t, s, price, s.random.below(2));
     } else if (kind < 0.85) {

@@ -9,13 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.methods.exact.tables import (
-    MOST,
-    NODES,
-    READS,
-    SAVED,
-    VALUES,
-)
+from solvers.methods.exact.tables import MOST, NODES, VALUES, saved_in
 from solvers.orders.arrays import Ints
 
 SLOTS, STEPS, TOTAL, BUDGET, ROOF, REPEATED, CROWDED, LOGGED = range(8)
@@ -52,7 +46,11 @@ def blank(tables: Ints, steps: int, budget: int) -> Ints:
     state = np.zeros(int(starts[-1]), np.int64)
     state[SLOTS], state[BUDGET], state[ROOF] = slots, budget, EMPTY
     state[RUNS : LOG + 1] = starts[:-1]
-    reads = tables[tables[READS] : tables[SAVED]]
-    saved = tables[tables[SAVED] : tables[SAVED] + len(reads)]
+    reads, saved = saved_in(tables)
     state[state[SHARED] + reads[saved > 0]] = 1
     return state
+
+
+def held_in(state: Ints) -> Ints:
+    """The row of bytes in use at each slot of an order that was just put in."""
+    return state[state[HELD] : state[HELD] + state[SLOTS]]

@@ -9,18 +9,19 @@ import numpy as np
 
 from solvers._loops import anneal_orders, fill_state
 from solvers.clock import Clock
-from solvers.methods.auto.layout import BUDGET, EMPTY, HELD, ROOF, SLOTS, blank
+from solvers.methods.auto.layout import BUDGET, EMPTY, ROOF, SLOTS, blank, held_in
 from solvers.methods.auto.record import EXCESS, LENGTH, NOTHING, empty_record
-from solvers.methods.exact.tables import SIZE, VALUES, pack
+from solvers.methods.exact.tables import pack, sizes_in
 from solvers.orders.arrays import Ints, arrays_of
+from solvers.orders.cooling import Cooling, PricedCooling
 from solvers.orders.halting import halting
 from solvers.orders.measure import measure
 from solvers.problem import Problem
 
 _HEATS = (1e-3, 1e-2, 3e-4, 3e-3)  # of the cost of everything once
 _PRICES = (3.0, 30.0, 0.5)  # of a byte over budget, where 1 is what an average byte costs to make
-_DEAREST = 10_000  # times the price to begin with
-_SEEDS = 1_000_003
+_DEAREST_FACTOR = 10_000  # the most that the price becomes, of what it is at the beginning
+_SEED_FACTOR = 1_000_003  # so that the seeds of two goes lie far apart
 
 
 class LocalSearch:
@@ -37,31 +38,37 @@ class LocalSearch:
         self.over = NOTHING  # bytes over budget of what the last go met
         self.state = blank(self.tables, 2 * self.nodes, self.room)
         self.total = max(1, int(self.arrays.cost.sum()))
-        sizes = int(self.tables[self.tables[SIZE] : self.tables[SIZE] + self.tables[VALUES]].sum())
-        self.price = self.total / max(1, sizes)
+        self.price = self.total / max(1, int(sizes_in(self.tables).sum()))
 
-    def go(self, order: Ints, number: int, moves: int, clock: Clock, once: bool = False) -> Ints:
+    def go(self, order: Ints, number: int, moves: int, clock: Clock, reorder_only: bool = False) -> Ints:
         """The best order met: the cheapest of those that fit, else the one with the fewest bytes over budget.
 
-        `once`: nothing more is repeated than is in the order given."""
-        state = self.state
-        if len(order) + 1 > state[SLOTS] // 4:
-            state = self.state = blank(self.tables, 2 * len(order), self.room)
-        ended = np.append(order, self.nodes - 1)
-        state[BUDGET], state[ROOF] = self.room, self.roof
-        fill_state(self.tables, state, ended)
-        if number // 2 % 2:  # nothing is taken for what the state counts too much
-            counted = int(state[state[HELD] : state[HELD] + state[SLOTS]].max())
-            hidden = counted - (measure(self.arrays, ended)[1] - self.resident)
-            state[[BUDGET, ROOF]] += hidden
-            fill_state(self.tables, state, ended)
-        record = empty_record(int(state[SLOTS]))
-        hot = _HEATS[number % len(_HEATS)] * self.total
-        price = _PRICES[number // len(_HEATS) % len(_PRICES)] * self.price
-        seed = (self.seed * 10_000 + number) * _SEEDS
+        `reorder_only`: nothing more is repeated than is in the order given."""
+        if len(order) + 1 > self.state[SLOTS] // 4:
+            self.state = blank(self.tables, 2 * len(order), self.room)
+        self.load(self.state, order, exactly=bool(number // 2 % 2))
+        record = empty_record(int(self.state[SLOTS]))
+        heat, price = _HEATS[number % len(_HEATS)], _PRICES[number // len(_HEATS) % len(_PRICES)]
+        cooling = self.cool(number, moves, heat, price)
         with halting(clock) as halt:
-            prices, cool = (price, _DEAREST * price), (hot, seed % (1 << 32))
-            anneal_orders(self.tables, state, record, moves, *cool, *prices, once, halt)
+            anneal_orders(self.tables, self.state, record, cooling, reorder_only, halt)
         self.over = int(record.facts[EXCESS])
         length = record.facts[LENGTH]
         return record.steps[: length - 1] if length else order
+
+    def load(self, state: Ints, order: Ints, exactly: bool) -> None:
+        """Put an order into a state. `exactly`: what the state counts too much of this order is added to the room."""
+        ended = np.append(order, self.nodes - 1)
+        state[BUDGET], state[ROOF] = self.room, self.roof
+        fill_state(self.tables, state, ended)
+        if exactly:
+            hidden = int(held_in(state).max()) - (measure(self.arrays, ended)[1] - self.resident)
+            state[[BUDGET, ROOF]] += hidden
+            fill_state(self.tables, state, ended)
+
+    def cool(self, number: int, moves: int, heat: float, price: float) -> PricedCooling:
+        """How a go cools. `heat`: a share of what everything costs once; `price`: of a byte over the budget, where 1 is
+        what an average byte costs to make."""
+        seed = (self.seed * 10_000 + number) * _SEED_FACTOR % (1 << 32)
+        price *= self.price
+        return PricedCooling(Cooling(moves, heat * self.total, seed), price, _DEAREST_FACTOR * price)

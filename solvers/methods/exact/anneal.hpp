@@ -4,34 +4,32 @@
 // unnecessary or for which there is now room. No move may raise the bytes over budget.
 #pragma once
 
-#include <cmath>
-
 #include "solvers/methods/exact/runs.hpp"
+#include "solvers/native/cooling.hpp"
 #include "solvers/native/random.hpp"
 
 namespace remat::exact {
 
 class Annealing {
   public:
-    Annealing(Ints tables, Ints state, Ints best_keys, Ints best, i64 seed)
-        : t(tables), s(t, state), best_keys_(best_keys), best_(best), random_(seed) {}
+    Annealing(Ints tables, Ints state, Ints best_keys, Ints best, const Cooling& cooling)
+        : t(tables), s(t, state), best_keys_(best_keys), best_(best), cooling_(cooling), random_(cooling.seed) {}
 
-    // Move about, cooling from `hot` to `cold`. Returns the moves made.
-    i64 run(i64 moves, double hot, double cold) {
+    // Move about. Returns the moves made.
+    i64 run() {
         i64 made = 0;
-        for (i64 number = 0; number < moves; number++) {
-            const double heat = hot * std::pow(cold / hot, static_cast<double>(number) / static_cast<double>(moves));
+        cooling_.run(Halt(), [&](i64, double heat) {
             cost_ = s.total;
             over_ = s.excess;
             logged_ = 0;
-            if (!move()) continue;
+            if (!move()) return;
             if (is_taken(heat)) {
                 made += 1;
                 keep_best();
             } else {
                 undo(0);
             }
-        }
+        });
         return made;
     }
 
@@ -157,15 +155,15 @@ class Annealing {
     State s;
     Ints best_keys_;
     Ints best_;  // cost and length of the best keys
+    const Cooling cooling_;
     Random random_;
     i64 cost_ = 0, over_ = 0;  // before the move
     i64 log_[LOG];
     i64 logged_ = 0;
 };
 
-inline i64 anneal_runs(Ints tables, Ints state, Ints best_keys, Ints best, i64 moves, double hot, double cold,
-                       i64 seed) {
-    return Annealing(tables, state, best_keys, best, seed).run(moves, hot, cold);
+inline i64 anneal_runs(Ints tables, Ints state, Ints best_keys, Ints best, const Cooling& cooling) {
+    return Annealing(tables, state, best_keys, best, cooling).run();
 }
 
 }  // namespace remat::exact

@@ -17,9 +17,10 @@ from solvers import scip
 from solvers._loops import anneal_runs
 from solvers.methods.exact import window
 from solvers.methods.exact.runs import start
-from solvers.methods.exact.tables import EXCESS, KEYS, MEMORY, TOTAL, order_of, pack
+from solvers.methods.exact.tables import EXCESS, TOTAL, keys_in, order_of, pack
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Best
+from solvers.orders.cooling import Cooling
 from solvers.orders.evict import RULES, Evictor, Hints, Rule
 from solvers.orders.measure import memory_of
 from solvers.problem import Limits, Problem
@@ -133,10 +134,10 @@ class Improver:
         nodes = len(self.problem.nodes)
         state = start(self.tables, self.budget, order)
         least = state[TOTAL] if state[EXCESS] == 0 else 1 << 60
-        keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([least, 0])
+        keys, best = keys_in(state).copy(), np.array([least, 0])
         heat = _HEATS[seed % len(_HEATS)] * max(1, self.total)
         moves = min(12_000, max(1000, _MOVES // nodes))
-        anneal_runs(self.tables, state, keys, best, moves, heat, heat / 100, self.limits.seed * 1000 + seed)
+        anneal_runs(self.tables, state, keys, best, Cooling(moves, heat, self.limits.seed * 1000 + seed))
         return order_of(keys[: best[1]], nodes) if best[1] else order
 
     def _window(self, order: Ints, turn: Turn, stopped: Callable[[], bool]) -> Turn:

@@ -44,6 +44,22 @@ def pack(arrays: Arrays) -> Ints:
     )
 
 
+def sizes_in(tables: Ints) -> Ints:
+    """The row of the values' sizes."""
+    return tables[tables[SIZE] : tables[SIZE] + tables[VALUES]]
+
+
+def saved_in(tables: Ints) -> tuple[Ints, Ints]:
+    """The rows of what is read, and of what is saved if each read ends there."""
+    reads = tables[tables[READS] : tables[SAVED]]
+    return reads, tables[tables[SAVED] : tables[SAVED] + len(reads)]
+
+
+def keys_in(state: Ints) -> Ints:
+    """The row of keys of a set of runs."""
+    return state[state[KEYS] : state[MEMORY]]
+
+
 def blank(nodes: int, steps: int, budget: int) -> Ints:
     """A state without runs: of each node its runs' stages, and of each step its key and the memory in use."""
     lengths = (nodes * MOST, nodes, steps, steps, steps)

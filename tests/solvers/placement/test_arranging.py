@@ -14,7 +14,7 @@ from remat_cli.planning.targets.target import in_units
 from solvers.clock import Clock
 from solvers.placement import arranging
 from solvers.placement.arena import refused_of
-from solvers.placement.arranging import arranged
+from solvers.placement.arranging import arrange_in_arena
 from solvers.placement.region import ALIGNMENT, fits
 from solvers.plan import lower
 from solvers.problem import Problem
@@ -49,7 +49,7 @@ def test_an_order_is_arranged_until_it_runs(
 ) -> None:
     monkeypatch.setattr(arranging, "GOES", 4)
     problem, order, room = mixer
-    found = arranged(problem, order, room, 0, Clock())
+    found = arrange_in_arena(problem, order, room, 0, Clock())
     assert found is not None
     plan, outcome = evaluate(problem, found)
     assert fits(problem, plan, room)
@@ -58,7 +58,7 @@ def test_an_order_is_arranged_until_it_runs(
 
 def test_where_ops_are_only_moved_nothing_more_is_repeated(mixer: tuple[Problem, list[int], int]) -> None:
     problem, order, room = mixer
-    found = arranged(problem, order, room + room // 50, 0, Clock(), once=True)
+    found = arrange_in_arena(problem, order, room + room // 50, 0, Clock(), reorder_only=True)
     assert found is not None
     assert fits(problem, lower(problem, found), room + room // 50)
     assert Counter(found) <= Counter(order)

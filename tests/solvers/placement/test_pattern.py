@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 from solvers.clock import Clock
-from solvers.placement.arranging import arranged
+from solvers.placement.arranging import arrange_in_pattern
 from solvers.placement.later import above_of
 from solvers.placement.lifetimes import requests
 from solvers.placement.pattern import block_of, held_later, most_at_once, outputs_apart
@@ -58,7 +58,7 @@ def test_orders_are_arranged_until_later_runs_keep_to_the_room() -> None:
         problem = freeing(seed)
         order = random_order(random.Random(seed), problem, 4)
         room = int(0.95 * held_later(requests(problem, lower(problem, order))))
-        found = arranged(problem, order, room, seed, Clock(), later=True)
+        found = arrange_in_pattern(problem, order, room, seed, Clock())
         if found is not None:
             plan, _ = evaluate(problem, found)
             assert held_later(requests(problem, plan)) <= room

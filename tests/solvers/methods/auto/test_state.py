@@ -12,6 +12,7 @@ from solvers.methods.auto.layout import ADDED, BUDGET, FIELDS, HELD, ROOF, SLOTS
 from solvers.methods.auto.record import COST, EXCESS, LENGTH, empty_record
 from solvers.methods.exact.tables import pack
 from solvers.orders.arrays import Ints, arrays_of
+from solvers.orders.cooling import Cooling, PricedCooling
 from solvers.orders.measure import memory_of
 from tests.solvers.random_problems import random_problem
 
@@ -46,7 +47,8 @@ def test_what_is_kept_is_what_is_there(seed: int) -> None:
     record = empty_record(int(state[SLOTS]))
     for part in range(6):
         heat = 0.3 * sum(node.cost for node in problem.nodes)
-        anneal_orders(tables, state, record, 150, heat, 7 * seed + part, 0.5, 5.0, part == 3, np.zeros(1, np.int64))
+        cooling = PricedCooling(Cooling(150, heat, 7 * seed + part), 0.5, 5.0)
+        anneal_orders(tables, state, record, cooling, part == 3, np.zeros(1, np.int64))
         order = order_of_state(state)
         fill_state(tables, fresh, np.append(order, last))
         assert memory(state) == memory(fresh)

@@ -9,9 +9,10 @@ import numpy as np
 
 from solvers._loops import anneal_runs
 from solvers.methods.exact.runs import start
-from solvers.methods.exact.tables import EXCESS, KEYS, MEMORY, STEPS, TOTAL, order_of, pack
+from solvers.methods.exact.tables import EXCESS, KEYS, MEMORY, STEPS, TOTAL, keys_in, order_of, pack
 from solvers.orders.arrays import arrays_of
 from solvers.orders.best import in_order
+from solvers.orders.cooling import Cooling
 from solvers.orders.measure import measure
 from solvers.problem import Node
 from tests.solvers.random_problems import random_order, random_problem
@@ -29,9 +30,9 @@ def test_what_annealing_believes_is_never_less_than_what_is_so() -> None:
         budget = measure(arrays_of(problem), list(range(count)))[1] * random.choice((2, 3, 4)) // 4
         tables = pack(arrays)
         state = start(tables, budget, order)
-        keys, best = state[state[KEYS] : state[MEMORY]].copy(), np.array([1 << 60, 0])
+        keys, best = keys_in(state).copy(), np.array([1 << 60, 0])
         for moves in (0, 1, 5, 50, 500):
-            anneal_runs(tables, state, keys, best, moves, 3.0, 0.1, random.randint(0, 99))
+            anneal_runs(tables, state, keys, best, Cooling(moves, 3.0, random.randint(0, 99)))
             steps = state[STEPS]
             now = order_of(state[state[KEYS] :][:steps], count + 1)
             assert in_order(now, count)
