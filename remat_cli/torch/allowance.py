@@ -14,7 +14,7 @@ from remat_cli.torch.beside import Beside, bytes_beside
 from remat_cli.torch.device_memory import usable_bytes
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.reading import tensors_of
-from remat_cli.torch.sharing import Room
+from remat_cli.torch.sharing import GraphRoom
 from solvers.schedule import baseline
 
 FIT = "fit"
@@ -34,10 +34,10 @@ class Allowance:
             return usable_bytes(self.device) + held - self.beside
         return self.budget.bytes(whole + self.beside) - self.beside
 
-    def room(self, lowered: Lowered) -> Room:
+    def room(self, lowered: Lowered) -> GraphRoom:
         """What a graph may hold that has all of this for itself."""
         self.device = device_of(lowered)
-        return Room(self.bytes(baseline(lowered.problem)[1].peak, lowered.problem.resident))
+        return GraphRoom(self.bytes(baseline(lowered.problem)[1].peak, lowered.problem.resident))
 
 
 def allowance_of(budget: str | int, beside: Beside = 0) -> Allowance:

@@ -31,11 +31,11 @@ from remat_cli.torch.measuring import MeasuredPrices, measured
 from remat_cli.torch.planning import Order, PlannedOrder, find
 from remat_cli.torch.reading import NotUnderstood
 from remat_cli.torch.seeds import seeds
-from remat_cli.torch.sharing import Room, furnish
+from remat_cli.torch.sharing import GraphRoom, furnish
 from solvers.clock import Clock
 from solvers.schedule import baseline, evaluate
 
-Rooms = Callable[[Lowered], Room]
+Rooms = Callable[[Lowered], GraphRoom]
 
 
 @dataclass(frozen=True, slots=True)

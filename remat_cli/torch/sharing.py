@@ -20,7 +20,7 @@ from solvers.schedule import baseline
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class GraphRoom:
     """What one graph may hold, its inputs among it.
 
     `saved`: of what it makes, the bytes that may wait for the backward pass; None: as many as fit. `gradients`: the
@@ -47,7 +47,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ForwardRun:
     """A run of a graph's forward pass in a step. `waiting`: the graphs whose backward passes were still to come.
 
     `shared`: bytes of its inputs that other graphs made.
@@ -74,21 +74,21 @@ def need_of(lowered: Lowered) -> Need:
     )
 
 
-def whole_peak(needs: Sequence[Need], calls: Sequence[Call], given: int) -> int:
+def whole_peak(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int) -> int:
     """What the step holds at most without recomputation. `given`: bytes of what no graph makes."""
     return given + max(_beside(needs, calls, place) + needs[call.graph].peak for place, call in enumerate(calls))
 
 
-def divide(needs: Sequence[Need], calls: Sequence[Call], given: int, budget: int) -> dict[int, Room]:
+def divide(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, budget: int) -> dict[int, GraphRoom]:
     """A room for each graph that ran, so that the step keeps to the budget."""
     share = (budget - given) / max(1, whole_peak(needs, calls, given) - given)
-    rooms: dict[int, Room] = {}
+    rooms: dict[int, GraphRoom] = {}
     for place, call in enumerate(calls):
         waiting = sum(int(share * needs[graph].saved) for graph in call.waiting)
         limit = budget - given - waiting + needs[call.graph].inputs
         gradients = _gradients(needs, calls, place)
         known = rooms.get(call.graph)
-        rooms[call.graph] = Room(
+        rooms[call.graph] = GraphRoom(
             limit=min(limit, known.limit) if known else limit,
             saved=int(share * needs[call.graph].saved),
             gradients=max(gradients, known.gradients) if known else gradients,
@@ -96,7 +96,7 @@ def divide(needs: Sequence[Need], calls: Sequence[Call], given: int, budget: int
     return rooms
 
 
-def furnish(lowered: Lowered, room: Room) -> Problem:
+def furnish(lowered: Lowered, room: GraphRoom) -> Problem:
     """The graph's problem in which the boundary needs the bytes that the room leaves to other graphs."""
     problem = lowered.problem
     if room.saved is None:
@@ -118,13 +118,13 @@ def furnish(lowered: Lowered, room: Room) -> Problem:
     )
 
 
-def _beside(needs: Sequence[Need], calls: Sequence[Call], place: int) -> int:
+def _beside(needs: Sequence[Need], calls: Sequence[ForwardRun], place: int) -> int:
     """What other graphs hold while this call's passes run, without recomputation and without what no graph makes."""
     call = calls[place]
     return sum(needs[graph].saved for graph in call.waiting) + _gradients(needs, calls, place)
 
 
-def _gradients(needs: Sequence[Need], calls: Sequence[Call], place: int) -> int:
+def _gradients(needs: Sequence[Need], calls: Sequence[ForwardRun], place: int) -> int:
     """What the backward passes of the graphs that run while this call waits leave behind, each graph counted once."""
     own = calls[place].graph
     later = {c.graph: c.shared for c in calls[place + 1 :] if own in c.waiting and c.graph != own}

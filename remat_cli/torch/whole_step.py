@@ -22,7 +22,7 @@ from remat_cli.torch.allowance import Allowance
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.reading import tensors_of
-from remat_cli.torch.sharing import Call, Need, Room, divide, need_of, whole_peak
+from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, need_of, whole_peak
 
 NOTHING = Need(ops=0, inputs=0, peak=0, saved=0, gradients=0)  # of a graph that has no plan
 
@@ -37,8 +37,8 @@ class WholeStep:
     always: bool = False
     settled: bool = False  # whether a whole step was seen
     needs: list[Need] = field(default_factory=list)
-    rooms: dict[int, tuple[int, Room]] = field(default_factory=dict)  # graph -> how many ops it has, its room
-    calls: list[Call] = field(default_factory=list)
+    rooms: dict[int, tuple[int, GraphRoom]] = field(default_factory=dict)  # graph -> how many ops it has, its room
+    calls: list[ForwardRun] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
     given: Meter = field(default_factory=Meter)  # what no graph made
 
@@ -47,7 +47,7 @@ class WholeStep:
         self.needs.append(NOTHING)
         return len(self.needs) - 1
 
-    def room(self, graph: int, lowered: Lowered) -> Room:
+    def room(self, graph: int, lowered: Lowered) -> GraphRoom:
         """What a graph may hold: its share if it is known, else all that there is."""
         self.needs[graph] = need = need_of(lowered)
         ops, room = self.rooms.get(graph, (0, None))
@@ -64,7 +64,7 @@ class WholeStep:
         shared = [tensor for tensor in tensors if self.meter.knows(tensor) and not self.given.knows(tensor)]
         known = {id(tensor) for tensor in shared}
         self.given.watch([tensor for tensor in tensors if id(tensor) not in known])
-        self.calls.append(Call(graph, tuple(self.waiting), Meter(shared).most))
+        self.calls.append(ForwardRun(graph, tuple(self.waiting), Meter(shared).most))
         self.waiting.append(graph)
 
     def begin_backward(self, graph: int) -> None:

@@ -5,6 +5,7 @@ Invariant: the same name, settings and seed give the same model, byte for byte.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import Any
 
 import onnx
@@ -22,21 +23,32 @@ def build(name: str, weights: str = "auto", **asked: Any) -> onnx.ModelProto:
     return net.finish(name, output, weights)
 
 
-def describe(
-    name: str,
-    *,
-    opset: int = 20,
-    seed: int = 0,
-    dropout: float = 0.0,
-    training: bool = True,
-    free_batch: bool = False,
-    **settings: int | str | tuple[int, int],
-) -> tuple[Net, str]:
+@dataclass(frozen=True, slots=True)
+class ModelForm:
+    """What a model of any network has. `free_batch`: it takes a batch of any size."""
+
+    opset: int = 20
+    seed: int = 0
+    dropout: float = 0.0
+    training: bool = True
+    free_batch: bool = False
+
+    def check(self) -> None:
+        if not OPSETS[0] <= self.opset <= OPSETS[1]:
+            raise Usage(f"--opset must lie between {OPSETS[0]} and {OPSETS[1]}, not {self.opset}")
+        if not 0 <= self.dropout < 1:
+            raise Usage(f"--dropout must be at least 0 and less than 1, not {self.dropout}")
+
+
+def describe(name: str, **asked: Any) -> tuple[Net, str]:
     """The network before any weight has bytes, and its output.
 
-    `settings` are the network's own: batch, image, classes, layers, seq ..., as far as it has them. `free_batch`: the
-    model takes a batch of any size.
+    `asked`: fields of `ModelForm`, and the network's own settings: batch, image, classes, layers, seq ..., as far as it
+    has them.
     """
+    own = {part.name for part in fields(ModelForm)}
+    form = ModelForm(**{key: value for key, value in asked.items() if key in own})
+    settings = {key: value for key, value in asked.items() if key not in own}
     network = find(name)
     known = network.options()
     for option, value in settings.items():
@@ -44,12 +56,9 @@ def describe(
             raise Usage(f"{name} has no --{option}; it takes {', '.join('--' + o for o in known)}")
         if not isinstance(value, str) and min(both(value)) < 1:
             raise Usage(f"--{option} must be at least 1, not {value}")
-    if free_batch and "batch" in settings:
+    if form.free_batch and "batch" in settings:
         raise Usage("the batch is of one size or free: give --batch or --free-batch")
-    if not OPSETS[0] <= opset <= OPSETS[1]:
-        raise Usage(f"--opset must lie between {OPSETS[0]} and {OPSETS[1]}, not {opset}")
-    if not 0 <= dropout < 1:
-        raise Usage(f"--dropout must be at least 0 and less than 1, not {dropout}")
-    net = Net(opset=opset, training=training, dropout_ratio=dropout, seed=seed, free_batch=free_batch)
-    output = network.builder()(net, **{**network.settings, **settings})
+    form.check()
+    net = Net(form.opset, form.training, form.dropout, form.seed, form.free_batch)
+    output = network.build(net, settings)
     return net, output

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from remat_cli.zoo.layers import Net, Pair, both
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """A block that widens by `expansion`, filters with a kernel, and narrows to `channels`."""
+
+    expansion: int
+    kernel: int
+    stride: int
+    channels: int
+
 
 # expansion, kernel, first stride, output channels, repeats
 STAGES = (
@@ -38,28 +50,31 @@ def efficientnet(
     for stage, (expansion, kernel, first, after, repeats) in enumerate(STAGES, 1):
         for number in range(math.ceil(repeats * depth)):
             stride = 1 if number else first
-            x = _block(net, x, f"features.{stage}.{number}", expansion, kernel, stride, _scaled(after, width))
+            block = Bottleneck(expansion, kernel, stride, _scaled(after, width))
+            x = _block(net, x, f"features.{stage}.{number}", block)
     x = net.swish(net.batch_norm(net.conv(x, "features.8.0", 4 * _scaled(320, width), 1), "features.8.1"))
     x = net.flatten(net.global_average_pool(x, "avgpool"))
     return net.linear(net.dropout(x, "classifier.0"), "classifier.1", classes)
 
 
-def _block(net: Net, x: str, name: str, expansion: int, kernel: int, stride: int, after: int) -> str:
+def _block(net: Net, x: str, name: str, block: Bottleneck) -> str:
     before = net.shapes[x][1]
-    wide = before * expansion
+    wide = before * block.expansion
     y = x
-    if expansion > 1:
+    if block.expansion > 1:
         y = net.swish(net.batch_norm(net.conv(y, f"{name}.expand", wide, 1), f"{name}.bn1"))
-    y = net.swish(net.batch_norm(net.conv(y, f"{name}.depthwise", wide, kernel, stride, group=wide), f"{name}.bn2"))
+    y = net.swish(
+        net.batch_norm(net.grouped_conv(y, f"{name}.depthwise", wide, block.kernel, wide, block.stride), f"{name}.bn2")
+    )
     y = _squeeze_excite(net, y, f"{name}.se", max(1, before // 4))
-    y = net.batch_norm(net.conv(y, f"{name}.project", after, 1), f"{name}.bn3")
+    y = net.batch_norm(net.conv(y, f"{name}.project", block.channels, 1), f"{name}.bn3")
     return net.add(x, y, f"{name}.add") if net.shapes[x] == net.shapes[y] else y
 
 
 def _squeeze_excite(net: Net, x: str, name: str, squeezed: int) -> str:
     y = net.global_average_pool(x, f"{name}.avgpool")
-    y = net.swish(net.conv(y, f"{name}.fc1", squeezed, 1, bias=True))
-    y = net.conv(y, f"{name}.fc2", net.shapes[x][1], 1, bias=True)
+    y = net.swish(net.conv_with_bias(y, f"{name}.fc1", squeezed, 1))
+    y = net.conv_with_bias(y, f"{name}.fc2", net.shapes[x][1], 1)
     gate = net.op("Sigmoid", [y], f"{name}.gate", net.shapes[y])
     return net.multiply(x, gate, f"{name}.scale")
 

@@ -7,12 +7,12 @@ from remat_cli.zoo.layers import Net, Pair, both
 
 def inception_v3(net: Net, batch: int = 32, image: Pair = 299, channels: int = 3, classes: int = 1000) -> str:
     x = net.input("input", (batch, channels, *both(image)))
-    x = _basic(net, x, "Conv2d_1a_3x3", 32, 3, 2, 0)
-    x = _basic(net, x, "Conv2d_2a_3x3", 32, 3, 1, 0)
+    x = _unpadded(net, x, "Conv2d_1a_3x3", 32, 3, 2)
+    x = _unpadded(net, x, "Conv2d_2a_3x3", 32, 3, 1)
     x = _basic(net, x, "Conv2d_2b_3x3", 64, 3)
     x = net.max_pool(x, "maxpool1", 3, 2)
     x = _basic(net, x, "Conv2d_3b_1x1", 80, 1)
-    x = _basic(net, x, "Conv2d_4a_3x3", 192, 3, 1, 0)
+    x = _unpadded(net, x, "Conv2d_4a_3x3", 192, 3, 1)
     x = net.max_pool(x, "maxpool2", 3, 2)
     for name, pooled in (("Mixed_5b", 32), ("Mixed_5c", 64), ("Mixed_5d", 64)):
         x = _inception_a(net, x, name, pooled)
@@ -26,8 +26,18 @@ def inception_v3(net: Net, batch: int = 32, image: Pair = 299, channels: int = 3
     return net.linear(net.dropout(x, "dropout"), "fc", classes)
 
 
-def _basic(net: Net, x: str, name: str, width: int, kernel: Pair, stride: int = 1, pad: Pair | None = None) -> str:
-    return net.relu(net.batch_norm(net.conv(x, f"{name}.conv", width, kernel, stride, pad), f"{name}.bn", epsilon=1e-3))
+def _basic(net: Net, x: str, name: str, width: int, kernel: Pair) -> str:
+    """The image keeps its size."""
+    return _normalize(net, net.conv(x, f"{name}.conv", width, kernel), name)
+
+
+def _unpadded(net: Net, x: str, name: str, width: int, kernel: Pair, stride: int) -> str:
+    """The image loses what the kernel would see only in part."""
+    return _normalize(net, net.conv(x, f"{name}.conv", width, kernel, stride, 0), name)
+
+
+def _normalize(net: Net, x: str, name: str) -> str:
+    return net.relu(net.batch_norm(x, f"{name}.bn", epsilon=1e-3))
 
 
 def _inception_a(net: Net, x: str, name: str, pooled: int) -> str:
@@ -42,10 +52,10 @@ def _inception_a(net: Net, x: str, name: str, pooled: int) -> str:
 
 
 def _inception_b(net: Net, x: str, name: str) -> str:
-    three = _basic(net, x, f"{name}.branch3x3", 384, 3, 2, 0)
+    three = _unpadded(net, x, f"{name}.branch3x3", 384, 3, 2)
     double = _basic(net, x, f"{name}.branch3x3dbl_1", 64, 1)
     double = _basic(net, double, f"{name}.branch3x3dbl_2", 96, 3)
-    double = _basic(net, double, f"{name}.branch3x3dbl_3", 96, 3, 2, 0)
+    double = _unpadded(net, double, f"{name}.branch3x3dbl_3", 96, 3, 2)
     return net.concat([three, double, net.max_pool(x, f"{name}.pool", 3, 2)], f"{name}.concat")
 
 
@@ -64,11 +74,11 @@ def _inception_c(net: Net, x: str, name: str, width: int) -> str:
 
 def _inception_d(net: Net, x: str, name: str) -> str:
     three = _basic(net, x, f"{name}.branch3x3_1", 192, 1)
-    three = _basic(net, three, f"{name}.branch3x3_2", 320, 3, 2, 0)
+    three = _unpadded(net, three, f"{name}.branch3x3_2", 320, 3, 2)
     seven = _basic(net, x, f"{name}.branch7x7x3_1", 192, 1)
     seven = _basic(net, seven, f"{name}.branch7x7x3_2", 192, (1, 7))
     seven = _basic(net, seven, f"{name}.branch7x7x3_3", 192, (7, 1))
-    seven = _basic(net, seven, f"{name}.branch7x7x3_4", 192, 3, 2, 0)
+    seven = _unpadded(net, seven, f"{name}.branch7x7x3_4", 192, 3, 2)
     return net.concat([three, seven, net.max_pool(x, f"{name}.pool", 3, 2)], f"{name}.concat")
 
 

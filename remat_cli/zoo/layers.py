@@ -6,6 +6,7 @@ Invariant: a layer called NAME writes nodes and weights whose names start with N
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,36 +20,69 @@ def both(value: Pair) -> list[int]:
     return [value, value] if isinstance(value, int) else list(value)
 
 
+@dataclass(frozen=True, slots=True)
+class Images:
+    """The pictures that a network reads, and how many classes it tells apart."""
+
+    batch: int = 32
+    image: Pair = 224
+    channels: int = 3
+    classes: int = 1000
+
+    @property
+    def shape(self) -> Shape:
+        return self.batch, self.channels, *both(self.image)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sweep:
+    """How a convolution's kernel goes over an image."""
+
+    kernel: list[int]
+    stride: int
+    pads: list[int]
+
+
+def _sweep(kernel: Pair, stride: int, pad: Pair | None) -> _Sweep:
+    sizes = both(kernel)
+    return _Sweep(sizes, stride, [size // 2 for size in sizes] if pad is None else both(pad))
+
+
 class Net(Builder):
     """A network in the making: convolutions in NCHW, sequences in [batch, position, feature]."""
 
     __slots__ = ()
 
-    def conv(
-        self,
-        x: str,
-        name: str,
-        channels: int,
-        kernel: Pair,
-        stride: int = 1,
-        pad: Pair | None = None,
-        group: int = 1,
-        bias: bool = False,
-    ) -> str:
+    def conv(self, x: str, name: str, channels: int, kernel: Pair, stride: int = 1, pad: Pair | None = None) -> str:
         """Without `pad`, an odd kernel at stride 1 keeps the image's size."""
-        sizes = both(kernel)
-        pads = [size // 2 for size in sizes] if pad is None else both(pad)
+        return self._convolve(x, name, channels, _sweep(kernel, stride, pad))
+
+    def conv_with_bias(
+        self, x: str, name: str, channels: int, kernel: Pair, stride: int = 1, pad: Pair | None = None
+    ) -> str:
+        return self._convolve(x, name, channels, _sweep(kernel, stride, pad), bias=True)
+
+    def grouped_conv(self, x: str, name: str, channels: int, kernel: Pair, groups: int, stride: int = 1) -> str:
+        """Each group of channels by itself."""
+        return self._convolve(x, name, channels, _sweep(kernel, stride, None), groups)
+
+    def _convolve(self, x: str, name: str, channels: int, sweep: _Sweep, groups: int = 1, bias: bool = False) -> str:
         batch, before, *image = self.shapes[x]
-        shape = (channels, before // group, *sizes)
+        shape = (channels, before // groups, *sweep.kernel)
         inputs = [x, self.weight(f"{name}.weight", shape, std=math.sqrt(2 / math.prod(shape[1:])))]
         if bias:
             inputs.append(self.weight(f"{name}.bias", (channels,)))
-        out = (batch, channels, *((n + 2 * p - k) // stride + 1 for n, p, k in zip(image, pads, sizes)))
-        strides = [stride, stride]
-        return self.op("Conv", inputs, name, out, kernel_shape=sizes, strides=strides, pads=pads * 2, group=group)
+        sizes = zip(image, sweep.pads, sweep.kernel)
+        out = (batch, channels, *((n + 2 * p - k) // sweep.stride + 1 for n, p, k in sizes))
+        strides, pads = [sweep.stride] * 2, [*sweep.pads] * 2
+        return self.op(
+            "Conv", inputs, name, out, kernel_shape=[*sweep.kernel], strides=strides, pads=pads, group=groups
+        )
 
-    def conv_transpose(self, x: str, name: str, channels: int, kernel: int, stride: int, pad: int, bias: bool) -> str:
+    def conv_transpose(self, x: str, name: str, channels: int, kernel: int, stride: int, bias: bool) -> str:
+        """The image becomes `stride` times as large."""
         batch, before, *image = self.shapes[x]
+        pad = (kernel - stride) // 2
         std = math.sqrt(2 * stride * stride / (before * kernel * kernel))
         inputs = [x, self.weight(f"{name}.weight", (before, channels, kernel, kernel), std=std)]
         if bias:

@@ -26,7 +26,7 @@ def mobilenet_v1(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3
     for number, (width, stride) in enumerate(SEPARABLE, 1):
         name = f"separable{number}"
         before = net.shapes[x][1]
-        depthwise = net.conv(x, f"{name}.depthwise", before, 3, stride, group=before)
+        depthwise = net.grouped_conv(x, f"{name}.depthwise", before, 3, before, stride)
         x = net.relu(net.batch_norm(depthwise, f"{name}.bn1"))
         x = net.relu(net.batch_norm(net.conv(x, f"{name}.pointwise", width, 1), f"{name}.bn2"))
     x = net.flatten(net.global_average_pool(x, "avgpool"))
@@ -51,6 +51,6 @@ def _inverted(net: Net, x: str, name: str, expansion: int, width: int, stride: i
     y = x
     if expansion > 1:
         y = net.relu6(net.batch_norm(net.conv(y, f"{name}.expand", wide, 1), f"{name}.bn1"))
-    y = net.relu6(net.batch_norm(net.conv(y, f"{name}.depthwise", wide, 3, stride, group=wide), f"{name}.bn2"))
+    y = net.relu6(net.batch_norm(net.grouped_conv(y, f"{name}.depthwise", wide, 3, wide, stride), f"{name}.bn2"))
     y = net.batch_norm(net.conv(y, f"{name}.project", width, 1), f"{name}.bn3")
     return net.add(x, y, f"{name}.add") if net.shapes[x] == net.shapes[y] else y

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
+from typing import Any
 
 from remat_cli.errors import Usage, meant
 
@@ -29,8 +30,27 @@ class Network:
 
     def options(self) -> list[str]:
         """What a user may set: all the builder takes but the network's own identity."""
-        taken = list(inspect.signature(self.builder()).parameters)[1:]
-        return [name for name in taken if name not in ("depth", "scale")]
+        return [name for names in self._taken().values() for name in names if name not in ("depth", "scale")]
+
+    def build(self, net: Any, settings: Mapping[str, Any]) -> str:
+        """The network with these settings on top of its own; the name of its output."""
+        given, defaults = {**self.settings, **settings}, inspect.signature(self.builder()).parameters
+        taken: dict[str, Any] = {}
+        for name, parts in self._taken().items():
+            own = {part: given[part] for part in parts if part in given}
+            if parts == [name]:
+                taken |= own
+            else:
+                taken[name] = replace(defaults[name].default, **own)
+        return self.builder()(net, **taken)
+
+    def _taken(self) -> dict[str, list[str]]:
+        """What the builder takes besides the net: the settings that each parameter stands for, a record for several."""
+        taken = list(inspect.signature(self.builder()).parameters.values())[1:]
+        return {
+            one.name: [part.name for part in fields(one.default)] if is_dataclass(one.default) else [one.name]
+            for one in taken
+        }
 
 
 ZOO: Mapping[str, Network] = {

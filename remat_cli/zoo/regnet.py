@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from remat_cli.zoo.layers import Net, Pair, both
 
 # depths and widths of the four stages, and the channels of a group
@@ -13,30 +15,41 @@ SHAPES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class GroupedBlock:
+    """`group`: channels of a group. `squeezed`: channels that excitation is told from; 0: there is none."""
+
+    width: int
+    group: int
+    squeezed: int
+
+
 def regnet(net: Net, scale: str, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
     depths, widths, group = SHAPES[scale]
     x = net.input("input", (batch, channels, *both(image)))
     x = net.relu(net.batch_norm(net.conv(x, "stem.0", 32, 3, 2), "stem.1"))
     for stage, (depth, width) in enumerate(zip(depths, widths), 1):
         for number in range(depth):
-            x = _block(net, x, f"block{stage}-{number}", width, group, 1 if number else 2, scale.startswith("y"))
+            squeezed = net.shapes[x][1] // 4 if scale.startswith("y") else 0
+            x = _block(net, x, f"block{stage}-{number}", GroupedBlock(width, group, squeezed), 1 if number else 2)
     return net.linear(net.flatten(net.global_average_pool(x, "avgpool")), "fc", classes)
 
 
-def _block(net: Net, x: str, name: str, width: int, group: int, stride: int, squeezed: bool) -> str:
+def _block(net: Net, x: str, name: str, block: GroupedBlock, stride: int) -> str:
+    width = block.width
     y = net.relu(net.batch_norm(net.conv(x, f"{name}.a", width, 1), f"{name}.a.bn"))
-    y = net.conv(y, f"{name}.b", width, 3, stride, group=width // group)
+    y = net.grouped_conv(y, f"{name}.b", width, 3, width // block.group, stride)
     y = net.relu(net.batch_norm(y, f"{name}.b.bn"))
-    if squeezed:
-        y = _excited(net, y, f"{name}.se", net.shapes[x][1] // 4)
+    if block.squeezed:
+        y = _excite(net, y, f"{name}.se", block.squeezed)
     y = net.batch_norm(net.conv(y, f"{name}.c", width, 1), f"{name}.c.bn")
     if net.shapes[x] != net.shapes[y]:
         x = net.batch_norm(net.conv(x, f"{name}.proj", width, 1, stride), f"{name}.proj.bn")
     return net.relu(net.add(y, x, f"{name}.add"))
 
 
-def _excited(net: Net, x: str, name: str, squeezed: int) -> str:
+def _excite(net: Net, x: str, name: str, squeezed: int) -> str:
     y = net.global_average_pool(x, f"{name}.avgpool")
-    y = net.relu(net.conv(y, f"{name}.fc1", squeezed, 1, bias=True))
-    y = net.conv(y, f"{name}.fc2", net.shapes[x][1], 1, bias=True)
+    y = net.relu(net.conv_with_bias(y, f"{name}.fc1", squeezed, 1))
+    y = net.conv_with_bias(y, f"{name}.fc2", net.shapes[x][1], 1)
     return net.multiply(x, net.op("Sigmoid", [y], f"{name}.scale", net.shapes[y]), f"{name}.mul")

@@ -38,13 +38,13 @@ def _bottleneck(net: Net, x: str, name: str, width: int, stride: int) -> str:
 
 def _split_attention(net: Net, x: str, name: str, width: int) -> str:
     """Twice as many channels, in two parts whose weights sum to one for each channel."""
-    y = net.relu(net.batch_norm(net.conv(x, name, PARTS * width, 3, group=PARTS), f"{name}.bn0"))
+    y = net.relu(net.batch_norm(net.grouped_conv(x, name, PARTS * width, 3, PARTS), f"{name}.bn0"))
     batch, _, height, breadth = net.shapes[y]
     parts = net.reshape(y, f"{name}.parts", (batch, PARTS, width, height, breadth))
     total = _sum(net, parts, f"{name}.sum", (batch, width, height, breadth))
     z = net.global_average_pool(total, f"{name}.avgpool")
-    z = net.conv(z, f"{name}.fc1", max(width * PARTS // 4, 32), 1, bias=True)
-    z = net.conv(net.relu(net.batch_norm(z, f"{name}.bn1")), f"{name}.fc2", PARTS * width, 1, bias=True)
+    z = net.conv_with_bias(z, f"{name}.fc1", max(width * PARTS // 4, 32), 1)
+    z = net.conv_with_bias(net.relu(net.batch_norm(z, f"{name}.bn1")), f"{name}.fc2", PARTS * width, 1)
     z = net.reshape(z, f"{name}.scores", (batch, PARTS, width, 1, 1))
     z = net.op("Softmax", [z], f"{name}.softmax", net.shapes[z], axis=1)
     return _sum(net, net.multiply(parts, z, f"{name}.weighted"), f"{name}.joined", (batch, width, height, breadth))

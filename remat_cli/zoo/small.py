@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Net, Pair, both, need_multiple
+from remat_cli.zoo.layers import Images, Net, need_multiple
+
+SMALL_IMAGES = Images(image=32, classes=10)
 
 # Rotor (Beaumont et al., RR-9302), section 3.2, Table 2: the activations of its toy chain hold 7.63, 9.54, 10.68,
 # 11.06, 10.68, 9.54 and 7.63 MiB of float32. These widths give those sizes at a batch of 10000.
@@ -17,17 +19,15 @@ def mlp(net: Net, batch: int = 32, layers: int = 3, hidden: int = 256, features:
     return net.linear(x, "head", classes)
 
 
-def cnn(
-    net: Net, batch: int = 32, image: Pair = 32, channels: int = 3, layers: int = 3, width: int = 32, classes: int = 10
-) -> str:
+def cnn(net: Net, images: Images = SMALL_IMAGES, layers: int = 3, width: int = 32) -> str:
     """`layers` of Conv, BatchNormalization, Relu and MaxPool, the channels doubling each time."""
-    need_multiple(image, 1 << layers, "cnn")
-    x = net.input("input", (batch, channels, *both(image)))
+    need_multiple(images.image, 1 << layers, "cnn")
+    x = net.input("input", images.shape)
     for number in range(1, layers + 1):
         x = net.conv(x, f"conv{number}", width << (number - 1), 3)
         x = net.max_pool(net.relu(net.batch_norm(x, f"bn{number}")), f"pool{number}", 2, 2)
     x = net.flatten(net.global_average_pool(x, "avgpool"))
-    return net.linear(net.dropout(x, "drop"), "fc", classes)
+    return net.linear(net.dropout(x, "drop"), "fc", images.classes)
 
 
 def rotor_toy(net: Net, batch: int = 10000) -> str:

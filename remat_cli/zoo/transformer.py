@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import numpy as np
 from onnx import TensorProto
 
 from remat_cli.errors import Usage
-from remat_cli.zoo.layers import Net, Pair, both, need_multiple
+from remat_cli.zoo.layers import Images, Net, both, need_multiple
 
 PARTS = ("query", "key", "value")
 
 
-def gpt2(
-    net: Net,
-    hidden: int,
-    layers: int,
-    heads: int,
-    batch: int = 8,
-    seq: int = 1024,
-    vocabulary: int = 50257,
-    positions: int = 1024,
-) -> str:
+@dataclass(frozen=True, slots=True)
+class TransformerSize:
+    hidden: int = 768
+    layers: int = 12
+    heads: int = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a language model reads: `seq` token ids at a time, of so many words and at so many positions."""
+
+    batch: int = 8
+    seq: int = 512
+    vocabulary: int = 30522
+    positions: int = 512
+
+
+BASE, IMAGES = TransformerSize(), Images()
+GPT_TOKENS, BERT_TOKENS = Tokens(seq=1024, vocabulary=50257, positions=1024), Tokens()
+
+
+def gpt2(net: Net, size: TransformerSize = BASE, tokens: Tokens = GPT_TOKENS) -> str:
     """Token ids in, next-token logits out; the output layer shares the embedding's weight."""
-    words = net.weight("wte.weight", (vocabulary, hidden), std=0.02)
-    x = embed(net, words, net.weight("wpe.weight", (positions, hidden), std=0.01), batch, seq)
+    hidden, layers, heads = size.hidden, size.layers, size.heads
+    words = net.weight("wte.weight", (tokens.vocabulary, hidden), std=0.02)
+    x = embed(net, words, net.weight("wpe.weight", (tokens.positions, hidden), std=0.01), tokens)
     x = net.dropout(x, "drop")
-    mask = net.constant("causal_mask", np.tril(np.ones((seq, seq), bool)))
+    mask = net.constant("causal_mask", np.tril(np.ones((tokens.seq, tokens.seq), bool)))
     lowest = net.constant("masked", -1e4)
     std = 0.02 / (2 * layers) ** 0.5  # of the projections that add to the residual stream
     for number in range(layers):
         name = f"h.{number}"
         y = net.layer_norm(x, f"{name}.ln_1", 1e-5)
-        query, key, value = _split(net, net.dense(y, f"{name}.attn.c_attn", 3 * hidden, 0.02), f"{name}.attn", hidden)
-        y = attend(net, query, key, value, f"{name}.attn", heads, (mask, lowest))
+        parts = _split(net, net.dense(y, f"{name}.attn.c_attn", 3 * hidden, 0.02), f"{name}.attn", hidden)
+        y = attend(net, parts, f"{name}.attn", heads, (mask, lowest))
         y = net.dropout(net.dense(y, f"{name}.attn.c_proj", hidden, std), f"{name}.attn.drop")
         x = net.add(x, y, f"{name}.attn.add")
         y = net.dense(net.layer_norm(x, f"{name}.ln_2", 1e-5), f"{name}.mlp.c_fc", 4 * hidden, 0.02)
@@ -42,29 +58,20 @@ def gpt2(
     return tied_output(net, x, words)
 
 
-def bert(
-    net: Net,
-    hidden: int,
-    layers: int,
-    heads: int,
-    batch: int = 8,
-    seq: int = 512,
-    classes: int = 0,
-    vocabulary: int = 30522,
-    positions: int = 512,
-) -> str:
+def bert(net: Net, size: TransformerSize = BASE, tokens: Tokens = BERT_TOKENS, classes: int = 0) -> str:
     """A masked language model; with `classes`, a classifier of whole sequences on BERT's pooler. No padding mask."""
-    words = net.weight("embeddings.word_embeddings.weight", (vocabulary, hidden), std=0.02)
-    places = net.weight("embeddings.position_embeddings.weight", (positions, hidden), std=0.02)
-    x = embed(net, words, places, batch, seq)
+    hidden, layers, heads = size.hidden, size.layers, size.heads
+    words = net.weight("embeddings.word_embeddings.weight", (tokens.vocabulary, hidden), std=0.02)
+    places = net.weight("embeddings.position_embeddings.weight", (tokens.positions, hidden), std=0.02)
+    x = embed(net, words, places, tokens)
     kinds = net.weight("embeddings.token_type_embeddings.weight", (2, hidden), std=0.02)
     first = net.constant("embeddings.token_type", np.array(0, np.int64))
     x = net.add(x, net.op("Gather", [kinds, first], "embeddings.token_type_embeddings", (hidden,)), "embeddings.sum")
     x = net.dropout(net.layer_norm(x, "embeddings.LayerNorm", 1e-12), "embeddings.drop")
     for number in range(layers):
         name = f"encoder.layer.{number}"
-        query, key, value = (net.dense(x, f"{name}.attention.self.{part}", hidden, 0.02) for part in PARTS)
-        y = attend(net, query, key, value, f"{name}.attention.self", heads)
+        parts = [net.dense(x, f"{name}.attention.self.{part}", hidden, 0.02) for part in PARTS]
+        y = attend(net, parts, f"{name}.attention.self", heads)
         y = net.dropout(net.dense(y, f"{name}.attention.output.dense", hidden, 0.02), f"{name}.attention.output.drop")
         x = net.layer_norm(net.add(x, y, f"{name}.attention.output.add"), f"{name}.attention.output.LayerNorm", 1e-12)
         y = net.gelu(net.dense(x, f"{name}.intermediate.dense", 4 * hidden, 0.02))
@@ -77,24 +84,15 @@ def bert(
         return net.linear(net.dropout(x, "drop"), "classifier", classes, std=0.02)
     x = net.gelu(net.dense(x, "cls.transform.dense", hidden, 0.02))
     x = net.layer_norm(x, "cls.transform.LayerNorm", 1e-12)
-    return net.add(tied_output(net, x, words), net.weight("cls.bias", (vocabulary,)), "cls.decoder")
+    return net.add(tied_output(net, x, words), net.weight("cls.bias", (tokens.vocabulary,)), "cls.decoder")
 
 
-def vit(
-    net: Net,
-    hidden: int,
-    layers: int,
-    heads: int,
-    patch: int,
-    batch: int = 32,
-    image: Pair = 224,
-    channels: int = 3,
-    classes: int = 1000,
-) -> str:
-    need_multiple(image, patch, "vit")
-    height, width = both(image)
+def vit(net: Net, size: TransformerSize = BASE, patch: int = 16, images: Images = IMAGES) -> str:
+    hidden, layers, heads = size.hidden, size.layers, size.heads
+    need_multiple(images.image, patch, "vit")
+    (height, width), batch = both(images.image), images.batch
     length = (height // patch) * (width // patch)
-    x = net.conv(net.input("input", (batch, channels, *both(image))), "conv_proj", hidden, patch, patch, 0, bias=True)
+    x = net.conv_with_bias(net.input("input", images.shape), "conv_proj", hidden, patch, patch, 0)
     x = net.transpose(net.reshape(x, "patches", (batch, hidden, length)), "tokens", [0, 2, 1])
     shape = net.for_each(x, "class_token.shape", (1, hidden))
     token = net.op("Expand", [net.weight("class_token", (1, 1, hidden)), shape], "class_tokens", (batch, 1, hidden))
@@ -103,19 +101,20 @@ def vit(
     for number in range(layers):
         name = f"encoder.layers.encoder_layer_{number}"
         y = net.dense(net.layer_norm(x, f"{name}.ln_1", 1e-6), f"{name}.self_attention.in_proj", 3 * hidden, 0.02)
-        query, key, value = _split(net, y, f"{name}.self_attention", hidden)
-        y = attend(net, query, key, value, f"{name}.self_attention", heads)
+        parts = _split(net, y, f"{name}.self_attention", hidden)
+        y = attend(net, parts, f"{name}.self_attention", heads)
         y = net.dropout(net.dense(y, f"{name}.self_attention.out_proj", hidden, 0.02), f"{name}.dropout")
         x = net.add(x, y, f"{name}.self_attention.add")
         y = net.gelu(net.dense(net.layer_norm(x, f"{name}.ln_2", 1e-6), f"{name}.mlp.0", 4 * hidden, 0.02))
         y = net.dense(net.dropout(y, f"{name}.mlp.2"), f"{name}.mlp.3", hidden, 0.02)
         x = net.add(x, net.dropout(y, f"{name}.mlp.4"), f"{name}.mlp.add")
     x = _first_token(net, net.layer_norm(x, "encoder.ln", 1e-6), "class_token.final")
-    return net.linear(x, "heads.head", classes, std=0.02)
+    return net.linear(x, "heads.head", images.classes, std=0.02)
 
 
-def embed(net: Net, words: str, places: str, batch: int, seq: int) -> str:
+def embed(net: Net, words: str, places: str, tokens: Tokens) -> str:
     positions, hidden = net.shapes[places]
+    batch, seq = tokens.batch, tokens.seq
     if seq > positions:
         raise Usage(f"this model has {positions} positions; it cannot read sequences of {seq}")
     ids = net.input("input", (batch, seq), TensorProto.INT64)
@@ -132,10 +131,12 @@ def _split(net: Net, x: str, name: str, hidden: int) -> tuple[str, str, str]:
     return query, key, value
 
 
-def attend(
-    net: Net, query: str, key: str, value: str, name: str, heads: int, mask: tuple[str, str] | None = None
-) -> str:
-    """softmax(QK' / sqrt(d)) V over `heads` heads; `mask` is which scores count, and what the others become."""
+def attend(net: Net, parts: Iterable[str], name: str, heads: int, mask: tuple[str, str] | None = None) -> str:
+    """softmax(QK' / sqrt(d)) V over `heads` heads; `mask` is which scores count, and what the others become.
+
+    `parts`: query, key and value.
+    """
+    query, key, value = parts
     batch, seq, hidden = net.shapes[query]
     if hidden % heads:
         raise Usage(f"{hidden} features do not divide among {heads} heads")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Net, Pair, both, need_multiple
+from remat_cli.zoo.layers import Images, Net, Pair, both, need_multiple
 
+IMAGES = Images()
 BLOCKS = {16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}  # 3x3 convolutions before each of the five pools
 WIDTHS = (64, 128, 256, 512, 512)
 
 
-def vgg(
-    net: Net, depth: int, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000, hidden: int = 4096
-) -> str:
-    x = net.input("input", (batch, channels, *both(image)))
+def vgg(net: Net, depth: int, images: Images = IMAGES, hidden: int = 4096) -> str:
+    x = net.input("input", images.shape)
     layer = 0  # torchvision's numbering, which counts every Conv, Relu and MaxPool
     for convolutions, width in zip(BLOCKS[depth], WIDTHS):
         for _ in range(convolutions):
-            x = net.relu(net.conv(x, f"features.{layer}", width, 3, bias=True))
+            x = net.relu(net.conv_with_bias(x, f"features.{layer}", width, 3))
             layer += 2
         x = net.max_pool(x, f"features.{layer}", 2, 2)
         layer += 1
@@ -23,7 +22,7 @@ def vgg(
     for number in (0, 3):
         x = net.relu(net.linear(x, f"classifier.{number}", hidden))
         x = net.dropout(x, f"classifier.{number + 2}")
-    return net.linear(x, "classifier.6", classes)
+    return net.linear(x, "classifier.6", images.classes)
 
 
 def fcn8(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 21, hidden: int = 4096) -> str:
@@ -33,16 +32,16 @@ def fcn8(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classe
     pools = []
     for block, (convolutions, width) in enumerate(zip(BLOCKS[16], WIDTHS), 1):
         for number in range(1, convolutions + 1):
-            x = net.relu(net.conv(x, f"conv{block}_{number}", width, 3, bias=True))
+            x = net.relu(net.conv_with_bias(x, f"conv{block}_{number}", width, 3))
         x = net.max_pool(x, f"pool{block}", 2, 2)
         pools.append(x)
-    x = net.dropout(net.relu(net.conv(x, "fc6", hidden, 7, bias=True)), "drop6")
-    x = net.dropout(net.relu(net.conv(x, "fc7", hidden, 1, bias=True)), "drop7")
-    x = net.conv(x, "score_fr", classes, 1, bias=True)
+    x = net.dropout(net.relu(net.conv_with_bias(x, "fc6", hidden, 7)), "drop6")
+    x = net.dropout(net.relu(net.conv_with_bias(x, "fc7", hidden, 1)), "drop7")
+    x = net.conv_with_bias(x, "score_fr", classes, 1)
     for number, pool in ((4, pools[3]), (3, pools[2])):
-        up = net.conv_transpose(x, f"upscore_pool{number}", classes, 4, 2, 1, bias=False)
-        x = net.add(up, net.conv(pool, f"score_pool{number}", classes, 1, bias=True), f"fuse_pool{number}")
-    x = net.conv_transpose(x, "upscore8", classes, 16, 8, 4, bias=False)
+        up = net.conv_transpose(x, f"upscore_pool{number}", classes, 4, 2, bias=False)
+        x = net.add(up, net.conv_with_bias(pool, f"score_pool{number}", classes, 1), f"fuse_pool{number}")
+    x = net.conv_transpose(x, "upscore8", classes, 16, 8, bias=False)
     return net.classes_last(x, "score")
 
 
@@ -62,12 +61,12 @@ def segnet(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, clas
             x = _conv_norm_relu(net, x, f"decoder{block}_{number}", WIDTHS[block - 1])
         if block > 1:
             x = _conv_norm_relu(net, x, f"decoder{block}_1", WIDTHS[block - 2])
-    x = net.conv(x, "decoder1_1", classes, 3, bias=True)
+    x = net.conv_with_bias(x, "decoder1_1", classes, 3)
     return net.classes_last(x, "score")
 
 
 def _conv_norm_relu(net: Net, x: str, name: str, channels: int) -> str:
-    return net.relu(net.batch_norm(net.conv(x, f"{name}.conv", channels, 3, bias=True), f"{name}.bn"))
+    return net.relu(net.batch_norm(net.conv_with_bias(x, f"{name}.conv", channels, 3), f"{name}.bn"))
 
 
 def _seven_by_seven(net: Net, x: str) -> str:

@@ -6,6 +6,7 @@ Nothing outside of this folder asks which kind of session it is.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -44,7 +45,7 @@ class View:
     optimized: bool = False
 
 
-class Target:
+class Target(ABC):
     """A kind of session with its allocator. `unit`: what it hands out comes in multiples of that many bytes.
 
     `online`: it places values as requests come, so that there is no table of places.
@@ -86,11 +87,11 @@ class Target:
     def in_units(self, problem: Problem) -> Problem:
         return in_units(problem, self.unit)
 
+    @abstractmethod
     def footprint(
         self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None
     ) -> Footprint:
         """What such a session holds for the model; with a budget, whether that is kept is all that is asked."""
-        raise NotImplementedError
 
     def counted(self, promise: Promise) -> int:
         """The figure that the budget is held against."""
@@ -113,17 +114,17 @@ class Target:
 
     # the repairs
 
+    @abstractmethod
     def settle(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
         """The same computes in an order that the allocator has room for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def arrange(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
         """The cheapest order that the allocator has room for, whose computes may be others."""
-        raise NotImplementedError
 
+    @abstractmethod
     def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:
         """An order from walks that evict, made afresh for the allocator."""
-        raise NotImplementedError
 
     # the witnesses
 
