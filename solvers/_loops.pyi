@@ -5,6 +5,7 @@ from solvers.methods.chains.program import Bools, Floats
 from solvers.orders.arrays import Arrays, Ints
 from solvers.orders.cooling import Cooling, PricedCooling
 from solvers.orders.evict import Scoring
+from solvers.pebbles.copies import Tables as Copies
 from solvers.placement.arena import Pieces
 from solvers.placement.arranging import Room
 from solvers.placement.canonical import Sections
@@ -28,6 +29,12 @@ def follow_traces(
     cost: Floats,
     /,
 ) -> None: ...
+
+# solvers/pebbles: (least, peak or -1, bytes of what is wanted, states looked at, and of each step of the way the node
+# or -1, the bit that is made of nothing, and where what is held stands)
+def reach(
+    copies: Copies, wanted: Ints, alone: Ints, known: int, most: int, at_least: int, halt: Ints, /
+) -> tuple[int, int, int, int, Ints, Ints, Ints, Ints]: ...
 
 # solvers/methods/auto
 def fill_state(tables: Ints, state: Ints, order: Ints, /) -> None: ...

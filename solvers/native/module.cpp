@@ -9,6 +9,7 @@
 #include "solvers/orders/measure.hpp"
 #include "solvers/orders/traces.hpp"
 #include "solvers/orders/walk.hpp"
+#include "solvers/pebbles/reach.hpp"
 #include "solvers/placement/arranging.hpp"
 #include "solvers/placement/canonical.hpp"
 #include "solvers/placement/ejecting.hpp"
@@ -25,6 +26,7 @@ PyMethodDef LOOPS[] = {
     loop<orders::trim>("trim"),
     loop<orders::follow_traces>("follow_traces"),
     loop<orders::walk_through>("walk_through"),
+    loop<pebbles::reach>("reach"),
     loop<annealing::fill_state>("fill_state"),
     loop<annealing::order_of_state>("order_of_state"),
     loop<annealing::excess_of_state>("excess_of_state"),

@@ -1,109 +1,142 @@
-"""Sets of copies that are in memory together, as the bits of a number, and what a compute makes of them.
+"""Sets of copies that are in memory together, as the loop in C++ has them: tables of what can be held.
 
-Bit v is a copy of value v; bit `count + v` is the last copy of output v, which has memory of its own.
+A bit is a copy of a value, or the last copy of an output, which has memory of its own. Values of no bytes are in no
+set.
 
-Invariant: whatever copies an order holds, `size` of them and `need` of a compute between them is no more than it takes.
+Invariant: `copies.hpp` says of a set no more bytes than any order takes that holds those copies.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.orders.arrays import NO_VIEW, Arrays, Ints, arrays_of, rows
 from solvers.orders.blocks import Blocks
 from solvers.problem import RESIDENT, Problem
 
+_NONE = -1
+_WORD = 64
 
-def bits(held: int) -> Iterator[int]:
-    """The places of the ones in a number."""
-    while held:
-        lowest = held & -held
-        yield lowest.bit_length() - 1
-        held ^= lowest
+
+class Tables(NamedTuple):
+    """What `copies.hpp` says of each of them, field for field."""
+
+    problem: Arrays
+    value: Ints
+    writer: Ints
+    bytes: Ints
+    last: NDArray[np.bool_]
+    shared: NDArray[np.bool_]
+    ordinary_bit: Ints
+    last_bit: Ints
+    reads_at: Ints
+    reads: Ints
+    writes_at: Ints
+    writes: Ints
+    plain: Ints
+    weight: Ints
+    base: Ints
+    root: Ints
+    floor: Ints
+    needed: NDArray[np.int64]
 
 
 class Copies:
-    """The copies of one problem. Values of at most `ignored` bytes are in no set: that asks for no more memory."""
+    """The copies of one problem."""
 
-    def __init__(self, problem: Problem, ignored: int = 0) -> None:
+    def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.blocks = Blocks(problem)
+        self.blocks = blocks = Blocks(problem)
         self.writer = problem.writers()
-        self.count = len(problem.sizes)
-        members = Counter(self.blocks.root)
-        shared = [v for v, root in enumerate(self.blocks.root) if root == RESIDENT or members[root] > 1]
-        apart = set(range(self.count)).difference(shared)
-        ordinary = [v for v, root in enumerate(self.blocks.root) if root != RESIDENT and self.blocks.floor[v] > ignored]
-        last = [v for v in problem.outputs if problem.sizes[v] > ignored]
-        self.named = self._copies(ordinary) | self._copies(last) << self.count
-        self.shared = self._both(shared) & self.named
-        self.bytes = [problem.sizes[v] if v in apart else 0 for v in range(self.count)] * 2
-        self.reads = [self._copies(node.reads) & self.named for node in problem.nodes]
-        self.writes = [self._both(node.writes) for node in problem.nodes]
-        self.plain = [
-            sum(problem.sizes[write] for write in node.writes)
-            if all(self.blocks.owns(node, write) and write not in problem.optional for write in node.writes)
-            else None
-            for node in problem.nodes
-        ]  # bytes that the writes take, whatever is held; None if that depends
-        self.needed: list[int] = []  # the nodes that each one needs, itself included, as bits
-        for index, node in enumerate(problem.nodes):
-            self.needed.append(1 << index)
-            for value in node.reads:
-                self.needed[index] |= self.needed[self.writer[value]]
+        roots = blocks.root
+        self.ordinary = [v for v, root in enumerate(roots) if root != RESIDENT and blocks.floor[v]]
+        self.last = [v for v in dict.fromkeys(sorted(problem.outputs)) if problem.sizes[v]]
+        self.value = [*self.ordinary, *self.last]  # of each bit
+        self.ordinary_bit = dict(zip(self.ordinary, range(len(self.ordinary)), strict=True))
+        self.last_bit = dict(zip(self.last, range(len(self.ordinary), len(self.value)), strict=True))
+        self.tables = self._tables()
 
-    @staticmethod
-    def _copies(values: Iterable[int]) -> int:
-        held = 0
-        for value in values:
-            held |= 1 << value
-        return held
+    @property
+    def outputs(self) -> list[int]:
+        """The bits that are held at the end."""
+        return [*self.last_bit.values()]
 
-    def _both(self, values: Iterable[int]) -> int:
-        held = self._copies(values)
-        return held | held << self.count
+    def reads(self, index: int) -> list[int]:
+        """The bits that a node reads."""
+        return sorted({self.ordinary_bit[v] for v in self.problem.nodes[index].reads if v in self.ordinary_bit})
 
-    def outputs(self) -> int:
-        """What is held at the end."""
-        return (self._copies(self.problem.outputs) << self.count) & self.named
+    def writes(self, index: int) -> list[int]:
+        """The bits that a node makes."""
+        writes = self.problem.nodes[index].writes
+        return sorted(bits[v] for bits in (self.ordinary_bit, self.last_bit) for v in writes if v in bits)
 
-    def value(self, bit: int) -> int:
-        return bit if bit < self.count else bit - self.count
+    def _tables(self) -> Tables:
+        problem, blocks, value = self.problem, self.blocks, self.value
+        members = Counter(blocks.root)
+        shared = [blocks.root[v] == RESIDENT or members[blocks.root[v]] > 1 for v in value]
+        count = range(len(problem.nodes))
+        reads_at, reads = rows([self.reads(index) for index in count])
+        writes_at, writes = rows([self.writes(index) for index in count])
+        base = [blocks.base.get(v) for v in range(len(problem.sizes))]
+        return Tables(
+            problem=arrays_of(problem),
+            value=_ints(value),
+            writer=_ints([self.writer[v] for v in value]),
+            bytes=_ints([0 if own else problem.sizes[v] for v, own in zip(value, shared, strict=True)]),
+            last=np.arange(len(value)) >= len(self.ordinary),
+            shared=np.array(shared, np.bool_),
+            ordinary_bit=_ints([self.ordinary_bit.get(v, _NONE) for v in range(len(problem.sizes))]),
+            last_bit=_ints([self.last_bit.get(v, _NONE) for v in range(len(problem.sizes))]),
+            reads_at=reads_at,
+            reads=reads,
+            writes_at=writes_at,
+            writes=writes,
+            plain=_ints([self._plain(index) for index in count]),
+            weight=_ints(_weights(problem, blocks)),
+            base=_ints([NO_VIEW if one is None else one for one in base]),
+            root=_ints(blocks.root),
+            floor=_ints(blocks.floor),
+            needed=_words(problem, self.writer),
+        )
 
-    def nodes(self, held: int) -> set[int]:
-        """Those that make these copies."""
-        return {self.writer[self.value(bit)] for bit in bits(held)}
+    def _plain(self, index: int) -> int:
+        """Bytes that a node's writes take, whatever is held; -1 if that depends."""
+        problem, node = self.problem, self.problem.nodes[index]
+        if all(self.blocks.owns(node, write) and write not in problem.optional for write in node.writes):
+            return sum(problem.sizes[write] for write in node.writes)
+        return _NONE
 
-    def size(self, held: int) -> int:
-        """The least bytes in which these copies can be held at once."""
-        total = sum(self.bytes[bit] for bit in bits(held & ~self.shared))
-        if held & self.shared:
-            total += self.blocks.held(*self._sets(held & self.shared))
-        return total
 
-    def _sets(self, held: int) -> tuple[frozenset[int], frozenset[int]]:
-        """The values, and the outputs' last copies."""
-        here = [*bits(held)]
-        ordinary = frozenset(bit for bit in here if bit < self.count)
-        return ordinary, frozenset(bit - self.count for bit in here if bit >= self.count)
+def _ints(items: Sequence[int]) -> Ints:
+    return np.array(items, np.int64)
 
-    def before(self, held: int, size: int, index: int) -> tuple[int, int]:
-        """What is held before a node runs if this is held afterwards, and its size; a last copy can be read too."""
-        rest = held & ~self.writes[index]
-        earlier = rest | self.reads[index] & ~(rest >> self.count)
-        if (held | earlier) & self.shared:
-            return earlier, self.size(earlier)
-        size -= sum(self.bytes[bit] for bit in bits(held & ~earlier))
-        return earlier, size + sum(self.bytes[bit] for bit in bits(earlier & ~held))
 
-    def without(self, held: int, size: int, bit: int) -> tuple[int, int]:
-        """The same copies but for one, and their size."""
-        rest = held & ~(1 << bit)
-        return rest, self.size(rest) if self.shared >> bit & 1 else size - self.bytes[bit]
+def needed(problem: Problem, writer: Sequence[int]) -> list[int]:
+    """The nodes that each one needs, itself included, as the bits of a number."""
+    found: list[int] = []
+    for index, node in enumerate(problem.nodes):
+        found.append(1 << index)
+        for value in node.reads:
+            found[index] |= found[writer[value]]
+    return found
 
-    def need(self, index: int, earlier: int, held: int) -> int:
-        """Bytes while a node runs, when copies of this size are held before it, and these afterwards."""
-        node, taken = self.problem.nodes[index], self.plain[index]
-        if taken is None:
-            taken = sum(self.problem.sizes[write] for write in self.blocks.taken(node, *self._sets(held)))
-        return self.problem.resident + node.workspace + earlier + taken
+
+def _words(problem: Problem, writer: Sequence[int]) -> NDArray[np.int64]:
+    width = max(1, (len(problem.nodes) + _WORD - 1) // _WORD)
+    packed = b"".join(one.to_bytes(width * 8, "little") for one in needed(problem, writer))
+    return np.frombuffer(packed, np.dtype("<i8")).astype(np.int64).reshape(-1, width)
+
+
+def _weights(problem: Problem, blocks: Blocks) -> list[int]:
+    """What it can take at most to hold what a node reads for longer: a write that took its place takes its own then."""
+    most = [1] * len(problem.sizes)
+    for node in problem.nodes:
+        places = [read for write in node.writes for read in blocks.places(node, write)]
+        for read in set(places):
+            most[read] = max(most[read], places.count(read))
+    return [sum(most[read] * problem.sizes[read] for read in set(node.reads)) for node in problem.nodes]

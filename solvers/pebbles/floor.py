@@ -9,76 +9,113 @@ Invariant: `bound` holds for every order, repeats and any order of first compute
 
 from __future__ import annotations
 
+import numpy as np
+
+from solvers.orders.arrays import Ints
 from solvers.orders.best import Best, Weighed
 from solvers.orders.bounds import PeakBound, peak_bound
-from solvers.pebbles.copies import Copies, bits
+from solvers.orders.halting import halting
+from solvers.pebbles.copies import Copies, needed
 from solvers.pebbles.keeping import kept
 from solvers.pebbles.making import Making
 from solvers.pebbles.reach import NEVER, BackwardSearch, BackwardStep, Reached
 from solvers.problem import Limits, Problem
 
-_STATES = (200, 1_000, 5_000, 25_000)  # of a search, from round to round
-_IGNORED = 10_000  # values of that part of the bound by ops are in no set at first
+_STATES = (200, 1_000, 5_000, 25_000, 125_000)  # of a search, from round to round
+_NEAR = 500  # what lies between the bound and the least peak known is halved until it is that part of the bound
 
 
 class Floor:
     """One search. `known`: a peak that can be reached; above that no bound is sought."""
 
-    def __init__(self, problem: Problem, known: int, limits: Limits, ignored: int = 0) -> None:
+    def __init__(self, problem: Problem, known: int, limits: Limits) -> None:
         self.problem = problem
         self.known = known
         self.clock = limits.clock
         self.bound = peak_bound(problem)
-        self.copies = copies = Copies(problem, ignored)
-        self.alone = [NEVER] * (
-            2 * copies.count
-        )  # for each copy: the least peak known with which it is made of nothing
+        self.copies = Copies(problem)
+        self.alone: Ints = np.full(len(self.copies.value), NEVER)  # the least peak known with which each is made
         self.least = [0] * len(problem.nodes)  # for each node: no order runs it at a lower peak
         self.ways: dict[int, tuple[BackwardStep, ...]] = {}  # node -> how what it reads gets into memory
+        self.peaks = [NEVER] * len(problem.nodes)  # of those ways
         self.end: Reached | None = None
+        once = sum(1 << index for index, node in enumerate(problem.nodes) if node.once)
+        self.again = [not nodes & once for nodes in needed(problem, self.copies.writer)]  # whether it can be made anew
 
     @property
     def closed(self) -> bool:
-        """Whether a way was found to the end that needs no more than the bound, or no better one than known exists."""
-        return self.bound.peak >= self.known or (self.end is not None and self.end.peak is not None)
-
-    def run(self) -> None:
-        for states in _STATES:
-            for index in range(len(self.problem.nodes)):
-                if index not in self.ways and not self.over():
-                    self.reach(index, states)
-            if not self.over():
-                self.end = self.search(self.copies.outputs(), states, self.bound.peak)
-                self.raise_to(self.end.least, None)
-            if self.over():
-                return
+        """Whether no order of a lower peak than known exists."""
+        return self.bound.peak >= self.known
 
     def over(self) -> bool:
         return self.closed or self.clock.over()
 
-    def search(self, wanted: int, states: int, at_least: int) -> Reached:
-        search = BackwardSearch(self.copies, self.alone, self.known, states, self.clock)
-        found = search.run(wanted, at_least)
-        self.clock.spend(iterations=search.seen.count)
+    def run(self, best: Best) -> None:
+        """Longer and longer; `best` is offered what is found, and an order that fits ends the search."""
+        with halting(self.clock) as halt:
+            for index in range(len(self.problem.nodes)):
+                if not self.over():
+                    self.reach(index, _STATES[0], 0, halt)
+            for states in _STATES:
+                self.go(states, best, halt)
+                if self.over() or best.fitting is not None:
+                    return
+
+    def go(self, states: int, best: Best, halt: Ints) -> None:
+        """Try for the budget, or else for the bound, and for ever less between that and what is known."""
+        low = max(self.bound.peak, best.budget)
+        if not self.try_for(low, states, best, halt):
+            while not self.over() and self.known - low > self.bound.peak // _NEAR:
+                aim = (low + self.known) // 2
+                if not self.try_for(aim, states, best, halt):
+                    low = aim
+
+    def try_for(self, aim: int, states: int, best: Best, halt: Ints) -> bool:
+        """Whether there is a way to the end at that peak, as far as so many states of each search show."""
+        self.seek(aim, states, halt)
+        if self.end is None or self.end.peak is None:
+            return False
+        self.known = min(self.known, self.end.peak)
+        found = self.order(best)
+        if found is not None:
+            self.known = min(self.known, found.peak)
+        return True
+
+    def seek(self, aim: int, states: int, halt: Ints) -> None:
+        self.end = None
+        for index in range(len(self.problem.nodes)):
+            if self.peaks[index] > max(aim, self.bound.peak) and not self.over():
+                self.reach(index, states, aim, halt)
+        if not self.over():
+            aim = max(aim, self.bound.peak)
+            self.end = self.search(self.copies.outputs, states, aim, halt)
+            if self.end.least > aim:
+                self.raise_to(self.end.least, None)
+
+    def search(self, wanted: list[int], states: int, at_least: int, halt: Ints) -> Reached:
+        found = BackwardSearch(self.copies, self.alone, self.known, states, halt).run(wanted, at_least)
+        self.clock.spend(iterations=found.states)
         return found
 
-    def reach(self, index: int, states: int) -> None:
-        """Bring what a node reads into memory; at first the least peak of that itself is wanted, for others' sake."""
-        copies, node = self.copies, self.problem.nodes[index]
-        reads = copies.reads[index]
-        at_least = self.bound.peak
-        if states == _STATES[0]:
-            at_least = max((self.least[copies.writer[read]] for read in node.reads), default=self.problem.resident)
-        found = self.search(reads, states, at_least)
-        size = copies.size(reads)
-        self.least[index] = max(self.least[index], found.least, copies.need(index, size, 0))
-        self.raise_to(self.least[index], index)
-        if found.peak is None or found.way is None:
+    def reach(self, index: int, states: int, aim: int, halt: Ints) -> None:
+        """Bring what a node reads into memory; without an aim the least peak of that is wanted, for others' sake."""
+        problem, copies, node = self.problem, self.copies, self.problem.nodes[index]
+        at_least = max(aim, self.bound.peak)
+        if not aim:
+            at_least = max((self.least[copies.writer[read]] for read in node.reads), default=problem.resident)
+        found = self.search(copies.reads(index), states, at_least, halt)
+        beside = problem.resident + node.workspace + found.size
+        taken = sum(problem.sizes[write] for write in copies.blocks.taken(node))
+        least = max(self.least[index], beside + taken, found.least if found.least > aim else 0)
+        self.least[index] = least
+        self.raise_to(least, index)
+        if found.peak is None or found.way is None or found.peak >= self.peaks[index]:
             return
-        self.ways[index] = found.way
-        whole = self.problem.resident + node.workspace + size + sum(self.problem.sizes[write] for write in node.writes)
-        for bit in bits(copies.writes[index]):
-            self.alone[bit] = min(self.alone[bit], max(found.peak, whole))
+        self.ways[index], self.peaks[index] = found.way, found.peak
+        if self.again[index]:
+            whole = max(found.peak, beside + sum(problem.sizes[write] for write in node.writes))
+            writes = copies.writes(index)
+            self.alone[writes] = np.minimum(self.alone[writes], whole)
 
     def order(self, best: Best) -> Weighed | None:
         """By the ways found, within the budget if that can be, else at their peak."""
@@ -96,20 +133,10 @@ class Floor:
 
 
 def dig(best: Best, known: int, limits: Limits) -> PeakBound:
-    """The best bound found, up to `known`; `best` is offered orders of lower peak.
-
-    The smallest values are left out at first, which is quicker and says nearly as much.
-    """
-    bound = peak_bound(best.problem)
-    for ignored in (bound.peak // _IGNORED, 0):
-        if bound.peak >= known or best.fitting is not None or limits.clock.over():
-            break
-        floor = Floor(best.problem, known, limits, ignored)
-        floor.run()
-        bound = max(bound, floor.bound, key=lambda bound: bound.peak)
-        found = floor.order(best)
-        known = known if found is None else min(known, found.peak)
-    return bound
+    """The best bound found, up to `known`; `best` is offered orders of lower peak."""
+    floor = Floor(best.problem, known, limits)
+    floor.run(best)
+    return floor.bound
 
 
 def prove(problem: Problem, known: int, limits: Limits) -> PeakBound:

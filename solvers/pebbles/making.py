@@ -9,10 +9,10 @@ Invariant: a node runs when all that it reads is in memory; what the order needs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from solvers.pebbles.copies import Copies, bits
+from solvers.pebbles.copies import Copies, needed
 from solvers.pebbles.reach import BackwardStep
 from solvers.problem import RESIDENT
 
@@ -38,18 +38,20 @@ class Making:
         self.room = budget - self.problem.resident
         blocks = copies.blocks
         self.bytes = [0 if root == RESIDENT else blocks.floor[v] for v, root in enumerate(blocks.root)]
-        self.lasting = {v for v in range(copies.count) if not copies.named >> v & 1}  # those that no set names
+        self.lasting = set(range(len(blocks.root))).difference(copies.value)  # those that no set names
+        self.readers = self.problem.readers()
         self.there: dict[int, int] = {}  # values in memory, and when each was last touched
         self.used = 0
         self.order: list[int] = []
 
     def run(self, last: tuple[BackwardStep, ...]) -> list[int] | None:
         """First what no output needs, then the way to the end; None if that takes too many computes."""
-        problem, needed = self.problem, 0
+        problem, wanted = self.problem, 0
+        nodes = needed(problem, self.copies.writer)
         for output in problem.outputs:
-            needed |= self.copies.needed[self.copies.writer[output]]
+            wanted |= nodes[self.copies.writer[output]]
         for index in range(len(problem.nodes)):
-            if not needed >> index & 1 and not self.go(self.whole(index)):
+            if not wanted >> index & 1 and not self.go(self.whole(index)):
                 return None
         if not self.go(last):
             return None
@@ -68,14 +70,14 @@ class Making:
 
     def whole(self, index: int) -> tuple[BackwardStep, ...]:
         """What a node reads, one after the other if no way is known, and the node itself."""
-        reads, way = self.copies.reads[index], self.ways.get(index)
+        reads, way = frozenset(self.copies.value[bit] for bit in self.copies.reads(index)), self.ways.get(index)
         return *(tuple(self.plainly(reads)) if way is None else way), BackwardStep(reads, index, -1)
 
-    def plainly(self, reads: int) -> Iterator[BackwardStep]:
-        held = 0
-        for bit in bits(reads):
-            yield BackwardStep(held, None, bit)
-            held |= 1 << bit
+    def plainly(self, reads: frozenset[int]) -> Iterator[BackwardStep]:
+        held: frozenset[int] = frozenset()
+        for value in sorted(reads):
+            yield BackwardStep(held, None, value)
+            held |= {value}
 
     def go(self, way: tuple[BackwardStep, ...], beside: frozenset[int] = frozenset()) -> bool:
         going = [_Going(way, beside)]
@@ -85,7 +87,7 @@ class Making:
                 going.pop()
                 continue
             step = here.way[here.at]
-            beside = here.beside.union(map(self.copies.value, bits(step.held)))
+            beside = here.beside | step.held
             wanted = (step.value,) if step.node is None else self.problem.nodes[step.node].reads
             missing = next((value for value in wanted if value not in self.there), None)
             if step.node is not None and self.made(here, step.node):
@@ -102,7 +104,7 @@ class Making:
         """Whether all that is wanted of a node is there already."""
         if here.at + 1 == len(here.way):
             return False
-        following = set(map(self.copies.value, bits(here.way[here.at + 1].held & self.copies.writes[index])))
+        following = here.way[here.at + 1].held.intersection(self.problem.nodes[index].writes)
         return following <= self.there.keys() if following else False
 
     def compute(self, index: int, beside: frozenset[int]) -> None:
@@ -115,6 +117,20 @@ class Making:
         for write in node.writes:
             self.used += 0 if write in self.there else self.bytes[write]
         self.there.update(dict.fromkeys((*node.reads, *node.writes), now))
+        for reader in self.soon(node.writes):
+            self.compute(reader, beside.union(node.writes))
+
+    def soon(self, values: Iterable[int]) -> list[int]:
+        """The nodes that can run now and make what no set names for the first time: no way says when."""
+        nodes = self.problem.nodes
+        readers = dict.fromkeys(reader for value in values for reader in self.readers[value])
+        return [
+            reader
+            for reader in readers
+            if self.lasting.issuperset(nodes[reader].writes)
+            and not self.there.keys() & set(nodes[reader].writes)
+            and self.there.keys() >= set(nodes[reader].reads)
+        ]
 
     def evict(self, room: int, wanted: frozenset[int]) -> None:
         """What was not touched for longest goes first."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from solvers.orders.arrays import arrays_of
 from solvers.orders.best import Best
+from solvers.orders.halting import halting
 from solvers.orders.measure import measure
 from solvers.pebbles.floor import Floor, dig
 from solvers.pebbles.keeping import kept
@@ -30,10 +31,9 @@ def test_no_bound_is_above_the_least_peak_of_all_orders() -> None:
     met = missed = 0
     for problem in small_problems(29, 400):
         least = least_peak(problem, any_order=True)
-        for ignored in (0, max(problem.sizes, default=0) // 3):
-            floor = Floor(problem, ABOVE_ALL, Limits(), ignored)
-            floor.run()
-            assert floor.bound.peak <= least, problem
+        floor = Floor(problem, ABOVE_ALL, Limits())
+        floor.run(nothing_fits(problem))
+        assert floor.bound.peak <= least, problem
         best = Best(problem, -1, Limits())
         best.offer(range(len(problem.nodes)))
         bound = dig(best, ABOVE_ALL, Limits())
@@ -49,18 +49,39 @@ def test_what_is_known_to_be_reached_is_no_bound_surpassed() -> None:
         least = least_peak(problem, any_order=True)
         for known in (least - 1, least, least + 1):
             floor = Floor(problem, known, Limits())
-            floor.run()
+            floor.run(nothing_fits(problem))
             assert floor.bound.peak <= least
 
 
 def test_searches_cut_short_still_bound() -> None:
     for problem in small_problems(31, 100):
-        floor = Floor(problem, ABOVE_ALL, Limits())
-        for states in (1, 2, 3):
-            for index in range(len(problem.nodes)):
-                floor.reach(index, states)
-            floor.raise_to(floor.search(floor.copies.outputs(), states, floor.bound.peak).least, None)
-        assert floor.bound.peak <= least_peak(problem, any_order=True)
+        least = least_peak(problem, any_order=True)
+        floor, best = Floor(problem, ABOVE_ALL, Limits()), nothing_fits(problem)
+        with halting(None) as halt:
+            for states in (1, 2, 3):
+                for aim in (0, least - 1, least, least + 1):
+                    floor.try_for(aim, states, best, halt)
+                    assert floor.bound.peak <= least
+
+
+def test_a_budget_is_mostly_met_where_it_can_be() -> None:
+    met = missed = 0
+    for problem in small_problems(32, 200):
+        least = least_peak(problem, any_order=True)
+        for budget in (least - 1, least):
+            best = Best(problem, budget, Limits())
+            bound = dig(best, budget + 1, Limits())
+            assert bound.peak <= least
+            assert best.fitting is None or budget == least
+            met += best.fitting is not None
+            missed += best.fitting is None and budget == least
+    assert met > 3 * missed
+
+
+def nothing_fits(problem: Problem) -> Best:
+    best = Best(problem, -1, Limits())
+    best.offer(range(len(problem.nodes)))
+    return best
 
 
 def twice(length: int) -> Problem:
@@ -83,7 +104,7 @@ def test_a_long_chain_is_turned_round_in_no_more_than_it_takes() -> None:
 def test_more_room_makes_computes_needless() -> None:
     problem = twice(30)
     floor = Floor(problem, ABOVE_ALL, Limits())
-    floor.run()
+    floor.run(nothing_fits(problem))
     assert floor.end is not None
     assert floor.end.way is not None
     arrays = arrays_of(problem)
