@@ -2,7 +2,7 @@
 
 Invariant: cost and peak are `measure`'s, of the order less the computes that nobody needs, with updates of inputs held
 back until they may run; what cannot run is never kept. Of the orders within the budget the cheapest is kept, among
-equals the one of lower peak, and beside it the one of least peak.
+equals the one of lower peak, and beside it the one of least peak, among equals the cheapest.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Best:
         found = self.weigh(order)
         if found is None:
             return None
-        if self.leanest is None or found.peak < self.leanest.peak:
+        if self.leanest is None or (found.peak, found.cost) < (self.leanest.peak, self.leanest.cost):
             self.leanest = found
         before = self.fitting
         if self.fits(found) and (before is None or (found.cost, found.peak) < (before.cost, before.peak)):

@@ -94,7 +94,7 @@ class Floor:
 
     def search(self, wanted: list[int], states: int, at_least: int, halt: Ints) -> Reached:
         found = BackwardSearch(self.copies, self.alone, self.known, states, halt).run(wanted, at_least)
-        self.clock.spend(iterations=found.states)
+        self.clock.spend(found.states)
         return found
 
     def reach(self, index: int, states: int, aim: int, halt: Ints) -> None:

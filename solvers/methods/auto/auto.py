@@ -231,6 +231,17 @@ class Auto:
             for known in (hunt.best.leanest, hunt.best.fitting):
                 if known is not None:
                     self.best.offer(known.order)
+        self.lean()
+
+    def lean(self) -> None:
+        """Nothing fits: say how little would do."""
+        lean = Best(self.problem, -1, self.limits.silent())
+        if self.best.fitting is None and self.best.leanest is not None:
+            lean.offer(self.best.leanest.order)
+            found = dig(lean, self.best.leanest.peak, self.limits.silent().share(_DUG))
+            self.least = max(self.least, found, key=lambda bound: bound.peak)
+            if lean.leanest is not None:
+                self.best.offer(lean.leanest.order)
 
     def anneal(self, order: Ints, moves: int) -> None:
         if not self.done():
