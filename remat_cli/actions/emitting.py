@@ -21,14 +21,15 @@ from remat_cli.planning.targets.same_kernels import rewrite_surely
 from remat_cli.rewrite import Rewritten, original
 from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
+from remat_cli.saying.units import show_bytes
 
 LARGEST = 2**31 - 1  # bytes that protobuf writes in one message
-FUNCTIONS = "onnxruntime writes the functions out in an order of its own: with them, the peak is not promised"
+FUNCTIONS = "ONNX Runtime writes the functions out in an order of its own, so the peak is not promised with them."
 HELD_ONCE = (
-    "{} bytes of new state are held once where outputs are bound to the buffers of their inputs, '{}' to that of '{}' "
-    "and so on (`remat.in_place` in the model's metadata): remat.session and remat.step do so; others hold both"
+    "New state ({}) is written over the old by remat.session and remat.step. Other programs hold both, unless they bind"
+    " each output to its input, as {!r} to {!r}. The metadata `remat.in_place` lists all pairs."
 )
-ASTRAY = "of this plan onnxruntime's optimizers would make other kernels than of the original, with other results"
+ASTRAY = "ONNX Runtime's optimizers would pick other kernels for this plan than for the original, with other results"
 NAMED = 3  # of the values around which it would
 
 
@@ -48,7 +49,7 @@ class Emitted:
     def notes(self) -> list[str]:
         found = [FUNCTIONS] if any(opset.domain == DOMAIN for opset in self.model.opset_import) else []
         for output, old in list(self.plan.recorded.in_place.items())[:1]:
-            found.append(HELD_ONCE.format(self.plan.subject.held_once, output, old))
+            found.append(HELD_ONCE.format(show_bytes(self.plan.subject.held_once), output, old))
         return found
 
 

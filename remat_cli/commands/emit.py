@@ -24,8 +24,7 @@ def command(plan: Path, groups: str | None, output: Path | None, as_json: bool, 
     """Write the rewritten model of PLAN.
 
     It has the plan's computes in order, with clones for what is computed again. The file is made for the session that
-    the plan was solved for: the strict one, whose options are printed, or one with default options, which needs a few
-    small nodes more.
+    the plan was solved for, and how to make that one is printed. A file for default options has a few small nodes more.
 
     \b
     remat emit train.plan.json
@@ -65,19 +64,26 @@ def _object(emitted: Emitted, destination: Path) -> dict[str, Any]:
 
 def _words(emitted: Emitted, destination: Path) -> str:
     """What the model needs and costs, where it is, and the lines that run it."""
+    found, plan = emitted.rewritten, emitted.plan.path
+    said = [_predicted(emitted), *(f"note: {note}" for note in emitted.notes())]
+    count, small = found.clones, found.guards + found.anchors + found.hidden_shapes
+    added = f"{count} op{'' if count == 1 else 's'} computed again"
+    added += f", {small} small nodes against reordering and merging" if small else ""
+    said.append(f"wrote {destination}: {added}; next: remat verify {plan}")
+    return "\n".join([*said, *_how_to_run(emitted, destination)])
+
+
+def _how_to_run(emitted: Emitted, destination: Path) -> list[str]:
+    """The lines that make the session that the plan is for."""
     from profiles.strict import in_python
     from remat_cli.runtime.session import CPP
 
-    found = emitted.rewritten
-    said = [_predicted(emitted)]
-    said += [f"note: {note}" for note in emitted.notes()]
-    added = f"{found.clones} clones, {found.guards} guards, {found.anchors} anchors, {found.hidden_shapes} hidings"
-    said.append(f"wrote {destination}: {added}")
-    if emitted.plan.recorded.placement and emitted.plan.path:
-        said.append(f"\nWith every value where the plan says: session = remat_cli.session({str(emitted.plan.path)!r})")
-    said.append(f"\nThe strict session, in Python (or remat_cli.runtime.session.session(path)):\n\n{in_python()}\n")
-    said.append(f"In C++, where the strict session's order and reuse have no setters:\n\n{CPP}")
-    return "\n".join(said)
+    recorded = emitted.plan.recorded
+    if recorded.session == "default":
+        return [f"Run it with default options. C++ and C# plan with --optimize disabled, and set:\n\n{CPP}"]
+    if recorded.placement:
+        return [f"Run it in Python with: session = remat_cli.session({str(emitted.plan.path)!r})"]
+    return [f"Run {destination} in a session with these options:\n\n{in_python()}"]
 
 
 def _predicted(emitted: Emitted) -> str:

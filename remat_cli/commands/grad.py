@@ -113,7 +113,7 @@ def _tell(training: ModelProto, path: Path, forward_nodes: int, flags: GradFlags
         if told(training) is not None:
             click.echo(_chosen(training))
         elif flags.loss is None:
-            click.echo("the model's first output is a scalar, which is taken for its loss; --loss says otherwise")
+            click.echo("The model's first output is a scalar and is taken for its loss (see --loss).")
         click.echo(parameter_table(trained, every=flags.table))
         for note in notes:
             click.echo(f"note: {note}", err=True)
@@ -137,12 +137,12 @@ def _chosen(training: ModelProto) -> str:
 
     labels = next(value for value in training.graph.input if value.name == "labels")
     shape = [dim.dim_value for dim in labels.type.tensor_type.shape.dim]
-    return f"classes are on axis {told(training)} of the logits, so labels is {shape}; --class-axis says otherwise"
+    return f"The labels have shape {shape}: classes are on axis {told(training)} of the logits (see --class-axis)."
 
 
 def _describe(report: dict[str, Any]) -> str:
     trained = sum(name.endswith(("_grad", "_new")) for name in report["outputs"])
     return (
-        f"{report['model']}: {report['nodes']} nodes from {report['forward_nodes']}, "
+        f"wrote {report['model']}: {report['nodes']} nodes (forward: {report['forward_nodes']}), "
         f"{len(report['inputs'])} inputs, loss and {trained} more outputs"
     )

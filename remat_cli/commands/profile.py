@@ -120,8 +120,8 @@ def _tell_ahead(model: Path, asked: ProfileQuestion, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(asdict(plan)))
         return
-    words = f"{plan.ops} ops, {plan.signatures} signatures, {plan.cached} of them measured before"
-    click.echo(f"{words}; about {show_time(plan.seconds * 1e9)} to go")
+    words = f"{plan.ops} ops of {plan.signatures} kinds, of which {plan.cached} were measured before."
+    click.echo(f"{words} Measuring the others takes about {show_time(plan.seconds * 1e9)}.")
 
 
 def _object(found: Profiled, costs: Costs, destination: Path, difference: TimeDifference | None) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _tell(found: Profiled, costs: Costs, destination: Path, difference: TimeDiff
     for note in sentences(found.notes):
         click.echo(f"remat: {note}", err=True)
     if found.outliers:
-        click.echo(f"remat: unlike alone, in the graph: {', '.join(found.outliers)}", err=True)
+        click.echo(f"remat: These ops take another time in the graph than alone: {', '.join(found.outliers)}", err=True)
     if found.refused:
         click.echo(f"estimated, since {named_refused(found.refused, found.ops)}", err=True)
     if difference:
@@ -163,7 +163,7 @@ def _tell(found: Profiled, costs: Costs, destination: Path, difference: TimeDiff
 def _where_from(found: Profiled) -> str:
     if found.costs.device["kind"] == "paper":
         return "estimated, nothing was run"
-    return f"{found.measured} of {len(found.ops.distinct())} signatures measured now"
+    return f"{found.measured} of {len(found.ops.distinct())} kinds of op measured now"
 
 
 def _against_whole(costs: Costs) -> str:
@@ -172,11 +172,10 @@ def _against_whole(costs: Costs) -> str:
 
     whole, alone, total = costs.whole.whole_graph, costs.whole.alone or 0, costs.total
     if not isinstance(whole, int):
-        return f"one by one, alone, the ops take {show_time(alone)}; the whole graph was {whole}"
+        return f"The ops, timed one by one, add up to {show_time(alone)}. The whole graph was {whole}."
     median = costs.whole.median
-    usual = f" ({show_time(median)} as a median)" if isinstance(median, int) else ""
+    usual = f" (median {show_time(median)})" if isinstance(median, int) else ""
     return (
-        f"the whole graph takes {show_time(whole)}{usual}; its ops, timed one by one, add up to {show_time(alone)} "
-        f"({alone / max(1, whole) - 1:+.1%}), so their times were scaled, by kind of op, to {show_time(total)} "
-        f"({total / max(1, whole) - 1:+.1%})"
+        f"The whole graph takes {show_time(whole)} undisturbed{usual}. Its ops, timed one by one, add up to"
+        f" {show_time(alone)} ({alone / max(1, whole) - 1:+.1%}). They are scaled to {show_time(total)}."
     )

@@ -138,10 +138,10 @@ def _summary(found: Verified) -> str:
     words += _others(report, name)
     if found.draws:
         count = f"{found.draws} random op{'s' if found.draws > 1 else ''}"
-        words.append(f"{count} without a seed got one for the comparison: no two runs of such a model agree")
+        words.append(f"{count} without a seed got one for the comparison, because no two runs of such a model agree.")
     if found.threads != processors():
         count = f"{found.threads} thread{'s' if found.threads > 1 else ''}"
-        words.append(f"run with {count}, as the costs are for; with more, convolutions work in 64 KiB more for each")
+        words.append(f"Both ran with {count}, like the profile. Each more takes 64 KiB more in convolutions.")
     return "\n".join(words)
 
 
@@ -153,20 +153,20 @@ def _times(found: Verified, plan: Planned) -> Iterator[str]:
     timed, foretold = found.report.timed, (plan.recorded.baseline_cost, plan.recorded.promises.time)
     if timed is None:
         return
-    for name, took, said in zip(("the original", "the rewritten model"), (timed.before, timed.after), foretold):
+    for name, took, said in zip(("The original", "The rewritten model"), (timed.before, timed.after), foretold):
         predicted = f", {show_time(said)} predicted ({said / took - 1:+.1%})" if said and plan.subject.measured else ""
-        yield f"{name} takes {show_time(took)}{predicted}"
+        yield f"{name} takes {show_time(took)}{predicted}."
     before, after = foretold
     foreseen = f", {after / before - 1:+.1%} predicted" if before and after else ""
-    yield f"so rewriting costs {timed.after / timed.before - 1:+.1%} of time, measured in turns{foreseen}"
+    yield f"Rewriting changes the time by {timed.after / timed.before - 1:+.1%}, measured in turns{foreseen}."
     if timed.again is not None:
         again, number = timed.again, f"{timed.again.ops} op{'s' if timed.again.ops > 1 else ''}"
-        words = f"{number} computed again: {show_time(again.took)}, where the first time took {show_time(again.first)}"
-        yield f"{words}{f' and {show_time(again.foretold)} was predicted' if plan.subject.measured else ''}"
+        words = f"{number} computed again: {show_time(again.took)}. Their first computes took {show_time(again.first)}."
+        yield words + (f" Predicted were {show_time(again.foretold)}." if plan.subject.measured else "")
     if timed.waited > BUSY:
-        yield f"others used the processors: threads waited {timed.waited:.0%} of the time, and times read high"
+        yield f"Other programs used the processors (threads waited {timed.waited:.0%} of the time), so times read high."
     if timed.probe and plan.subject.probe and abs(off := timed.probe / plan.subject.probe - 1) > NEAR:
-        yield f"a probe takes {1 + off:.2f} times what it took as the ops were profiled"
+        yield f"This machine is {1 + off:.2f} times as slow as when the ops were profiled."
 
 
 def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:
@@ -178,9 +178,9 @@ def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:
     off = weight.after - said
     if abs(off) > max(NEAR * said, SMALL):
         more = "more" if off > 0 else "less"
-        yield f"the process holds {show_bytes(abs(off))} {more} than was said ({off / said:+.1%})"
+        yield f"The process holds {show_bytes(abs(off))} {more} than predicted ({off / said:+.1%})."
     if weight.stray:
-        yield f"{weight.stray} allocations were not as planned, and were taken from elsewhere"
+        yield f"{weight.stray} allocations were not as planned and got memory of their own."
 
 
 def _others(report: Verification, promised: str) -> Iterator[str]:

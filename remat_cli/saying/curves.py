@@ -132,14 +132,16 @@ def _said(curve: Curve) -> list[str]:
     if curve.ran:
         held = "" if curve.ran.held is None else f", {show_bytes(curve.ran.held)} held"
         words.append(
-            f"measured, as it is: {curve.ran.per_second:.4g} steps a second{held}; each the middle of all runs"
+            f"As it stands the model runs {curve.ran.per_second:.4g} steps a second{held}. Each figure is a median."
         )
     if knee := curve.knee:
         words.append(
-            f"the knee: {show_bytes(knee.budget)} ({knee.budget / curve.whole:.0%}), {knee.overhead:+.1%} by "
-            f"{knee.method}; below it, time grows faster than memory shrinks"
+            f"The knee is at {show_bytes(knee.budget)} ({knee.budget / curve.whole:.0%}), {knee.overhead:+.1%} by "
+            f"{knee.method}. Below it, time grows faster than memory shrinks."
         )
     if curve.least_peak is not None:
-        least = f"{show_bytes(curve.least_peak)} ({curve.least_peak} bytes)"
-        words.append(f"the least budget that a plan was found for: {least}, of {show_bytes(curve.whole)} as it is")
+        least = f"{show_bytes(curve.least_peak)} (--budget {curve.least_peak})"
+        words.append(
+            f"The least budget with a plan is {least}. As it stands the model holds {show_bytes(curve.whole)}."
+        )
     return words

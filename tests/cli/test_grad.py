@@ -24,8 +24,11 @@ def test_the_training_graph_stands_beside_the_model(command: Command) -> None:
     written = onnx.load("net.train.onnx")
     assert ran.code == 0
     first, second, head, *rows = ran.out.splitlines()
-    assert first == f"net.train.onnx: {len(written.graph.node)} nodes from 3, 5 inputs, loss and 3 more outputs"
-    assert second.startswith("classes are on axis 1 of the logits, so labels is [4];")
+    assert (
+        first
+        == f"wrote net.train.onnx: {len(written.graph.node)} nodes (forward: 3), 5 inputs, loss and 3 more outputs"
+    )
+    assert second.startswith("The labels have shape [4]: classes are on axis 1 of the logits")
     assert head.split() == ["parameter", "shape", "read", "gradient"]
     assert [row.split() for row in rows] == [
         *(["w2", "5x4", "1", "80B"], ["w1", "5x3", "1", "60B"], ["b1", "5", "1", "20B"]),
