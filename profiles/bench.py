@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -26,7 +25,7 @@ from profiles.measure import Seen, Timing, measure, session_ns
 from profiles.probe import Probe, probe
 from profiles.running import CannotRun, Endless
 from profiles.signature import Operand, OpSignature
-from profiles.whole import SHARE, Times, Whole, time_whole, trace_whole
+from profiles.whole import SHARE, Times, Whole, WholeGraph, time_whole, trace_whole
 
 ALIGNMENT = 256  # the arena hands out multiples of this
 UNSEEN = 2**63  # a peak that nobody watched: higher than any
@@ -79,31 +78,19 @@ class OpBench:
         found: Probe = self._ask(probe, self.device)
         return found
 
-    def whole(
-        self,
-        content: bytes,
-        names: list[str],
-        feeds: dict[str, Any],
-        folder: Path,
-        seconds: float,
-        earlier: Times,
-        slack: float,
-    ) -> Whole:
+    def whole(self, graph: WholeGraph, seconds: float, earlier: Times, slack: float) -> Whole:
         """A whole graph, timed and then traced. Raises CannotRun."""
-        times = earlier + self.whole_times(content, feeds, folder, seconds * SHARE, slack)
+        times = earlier + self.whole_times(graph, seconds * SHARE, slack)
         if self.device.kind == "cuda":
             self._stop()  # the trace needs a process in which every launch is waited for
             self._start(blocking=True)
-        fastest = min(times.runs)
-        asked = content, names, feeds, self.device, folder, seconds, fastest
+        asked = graph, self.device, seconds, min(times.runs)
         inside, elsewhere, waited = self._ask(trace_whole, *asked, slack=slack + 10 * seconds)
         return Whole(times.runs, inside, elsewhere, max(times.waited, waited))
 
-    def whole_times(
-        self, content: bytes, feeds: dict[str, Any], folder: Path, seconds: float, slack: float = 0.0
-    ) -> Times:
+    def whole_times(self, graph: WholeGraph, seconds: float, slack: float = 0.0) -> Times:
         """A whole graph, timed only. Raises CannotRun; `slack`: as for `_ask`."""
-        found: Times = self._ask(time_whole, content, feeds, self.device, folder, seconds, slack=slack + 10 * seconds)
+        found: Times = self._ask(time_whole, graph, self.device, seconds, slack=slack + 10 * seconds)
         return found
 
     def _work(self, signature: OpSignature, before: int, peak: int) -> int | None:

@@ -11,8 +11,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from profiles import roofline
 from profiles.bench import OpBench, expected_peak
@@ -24,7 +23,7 @@ from profiles.measure import BUSY, LEAST_RUNS
 from profiles.probe import OFF
 from profiles.running import CannotRun
 from profiles.signature import OpSignature
-from profiles.whole import LEAST_NS, WHOLE_SECONDS, Calibration, Whole, calibrate
+from profiles.whole import LEAST_NS, WHOLE_SECONDS, Calibration
 
 OPS_SHARE = 0.5  # of the time: the whole graph takes the rest
 PER_ROUND = (0.005, 0.05)  # seconds: no signature gets less or more
@@ -36,9 +35,6 @@ AGAIN = "this machine was slower when ops of this graph were measured (a probe t
 CALMER = "this machine was busy when this graph was measured (threads waited for {:.0%} of the time): done again"
 SLOWER = "this machine is slower now than when these ops were measured: a probe takes {:.1f} times as long"
 FULLER = "measured with the outputs that are left out here"
-LARGE = 2.5  # times as long in the graph as alone: worth a word
-MATTERS = 0.02  # of all time
-COVERED = 0.9  # a calibration serves another graph whose time lies this far in ops that both have
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +154,9 @@ def _measure_first(signature: OpSignature, cache: Cache, seconds: float, bench: 
         timing = bench.measure(signature, seconds)
     except CannotRun as refused:
         words = f"out of memory: {refused}" if refused.memory else str(refused)
-        cache.keep_refusal(signature, words, _today())
+        cache.keep_refusal(signature, words, today())
     else:
-        cache.keep_timing(signature, timing, _today())
+        cache.keep_timing(signature, timing, today())
 
 
 def _measure_again(signature: OpSignature, cache: Cache, seconds: float, bench: OpBench) -> None:
@@ -171,10 +167,10 @@ def _measure_again(signature: OpSignature, cache: Cache, seconds: float, bench: 
         return
     if timing.ns < before.ns or timing.waited < before.waited:
         ns = min(timing.ns, before.ns)  # nothing makes an op look faster than it is
-        cache.keep_timing(signature, replace(timing, ns=ns, workspace=before.workspace), _today())
+        cache.keep_timing(signature, replace(timing, ns=ns, workspace=before.workspace), today())
 
 
-def _today() -> str:
+def today() -> str:
     return time.strftime("%Y-%m-%d", time.gmtime())
 
 
@@ -232,71 +228,10 @@ def scaled(
     return found
 
 
-def outliers(ops: Ops, alone: Mapping[str, OpCost], costs: Mapping[str, OpCost]) -> list[str]:
-    """The classes that matter whose scaling is large: alone, their ops do not show what they take in the graph."""
-    before: Counter[str] = Counter()
-    after: Counter[str] = Counter()
-    for name, signature in ops.timed().items():
-        before[signature.op_type] += alone[name].ns
-        after[signature.op_type] += costs[name].ns
-    usual = sum(after.values()) / max(1, sum(before.values()))
-    least = MATTERS * sum(after.values())
-    off = {kind: after[kind] / max(1, before[kind]) / usual for kind in after if after[kind] > least}
-    return [f"{kind} x{off[kind]:.2g}" for kind in sorted(off) if not 1 / LARGE < off[kind] < LARGE]
-
-
 def dated(ops: Ops, cache: Cache) -> str:
     """When the newest of the measurements was made: not today, so that the same figures give the same file."""
     keys = [*(cache.key_of(signature) for signature in ops.distinct().values()), ops.key]
     return max((cache.dates.get(key, "") for key in keys), default="")
-
-
-def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole, device: Device) -> Calibration:
-    """Factors that make the ops of this graph sum to its measured time."""
-    timed = ops.timed()
-    return calibrate(
-        whole,
-        {name: float(costs[name].ns) for name in timed},
-        {name: signature.op_type for name, signature in timed.items()},
-        device.kind,
-    )
-
-
-def keep(ops: Ops, cache: Cache, calibration: Calibration, whole: Whole) -> None:
-    """Remember a whole run, for this graph and for those made from it."""
-    record = {**asdict(calibration), "median": whole.median, "spread": round(whole.spread, 4), "runs": len(whole.times)}
-    record["waited"] = whole.waited
-    record["signatures"] = sorted({cache.key_of(signature) for signature in ops.distinct().values()})
-    record["inside"] = inside_of(ops, cache, whole)
-    cache.keep_whole(ops.key, record, _today())
-
-
-def inside_of(ops: Ops, cache: Cache, whole: Whole) -> dict[str, int]:
-    """What the ops that could not run alone took in the whole graph, by family."""
-    found: dict[str, list[int]] = {}
-    for name, signature in ops.timed().items():
-        if cache.timing(signature) is None and name in whole.inside:
-            found.setdefault(signature.family, []).append(whole.inside[name])
-    return {key: int(statistics.median(times)) for key, times in found.items()}
-
-
-def recall(ops: Ops, cache: Cache, costs: Mapping[str, OpCost]) -> dict[str, Any] | None:
-    """The record of a run of this very graph; else of a graph that has nearly all of its ops."""
-    if ops.key in cache.wholes:
-        return cache.wholes[ops.key]
-    total = sum(cost.ns for cost in costs.values())
-    best, covered = None, COVERED * total
-    for other in cache.wholes.values():
-        held = set(other["signatures"])
-        found = sum(costs[name].ns for name, signature in ops.timed().items() if cache.key_of(signature) in held)
-        if found >= covered:
-            best, covered = other, found
-    return best
-
-
-def calibration_of(record: Mapping[str, Any]) -> Calibration:
-    """The calibration in a record."""
-    return Calibration(dict(record["factors"]), record["each"], record["overall"], record["ns"], record["alone"])
 
 
 def estimated(ops: Ops, where: str) -> dict[str, OpCost]:

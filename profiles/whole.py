@@ -39,6 +39,16 @@ LEAST_NS = 200  # no kernel was seen to take less, nor to be launched for less
 
 
 @dataclass(frozen=True, slots=True)
+class WholeGraph:
+    """What is run: the model's bytes, what it is fed, and the folder of its external data. `names`: of its ops."""
+
+    content: bytes
+    names: tuple[str, ...]
+    feeds: dict[str, Any]
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Times:
     """ns of each run of a graph, of those alone that nobody disturbed where there are any such.
 
@@ -111,15 +121,7 @@ class Calibration:
         return round((LEAST_NS + self.each) * self.overall)
 
 
-def trace_whole(
-    content: bytes,
-    names: Sequence[str],
-    feeds: dict[str, Any],
-    device: Device,
-    folder: Path,
-    seconds: float,
-    fastest: int,
-) -> tuple[dict[str, int], int, float]:
+def trace_whole(graph: WholeGraph, device: Device, seconds: float, fastest: int) -> tuple[dict[str, int], int, float]:
     """What each op took in runs with onnxruntime's trace on, and what bears no op's name. Raises CannotRun.
 
     Last, what share of the time threads waited for a processor: the trace has that in it.
@@ -128,19 +130,17 @@ def trace_whole(
     kernel.
     """
     least, most = TRACED_RUNS
-    wanted = min(seconds * TRACED_SHARE * 1e9 / max(1, fastest), TRACED_EVENTS / max(1, len(names)))
+    wanted = min(seconds * TRACED_SHARE * 1e9 / max(1, fastest), TRACED_EVENTS / max(1, len(graph.names)))
     runs = max(least, min(most, int(wanted)))
     waiting = Waiting()
-    events = traced(content, feeds, device, runs + 1, folder)
-    return *_shares(events, set(names)), waiting.share()
+    events = traced(graph.content, graph.feeds, device, runs + 1, graph.folder)
+    return *_shares(events, set(graph.names)), waiting.share()
 
 
-def time_whole(
-    content: bytes, feeds: dict[str, Any], device: Device, folder: Path, seconds: float = WHOLE_SECONDS * SHARE
-) -> Times:
+def time_whole(graph: WholeGraph, device: Device, seconds: float = WHOLE_SECONDS * SHARE) -> Times:
     """Times of runs without a trace, once no run makes the arena grow any more. Raises CannotRun."""
-    running = session(content, device, folder=folder)
-    binding = bind(running, feeds, device)
+    running = session(graph.content, device, folder=graph.folder)
+    binding = bind(running, graph.feeds, device)
     alone = works_alone(device)
     first = _touched(lambda: run(running, binding))
     for _ in range(WARM_RUNS):

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from solvers.faults import sound
 from solvers.notes import Note, SolverNote
 from solvers.plan import Plan, lower
-from solvers.problem import Limits, Problem, Progress, Result, Solver, Status, sound
+from solvers.problem import Limits, Problem, Progress, Result, Solver, Status
 from solvers.reductions.views import Contraction, reduced
 from solvers.simulate import Outcome, simulate
 

@@ -47,6 +47,22 @@ class _Memory:
     replaced: set[int] = field(default_factory=set)  # inputs in whose place another value was written
 
 
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A compute that is being checked. `reading`: value -> the register of the copy that it reads."""
+
+    problem: Problem
+    memory: _Memory
+    node: Node
+    reading: dict[int, int]
+    where: str
+
+    def inputs(self) -> frozenset[int]:
+        """The inputs that the node reads, by itself or through views."""
+        behind = (self.memory.copies[register].inputs for register in self.reading.values())
+        return frozenset(number for number, _ in self.node.takes).union(*behind)
+
+
 def simulate(problem: Problem, plan: Plan) -> Outcome:
     """Run the plan on paper. Raises IllegalPlan at the first statement that could not be carried out."""
     memory = _Memory()
@@ -147,7 +163,8 @@ def _compute(problem: Problem, memory: _Memory, statement: Compute, pending: lis
             raise IllegalPlan(f"{where}: node {statement.node} reads value {value}, which is not in memory")
         reading[value] = memory.latest[value]
         memory.copies[reading[value]].read = True
-    _check_inputs(memory, node, reading, where)
+    running = _Running(problem, memory, node, reading, where)
+    _check_inputs(running)
     overwritten: list[int] = []
     for value, register in zip(node.writes, statement.registers, strict=True):
         if register is None:
@@ -155,7 +172,7 @@ def _compute(problem: Problem, memory: _Memory, statement: Compute, pending: lis
                 raise IllegalPlan(f"{where}: node {statement.node} cannot leave out value {value}")
             memory.latest.pop(value, None)
             continue
-        overwritten += _check_place(problem, memory, node, value, register, reading, where)
+        overwritten += _check_place(running, value, register)
     for value, register in zip(node.writes, statement.registers, strict=True):
         if register is not None:
             memory.copies[register].written = True
@@ -164,44 +181,33 @@ def _compute(problem: Problem, memory: _Memory, statement: Compute, pending: lis
     return overwritten
 
 
-def _check_inputs(memory: _Memory, node: Node, reading: dict[int, int], where: str) -> None:
+def _check_inputs(running: _Running) -> None:
     """What it reads of inputs, by itself or through views, must be as it was."""
-    if gone := _inputs(memory, node, reading) & memory.replaced:
-        raise IllegalPlan(f"{where}: input {min(gone)} is read, in whose place another value was written before that")
+    if gone := running.inputs() & running.memory.replaced:
+        raise IllegalPlan(
+            f"{running.where}: input {min(gone)} is read, in whose place another value was written before that"
+        )
 
 
-def _inputs(memory: _Memory, node: Node, reading: dict[int, int]) -> frozenset[int]:
-    """The inputs that a node reads, by itself or through views."""
-    behind = (memory.copies[register].inputs for register in reading.values())
-    return frozenset(number for number, _ in node.takes).union(*behind)
-
-
-def _check_place(
-    problem: Problem,
-    memory: _Memory,
-    node: Node,
-    value: int,
-    register: int,
-    reading: dict[int, int],
-    where: str,
-) -> list[int]:
+def _check_place(running: _Running, value: int, register: int) -> list[int]:
     """A write has its own full place, or shares as its node allows; returns the register it overwrites, if any."""
+    memory, node, where, sizes = running.memory, running.node, running.where, running.problem.sizes
     copy, views = memory.copies[register], node.views
     if copy.value != value:
         raise IllegalPlan(f"{where}: register {register} was allocated for value {copy.value}, not {value}")
     if copy.block == register:
         of_resident = (value, RESIDENT) in views
-        if memory.bytes[register] != problem.sizes[value] and not (of_resident and not memory.bytes[register]):
+        if memory.bytes[register] != sizes[value] and not (of_resident and not memory.bytes[register]):
             raise IllegalPlan(f"{where}: register {register} does not have the size of value {value}")
         if of_resident and not memory.bytes[register] and all(write != value for write, _ in node.updates):
-            copy.inputs = _inputs(memory, node, reading)
+            copy.inputs = running.inputs()
         return []
-    sources = {r: v for v, r in reading.items() if memory.copies[r].block == copy.block}
+    sources = {r: v for v, r in running.reading.items() if memory.copies[r].block == copy.block}
     if bases := [r for r, v in sources.items() if (value, v) in views]:
-        copy.inputs = _inputs(memory, node, reading) if memory.copies[bases[0]].inputs else frozenset()
+        copy.inputs = running.inputs() if memory.copies[bases[0]].inputs else frozenset()
         return []
-    over = [r for r, v in sources.items() if (value, v) in node.overwrites and problem.sizes[v] == problem.sizes[value]]
-    if not over or memory.holders[copy.block] != 2 or memory.bytes[copy.block] != problem.sizes[value]:
+    over = [r for r, v in sources.items() if (value, v) in node.overwrites and sizes[v] == sizes[value]]
+    if not over or memory.holders[copy.block] != 2 or memory.bytes[copy.block] != sizes[value]:
         raise IllegalPlan(f"{where}: value {value} may not take the place it was given")
     return over
 

@@ -23,8 +23,8 @@ from random import Random
 import onnx
 from google.protobuf.message import DecodeError
 
+from profiles.costfile import load as load_costs
 from profiles.costs import BadCosts
-from profiles.costs import load as load_costs
 from remat_cli.errors import RematError
 from remat_cli.formats import certificatefile, planfile, problemfile
 from remat_cli.planning.loading import load_planned

@@ -14,8 +14,8 @@ from random import Random
 import onnx
 import pytest
 
+from profiles.costfile import load as load_costs
 from profiles.costs import BadCosts
-from profiles.costs import load as load_costs
 from remat_cli.actions.differentiating import differentiate
 from remat_cli.errors import RematError
 from remat_cli.formats import certificatefile, planfile, problemfile

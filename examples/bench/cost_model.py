@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from profiles import device as devices
-from profiles.costs import Costs, load
+from profiles.costfile import load
+from profiles.costs import Costs
 from profiles.running import bind, run, session
 from remat_cli.ingest import ingest
 from remat_cli.model.signatures import feeds_of, ops_of

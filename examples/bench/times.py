@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from profiles.costs import load
+from profiles.costfile import load
 
 SMALL = "--batch 4 --layers 3 --seq 128 --hidden 256 --heads 4 --vocabulary 2000"
 NETWORKS = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from profiles import survey
+from profiles import records, survey
 from profiles.cache import Cache
 from profiles.costs import OpCost
 from profiles.device import Device
@@ -47,8 +47,8 @@ def costs_of_kernels(
     kernels: Ops, ops: Ops, alone: Mapping[str, OpCost], device: Device, cache: Cache
 ) -> dict[str, OpCost]:
     """What they take, scaled as the model's own ops are; those that were not measured as these were off paper."""
-    record, both = survey.recall(ops, cache, alone), joined(ops, kernels)
-    calibration = survey.calibration_of(record) if record else None
+    record, both = records.recall(ops, cache, alone), joined(ops, kernels)
+    calibration = records.calibration_of(record) if record else None
     inside = record["inside"] if record else {}
     found = survey.scaled(both, survey.alone(both, cache, device), calibration, inside)
     return {name: found[f"{PREFIX}{name}"] for name in kernels.signatures}

@@ -16,9 +16,10 @@ import onnx
 
 from profiles import cache as caches
 from profiles import device as devices
-from profiles import roofline, survey
+from profiles import records, roofline, survey
 from profiles.cache import Cache
-from profiles.costs import BadCosts, Costs, OpCost, dump, load, over_batches
+from profiles.costfile import dump, load
+from profiles.costs import BadCosts, Costs, OpCost, over_batches
 from profiles.device import Device
 from profiles.running import CannotRun
 from profiles.survey import Ops, SurveyProgress
@@ -189,7 +190,7 @@ def _profile(
         notes = (*notes, Note(PlanNote.PROFILED_UNLIKE, (unlike,)))
     if why := found.whole.not_run:
         notes = (*notes, Note(PlanNote.PROFILED_NOT_RUN, (why,)))
-    return Profiled(graph, ops, found, device, refused, wanted, tuple(survey.outliers(ops, alone, costs)), notes)
+    return Profiled(graph, ops, found, device, refused, wanted, tuple(records.outliers(ops, alone, costs)), notes)
 
 
 def _together(ops: Ops, kernels: Ops, asked: ProfileQuestion) -> Ops:

@@ -19,7 +19,7 @@ from profiles.costs import Costs, OpCost
 from profiles.device import Device, free_memory
 from profiles.running import CannotRun
 from profiles.survey import Ops
-from profiles.whole import SHARE, WHOLE_SECONDS, Times, Whole, untaxed
+from profiles.whole import SHARE, WHOLE_SECONDS, Times, Whole, WholeGraph, untaxed
 from remat_cli.errors import BadInput, Usage
 from remat_cli.ingest import IN_MEMORY
 from remat_cli.model.graph import Graph
@@ -71,18 +71,15 @@ def _row(name: str, predicted: int, measured: int) -> tuple[str, str, str, str]:
 def time(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float) -> Times:
     """Times of the whole graph, in ns. Raises CannotRun, also where it would not fit."""
     check_room(graph, costs, device)
-    content, feeds, folder = _subject(graph, ops)
     with OpBench(device) as bench:
-        return bench.whole_times(content, feeds, folder, SHARE * min(seconds, WHOLE_SECONDS), _slack(ops))
+        return bench.whole_times(_subject(graph, ops), SHARE * min(seconds, WHOLE_SECONDS), _slack(ops))
 
 
 def run(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float, earlier: Times) -> Whole:
     """Time and trace the whole graph. Raises CannotRun, also where it would not fit. `earlier`: times found before."""
     check_room(graph, costs, device)
-    content, feeds, folder = _subject(graph, ops)
-    names = [op.name for op in graph.ops]
     with OpBench(device) as bench:
-        return bench.whole(content, names, feeds, folder, min(seconds, WHOLE_SECONDS), earlier, _slack(ops))
+        return bench.whole(_subject(graph, ops), min(seconds, WHOLE_SECONDS), earlier, _slack(ops))
 
 
 def _slack(ops: Ops) -> float:
@@ -90,9 +87,9 @@ def _slack(ops: Ops) -> float:
     return SLOWER * sum(cost.ns for cost in survey.estimated(ops, "cpu").values()) / 1e9
 
 
-def _subject(graph: Graph, ops: Ops) -> tuple[bytes, dict[str, Any], Path]:
-    """The model, what to feed it, and where its weights lie."""
-    return graph.model.SerializeToString(), feeds_of(graph, ops), graph.path.parent.resolve()
+def _subject(graph: Graph, ops: Ops) -> WholeGraph:
+    names = tuple(op.name for op in graph.ops)
+    return WholeGraph(graph.model.SerializeToString(), names, feeds_of(graph, ops), graph.path.parent.resolve())
 
 
 def check_room(graph: Graph, costs: Mapping[str, OpCost], device: Device) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profiles import survey
+from profiles import records, survey
 from profiles.cache import Cache
 from profiles.costs import OpCost
 from profiles.device import Device
@@ -40,7 +40,7 @@ class ProfiledGraph:
 def time_before(profiled: ProfiledGraph) -> Times:
     """The whole graph's times before its ops are measured: a machine is not as fast at all times."""
     alone = survey.alone(profiled.ops, profiled.cache, profiled.device)
-    if not profiled.whole or survey.recall(profiled.ops, profiled.cache, alone):
+    if not profiled.whole or records.recall(profiled.ops, profiled.cache, alone):
         return Times()
     try:
         return whole_graph.time(profiled.graph, profiled.ops, alone, profiled.device, profiled.seconds)
@@ -63,18 +63,18 @@ def scale_to_whole(
     """The ops' costs scaled to a run of the whole graph, and what the file says of that run."""
     ops, cache = profiled.ops, profiled.cache
     said = Totals(alone=sum(cost.ns for cost in alone.values()), session=cache.session_ns or 0)
-    record = survey.recall(ops, cache, alone)
+    record = records.recall(ops, cache, alone)
     if record is None and profiled.whole:
         try:
             whole = whole_graph.run(profiled.graph, ops, alone, profiled.device, profiled.seconds, earlier)
         except CannotRun as refused:
             said = replace(said, whole_graph=f"not run: {refused}")
         else:
-            survey.keep(ops, cache, survey.calibrated(ops, alone, whole, profiled.device), whole)
+            records.keep(ops, cache, records.calibrated(ops, alone, whole, profiled.device), whole)
             record = cache.wholes[ops.key]
     if record is None:
         return survey.scaled(ops, alone, None, {}), said
-    calibration = survey.calibration_of(record)
+    calibration = records.calibration_of(record)
     costs = survey.scaled(ops, alone, calibration, record["inside"])
     return costs, _told_of_the_whole(profiled, replace(said, launch=calibration.launch), record, costs)
 

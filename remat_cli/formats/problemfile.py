@@ -21,7 +21,8 @@ from remat_cli.formats.spelling import Misspelt, parsed, spelt
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.problem_of import Named
 from remat_cli.reading import parse_json, read_whole
-from solvers.problem import Node, Problem, faults
+from solvers.faults import faults
+from solvers.problem import Node, Problem
 
 FORMAT = "remat-problem/1"
 PHASES = {False: "forward", True: "backward"}  # `Node.backward`, which files call `phase`

@@ -13,7 +13,8 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import EncodeError
 
-from profiles.costs import BadCosts, Costs, load
+from profiles.costfile import load
+from profiles.costs import BadCosts, Costs
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
@@ -27,8 +28,8 @@ from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.subjects.subject import Behaviour, Subject
 from remat_cli.planning.targets.target import Target
 from remat_cli.runtime.optimized import SAYS
+from solvers.faults import sound
 from solvers.notes import Note
-from solvers.problem import sound
 
 
 def load_subject(

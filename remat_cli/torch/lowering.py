@@ -16,7 +16,8 @@ from torch import fx
 from remat_cli.torch.joint import Buffer, Joint, held_outputs
 from remat_cli.torch.kinds import kind_of
 from remat_cli.torch.reading import is_plain
-from solvers.problem import Node, Problem, sound
+from solvers.faults import sound
+from solvers.problem import Node, Problem
 
 SCALAR = 64  # bytes: a tangent of no more is the loss's own, which whoever calls `backward` holds meanwhile
 SMALL = 8  # a forward output of less than this part of what its op makes is handed over, so that the op may run again

@@ -20,7 +20,8 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from profiles.costs import BadCosts, Costs, OpCost, dump, load
+from profiles.costfile import dump, load
+from profiles.costs import BadCosts, Costs, OpCost
 from profiles.place import kept
 from remat_cli.formats.files import write_whole
 from remat_cli.torch.lowering import Price, Pricing

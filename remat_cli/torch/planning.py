@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from remat_cli.torch.remembering import key, recall, remember
 from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
-from solvers.problem import MOST, Limits, Problem, Result, Status
+from solvers.problem import MOST_IN_ALL, Limits, Problem, Result, Status
 from solvers.registry import DEFAULT, METHODS
 from solvers.schedule import baseline, evaluate, schedule
 from solvers.simulate import Outcome
@@ -82,7 +82,7 @@ def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) ->
 
 def _lean(problem: Problem, known: list[Order], limits: Limits) -> None:
     """Where nothing fits: an order of a peak as low as can be found, and a cheap one of that peak."""
-    answer = schedule(problem, MOST, minimize_peak, limits.share(1 / 4))
+    answer = schedule(problem, MOST_IN_ALL, minimize_peak, limits.share(1 / 4))
     if answer.plan is not None:
         known.append(answer.plan.order())
     low = answer.result.peak_bound or 0

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from solvers.orders.arrays import Arrays, arrays_of
-from solvers.orders.traces import Floats, cheapest
+from solvers.orders.arrays import arrays_of
+from solvers.orders.traces import Floats, Traces, cheapest
 from solvers.proof.rows import Name, Number
 from solvers.prover.program import ProofProgram
 
@@ -35,7 +34,7 @@ def broken(program: ProofProgram, values: Mapping[Number, float]) -> list[Name]:
         made = np.zeros(len(nodes))
         for until in range(group, rows.groups):
             made += runs[until]
-            found += _between(arrays, group, until, held, made, runs[until], free)
+            found += _find_between(cheapest(arrays, free, held, made), runs[until], group, until)
     return [name for _, name in sorted(found, reverse=True)]
 
 
@@ -43,11 +42,8 @@ def _at(number: Number | int, values: Mapping[Number, float]) -> float:
     return number if isinstance(number, int) else values.get(number, 0.0)
 
 
-def _between(
-    arrays: Arrays, group: int, until: int, held: Floats, made: Floats, runs: Floats, free: NDArray[np.bool_]
-) -> list[tuple[float, Name]]:
+def _find_between(traces: Traces, runs: Floats, group: int, until: int) -> list[tuple[float, Name]]:
     """Of the nodes that run in group `until`, back to what is there as `group` begins."""
-    traces = cheapest(arrays, free, held, made)
     off = runs - traces.cost
     found: list[tuple[float, Name]] = []
     for node in np.argsort(-off, kind="stable")[:_MOST].tolist():

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from solvers.problem import Problem, sound
+from solvers.faults import sound
+from solvers.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from profiles.bench import OpBench
-from profiles.costs import dump, load
+from profiles.costfile import dump, load
 from profiles.probe import Probe
 from profiles.signature import VIEWS
 from remat_cli.ingest import ingest

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from solvers.problem import RESIDENT, Node, Problem, faults
+from solvers.faults import faults
+from solvers.problem import RESIDENT, Node, Problem
 from solvers.updates import in_time
 
 _SIZES = (0, 1, 1, 2, 2, 3, 4, 6, 16)

@@ -8,8 +8,9 @@ from random import Random
 
 import pytest
 
+from solvers.faults import faults
 from solvers.plan import lower
-from solvers.problem import Problem, faults
+from solvers.problem import Problem
 from solvers.simulate import simulate
 from tests.oracle.exact import cheapest, lowest
 from tests.oracle.problems import hasty_order, random_problem

@@ -10,7 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiles.costs import BadCosts, Costs, OpCost, dump, fit_line, load, over_batches, parse, rounded
+from profiles.costfile import dump, load, parse
+from profiles.costs import BadCosts, Costs, OpCost, fit_line, over_batches, rounded
 from profiles.totals import Totals
 
 OPS = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from profiles.costs import OpCost
-from profiles.survey import Ops, outliers
+from profiles.records import outliers
+from profiles.survey import Ops
 from tests.profiles.making import floats, signature
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from solvers.faults import faults
 from solvers.plan import Allocate, Compute, Deallocate, IllegalOrder, Plan, lower
-from solvers.problem import RESIDENT, Node, Problem, faults
+from solvers.problem import RESIDENT, Node, Problem
 from solvers.reductions.views import reduced
 from solvers.schedule import evaluate
 from solvers.simulate import IllegalPlan, simulate

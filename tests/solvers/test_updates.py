@@ -8,8 +8,9 @@ from random import Random
 import pytest
 
 from solvers.clock import limited
+from solvers.faults import faults
 from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
-from solvers.problem import RESIDENT, Limits, Node, Problem, faults
+from solvers.problem import RESIDENT, Limits, Node, Problem
 from solvers.registry import METHODS
 from solvers.schedule import evaluate, schedule
 from solvers.simulate import IllegalPlan, simulate

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from profiles.costs import dump
+from profiles.costfile import dump
 from remat_cli.errors import InTheWay, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.files import check_apart, write_whole

@@ -11,7 +11,7 @@ only the seed decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -20,6 +20,7 @@ import numpy as np
 from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.auto.local import LocalSearch
 from solvers.methods.auto.record import NOTHING
+from solvers.methods.auto.within import HuntWithin, list_first_computes
 from solvers.methods.exact.milp import Hunt
 from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.small import MOST, Small
@@ -50,49 +51,12 @@ _NEARER = 0.95  # of the bytes over budget that a go leaves, at most, for anothe
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
 _DUG = 1 / 4  # of the time, at most, for the least peak where nothing else fits soon
 _DENSE = 4  # reads of a node from which on eviction walks take long
-_LARGE = 500  # nodes: fewer ways to evict are tried
-_ROUNDS = 3  # of a hunt before another order takes its place
+_HUNT_ROUNDS = 3  # of a hunt, before another order takes its place
 
 
 def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHING_KNOWN) -> Result:
     """`candidates`: orders known beforehand, such as the plans of smaller budgets."""
     return Auto(problem, budget, limits).run(options.candidates)
-
-
-class Within:
-    """The exact search within one order of first computes, a round at a time."""
-
-    def __init__(self, auto: Auto, first: tuple[int, ...]) -> None:
-        self.first = first
-        self.way = in_order_of(auto.problem, first)
-        self.auto = auto
-        self.hunt = Hunt(self.way.problem, auto.budget, replace(auto.limits, report=self._hear))
-        self.rounds: Iterator[None] | None = None
-        self.count = 0
-        self.over = False
-
-    def _hear(self, progress: Progress) -> None:
-        if progress.order is not None:
-            self.auto.best.offer(self.way.expand(progress.order))
-
-    def go(self) -> None:
-        """One round, or what comes before the first."""
-        self.hunt.rival = self.auto.best.cost
-        if self.rounds is None:
-            self._begin()
-            self.rounds = self.hunt.rounds()
-        self.count += 1
-        self.over = self.hunt.done() or next(self.rounds, self) is self
-
-    def _begin(self) -> None:
-        known = self.auto.best.fitting
-        if known is None:
-            self.hunt.begin()
-            return
-        for order in (self.first, known.steps(), *self.auto.walked):
-            self.hunt.best.offer(self.way.shrink(order))
-        if len(self.first) > _LARGE:
-            self.hunt.improver.rules = list(RULES[:_WALKS])
 
 
 class Auto:
@@ -120,7 +84,7 @@ class Auto:
         self.moves = min(max(_PER_NODE * count, _MOVES[0]), _MOVES[1])
         self.large = large = count > _VERY_LARGE
         self.first_goes, self.more, self.longest = (_FEWER, 1, _FEWER) if large else (_GOES, _MORE, _LONGEST)
-        self.hunts: list[Within] = []
+        self.hunts: list[HuntWithin] = []
         self.asked = False  # for hunts within the given order and the one that does best alone
         self.goes = self.idle = 0
 
@@ -300,23 +264,26 @@ class Auto:
 
     def search_within(self) -> None:
         """A round within the order of the best schedule, the given one or another, in turn."""
-        own = self.given if self.best.fitting is None else firsts(self.best.fitting.order)
+        own = self.given if self.best.fitting is None else list_first_computes(self.best.fitting.order)
         if all(hunt.first != own for hunt in self.hunts):
             lasting = self.given, self.reordered
-            kept = [hunt for hunt in self.hunts if hunt.first in lasting or hunt.count < _ROUNDS]
-            self.hunts = [Within(self, own), *[hunt for hunt in kept if not hunt.over][-3:]]
+            kept = [hunt for hunt in self.hunts if hunt.first in lasting or hunt.count < _HUNT_ROUNDS]
+            self.hunts = [self.hunt_within(own), *[hunt for hunt in kept if not hunt.over][-3:]]
         for order in (self.given, self.reordered) if not self.asked else ():
             if order is not None and all(hunt.first != order for hunt in self.hunts):
-                self.hunts.append(Within(self, order))
+                self.hunts.append(self.hunt_within(order))
         self.asked = True
         going = [hunt for hunt in self.hunts if not hunt.over]
         if going and not self.done():
             min(going, key=lambda hunt: hunt.count).go()
 
+    def hunt_within(self, first: tuple[int, ...]) -> HuntWithin:
+        return HuntWithin(self.problem, first, self.best, self.walked)
+
     def bound(self) -> tuple[float, Grounds]:
         """Of the schedules that first compute the ops as the best one does, and its grounds."""
         assert self.best.fitting is not None
-        own = firsts(self.best.fitting.order)
+        own = list_first_computes(self.best.fitting.order)
         found = [(self.floor, self.below.grounds)]
         found += [(it.hunt.bound, it.hunt.grounds.renamed(it.way.node_of)) for it in self.hunts if it.first == own]
         return max(found, key=lambda pair: pair[0])
@@ -336,9 +303,3 @@ class Auto:
         steps = best.fitting.steps()
         both = tuple(dict.fromkeys((grounds, self.below.grounds)))
         return self.least.told(Result(status, steps, bound, (Note(note),), bound_any_order=any_order, grounds=both))
-
-
-def firsts(order: Ints) -> tuple[int, ...]:
-    """The order of first computes."""
-    _, place = np.unique(order, return_index=True)
-    return tuple(order[np.sort(place)].tolist())

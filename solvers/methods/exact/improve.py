@@ -23,7 +23,7 @@ from solvers.orders.best import Best
 from solvers.orders.cooling import Cooling
 from solvers.orders.evict import RULES, Evictor, Hints, Rule
 from solvers.orders.measure import memory_of
-from solvers.problem import Limits, Problem
+from solvers.problem import Problem
 
 _MOVES = 10_000_000  # of annealing in one go, times nodes
 _HEATS = (3e-3, 1e-3, 3e-4)  # of the cost
@@ -53,21 +53,19 @@ class Improver:
 
     def __init__(
         self,
-        problem: Problem,
-        ended: Problem,
-        budget: int,
-        limits: Limits,
         best: Best,
+        ended: Problem,
         scale: float,
         done: Callable[[], bool],
     ) -> None:
-        self.problem = ended  # with a last node that reads the outputs
-        self.budget = budget
-        self.limits = limits
+        """`ended`: the problem with a last node that reads the outputs; costs in programs are divided by `scale`."""
+        self.problem = ended
+        self.budget = best.budget
+        self.limits = best.limits
         self.best = best
         self.scale = scale
         self.done = done
-        self.evictor = Evictor(problem, limits.clock)
+        self.evictor = Evictor(best.problem, best.limits.clock)
         self.rules: list[Rule] = list(RULES)
         self.tables: Ints | None = None
         self.total = sum(node.cost for node in ended.nodes)

@@ -65,7 +65,7 @@ class Hunt:
         self.infeasible = self.least.peak > budget
         self.best = Best(problem, budget, limits, in_order)
         self.best.bound = self.bound
-        self.improver = Improver(problem, self.ended, budget, limits, self.best, self.scale, self.done)
+        self.improver = Improver(self.best, self.ended, self.scale, self.done)
         self.effort = 1
         self.work = 0  # iterations of the simplex method
         self.rival: int | None = None  # what a schedule in another order costs: there is no need to prove more

@@ -16,7 +16,8 @@ from remat_cli.formats.problemfile import dumps, loads, read, write
 from remat_cli.formats.spelling import spelt
 from remat_cli.model.problem_of import Named
 from remat_cli.planning.loading import load_subject
-from solvers.problem import RESIDENT, Kind, Node, Problem, faults
+from solvers.faults import faults
+from solvers.problem import RESIDENT, Kind, Node, Problem
 from tests.solvers.viewed_problems import random_problem
 
 

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from remat_cli.errors import RematError
 from remat_cli.ingest import ingest
 from remat_cli.model.problem_of import problem_of
-from solvers.problem import faults
+from solvers.faults import faults
 from tests.remat_cli.ingest.models import model, node, save, value
 
 X = value("x", 2, 3)

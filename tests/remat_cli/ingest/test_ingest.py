@@ -14,7 +14,7 @@ from remat_cli.errors import BadInput
 from remat_cli.ingest import graph_of, ingest
 from remat_cli.ingest.dims import refuse_unused
 from remat_cli.model.problem_of import problem_of
-from solvers.problem import faults
+from solvers.faults import faults
 from solvers.schedule import baseline
 from tests.remat_cli.ingest.models import model, node, save, value
 from tests.remat_cli.kinds import model as kind_model

@@ -14,7 +14,8 @@ from onnx import TensorProto, helper
 from remat_cli.ingest import graph_of, ingest
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import Named, problem_of
-from solvers.problem import RESIDENT, Kind, faults
+from solvers.faults import faults
+from solvers.problem import RESIDENT, Kind
 from solvers.schedule import baseline
 from tests.remat_cli.random_models import random_model
 from tests.remat_cli.strict_session import feeds, session, trace

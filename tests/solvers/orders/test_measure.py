@@ -6,10 +6,11 @@ from random import Random
 
 import numpy as np
 
+from solvers.faults import faults
 from solvers.orders.arrays import arrays_of
 from solvers.orders.measure import ILLEGAL, measure, trim
 from solvers.plan import lower
-from solvers.problem import Node, Problem, faults
+from solvers.problem import Node, Problem
 from solvers.simulate import simulate
 from tests.solvers.random_problems import random_order, random_problem
 

@@ -6,8 +6,9 @@ from itertools import permutations
 
 import pytest
 
+from solvers.faults import faults
 from solvers.plan import IllegalOrder
-from solvers.problem import Node, Problem, faults
+from solvers.problem import Node, Problem
 from solvers.reductions.reorder import reorder
 from solvers.reductions.views import reduced
 from solvers.schedule import baseline, evaluate

@@ -11,7 +11,8 @@ import pytest
 
 from remat_cli.formats import problemfile
 from solvers.clock import Clock
-from solvers.methods.auto.auto import firsts, solve
+from solvers.methods.auto.auto import solve
+from solvers.methods.auto.within import list_first_computes
 from solvers.methods.exact import milp
 from solvers.problem import Limits, Problem, Progress, Status
 from solvers.schedule import baseline, evaluate, schedule
@@ -105,7 +106,7 @@ def test_milp_says_that_its_optimum_is_one_of_an_order() -> None:
 
 
 def test_first_computes() -> None:
-    assert firsts(np.array([2, 0, 2, 1, 0])) == (2, 0, 1)
+    assert list_first_computes(np.array([2, 0, 2, 1, 0])) == (2, 0, 1)
 
 
 def test_no_time_at_all_still_answers() -> None:

@@ -1,0 +1,223 @@
+"""The cost file: written so that a person can read it and version control keeps it small, read with care.
+
+Invariant: what is loaded was checked, every figure is finite and not negative; what is dumped loads again equal, and
+equal costs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from profiles.costs import ABSURD_NS, BadCosts, Costs, Fit, OpCost
+from profiles.totals import Totals
+
+SCHEMA = "remat-costs/1"
+
+
+RESERVED = {"yes", "no", "on", "off", "true", "false", "null"}
+
+
+FILE_BYTES = 2**26
+
+
+FILE_DEPTH = 12  # of mappings and lists within each other
+
+
+LONGEST_KEY = 1000  # YAML reads no longer one before a colon
+
+
+ABSURD_BYTES = 2**50
+
+
+HOW = ("measured", "estimated", "view", "inside", "set by hand")
+
+
+def dump(costs: Costs) -> str:
+    """The file's text: a short head, then one line for each op, sorted by name; kernels, if there are any, likewise."""
+    head = {
+        "schema": SCHEMA,
+        "model": {"path": costs.model, "sha256": costs.sha256, "dims": dict(sorted(costs.dims.items()))},
+        "device": dict(costs.device),
+        "date": costs.date,
+        "unit": costs.unit,
+        **({"batch": costs.batch} if costs.batch else {}),
+        "totals": {"ops": len(costs.ops), "sum": costs.total, **costs.whole.as_mapping()},
+    }
+    lines = [yaml.dump(head, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1000).rstrip()]
+    lines += ["ops:", *map(_line, sorted(costs.ops.items()))] if costs.ops else ["ops: {}"]
+    lines += ["kernels:", *map(_line, sorted(costs.kernels.items()))] if costs.kernels else []
+    return "\n".join(lines) + "\n"
+
+
+def _line(item: tuple[str, OpCost]) -> str:
+    key = _key(item[0])
+    start = f"  {key}:" if len(key) < LONGEST_KEY else f"  ? {key}\n  :"
+    return f"{start} {_flow(_plain(item[1]))}"
+
+
+def load(path: Path) -> Costs:
+    """Read and check a cost file. Raises BadCosts, which names the place."""
+    try:
+        text = _text(path)
+        if wrong := _not_plain(text):
+            raise BadCosts(f"{path}: {wrong}")
+        return parse(yaml.load(text, Loader=_loader()), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadCosts(f"{path}: cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise BadCosts(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    except BadCosts:
+        raise
+    except (LookupError, OverflowError, TypeError, ValueError) as error:  # what its tags and numbers make of it
+        raise BadCosts(f"{path}: holds what no cost file holds: {error}") from error
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        raise BadCosts(f"{path}: cannot be read: it is not a regular file")
+    if path.stat().st_size > FILE_BYTES:
+        raise BadCosts(f"{path}: has {path.stat().st_size} bytes; a cost file may have {FILE_BYTES}")
+    return path.read_text(encoding="utf-8")
+
+
+def _not_plain(text: str) -> str | None:
+    """Before anything is built from it: no deeper than cost files are, and nothing in two places at once."""
+    depth = 0
+    event: Any
+    for event in yaml.parse(text, Loader=_loader()):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > FILE_DEPTH:
+            return f"is nested more than {FILE_DEPTH} deep"
+        if getattr(event, "anchor", None):
+            return f"has the anchor or alias {event.anchor!r}; cost files have none"
+        if getattr(event, "tag", None):
+            return f"has the tag {event.tag!r}; cost files have none"
+    return None
+
+
+def parse(document: Any, where: str) -> Costs:
+    """Check a cost file's content."""
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        found = document.get("schema") if isinstance(document, dict) else type(document).__name__
+        raise BadCosts(f"{where}: not a cost file of schema {SCHEMA} (found {found!r}); make one with `remat profile`")
+    model = _mapping(document.get("model"), f"{where}: model")
+    ops = _ops(document.get("ops"), f"{where}: ops")
+    dims = {
+        str(k): int(_number(v, f"{where}: model: dims: {k}"))
+        for k, v in _mapping(model.get("dims") or {}, where).items()
+    }
+    totals = _mapping(document.get("totals") or {}, f"{where}: totals")
+    whole = Totals.of({name: value for name, value in totals.items() if name not in ("ops", "sum")})
+    return Costs(
+        model=str(model.get("path", "")),
+        sha256=str(model.get("sha256", "")),
+        dims=dims,
+        device=_mapping(document.get("device") or {}, f"{where}: device"),
+        ops=ops,
+        whole=whole,
+        date=str(document.get("date", "")),
+        unit=str(document.get("unit", "ns")),
+        batch=str(document.get("batch", "")),
+        kernels=_ops(document.get("kernels") or {}, f"{where}: kernels"),
+    )
+
+
+def _ops(entries: Any, where: str) -> dict[str, OpCost]:
+    return {
+        str(name): _op(_mapping(entry, f"{where}: {name}"), f"{where}: {name}")
+        for name, entry in _mapping(entries, where).items()
+    }
+
+
+def _op(entry: Mapping[str, Any], where: str) -> OpCost:
+    ns = _number(entry.get("ns"), f"{where}: ns", ABSURD_NS)
+    workspace = _number(entry.get("workspace", 0), f"{where}: workspace", ABSURD_BYTES)
+    how = entry.get("how", "set by hand")
+    if how not in HOW:
+        raise BadCosts(f"{where}: how is {how!r}; it must be one of {', '.join(HOW)}")
+    return OpCost(
+        ns=round(ns),
+        workspace=round(workspace),
+        how=how,
+        alone=None if entry.get("alone") is None else round(_number(entry["alone"], f"{where}: alone", ABSURD_NS)),
+        spread=None if entry.get("spread") is None else _number(entry["spread"], f"{where}: spread"),
+        runs=None if entry.get("runs") is None else int(_number(entry["runs"], f"{where}: runs")),
+        note=str(entry.get("note", "")),
+        pinned=entry.get("pinned") is True,
+        fit=_fit(_mapping(entry["fit"], f"{where}: fit"), f"{where}: fit") if entry.get("fit") else None,
+    )
+
+
+def _fit(entry: Mapping[str, Any], where: str) -> Fit:
+    points = {}
+    for batch, pair in _mapping(entry.get("points"), f"{where}: points").items():
+        points[int(_number(batch, where))] = _pair(pair, f"{where}: points: {batch}")
+    time, workspace = _pair(entry.get("time"), f"{where}: time"), _pair(entry.get("workspace"), f"{where}: workspace")
+    return Fit({batch: (round(ns), round(size)) for batch, (ns, size) in points.items()}, time, workspace)
+
+
+def _pair(value: Any, where: str) -> tuple[float, float]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise BadCosts(f"{where}: expected two numbers, found {value!r}")
+    return _number(value[0], where), _number(value[1], where)
+
+
+def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise BadCosts(f"{where}: expected a mapping, found {value!r:.40}")
+    return value
+
+
+def _number(value: Any, where: str, most: float = math.inf) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise BadCosts(f"{where}: expected a number, found {value!r:.40}")
+    if value < 0 or value > most:
+        raise BadCosts(
+            f"{where}: {value} is {'negative' if value < 0 else 'absurdly large'}; correct it or profile again"
+        )
+    return value
+
+
+def _plain(cost: OpCost) -> dict[str, Any]:
+    plain: dict[str, Any] = {"ns": cost.ns, "workspace": cost.workspace, "how": cost.how}
+    for name in ("alone", "spread", "runs"):
+        if getattr(cost, name) is not None:
+            plain[name] = getattr(cost, name)
+    if cost.note:
+        plain["note"] = cost.note
+    if cost.pinned:
+        plain["pinned"] = True
+    if cost.fit:
+        plain["fit"] = {
+            "points": {batch: list(point) for batch, point in sorted(cost.fit.points.items())},
+            "time": list(cost.fit.time),
+            "workspace": list(cost.fit.workspace),
+        }
+    return plain
+
+
+def _key(name: str) -> str:
+    """A name as it stands where no reader of YAML could take it for something else; else quoted."""
+    if re.fullmatch(r"[A-Za-z_/][\w./:-]*\w", name, re.ASCII) and name.lower() not in RESERVED:
+        return name
+    plain = (c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in name)
+    return f'"{"".join(plain)}"'
+
+
+def _flow(value: Any) -> str:
+    text = yaml.dump(value, Dumper=_dumper(), default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6)
+    return text.removesuffix("\n").removesuffix("...").rstrip("\n")
+
+
+def _dumper() -> Any:
+    return getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def _loader() -> Any:
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)

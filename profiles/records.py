@@ -1,0 +1,87 @@
+"""What runs of whole graphs have said: kept, found again for graphs of nearly the same ops, and made into scales.
+
+Invariant: a record says which ops it is from, so that it serves no graph whose time lies elsewhere.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from profiles.cache import Cache
+from profiles.costs import OpCost
+from profiles.device import Device
+from profiles.survey import Ops, today
+from profiles.whole import Calibration, Whole, calibrate
+
+LARGE = 2.5  # times as long in the graph as alone: worth a word
+
+
+MATTERS = 0.02  # of all time
+
+
+COVERED = 0.9  # a calibration serves another graph whose time lies this far in ops that both have
+
+
+def outliers(ops: Ops, alone: Mapping[str, OpCost], costs: Mapping[str, OpCost]) -> list[str]:
+    """The classes that matter whose scaling is large: alone, their ops do not show what they take in the graph."""
+    before: Counter[str] = Counter()
+    after: Counter[str] = Counter()
+    for name, signature in ops.timed().items():
+        before[signature.op_type] += alone[name].ns
+        after[signature.op_type] += costs[name].ns
+    usual = sum(after.values()) / max(1, sum(before.values()))
+    least = MATTERS * sum(after.values())
+    off = {kind: after[kind] / max(1, before[kind]) / usual for kind in after if after[kind] > least}
+    return [f"{kind} x{off[kind]:.2g}" for kind in sorted(off) if not 1 / LARGE < off[kind] < LARGE]
+
+
+def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole, device: Device) -> Calibration:
+    """Factors that make the ops of this graph sum to its measured time."""
+    timed = ops.timed()
+    return calibrate(
+        whole,
+        {name: float(costs[name].ns) for name in timed},
+        {name: signature.op_type for name, signature in timed.items()},
+        device.kind,
+    )
+
+
+def keep(ops: Ops, cache: Cache, calibration: Calibration, whole: Whole) -> None:
+    """Remember a whole run, for this graph and for those made from it."""
+    record = {**asdict(calibration), "median": whole.median, "spread": round(whole.spread, 4), "runs": len(whole.times)}
+    record["waited"] = whole.waited
+    record["signatures"] = sorted({cache.key_of(signature) for signature in ops.distinct().values()})
+    record["inside"] = inside_of(ops, cache, whole)
+    cache.keep_whole(ops.key, record, today())
+
+
+def inside_of(ops: Ops, cache: Cache, whole: Whole) -> dict[str, int]:
+    """What the ops that could not run alone took in the whole graph, by family."""
+    found: dict[str, list[int]] = {}
+    for name, signature in ops.timed().items():
+        if cache.timing(signature) is None and name in whole.inside:
+            found.setdefault(signature.family, []).append(whole.inside[name])
+    return {key: int(statistics.median(times)) for key, times in found.items()}
+
+
+def recall(ops: Ops, cache: Cache, costs: Mapping[str, OpCost]) -> dict[str, Any] | None:
+    """The record of a run of this very graph; else of a graph that has nearly all of its ops."""
+    if ops.key in cache.wholes:
+        return cache.wholes[ops.key]
+    total = sum(cost.ns for cost in costs.values())
+    best, covered = None, COVERED * total
+    for other in cache.wholes.values():
+        held = set(other["signatures"])
+        found = sum(costs[name].ns for name, signature in ops.timed().items() if cache.key_of(signature) in held)
+        if found >= covered:
+            best, covered = other, found
+    return best
+
+
+def calibration_of(record: Mapping[str, Any]) -> Calibration:
+    """The calibration in a record."""
+    return Calibration(dict(record["factors"]), record["each"], record["overall"], record["ns"], record["alone"])
