@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.units import show_bytes
 from solvers.notes import Note, SolverNote
 
 _TRACED = "Estimates know little of what kernels work in, so the first run of a session finds where values lie."
@@ -67,7 +68,7 @@ SENTENCES: dict[str, str] = {
     PlanNote.RUN_ONCE: (
         "These ops run once, because ONNX Runtime's optimizers would treat copies of them differently: {}"
     ),
-    PlanNote.OF_ANOTHER_POINT: "This is the plan of {} for {} bytes.",
+    PlanNote.OF_ANOTHER_POINT: "This is the plan of {} for {:size}.",
     PlanNote.NOT_MEASURED: (
         "The plan is made from estimates: no plan was found in time for the measured costs at this size."
     ),
@@ -80,18 +81,18 @@ SENTENCES: dict[str, str] = {
     ),
     PlanNote.DIFFERS_BY_DEFAULT: (
         "default options pack weights, fold constants, and lay out memory from an earlier run"
-        " (--session strict does not): the original holds {} bytes{}"
+        " (--session strict does not): the original holds {:size}{}"
     ),
     PlanNote.DIFFERS: (
         "this model does not run as its file says (`remat profile` names why, and --optimize disabled mends it): the"
-        " original holds {} bytes{}"
+        " original holds {:size}{}"
     ),
     PlanNote.PROFILED_WHILE_BUSY: "This machine was busy (load {:.1f}), so times may read high.",
     PlanNote.PROBE_SAYS: "{}",
     PlanNote.PROFILED_UNLIKE: "The model does not run as predicted: {}",
     PlanNote.PROFILED_NOT_RUN: "The model does not run here, so nothing of it is checked: {}",
-    SolverNote.LEAST_PEAK_REACHED: "The least peak that this method reaches is {} bytes.",
-    SolverNote.OVER_BUDGET: "The method's schedule needs {} bytes once all effects are counted.",
+    SolverNote.LEAST_PEAK_REACHED: "The least peak that this method reaches is {:size}.",
+    SolverNote.OVER_BUDGET: "The method's schedule needs {:size} once all effects are counted.",
     SolverNote.BOUND_IN_ORDER: f"The bound {_IN_ORDER}.",
     SolverNote.BOUND_IN_OWN_ORDER: (
         "The bound covers every schedule that first computes the ops in this plan's order. `bound_any_order` covers all"
@@ -116,11 +117,11 @@ SENTENCES: dict[str, str] = {
     SolverNote.PROGRAM_OF_CUTS_UNSOLVED: f"{_TOO_LARGE} The program of cuts was not solved in time. {_TRIVIAL}",
     SolverNote.LINEAR_PROGRAM_TOO_LARGE: "The paper's linear program would be too large to build.",
     SolverNote.LINEAR_PROGRAM_UNSOLVED: (
-        "The linear program within {} bytes has no solution, or none was found in time."
+        "The linear program within {:size} has no solution, or none was found in time."
     ),
     SolverNote.NO_PAPER_SCHEDULE: "No schedule of the paper's form fits. Others may.",
     SolverNote.ROUNDED: "Rounded at {}: time {}, peak {}.",
-    SolverNote.ROUNDED_OVER: "Rounded at {}: time {}, peak {}, which overshoots the budget by {} bytes ({:.1%}).",
+    SolverNote.ROUNDED_OVER: "Rounded at {}: time {}, peak {}, which is {:size} ({:.1%}) over the budget.",
     SolverNote.ROUNDED_SAMPLES: "{} samples: time {:.0f} +- {:.0f}, peak {:.0f} +- {:.0f}; {} of them fit.",
     SolverNote.LEAST_PEAK_WITHIN: "This is the least peak found at an overhead of at most {:.1%}.",
     SolverNote.ONLY_CHAINS: "The forward graph is not a chain. Use the method's ap- or linearized- form.",
@@ -130,7 +131,7 @@ SENTENCES: dict[str, str] = {
     ),
     SolverNote.SOME_KEPT: "Keeping nothing takes too long, so every {}th forward op is kept.",
     SolverNote.NOTHING_BACKWARD: "No op is marked as backward, so there is nothing to cut between.",
-    SolverNote.SMALLEST_CUT: "The smallest of {} schedules needs {} bytes.",
+    SolverNote.SMALLEST_CUT: "The smallest of {} schedules needs {:size}.",
     SolverNote.CHAIN: "The method sees a chain of {} stages.",
     SolverNote.CHAIN_CLASS: "{}",
     SolverNote.CHAIN_SEQUENCE: "{}",
@@ -140,8 +141,15 @@ SENTENCES: dict[str, str] = {
 }
 
 
+class _Spelled(int):
+    """A whole number, which is a size where a sentence has {:size}."""
+
+    def __format__(self, how: str) -> str:
+        return show_bytes(self) if how == "size" else super().__format__(how)
+
+
 def sentence(note: Note) -> str:
-    return SENTENCES[note.kind].format(*note.values)
+    return SENTENCES[note.kind].format(*(_Spelled(value) if type(value) is int else value for value in note.values))
 
 
 def sentences(notes: Iterable[Note]) -> tuple[str, ...]:

@@ -219,7 +219,7 @@ def test_compare_prints_prediction_beside_measurement(remat, mlp):
 def test_dry_run_only_says(remat, mlp):
     ran = remat("profile", "m.onnx", "--dry-run", *QUICK)
     assert ran.code == 0
-    assert "signatures" in ran.out
+    assert "kinds" in ran.out
     assert not mlp.with_name("m.costs.yaml").exists()
 
 

@@ -22,6 +22,6 @@ def test_a_note_from_a_file_is_the_note_that_was_kept() -> None:
 
 def test_values_stand_in_their_places() -> None:
     note = Note(SolverNote.ROUNDED_OVER, (0.5, 20, 110, 10, 0.1))
-    assert sentence(note) == "Rounded at 0.5: time 20, peak 110, which overshoots the budget by 10 bytes (10.0%)."
+    assert sentence(note) == "Rounded at 0.5: time 20, peak 110, which is 10B (10.0%) over the budget."
     with pytest.raises(IndexError):
         sentence(Note(SolverNote.OVER_BUDGET))

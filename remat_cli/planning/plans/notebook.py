@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from remat_cli.model.units import show_bytes
 from remat_cli.planning.plans.timeline import Timeline
+from remat_cli.units import show_bytes
 
 WIDE, HIGH, ROOM = 480, 150, 18  # of a picture; above and below it are lines of text
 BEFORE, AFTER = "#999999", "#2a6fbb"

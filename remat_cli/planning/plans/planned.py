@@ -15,10 +15,10 @@ from remat_cli.errors import InTheWay, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.formats.planfile import PlanFile, Source, describe, replay
-from remat_cli.model.units import show_bytes, show_share
 from remat_cli.planning.plans.notebook import memory_over_time, shown
 from remat_cli.planning.plans.timeline import timeline
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.units import show_bytes, show_share
 from solvers.plan import Plan
 from solvers.simulate import Outcome
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import remat_cli as remat
-from remat_cli.model.units import show_bytes
+from remat_cli.units import show_bytes
 
 DATA = Path(__file__).parents[2] / "data"
 CNN, FORWARD = DATA / "torch_cnn.onnx", DATA / "torch" / "language_train_whole.onnx"

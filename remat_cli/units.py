@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from remat_cli.model.quantities import BYTES
-
 
 def show_bytes(count: int) -> str:
     """Three significant digits in powers of ten, as `16GB` is read."""
-    for unit in ("B", "KB", "MB", "GB", "TB"):
-        if abs(count) < 1000 * BYTES[unit] or unit == "TB":
-            return f"{count}B" if unit == "B" else f"{count / BYTES[unit]:.4g}{unit}"
+    for power, unit in enumerate(("B", "KB", "MB", "GB", "TB")):
+        if abs(count) < 1000 ** (power + 1) or unit == "TB":
+            return f"{count}B" if unit == "B" else f"{count / 1000**power:.4g}{unit}"
     raise AssertionError
 
 
