@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class RematError(Exception):
-    """An error to be shown to the user as one clear line."""
+    """An error to be shown to the user as one clear line. `told`: the command's JSON says it already."""
 
     code = 3
+    kind = "bad input"
+    told = False
+
+    def as_object(self) -> dict[str, Any]:
+        """For whoever reads JSON."""
+        return {"code": self.code, "kind": self.kind, "says": str(self)}
 
 
 class RematWarning(UserWarning):
@@ -20,6 +27,7 @@ class Usage(RematError):
     """The command was asked for something it cannot mean."""
 
     code = 2
+    kind = "usage"
 
 
 class BadInput(RematError):
@@ -39,23 +47,29 @@ class NoSchedule(RematError):
         super().__init__(says)
         self.least_peak = least_peak
 
+    def as_object(self) -> dict[str, Any]:
+        return {**super().as_object(), "least_peak": self.least_peak}
+
 
 class Infeasible(NoSchedule):
     """Proved: no schedule fits the budget."""
 
     code = 4
+    kind = "infeasible"
 
 
 class NoPlan(NoSchedule):
     """No plan was found within the limits, and none was proved impossible."""
 
     code = 5
+    kind = "no plan"
 
 
 class Mismatch(RematError):
     """The rewritten model does not do what its plan promised. `report`: all that was measured."""
 
     code = 6
+    kind = "mismatch"
 
     def __init__(self, says: str, report: object = None) -> None:
         super().__init__(says)
@@ -67,3 +81,11 @@ def meant(name: str, known: Iterable[str]) -> str:
     names = tuple(known)
     near = get_close_matches(name.lower(), names, 1)
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+
+
+def error_in(said: dict[str, Any], error: RematError | None) -> dict[str, Any]:
+    """What a command prints as JSON, with the error that it ends in."""
+    if error is None:
+        return said
+    error.told = True
+    return {**said, "error": error.as_object()}

@@ -5,15 +5,16 @@ Invariant: importing this imports nothing heavy; every command imports what it n
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from difflib import get_close_matches
+from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
 import click
 
-from remat_cli.errors import RematError
+from remat_cli.errors import BadInput, RematError, Usage, meant
 
 COMMANDS = {  # in the order in which they are used; the words that `remat --help` has for each
     "grad": "Turn a forward model into a training graph.",
@@ -45,9 +46,7 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            close = get_close_matches(cmd_name, COMMANDS, 1)
-            meant = f"did you mean {close[0]}?" if close else f"the commands are {', '.join(COMMANDS)}"
-            raise click.UsageError(f"there is no command '{cmd_name}'; {meant}", ctx)
+            raise click.UsageError(f"there is no command '{cmd_name}'; {meant(cmd_name, COMMANDS)}", ctx)
         command: click.Command = import_module(f"remat_cli.commands.{cmd_name.replace('-', '_')}").command
         return command
 
@@ -89,13 +88,14 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        click.echo(_one_line(error), err=True)
+        line = _one_line(error)
+        _tell({"code": error.exit_code, "kind": Usage.kind, "says": line}, line)
         sys.exit(error.exit_code)
     except RematError as error:
-        click.echo(f"remat: {error}", err=True)
+        _tell(None if error.told else error.as_object(), f"remat: {error}")
         sys.exit(error.code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("remat: interrupted", err=True)
+        _tell({"code": 130, "kind": "interrupted", "says": "interrupted"}, "remat: interrupted")
         sys.exit(130)
     except BrokenPipeError:  # whoever read the answer has had enough
         _hush()
@@ -117,9 +117,17 @@ def main() -> None:
         _end(f"cannot write {error.filename or 'the answer'}: {error.strerror}", 3)
 
 
+def _tell(error: dict[str, object] | None, line: str) -> None:
+    """What went wrong: a line for people, and an object for who asked for JSON."""
+    if error is not None and "--json" in sys.argv[1:]:
+        click.echo(json.dumps({"error": error}))
+    click.echo(line, err=True)
+
+
 def _end(said: str, code: int) -> NoReturn:
+    with suppress(OSError):  # where stdout takes nothing any more
+        _tell({"code": code, "kind": BadInput.kind, "says": said}, f"remat: {said}")
     _hush()
-    click.echo(f"remat: {said}", err=True)
     sys.exit(code)
 
 

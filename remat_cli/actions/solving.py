@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from remat_cli.errors import Infeasible, NoPlan, Usage, meant
+from remat_cli.errors import Infeasible, NoPlan, NoSchedule, Usage, meant
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
 from remat_cli.model.quantities import Budget
@@ -213,10 +213,17 @@ def so_far(subject: Subject, question: Question, progress: Progress, limits: Lim
 
 def found_or_raised(found: Answer) -> Answer:
     """The answer, if it has a plan; Infeasible or NoPlan if not."""
+    if (error := refusal(found)) is not None:
+        raise error
+    return found
+
+
+def refusal(found: Answer) -> NoSchedule | None:
+    """Why the answer has no plan, if it has none."""
     if found.found:
-        return found
+        return None
     kind = Infeasible if found.status is Status.INFEASIBLE else NoPlan
-    raise kind(why_not(found), least_peak=least_needed(found))
+    return kind(why_not(found), least_peak=least_needed(found))
 
 
 def compared(subject: Subject, budget: int, limits: Callable[[str], Limits]) -> Iterator[Answer]:

@@ -101,9 +101,13 @@ class Verified:
 
     def or_raised(self, what: str) -> Verified:
         """Itself, or a Mismatch that says what does not hold of `what`."""
-        if self.faults:
-            raise Mismatch(f"{what}: {'; '.join(self.faults)}", self)
+        if (error := self.refusal(what)) is not None:
+            raise error
         return self
+
+    def refusal(self, what: str) -> Mismatch | None:
+        """What does not hold of `what`, if anything."""
+        return Mismatch(f"{what}: {'; '.join(self.faults)}", self) if self.faults else None
 
 
 def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verified:

@@ -90,7 +90,7 @@ def command(model: Path, **given: Any) -> None:
     with (
         listening() as interrupts,
         Line(given["quiet"]) as line,
-        Deadline(clock.unless(interrupts), out_of_time) as deadline,
+        Deadline(clock.unless(interrupts), lambda: out_of_time(given["as_json"])) as deadline,
     ):
         steps = scaled(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
         found = _found(model, steps, asked, given, deadline, line)

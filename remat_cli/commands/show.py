@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--costs", type=options.FILE, help="Of a model: what its ops cost; by default MODEL.costs.yaml.")
 @options.dims
 @options.as_json
+@options.quiet
 def command(
     files: tuple[Path, ...],
     statements: bool,
@@ -47,6 +48,7 @@ def command(
     costs: Path | None,
     dims: tuple[tuple[str, int], ...],
     as_json: bool,
+    quiet: bool,
 ) -> None:
     """Show what each plan of FILES does; of models and problems, what they need as they stand.
 
@@ -67,8 +69,9 @@ def command(
     _draw(every, plot, matrices, breakdown)
     if web:
         _write_page(every[0], web, curve)
-    click.echo(_words(every, statements, breakdown, chart, as_csv, as_json))
-    if not (as_json or as_csv or statements):
+    if as_json or not quiet:
+        click.echo(_words(every, statements, breakdown, chart, as_csv, as_json))
+    if not (quiet or as_json or as_csv or statements):
         for path in written:
             click.echo(f"wrote {path}")
 

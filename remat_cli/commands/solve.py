@@ -201,7 +201,7 @@ def _memory(flags: SolveFlags) -> Memory:
 def _compare(subject: Subject, budget: int, flags: SolveFlags, clock: Clock) -> None:
     """Every method on the same question, as a table."""
     from remat_cli.actions.solving import compared
-    from remat_cli.errors import Infeasible, NoPlan
+    from remat_cli.errors import Infeasible, NoPlan, NoSchedule, error_in
     from remat_cli.saying import report
     from remat_cli.saying.progress import Line
     from solvers.problem import Status
@@ -214,13 +214,17 @@ def _compare(subject: Subject, budget: int, flags: SolveFlags, clock: Clock) -> 
             return limits_of(flags, clock.again())
 
         answers = list(compared(subject, budget, limits))
-    if flags.as_json:
-        click.echo(json.dumps({"budget": budget, "methods": [report.as_object(found, None) for found in answers]}))
-    else:
-        click.echo(report.comparison(answers, as_csv=flags.as_csv))
+    error: NoSchedule | None = None
     if not any(found.found for found in answers):
         proved = any(found.status is Status.INFEASIBLE for found in answers)
-        raise (Infeasible if proved else NoPlan)(f"no method found a plan within {budget} bytes")
+        error = (Infeasible if proved else NoPlan)(f"no method found a plan within {budget} bytes")
+    if flags.as_json:
+        said = {"budget": budget, "methods": [report.as_object(found, None) for found in answers]}
+        click.echo(json.dumps(error_in(said, error)))
+    else:
+        click.echo(report.comparison(answers, as_csv=flags.as_csv))
+    if error is not None:
+        raise error
 
 
 def _tell_relaxation(subject: Subject, question: Question, flags: SolveFlags, clock: Clock) -> None:

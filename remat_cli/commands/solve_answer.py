@@ -29,17 +29,18 @@ BUSY_SHARE = 0.5  # of the time on the wall that had a processor: below it, the 
 
 def tell_nothing_yet(flags: SolveFlags, clock: Clock) -> int:
     """The last words of a command that ended before there was a plan."""
-    from remat_cli.errors import NoPlan
+    from remat_cli.errors import NoPlan, error_in
 
     stopped = "interrupt" if clock.stopped() else "time"
-    if flags.as_json:
-        click.echo(json.dumps({"status": "unknown", "method": flags.method, "plan": None, "stopped": stopped}))
     words = "interrupted before there was a plan"
     if stopped == "time":
         words = "no plan was found within the time limit; give more time with --time-limit"
         had, passed = time.process_time(), clock.elapsed()
         if had < BUSY_SHARE * passed:
             words += f" (this machine is busy: of {passed:.1f} s the command had {had:.1f} on a processor)"
+    if flags.as_json:
+        said = {"status": "unknown", "method": flags.method, "plan": None, "stopped": stopped}
+        click.echo(json.dumps(error_in(said, NoPlan(words))))
     click.echo(f"remat: {words}", err=True)
     return NoPlan.code
 
@@ -89,7 +90,8 @@ class LatestPlan:
 
 def tell_answer(found: Answer, destination: Path, flags: SolveFlags, notes: Sequence[str] = ()) -> None:
     """Write the plan and say what came of it; raise where there is none."""
-    from remat_cli.actions.solving import found_or_raised
+    from remat_cli.actions.solving import refusal
+    from remat_cli.errors import error_in
     from remat_cli.notes.kinds import OF_ANY_MODEL, ROUTINE
     from remat_cli.notes.words import sentences
     from remat_cli.planning.plans import record
@@ -100,11 +102,13 @@ def tell_answer(found: Answer, destination: Path, flags: SolveFlags, notes: Sequ
     elif flags.verbose and not flags.quiet:
         for line in refusals.explain(found):
             click.echo(f"note: {line}", err=True)
+    error = refusal(found)
     if flags.as_json:
         said = report.as_object(found, str(destination) if found.found else None)
         said["notes"] += notes
-        click.echo(json.dumps(said))
-    found_or_raised(found)
+        click.echo(json.dumps(error_in(said, error)))
+    if error is not None:
+        raise error
     if flags.quiet or flags.as_json:
         return
     if found.untouched:

@@ -18,6 +18,7 @@ from remat_cli.commands.ending import out_of_time
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.sweeping import SweepQuestion
+    from remat_cli.errors import NoSchedule
     from remat_cli.planning.plans.points import Curve
 
 
@@ -39,7 +40,12 @@ if TYPE_CHECKING:
 @click.option("--json", "form", flag_value="json", help="One JSON object on stdout, and nothing else there.")
 @click.option("--measure", is_flag=True, help="Run the rewritten models, in turn: steps a second, and what they hold.")
 @click.option("--plot", type=options.FILE, help="Draw the curves into a .svg, .png or .pdf file.")
-@click.option("-o", "--output", type=options.FOLDER, help="A folder for the plans, one a point; it is made if need be.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="A folder for the plans, one a point, which is made if need be; or FILE.json, for what --json prints.",
+)
 @options.in_place
 @options.dims
 @options.time_for_all("90s")
@@ -62,21 +68,20 @@ def command(model: Path | None, **given: Any) -> None:
     from remat_cli.actions.interrupts import listening
     from remat_cli.actions.solving import kind_named
     from remat_cli.actions.sweeping import SweepQuestion
-    from remat_cli.saying.pictures.canvas import check_picture
 
     session = kind_named(given["session"], given["allocator"])
     asked = SweepQuestion(budgets=given["budgets"], methods=methods.named(given["methods"]), session=session)
     asked.check()
-    if given["plot"]:
-        check_picture(given["plot"])
+    _check_places(model, given["plot"], given["output"])
     with listening() as interrupts:
         clock = options.clock_of(given["time_limit"], given["work_limit"]).unless(interrupts)
-        with Deadline(clock, out_of_time) as deadline:
+        with Deadline(clock, lambda: out_of_time(given["form"] == "json")) as deadline:
             curve = _swept(model, asked, given, deadline)
         if given["measure"]:
             curve = _measured(curve, given)
-        _tell(curve, given)
-    _check_found(curve)
+        error = _tell(curve, given)
+    if error is not None:
+        raise error
 
 
 def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], deadline: Deadline) -> Curve:
@@ -104,6 +109,22 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
         return going.run()
 
 
+def _check_places(model: Path | None, plot: Path | None, output: Path | None) -> None:
+    """What is to be written can be, and is not over what is read."""
+    from remat_cli.errors import BadInput
+    from remat_cli.formats.files import check_apart
+    from remat_cli.saying.pictures.canvas import check_picture
+
+    if plot:
+        check_picture(plot)
+    if output and output.suffix == ".json":
+        check_apart(output, *([model] if model else []), *([plot] if plot else []))
+        if not output.absolute().parent.is_dir():
+            raise BadInput(f"cannot write {output}: the folder {output.parent} does not exist")
+    elif output and output.is_file():
+        raise BadInput(f"{output} is a file: name a folder for the plans, or FILE.json for what --json prints")
+
+
 def _measured(curve: Curve, given: Mapping[str, Any]) -> Curve:
     """With its models run, for some seconds each."""
     from remat_cli.actions.measuring import measured
@@ -116,23 +137,30 @@ def _measured(curve: Curve, given: Mapping[str, Any]) -> Curve:
 def _so_far(curve: Curve, given: Mapping[str, Any]) -> int:
     """What to say when the time is up in the middle of something; the exit code."""
     if not any(point.found for point in curve.points):
-        return out_of_time()
+        return out_of_time(given["form"] == "json")
     _tell(curve, given)
     return 0
 
 
-def _tell(curve: Curve, given: Mapping[str, Any]) -> None:
-    """Write the plans and the picture, and print the curve."""
+def _tell(curve: Curve, given: Mapping[str, Any]) -> NoSchedule | None:
+    """Write the plans and the picture, and print the curve; what to end with, if there is no plan."""
+    from remat_cli.errors import error_in
+    from remat_cli.formats.files import write_whole
     from remat_cli.notes.words import sentences
     from remat_cli.saying import curves
     from remat_cli.saying.pictures.curve import draw_curve
 
-    plans = _write_plans(curve, given["output"]) if given["output"] else {}
+    output, error = given["output"], _refusal(curve)
+    in_file = output is not None and output.suffix == ".json"
+    plans = _write_plans(curve, output) if output and not in_file else {}
+    said = json.dumps(error_in(curves.as_object(curve, plans), error)) if in_file or given["form"] == "json" else ""
+    if in_file:
+        write_whole(output, said + "\n")
     if given["plot"]:
         draw_curve(given["plot"], curve)
     match given["form"]:
         case "json":
-            click.echo(json.dumps(curves.as_object(curve, plans)))
+            click.echo(said)
         case "csv":
             click.echo(curves.as_csv(curve))
         case "md":
@@ -141,9 +169,10 @@ def _tell(curve: Curve, given: Mapping[str, Any]) -> None:
             click.echo(curves.as_table(curve))
             for note in sentences(curve.subject.notes):
                 click.echo(f"note: {note}")
-            for wrote in (f"{len(plans)} plans into {given['output']}" if plans else None, given["plot"]):
+            for wrote in (f"{len(plans)} plans into {output}" if plans else output if in_file else None, given["plot"]):
                 if wrote:
                     click.echo(f"wrote {wrote}")
+    return error
 
 
 def _write_plans(curve: Curve, folder: Path) -> dict[tuple[str, int], str]:
@@ -163,7 +192,7 @@ def _write_plans(curve: Curve, folder: Path) -> dict[tuple[str, int], str]:
     return written
 
 
-def _check_found(curve: Curve) -> None:
+def _refusal(curve: Curve) -> NoSchedule | None:
     """A curve without a single point is no answer."""
     from remat_cli.errors import Infeasible, NoPlan
     from solvers.problem import Status
@@ -172,4 +201,5 @@ def _check_found(curve: Curve) -> None:
         proved = all(point.status is Status.INFEASIBLE for point in curve.points)
         kind, why = (Infeasible, "proved: nothing fits") if proved else (NoPlan, "no plan was found within")
         least = "" if curve.least_peak is None else f"; the least peak of an order is {curve.least_peak} bytes"
-        raise kind(f"{why} any of these budgets{least}", curve.least_peak)
+        return kind(f"{why} any of these budgets{least}", curve.least_peak)
+    return None

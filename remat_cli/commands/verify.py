@@ -57,6 +57,7 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     remat verify train.plan.json
     remat verify train.plan.json --time
     """
+    from remat_cli.errors import error_in
     from remat_cli.formats.files import write_whole
     from remat_cli.planning.loading import load_planned
     from remat_cli.saying.progress import Line
@@ -65,14 +66,16 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
         line.say(f"reading {plan} ...")
         planned = load_planned(plan)
         found, rewritten = _verified(planned, plan, model, output, given, line)
-    said = _object(found, rewritten)
+    error = found.refusal(rewritten.name)
+    said = error_in(_object(found, rewritten), error)
     if output:
         write_whole(output, json.dumps(said, indent=1) + "\n")
     if as_json:
         click.echo(json.dumps(said))
     elif not quiet:
         click.echo("\n".join((_summary(found), *_times(found, planned))))
-    found.or_raised(rewritten.name)
+    if error is not None:
+        raise error
 
 
 def _verified(
