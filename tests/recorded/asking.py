@@ -24,6 +24,7 @@ from tests.remat_cli.kinds import model
 DATA = Path(__file__).parents[1] / "data"
 PASSING = {
     "notes",
+    "error",  # in words too
     "seconds",
     "wall_seconds",
     "plan",
