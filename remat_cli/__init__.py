@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from remat_cli.api.step import step as step
     from remat_cli.errors import BadInput as BadInput
     from remat_cli.errors import Infeasible as Infeasible
+    from remat_cli.errors import Interrupted as Interrupted
     from remat_cli.errors import Mismatch as Mismatch
     from remat_cli.errors import NoPlan as NoPlan
     from remat_cli.errors import RematError as RematError
@@ -73,7 +74,8 @@ ROOMS = {  # of remat_cli.api
 PLACES = {
     **{name: f"remat_cli.api.{room}" for room, names in ROOMS.items() for name in names},
     **dict.fromkeys(
-        ("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Mismatch", "RematWarning"), "remat_cli.errors"
+        ("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Interrupted", "Mismatch", "RematWarning"),
+        "remat_cli.errors",
     ),
     "Proved": "remat_cli.actions.certifying",
     "Step": "remat_cli.training.step",

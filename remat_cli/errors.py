@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from remat_cli.planning.plans.planned import Planned
 
 
 class RematError(Exception):
@@ -89,3 +92,12 @@ def error_in(said: dict[str, Any], error: RematError | None) -> dict[str, Any]:
         return said
     error.told = True
     return {**said, "error": error.as_object()}
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a program while remat searched. `plan`: the best by then, None where there was none; `found`: what was
+    found of a sweep or of a largest size."""
+
+    def __init__(self, plan: Planned | None = None, found: object = None) -> None:
+        super().__init__("interrupted" if plan is None else "interrupted; the best plan so far is its .plan")
+        self.plan, self.found = plan, found

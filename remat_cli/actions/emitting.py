@@ -89,9 +89,16 @@ def graph_of(plan: Planned) -> Graph:
 
 def place_of(plan: Planned, output: Path | None = None) -> Path:
     """Where the model of a plan is written: nothing that it was made from is written over."""
-    destination = output or plan.subject.beside(".remat.onnx")
+    destination = output or plan.subject.beside(f"{_middle(plan)}.remat.onnx")
     check_apart(destination, plan.subject.path, *([plan.path] if plan.path else []))
     return destination
+
+
+def _middle(plan: Planned) -> str:
+    """What the plan's file is called between its model's name and `.plan.json`: `.70%` of `m.70%.plan.json`."""
+    name, stem = plan.path.name if plan.path else "", plan.subject.stem
+    named = name.startswith(f"{stem}.") and name.endswith(".plan.json")
+    return name.removeprefix(stem).removesuffix(".plan.json") if named else ""
 
 
 def write(emitted: Emitted, destination: Path) -> None:

@@ -42,7 +42,8 @@ ONLY_PEAK = "--minimize peak has a method of its own; leave out --method, --from
 class Question:
     """What is asked of a subject. `options`: what only its method can be told. `known`: plans to beat.
 
-    `earlier`: plans that a search must not come out dearer than, if they fit. `enough`: what is as good as the best.
+    `earlier`: plans that a search must not come out dearer than, if they fit. `stands`: the one that it begins with, if
+    it fits, since it stands where the new one is to go. `enough`: what is as good as the best.
     """
 
     budget: Budget | None = None
@@ -51,6 +52,7 @@ class Question:
     max_overhead: float | None = None
     known: tuple[PlanFile, ...] = ()
     earlier: tuple[PlanFile, ...] = ()
+    stands: PlanFile | None = None
     enough: Enough | None = None
     session: Session = STRICT
     reorder: bool | None = None
@@ -97,26 +99,43 @@ def ask(
     each part took is noted.
     """
     question.check()
+    besides = _besides(question)
     if question.options.get("fusion") == "runtime":
         subject = as_fused(subject)
     budget = budget_of(subject, question)
     searching = question.minimize == "cost" and question.budget is not None and takes_plans(question.method)
     if searching and (found := fitting_already(subject, budget, question.method, limits, question.session)):
-        return found
-    asked = _request(subject, budget, question, limits, keep)
+        return replace(found, asked=besides)
+    hear = keep if keep is ignore else lambda met: keep(replace(met, asked=besides))
+    asked = _request(subject, budget, question, limits, hear)
     asked = replace(asked, times=times) if times is not None else asked
     if searching and (first := cheapest_known(asked, question.earlier)):
-        keep(first)  # whatever comes, there is this
+        asked.keep(first)  # whatever comes, there is this
 
     def search() -> Answer:
-        found = find_plan(asked)
+        stands = cheapest_known(asked, [question.stands]) if searching and question.stands else None
+        begun = replace(asked, solver=_solver(subject, question, stands)) if stands else asked
+        found = find_plan(begun)
         if searching:
             found = cheaper_known(asked, found, question.known)
         return replace(found, budget=needed(found)) if question.budget is None and found.found else found
 
     key = _asked(question, limits)
     found = search() if memory is None else memory.answer(key, subject, question.session, limits, search)
-    return cheaper_known(asked, found, question.earlier) if searching else found
+    found = cheaper_known(asked, found, question.earlier) if searching else found
+    return replace(found, asked=besides)
+
+
+def _besides(question: Question) -> dict[str, Any]:
+    """What the question says besides the budget, the method and the session, where it is not the usual."""
+    said = {
+        "minimize": None if question.minimize == "cost" else question.minimize,
+        "budget": "none" if question.budget is None else None,
+        "max_overhead": question.max_overhead,
+        "reorder": question.reorder,
+        "options": {name: str(value) for name, value in question.options.items() if value is not None} or None,
+    }
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _request(
@@ -184,7 +203,8 @@ def _reorder(question: Question) -> bool | None:
     return False if question.reorder is None and not may else question.reorder
 
 
-def _solver(subject: Subject, question: Question) -> Solver:
+def _solver(subject: Subject, question: Question, stands: Answer | None = None) -> Solver:
+    """The method with what it is told. `stands`: an answer of which the plan is one to begin with."""
     if question.minimize == "peak":
         from solvers.methods.auto.least_peak import minimize_peak
 
@@ -192,9 +212,11 @@ def _solver(subject: Subject, question: Question) -> Solver:
     options = dict(question.options)
     if question.budget is None:
         options = {**(METHODS[question.method].unbudgeted or {}), **options}
-    if question.known:
+    orders = [numbered(plan.program, subject.nodes, subject.values).order() for plan in question.known]
+    if stands is not None and stands.schedule.plan is not None:
+        orders.append(stands.schedule.plan.order())
+    if orders:
         smaller = reduced(subject.problem)
-        orders = [numbered(plan.program, subject.nodes, subject.values).order() for plan in question.known]
         options["candidates"] = tuple(smaller.shrink(order) for order in orders)
     return find_solver(question.method, options)
 

@@ -74,7 +74,7 @@ def budget_of(given: int | str | None) -> Budget | None:
 def some_budget(given: int | str) -> Budget:
     """Bytes, or a budget as the command takes it."""
     if isinstance(given, float) and 0 < given <= 1:
-        raise Usage(f"a budget is bytes or words, not {given}; did you mean {f'{given:.0%}'!r}?")
+        raise Usage(f"a budget is bytes or words, not {given}; did you mean '{100 * given:.10g}%'?")
     return read(given, parse_budget, "budget")
 
 

@@ -8,13 +8,14 @@ from typing import Unpack
 from profiles.costs import Costs
 from remat_cli.actions import largest as sizing
 from remat_cli.actions import solving, sweeping
+from remat_cli.actions.interrupts import stoppable
 from remat_cli.actions.largest import BASELINES
 from remat_cli.actions.recipes import recipe_of
 from remat_cli.actions.scaling import SizedStep, scaled
 from remat_cli.api import given
 from remat_cli.api.given import File, Model, nobody
 from remat_cli.api.keywords import OptimizerSettings
-from remat_cli.errors import Usage
+from remat_cli.errors import Interrupted, Usage
 from remat_cli.gradient.training import Options
 from remat_cli.model.quantities import Budgets, parse_budgets
 from remat_cli.planning.loading import given_subject
@@ -60,8 +61,13 @@ def sweep(
     asked.check()
     clock = Clock(given.seconds_of(time_limit))
     subject = given_subject(given.model_of(model), given.costs_of(costs), given.sizes_of(dims), kind)
-    limits = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed))
-    return sweeping.Sweep(subject, asked, limits, given.memory_of(cache, clock.seconds), report or nobody).run()
+    memory = given.memory_of(cache, clock.seconds)
+    with stoppable() as interrupts:
+        limits = Limits(clock.unless(interrupts), given.share_of(gap, "gap"), given.seed_of(seed))
+        curve = sweeping.Sweep(subject, asked, limits, memory, report or nobody).run()
+    if interrupts.asked:
+        raise Interrupted(found=curve)
+    return curve
 
 
 def _budgets(budgets: str | Sequence[int | str]) -> Budgets:
@@ -141,8 +147,12 @@ def max_batch(
     own = given.costs_of(costs)
     sizes = given.sizes_of(dims)
     how = SizedStep(dim=dim, dims=sizes, costs=own, estimate=estimate, here=measure, options=options, session=kind)
-    limits = Limits(clock, seed=given.seed_of(seed))
     steps = scaled(given.model_of(model), how)
     memory = given.memory_of(cache, clock.seconds)
     heard = sizing.Listeners(report or nobody)
-    return sizing.find_largest(steps.at, asked, limits, memory, steps.measured, heard)
+    with stoppable() as interrupts:
+        limits = Limits(clock.unless(interrupts), seed=given.seed_of(seed))
+        found = sizing.find_largest(steps.at, asked, limits, memory, steps.measured, heard)
+    if interrupts.asked:
+        raise Interrupted(found.plan, found)
+    return found

@@ -13,10 +13,11 @@ import onnx
 from profiles.costs import Costs
 from remat_cli.actions import certifying, solving
 from remat_cli.actions.certifying import Proved
+from remat_cli.actions.interrupts import stoppable
 from remat_cli.api import given
 from remat_cli.api.given import File, Model, Plan, nobody, warn
 from remat_cli.api.keywords import MethodOptions
-from remat_cli.errors import Usage
+from remat_cli.errors import Interrupted, Usage
 from remat_cli.formats import certificatefile
 from remat_cli.model.sessions import STRICT
 from remat_cli.notes.kinds import ROUTINE
@@ -75,7 +76,8 @@ def solve(
     - `certificate`: where to write what proves the bounds, for `check`; it takes a part of the time.
     - `report`: called with better plans as they are found.
 
-    Raises Infeasible where it is proved that there is none, NoPlan where none was found.
+    Raises Infeasible where it is proved that there is none, NoPlan where none was found; at Ctrl-C Interrupted, a
+    KeyboardInterrupt whose `plan` is the best by then.
 
     Example:
 
@@ -117,11 +119,15 @@ def _planned(
     subject: Subject, question: solving.Question, limits: Limits, cache: bool, certificate: Path | None
 ) -> Planned:
     memory = given.memory_of(cache, limits.clock.seconds)
-    searching = limits if certificate is None else limits.share(1 - PROVING_SHARE)
-    found = replace(solving.ask(subject, question, searching, memory), limits=limits)
-    if certificate is not None:
-        made, _ = certifying.certified(subject, found, question.session, limits.clock)
-        certificatefile.write(made, certificate)
+    with stoppable() as interrupts:
+        limits = replace(limits, clock=limits.clock.unless(interrupts))
+        searching = limits if certificate is None else limits.share(1 - PROVING_SHARE)
+        found = replace(solving.ask(subject, question, searching, memory), limits=limits)
+        if certificate is not None:
+            made, _ = certifying.certified(subject, found, question.session, limits.clock)
+            certificatefile.write(made, certificate)
+    if interrupts.asked:
+        raise Interrupted(Planned(record.plan_file(found), found.subject) if found.found else None)
     solving.found_or_raised(found)
     warn(sentences(note for note in found.notes if note.kind not in ROUTINE), depth=4)
     return Planned(record.plan_file(found), found.subject)

@@ -25,7 +25,7 @@ from remat_cli.formats.files import sha256, write_whole
 from remat_cli.model.quantities import parse_budget
 from remat_cli.onnx_graph.stored import tensors
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.plans import record as plans
+from remat_cli.planning.plans.keeping import keep
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
@@ -124,13 +124,15 @@ def _solved(task: Task) -> Record:
         subject = _subject(task)
     with _timed(seconds, "solve"):
         found = _asked(task, subject, question)
+    plan = where / f"{task['stem']}.plan.json"
+    kept = None
+    if found.found:
+        found, kept = keep(found, plan, subject)
     result = {name: value for name, value in as_object(found, None).items() if name in TOLD}
     result |= {"cached": found.cached, "plan": None, "model": None, "verified": None, "why": "", "seconds": seconds}
     outputs, inputs = [], []
-    if found.found:
-        plan = where / f"{task['stem']}.plan.json"
-        plans.write(plan, found)
-        planned = Planned(plans.plan_file(found), found.subject, plan)
+    if kept is not None:
+        planned = Planned(kept.plan, found.subject, plan)
         outputs.append(plan.name)
         result["plan"] = plan.name
         if subject.graph is not None and (task["emit"] or task["verify"]):

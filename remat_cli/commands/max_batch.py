@@ -185,13 +185,16 @@ def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) 
 def _saved(plan: Planned, path: Path) -> Path:
     """Where the plan was written with its model: what was searched for long is not lost for files in the way."""
     from remat_cli.errors import InTheWay
+    from remat_cli.notes.words import sentences
 
     stem, tries = path.name.removesuffix(".json").removesuffix(".plan"), count(2)
     while True:
         try:
-            plan.save(path)
+            notes = plan.saved(path)
         except InTheWay as why:
             path = path.with_name(f"{stem}-{next(tries)}.plan.json")
             click.echo(f"remat: {why.args[0].partition(':')[0]}: the plan is {path.name}", err=True)
         else:
+            for said in sentences(notes):
+                click.echo(f"remat: {said}", err=True)
             return path

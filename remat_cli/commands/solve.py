@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import methods, options
-from remat_cli.commands.solve_answer import LatestPlan, tell_answer, tell_nothing_yet
-from remat_cli.commands.solve_flags import SolveFlags, limits_of, question_of
+from remat_cli.commands.solve_answer import LatestPlan, Place, tell_answer, tell_nothing_yet
+from remat_cli.commands.solve_flags import SolveFlags, limits_of, name_of, question_of
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
@@ -127,18 +127,19 @@ def _solve(
     from remat_cli.actions.solving import ask
     from remat_cli.errors import BadInput
     from remat_cli.formats.files import check_apart
-    from remat_cli.planning.search.known import plans_beside
+    from remat_cli.planning.search.known import known_before
     from remat_cli.planning.time_plan import EVALUATIONS_KEPT, PROVING_SHARE
     from remat_cli.runtime.known import unknown_version
     from remat_cli.saying.progress import progress_line
 
-    destination = flags.output or subject.beside(".plan.json")
+    destination = flags.output or subject.beside(f".{name_of(flags)}.plan.json")
     check_apart(destination, subject.path, *flags.known)
     check_apart(flags.certificate, subject.path, destination, *flags.known)
     if not destination.parent.is_dir():
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
-    question = replace(question, earlier=plans_beside(destination, subject.source.sha256))
-    latest = LatestPlan(subject, question, destination, flags, limits)
+    question = replace(question, **known_before(destination, subject.source.sha256))
+    place = Place(destination, subject)
+    latest = LatestPlan(subject, question, place, flags, limits)
     deadline.last_words = latest.last_words
     begun = limits.clock.elapsed()
     plain = subject.before()
@@ -156,11 +157,11 @@ def _solve(
     found = replace(found, limits=limits)
     notes = unknown_version()
     if flags.certificate:
-        deadline.last_words = lambda: _uncertified(found, destination, flags)
+        deadline.last_words = lambda: _uncertified(found, place, flags)
         with times.part("proving the bounds again"):
             notes += _certify(subject, found, question.session, flags.certificate, limits.clock)
     deadline.met()
-    tell_answer(found, destination, flags, notes)
+    tell_answer(found, place, flags, notes)
 
 
 def _certify(subject: Subject, found: Answer, session: Session, path: Path, clock: Clock) -> list[str]:
@@ -173,13 +174,13 @@ def _certify(subject: Subject, found: Answer, session: Session, path: Path, cloc
     return [f"{path} does not prove {said}" for said in missing]
 
 
-def _uncertified(found: Answer, destination: Path, flags: SolveFlags) -> int:
+def _uncertified(found: Answer, place: Place, flags: SolveFlags) -> int:
     """The last words of a command whose time ended while it made a certificate: of what was asked for, a plan alone."""
     from remat_cli.errors import NoPlan, RematError
 
     click.echo(f"remat: time was up before {flags.certificate} could be made; give more with --time-limit", err=True)
     try:
-        tell_answer(found, destination, flags)
+        tell_answer(found, place, flags)
     except RematError as error:
         click.echo(f"remat: {error}", err=True)
         return error.code

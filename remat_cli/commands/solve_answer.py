@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from remat_cli.planning.search.answer import Answer
     from remat_cli.planning.subjects.subject import Subject
     from solvers.clock import Clock
+    from solvers.notes import Note
     from solvers.problem import Limits, Progress
 
 WRITE_EVERY_SECONDS = 1.0  # an improving plan is written at most so often
@@ -45,13 +46,31 @@ def tell_nothing_yet(flags: SolveFlags, clock: Clock) -> int:
     return NoPlan.code
 
 
+class Place:
+    """Where the plan of this command goes. `notes`: what is to be said of what stood there, or came in between."""
+
+    def __init__(self, path: Path, subject: Subject) -> None:
+        self.path, self.subject = path, subject
+        self.ours = ""
+        self.notes: tuple[Note, ...] = ()
+
+    def put(self, found: Answer) -> Answer:
+        """Write the plan, unless a better one stands there; the one that stands there now."""
+        from remat_cli.notes.kinds import STAYING
+        from remat_cli.planning.plans.keeping import keep
+
+        found, kept = keep(found, self.path, self.subject, self.ours)
+        self.ours = kept.text
+        gone = (note for note in self.notes if note.kind not in STAYING)
+        self.notes = tuple(dict.fromkeys((*gone, *kept.notes)))
+        return found
+
+
 class LatestPlan:
     """Hears of progress, writes each better plan that fits as it runs, at most once a second, and knows the last."""
 
-    def __init__(
-        self, subject: Subject, question: Question, destination: Path, flags: SolveFlags, limits: Limits
-    ) -> None:
-        self.subject, self.question, self.destination, self.flags = subject, question, destination, flags
+    def __init__(self, subject: Subject, question: Question, place: Place, flags: SolveFlags, limits: Limits) -> None:
+        self.subject, self.question, self.place, self.flags = subject, question, place, flags
         self.limits = limits
         self.written = -WRITE_EVERY_SECONDS
         self.kept: Answer | None = None
@@ -61,12 +80,10 @@ class LatestPlan:
         self.progress = progress if progress.order is not None else self.progress
 
     def keep(self, found: Answer) -> None:
-        from remat_cli.planning.plans import record
-
         self.kept = replace(found, limits=self.limits)
         now = self.limits.clock.elapsed()
         if now - self.written > WRITE_EVERY_SECONDS:
-            record.write(self.destination, self.kept)
+            self.place.put(self.kept)
             self.written = now
 
     def last_words(self) -> int:
@@ -74,7 +91,7 @@ class LatestPlan:
         found = self._best()
         if found is None:
             return tell_nothing_yet(self.flags, self.limits.clock)
-        tell_answer(found, self.destination, self.flags)
+        tell_answer(found, self.place, self.flags)
         return 0
 
     def _best(self) -> Answer | None:
@@ -88,23 +105,23 @@ class LatestPlan:
         return min(known, key=lambda one: one.overhead or 0.0, default=None)
 
 
-def tell_answer(found: Answer, destination: Path, flags: SolveFlags, notes: Sequence[str] = ()) -> None:
+def tell_answer(found: Answer, place: Place, flags: SolveFlags, notes: Sequence[str] = ()) -> None:
     """Write the plan and say what came of it; raise where there is none."""
     from remat_cli.actions.solving import refusal
     from remat_cli.errors import error_in
     from remat_cli.notes.kinds import OF_ANY_MODEL, ROUTINE
     from remat_cli.notes.words import sentences
-    from remat_cli.planning.plans import record
     from remat_cli.saying import refusals, report
 
     if found.found:
-        record.write(destination, found)
+        found = place.put(found)
+        notes = (*notes, *sentences(place.notes))
     elif flags.verbose and not flags.quiet:
         for line in refusals.explain(found):
             click.echo(f"note: {line}", err=True)
     error = refusal(found)
     if flags.as_json:
-        said = report.as_object(found, str(destination) if found.found else None)
+        said = report.as_object(found, str(place.path) if found.found else None)
         said["notes"] += notes
         click.echo(json.dumps(error_in(said, error)))
     if error is not None:
@@ -114,7 +131,9 @@ def tell_answer(found: Answer, destination: Path, flags: SolveFlags, notes: Sequ
     if found.untouched:
         for note in sentences(note for note in found.subject.notes if note.kind in OF_ANY_MODEL):
             click.echo(f"note: {note}")
-        click.echo(f"{report.as_it_is(found)}\n{_wrote(destination, flags)}")
+        for line in notes:
+            click.echo(f"note: {line}")
+        click.echo(f"{report.as_it_is(found)}\n{_wrote(place.path, flags)}")
         return
     click.echo(report.summary(found, bool(flags.verbose)))
     told = [note for note in found.notes if flags.verbose or note.kind not in ROUTINE]
@@ -122,7 +141,7 @@ def tell_answer(found: Answer, destination: Path, flags: SolveFlags, notes: Sequ
         click.echo(f"note: {line}")
     if flags.minimize == "peak" and (least := refusals.least_peak_bound(found)):
         click.echo(f"note: {least}")
-    click.echo(_wrote(destination, flags) + _next(found, destination))
+    click.echo(_wrote(place.path, flags) + _next(found, place.path))
 
 
 def _wrote(destination: Path, flags: SolveFlags) -> str:

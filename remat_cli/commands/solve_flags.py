@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from remat_cli.commands import methods
 from remat_cli.model.quantities import Budget
+from remat_cli.model.sessions import STRICT
 from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
@@ -90,6 +91,20 @@ def question_of(flags: SolveFlags) -> Question:
     )
     question.check()
     return question
+
+
+def name_of(flags: SolveFlags) -> str:
+    """What a plan's file is called by default after its model: the budget, and what else is not the usual."""
+    least = flags.minimize == "peak"
+    most = f"-{100 * flags.max_overhead:.10g}%" if flags.max_overhead is not None else ""
+    said = (
+        *(f"{name}{size}" for name, size in flags.dims),
+        f"least{most}" if least else str(flags.budget) if flags.budget else "",
+        flags.session if flags.session != STRICT.name else "",
+        flags.allocator if flags.allocator not in (None, STRICT.allocator) else "",
+        flags.method if flags.method != DEFAULT or not (least or flags.budget) else "",
+    )
+    return ".".join(part for part in said if part)
 
 
 def limits_of(flags: SolveFlags, clock: Clock) -> Limits:

@@ -177,7 +177,8 @@ def _tell(curve: Curve, given: Mapping[str, Any]) -> NoSchedule | None:
 
 def _write_plans(curve: Curve, folder: Path) -> dict[tuple[str, int], str]:
     from remat_cli.errors import BadInput
-    from remat_cli.formats import planfile
+    from remat_cli.notes.words import sentences
+    from remat_cli.planning.plans.keeping import put
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -187,7 +188,8 @@ def _write_plans(curve: Curve, folder: Path) -> dict[tuple[str, int], str]:
     for point in curve.points:
         if point.plan is not None:
             path = folder / f"{curve.subject.stem}-{point.budget}-{point.method}.plan.json"
-            planfile.write(point.plan, path)
+            for said in sentences(put(point.plan, path, curve.subject).notes):
+                click.echo(f"remat: {said}", err=True)
             written[point.method, point.budget] = str(path)
     return written
 

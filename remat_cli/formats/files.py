@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -29,6 +29,22 @@ def write_whole(path: Path, content: bytes | str) -> None:
         return _write_through(path, data)
     with _beside(path) as (file, _):
         file.write(data)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Nobody else who asks for this is at work in the folder meanwhile, where the system can see to that."""
+    place = None
+    with suppress(ImportError, OSError):  # some systems, and file systems of networks, have no such locks
+        import fcntl
+
+        place = os.open(folder, os.O_RDONLY)
+        fcntl.flock(place, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if place is not None:
+            os.close(place)
 
 
 def copy_whole(source: Path, path: Path) -> None:

@@ -71,6 +71,7 @@ class PlanFile:
     placement: dict[str, Any] | None = field(default=None, repr=False)
     graph: str = FILE
     in_place: dict[str, str] = field(default_factory=dict)  # outputs that are written over these inputs
+    asked: dict[str, Any] = field(default_factory=dict)  # what the question said besides, where it is not the usual
 
     @property
     def kind(self) -> Session:
@@ -98,8 +99,9 @@ def describe(path: Path) -> Source:
 def dump(plan: PlanFile, folder: Path) -> str:
     """The file's content, one statement a line; `folder` is where it will stand."""
     head = {"format": FORMAT, **{f.name: getattr(plan, f.name) for f in fields(plan) if f.name != "program"}}
-    if not plan.in_place:
-        del head["in_place"]
+    for name in ("in_place", "asked"):
+        if not head[name]:
+            del head[name]
     for name in ("model", "costs"):
         source = head[name]
         head[name] = source and {"path": _relative(source.path, folder), "sha256": source.sha256}
@@ -164,6 +166,7 @@ def _plan(data: dict[str, Any], path: Path) -> PlanFile:
         allocator=kind.allocator,
         graph=AS_RUN if data.get("graph") == AS_RUN else FILE,
         in_place=_in_place(data.get("in_place", {}), path),
+        asked=_field({"asked": {}, **data}, "asked", dict, path),
     )
 
 
@@ -180,6 +183,7 @@ _SPECIAL = frozenset(
         "placement",
         "graph",
         "in_place",
+        "asked",
     }
 )
 

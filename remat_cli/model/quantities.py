@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+KINDS = (("B", 1000), ("iB", 1024))
 BYTES = {"": 1, "B": 1}
 BYTES |= {f"{prefix}B": 1000**power for power, prefix in enumerate("KMGTP", start=1)}
 BYTES |= {f"{prefix}IB": 1024**power for power, prefix in enumerate("KMGTP", start=1)}
+SPELLED = {f"{prefix}{kind}": base**power for power, prefix in enumerate("KMGTP", start=1) for kind, base in KINDS}
 SECONDS: dict[str, Fraction] = {
     "": Fraction(1),
     "MS": Fraction(1, 1000),
@@ -30,6 +32,18 @@ class Budget:
 
     def bytes(self, baseline_peak: int) -> int:
         return int(self.amount * baseline_peak) if self.relative else int(self.amount)
+
+    def __str__(self) -> str:
+        """As people write it, and as names of files say it: 70%, 16GB, 1.5GiB, or plain bytes."""
+        if self.relative:
+            return f"{_decimal(self.amount * 100)}%"
+        units = [unit for unit, size in SPELLED.items() if size <= self.amount and 100 * self.amount % size == 0]
+        unit = max(units, key=lambda unit: SPELLED[unit], default="")
+        return f"{_decimal(self.amount / SPELLED.get(unit, 1))}{unit}"
+
+
+def _decimal(number: Fraction) -> str:
+    return f"{float(number):.10f}".rstrip("0").rstrip(".")
 
 
 def parse_budget(text: str) -> Budget:

@@ -32,6 +32,12 @@ class PlanNote(StrEnum):
     RUN_ONCE = "run once"
     OF_ANOTHER_POINT = "of another point"
     NOT_MEASURED = "not measured"
+    # of the file that a plan goes to
+    STAYS = "stays"
+    STAYS_AS_GOOD = "stays, as good"
+    NO_PLAN_STOOD = "no plan stood"
+    ANOTHER_STOOD = "another stood"
+    WORSE_STOOD = "worse stood"
     # of why there is none
     ASTRAY = "astray"
     UNTRIED = "untried"
@@ -45,6 +51,7 @@ class PlanNote(StrEnum):
     PROFILED_NOT_RUN = "profiled, not run"
 
 
+STAYING = frozenset((PlanNote.STAYS, PlanNote.STAYS_AS_GOOD))  # said of the last plan that was to take a place
 OF_ANY_MODEL = frozenset(  # said of models too that fit as they are
     (
         PlanNote.UNLIKE,

@@ -56,7 +56,7 @@ SENTENCES: dict[str, str] = {
     PlanNote.MET_EARLIER: (
         "The plan was found early in the search. Later ones could not be placed within the budget, or not in time."
     ),
-    PlanNote.KNOWN_BEFORE: "This plan was known before. It costs less than what was found now.",
+    PlanNote.KNOWN_BEFORE: "This plan was known before. The search found none that costs less.",
     PlanNote.MOVED: (
         "Some ops were reordered (at no cost) so that all values fit their places. The bounds were computed before"
         " that."
@@ -72,6 +72,16 @@ SENTENCES: dict[str, str] = {
     PlanNote.NOT_MEASURED: (
         "The plan is made from estimates: no plan was found in time for the measured costs at this size."
     ),
+    PlanNote.STAYS: (
+        "{} holds a better plan for the same question ({}; this search came to {}). It stays, and this is it."
+    ),
+    PlanNote.STAYS_AS_GOOD: "{} held a plan for the same question that is as good. It stays, and this is it.",
+    PlanNote.NO_PLAN_STOOD: "{} held something else than a plan, which is overwritten.",
+    PlanNote.ANOTHER_STOOD: (
+        "{} held a plan for another question ({} within {} bytes, {} session, {}, {:+.2%} time), which is overwritten."
+        " With -o both can be kept."
+    ),
+    PlanNote.WORSE_STOOD: "{} held a plan for the same question ({}). This one ({}) takes its place.",
     PlanNote.ASTRAY: (
         "for every plan found, ONNX Runtime would pick different kernels than for the original model, around {}"
     ),

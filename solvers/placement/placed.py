@@ -7,7 +7,9 @@ over.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 from solvers.clock import Clock
 from solvers.placement.largest import Placement
@@ -31,3 +33,27 @@ def placement(
     packing = pack(lifetimes, ALIGNMENT, clock, effort, room)
     sizes = (one.bytes for one in lifetimes)
     return Placement(packing.height, packing.bound, tuple(zip(sizes, packing.offsets, strict=True)))
+
+
+def holds(lifetimes: Sequence[Lifetime], placement: Placement) -> bool:
+    """Whether a placement from elsewhere is one of these lifetimes: their sizes, in the block, none over another.
+
+    Those held at a moment lie apart, so that a new one meets another only if it meets its neighbour.
+    """
+    if [one.bytes for one in lifetimes] != [size for size, _ in placement.allocations]:
+        return False
+    held: list[tuple[int, int]] = []  # from and to, in the block
+    ends: list[tuple[int, tuple[int, int]]] = []
+    for one, (size, offset) in zip(lifetimes, placement.allocations, strict=True):
+        while ends and ends[0][0] <= one.start:
+            _, gone = heappop(ends)
+            del held[bisect_left(held, gone)]
+        place = (offset, offset + size)
+        at = bisect_left(held, place)
+        apart = (at == 0 or held[at - 1][1] <= offset) and (at == len(held) or place[1] <= held[at][0])
+        if offset < 0 or offset % ALIGNMENT or place[1] > placement.block or not apart:
+            return False
+        if size:
+            insort(held, place)
+            heappush(ends, (one.end, place))
+    return True

@@ -7,18 +7,21 @@ saved.
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from profiles.costfile import dump
-from remat_cli.errors import InTheWay, Usage
-from remat_cli.formats import planfile
+from remat_cli.errors import InTheWay, RematWarning, Usage
 from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.formats.planfile import PlanFile, Source, describe, replay
+from remat_cli.notes.words import sentences
+from remat_cli.planning.plans.keeping import put
 from remat_cli.planning.plans.notebook import memory_over_time, shown
 from remat_cli.planning.plans.timeline import timeline
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.units import show_bytes, show_share
+from solvers.notes import Note
 from solvers.plan import Plan
 from solvers.simulate import Outcome
 
@@ -93,10 +96,18 @@ class Planned:
         return replay(self.recorded, self.subject.problem, self.subject.nodes, self.subject.values)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `m.plan.json`; beside it, as `m.onnx` and `m.costs.yaml`, what was in memory only."""
+        """Write `m.plan.json`; beside it, as `m.onnx` and `m.costs.yaml`, what was in memory only.
+
+        A better plan for the same question that stands there stays; a warning says so, and what is written over.
+        """
         if not isinstance(path, str | os.PathLike):
             raise Usage(f"a plan's file is a path, not {type(path).__name__}")
-        destination = Path(path)
+        for said in sentences(self.saved(Path(path))):
+            warnings.warn(said, RematWarning, stacklevel=2)
+
+    def saved(self, path: Path) -> tuple[Note, ...]:
+        """The same; what is to be said of what stood there."""
+        destination = path
         check_apart(destination, *(source.path for source in (self.recorded.model, self.recorded.costs) if source))
         stem = destination.name.removesuffix(".json").removesuffix(".plan")
         recorded, subject = self.recorded, self.subject
@@ -106,7 +117,7 @@ class Planned:
             model = os.path.relpath(recorded.model.path.resolve(), destination.resolve().parent)
             text = dump(replace(subject.given_costs, model=Path(model).as_posix()))
             recorded = replace(recorded, costs=_kept(destination.with_name(f"{stem}.costs.yaml"), text.encode()))
-        planfile.write(recorded, destination)
+        return put(recorded, destination, subject).notes
 
 
 def _kept(path: Path, content: bytes) -> Source:

@@ -46,6 +46,7 @@ def plan_file(answer: Answer) -> PlanFile:
         graph=subject.graph_planned,
         in_place=dict(subject.graph.in_place) if subject.graph else {},
         placement=asdict(answer.placement) if answer.placement else None,
+        asked=dict(answer.asked),
     )
 
 

@@ -59,6 +59,7 @@ class Answer:
     made_by: str | None = None  # whose schedule it is, if not the method's
     untouched: bool = False  # the model fits as it is
     cut: bool = False  # there was no time, or work, to look further
+    asked: Mapping[str, Any] = field(default_factory=dict)  # what the question said besides the budget and the method
     cached: bool = False  # it was found before, and not looked for again
     model: Rewritten | None = field(default=None, compare=False, repr=False)  # the plan's, while it is witnessed
 

@@ -8,15 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from remat_cli.errors import BadInput
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import numbered
+from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.search.witness import witness_alone
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.repairs import placed_as
+from remat_cli.runtime.session import placement_in
 from solvers.notes import Note
 from solvers.plan import IllegalOrder
 from solvers.problem import Result, Status
@@ -26,19 +31,25 @@ from solvers.simulate import IllegalPlan
 BESIDE, HEAD = 64, 4096  # plans in a folder that are looked at, and how far for the model that they are of
 
 
-def plans_beside(destination: Path, sha256: str) -> tuple[PlanFile, ...]:
+def known_before(destination: Path, sha256: str) -> dict[str, Any]:
+    """Of a question whose plan is to go there: the plans of its model in that folder, and the one that stands there."""
+    found = plans_beside(destination, sha256)
+    return {"earlier": tuple(found.values()), "stands": found.get(destination)}
+
+
+def plans_beside(destination: Path, sha256: str) -> dict[Path, PlanFile]:
     """Plans of the same model in the folder where a new one is to go, itself among them if it stands there."""
-    found = []
+    found: dict[Path, PlanFile] = {}
     for path in sorted({destination, *destination.parent.glob("*.plan.json")})[:BESIDE]:
         if not path.is_file():  # a pipe would be waited for
             continue
         try:
             with path.open(encoding="utf-8") as file:
                 of_this = sha256 in file.read(HEAD)
-            found += [planfile.read(path)] if of_this else []
+            found |= {path: planfile.read(path)} if of_this else {}
         except (BadInput, OSError, UnicodeDecodeError):
             continue
-    return tuple(found)
+    return found
 
 
 def cheaper_known(request: PlanRequest, found: Answer, plans: Iterable[PlanFile]) -> Answer:
@@ -78,4 +89,16 @@ def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer |
     other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=request.subject)
     if request.subject.graph is None:
         return other
-    return witness_alone(request, other)
+    return witness_alone(request, other, _with_its_places(request, candidate_of(other), known))
+
+
+def _with_its_places(request: PlanRequest, candidate: Candidate, known: PlanFile) -> Candidate:
+    """The plan where its file says that its values lie: to find such places may have taken long."""
+    if known.placement is None or (known.session, known.allocator) != _names(request.target.session):
+        return candidate
+    fits = placed_as(request.target, candidate, placement_in(known.placement))
+    return fits if fits.footprint is not None and request.fits(fits) else candidate
+
+
+def _names(session: Session) -> tuple[str, str]:
+    return session.name, session.allocator

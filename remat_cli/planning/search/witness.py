@@ -64,10 +64,13 @@ def witnessed_limits(request: PlanRequest) -> Limits:
     return request.limits.share(WITNESSED_ONCE_SHARE if seldom else WITNESSED_SHARE)
 
 
-def witness_alone(request: PlanRequest, found: Answer) -> Answer | None:
-    """A plan from elsewhere as an answer, if it fits as its model is made and run; None if not."""
+def witness_alone(request: PlanRequest, found: Answer, candidate: Candidate | None = None) -> Answer | None:
+    """A plan from elsewhere as an answer, if it fits as its model is made and run; None if not.
+
+    `candidate`: the plan with its places, where they are known.
+    """
     foreseen = request.target.foreseen(request)
-    repaired = repair(foreseen, candidate_of(found))
+    repaired = repair(foreseen, candidate or candidate_of(found))
     if repaired is None:
         return None
     if not request.target.bears_witness(request.subject):

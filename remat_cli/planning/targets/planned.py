@@ -10,8 +10,10 @@ from remat_cli.planning.targets.candidate import Footprint
 from remat_cli.planning.targets.target import Order, Target, arena_if_uncapped
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
+from solvers.placement.largest import Placement
+from solvers.placement.lifetimes import requests
 from solvers.placement.narrowing import narrowed_in_block
-from solvers.placement.placed import placement_of
+from solvers.placement.placed import holds, placement_of
 from solvers.placement.quiet import settled_in_block
 from solvers.placement.settle import walked_in_block
 from solvers.problem import Problem
@@ -31,15 +33,13 @@ class PlannedTarget(Target):
         prediction = model.prediction
         fixed = prediction.problem.resident + aside
         room = 0 if budget is None else max(0, budget - fixed)
-        placement = placement_of(prediction.problem, prediction.strict, clock, PACKING_ROUNDS, room)
-        promise = replace(
-            model.promise,
-            live=model.promise.strict,
-            block=placement.block,
-            arena=fixed + placement.block,
-            default_arena=arena_if_uncapped(prediction),
+        return _footprint(
+            model, aside, placement_of(prediction.problem, prediction.strict, clock, PACKING_ROUNDS, room)
         )
-        return Footprint(promise, placement)
+
+    def as_recorded(self, model: Rewritten, aside: int, placement: Placement) -> Footprint | None:
+        lifetimes = requests(model.prediction.problem, model.prediction.strict).lifetimes
+        return _footprint(model, aside, placement) if holds(lifetimes, placement) else None
 
     def settle(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
         return settled_in_block(problem, order, room, seed, clock)
@@ -51,3 +51,14 @@ class PlannedTarget(Target):
 
     def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:
         return walked_in_block(problem, live, room, seed, clock)
+
+
+def _footprint(model: Rewritten, aside: int, placement: Placement) -> Footprint:
+    promise = replace(
+        model.promise,
+        live=model.promise.strict,
+        block=placement.block,
+        arena=model.prediction.problem.resident + aside + placement.block,
+        default_arena=arena_if_uncapped(model.prediction),
+    )
+    return Footprint(promise, placement)

@@ -23,6 +23,7 @@ from remat_cli.planning.time_plan import (
 from remat_cli.rewrite import Manner, Rewritten, rewrite
 from solvers.clock import Clock
 from solvers.notes import Note
+from solvers.placement.largest import Placement
 
 if TYPE_CHECKING:
     from remat_cli.planning.search.request import PlanRequest
@@ -36,6 +37,13 @@ def place(target: Target, candidate: Candidate, budget: int | None = None, clock
     subject = candidate.subject
     model = candidate.model or _rewritten(target, candidate, budget)
     return replace(candidate, model=model, footprint=target.footprint(model, target.aside(subject), budget, clock))
+
+
+def placed_as(target: Target, candidate: Candidate, placement: Placement) -> Candidate:
+    """The candidate with the places that a plan file gives it, if they are sound; without any if not."""
+    model = _rewritten(target, candidate)
+    footprint = target.as_recorded(model, target.aside(candidate.subject), placement)
+    return candidate if footprint is None else replace(candidate, model=model, footprint=footprint)
 
 
 def _rewritten(target: Target, candidate: Candidate, budget: int | None = None) -> Rewritten:

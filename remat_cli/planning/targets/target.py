@@ -26,6 +26,7 @@ from remat_cli.rewrite.kernels import Numbered
 from remat_cli.rewrite.predict import Prediction
 from solvers.clock import Clock
 from solvers.placement.growing import grown
+from solvers.placement.largest import Placement
 from solvers.placement.lifetimes import requests
 from solvers.problem import Node, Problem
 from solvers.schedule import baseline
@@ -92,6 +93,10 @@ class Target(ABC):
         self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None
     ) -> Footprint:
         """What such a session holds for the model; with a budget, whether that is kept is all that is asked."""
+
+    def as_recorded(self, model: Rewritten, aside: int, placement: Placement) -> Footprint | None:
+        """The footprint with the places of a plan file, where such a session has places and these are sound."""
+        return None
 
     def counted(self, promise: Promise) -> int:
         """The figure that the budget is held against."""

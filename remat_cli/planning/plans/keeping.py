@@ -1,0 +1,146 @@
+"""Where plans are written: a better plan is never replaced by a worse one for the same question, and what goes is said.
+
+Invariant: of any number of programs that write plans for one question to one place at once, the best is left there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from remat_cli.errors import BadInput
+from remat_cli.formats import planfile
+from remat_cli.formats.files import alone_in, write_whole
+from remat_cli.formats.planfile import PlanFile, replay
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.plans.record import plan_file
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.runtime.session import placement_in
+from solvers.notes import Note
+from solvers.problem import Result, Status
+from solvers.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What stands in a place now, and what is to be said of what stood there, or stays there."""
+
+    plan: PlanFile
+    text: str
+    notes: tuple[Note, ...] = ()
+
+
+def put(plan: PlanFile, path: Path, subject: Subject, ours: str = "") -> Kept:
+    """Write the plan, unless a better one for the same question stands there.
+
+    `subject`: what was asked about, or what the plan is of. `ours`: what we wrote there before, which need not be said.
+    """
+    text = planfile.dump(plan, path.parent)
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        write_whole(path, text)
+        return Kept(plan, text)
+    with alone_in(path.parent):
+        before, stood = _standing(path)
+        if stood is not None and before != text and _stays(stood, plan, subject, before == ours):
+            return Kept(stood, before, (_staying(path, stood, plan),))
+        if before != text:
+            write_whole(path, text)
+    return Kept(plan, text, () if before in ("", ours, text) else _written_over(path, stood, plan))
+
+
+def keep(found: Answer, path: Path, asked: Subject, ours: str = "") -> tuple[Answer, Kept]:
+    """The same of an answer: the answer that is the plan which stands there now."""
+    plan = plan_file(found)
+    kept = put(plan, path, asked, ours)
+    return (found if kept.plan is plan else _answer_of(kept.plan, _subject_of(kept.plan, asked), found)), kept
+
+
+def _standing(path: Path) -> tuple[str, PlanFile | None]:
+    """What stands there: its text, and the plan that it is, if it is one."""
+    try:
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        return text, planfile.read(path) if text else None
+    except UnicodeDecodeError:
+        return "no text", None
+    except (BadInput, OSError):
+        return text, None
+
+
+def _stays(old: PlanFile, new: PlanFile, subject: Subject, ours: bool) -> bool:
+    """Whether the old plan is for the same question, sound, and as good; better, if it is ours from a moment ago."""
+    as_good = _rank(old)[0] < _rank(new)[0] if ours else _rank(old) <= _rank(new)
+    return as_good and _question(old) == _question(new) and _is_sound(old, _subject_of(old, subject))
+
+
+def _subject_of(plan: PlanFile, subject: Subject) -> Subject:
+    """Of the graphs that the subject's target plans, the one that the plan is of."""
+    return subject if plan.graph == subject.graph_planned else subject.own
+
+
+def _question(plan: PlanFile) -> tuple[object, ...]:
+    """All that goes into the question that a plan answers, but how hard was looked."""
+    costs = plan.costs.sha256 if plan.costs else None
+    graph = plan.model.sha256, costs, plan.dims, plan.in_place, plan.session, plan.allocator
+    return graph, plan.method, None if "budget" in plan.asked else plan.budget, plan.asked
+
+
+def _rank(plan: PlanFile) -> tuple[float, ...]:
+    """The least is the best: what is asked to be least, and of equal ones the one of which more is proved."""
+    rank = plan.time, -(plan.bound or 0), plan.promises.arena or 0, plan.peak
+    return (plan.budget, *rank) if _least_memory(plan) else rank
+
+
+def _least_memory(plan: PlanFile) -> bool:
+    return plan.asked.get("minimize") == "peak"
+
+
+def _is_sound(plan: PlanFile, subject: Subject) -> bool:
+    """Whether the plan says of itself what `simulate` says: files can be damaged."""
+    try:
+        _, outcome = replay(plan, subject.problem, subject.nodes, subject.values)
+    except BadInput:
+        return False
+    return (outcome.peak, outcome.cost) == (plan.peak, plan.cost) and outcome.peak <= plan.budget
+
+
+def _written_over(path: Path, stood: PlanFile | None, plan: PlanFile) -> tuple[Note, ...]:
+    worse = stood is not None and _rank(stood)[0] >= _rank(plan)[0]
+    if stood is None or (_question(stood) == _question(plan) and not worse):  # that one is not sound
+        return (Note(PlanNote.NO_PLAN_STOOD, (path.name,)),)
+    if _question(stood) != _question(plan):
+        said = (path.name, stood.model.path.name, stood.budget, stood.session, stood.method, stood.overhead)
+        return (Note(PlanNote.ANOTHER_STOOD, said),)
+    if _figure(stood) == _figure(plan):
+        return ()
+    return (Note(PlanNote.WORSE_STOOD, (path.name, _figure(stood), _figure(plan))),)
+
+
+def _staying(path: Path, stood: PlanFile, plan: PlanFile) -> Note:
+    if _rank(stood)[0] < _rank(plan)[0]:
+        return Note(PlanNote.STAYS, (path.name, _figure(stood), _figure(plan)))
+    return Note(PlanNote.STAYS_AS_GOOD, (path.name,))
+
+
+def _figure(plan: PlanFile) -> str:
+    """That by which plans for one question are compared."""
+    return f"{plan.budget} bytes" if _least_memory(plan) else f"{plan.overhead:+.2%} time"
+
+
+def _answer_of(plan: PlanFile, subject: Subject, found: Answer) -> Answer:
+    """The plan as the answer to the question that `found` answers too, with what either proved."""
+    numbers, outcome = replay(plan, subject.problem, subject.nodes, subject.values)
+    status, result = Status(plan.status), found.schedule.result
+    best = max((bound for bound in (plan.bound, result.bound) if bound is not None), default=None)
+    any_order = plan.bound if status is Status.OPTIMAL else result.bound_any_order
+    other = Result(status, numbers.order(), best, bound_any_order=any_order, grounds=result.grounds)
+    return replace(
+        found,
+        subject=subject,
+        budget=plan.budget,
+        schedule=Schedule(other, numbers, outcome),
+        promise=plan.promises if found.promise else None,
+        placement=placement_in(plan.placement) if plan.placement else None,
+        made_by=None,
+        untouched=False,
+    )
