@@ -16,6 +16,7 @@ class PlanNote(StrEnum):
     MEASURED_WHILE_BUSY = "measured while busy"
     SEEN_IN_A_RUN = "seen in a run"
     UNLIKE = "unlike"
+    WRITTEN_OUT = "written out"
     NEEDS_TRAINING_BUILD = "needs training build"
     NOT_RUN = "not run"
     KERNELS_UNCHECKED = "kernels unchecked"
@@ -55,6 +56,7 @@ STAYING = frozenset((PlanNote.STAYS, PlanNote.STAYS_AS_GOOD))  # said of the las
 OF_ANY_MODEL = frozenset(  # said of models too that fit as they are
     (
         PlanNote.UNLIKE,
+        PlanNote.WRITTEN_OUT,
         PlanNote.NEEDS_TRAINING_BUILD,
         PlanNote.NOT_RUN,
         PlanNote.SUBGRAPHS_UNKNOWN,

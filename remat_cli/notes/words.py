@@ -31,6 +31,10 @@ SENTENCES: dict[str, str] = {
     ),
     PlanNote.SEEN_IN_A_RUN: "{}",
     PlanNote.UNLIKE: "The model does not run as predicted, so the plan may not either: {}",
+    PlanNote.WRITTEN_OUT: (
+        "Some ops of this model have no kernel here, and others run in their place. The plan is of the graph with these,"
+        " as --optimize disabled writes it: {}"
+    ),
     PlanNote.NEEDS_TRAINING_BUILD: (
         "The plan is not verified, because only training builds of ONNX Runtime run this graph"
         " (`pip install onnxruntime-training`, for Python 3.11)."

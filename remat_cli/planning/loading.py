@@ -151,7 +151,7 @@ def _subject_of(graph: Graph, costs: Costs | None, where: Source | None, session
     from remat_cli.planning.targets.kinds import target_of
 
     target = target_of(session)
-    view, plain = target.view(graph, as_run), graph
+    view, plain = target.view(graph, as_run, costs.whole if costs and costs.kind == "cpu" else None), graph
     graph = view.graph
     if costs:
         launch, threads = costs.launch, costs.threads or THREADS
@@ -166,7 +166,7 @@ def _subject_of(graph: Graph, costs: Costs | None, where: Source | None, session
         graph=graph,
         dims=graph.dims,
         costs=where,
-        notes=(*_notes(graph, costs, target), *_unchecked(graph, costs, target.unchecked(view))),
+        notes=(*_notes(graph, costs, target, view.optimized), *_unchecked(graph, costs, target.unchecked(view))),
         measured=costs is not None and costs.measured,
         threads=threads,
         launch=launch,
@@ -195,7 +195,7 @@ def _table(graph: Graph, costs: Costs | None, other: bool) -> dict[str, tuple[in
     return {name: (cost.ns, cost.workspace) for name, cost in paper.items()} | known
 
 
-def _notes(graph: Graph, costs: Costs | None, target: Target) -> Iterator[Note]:
+def _notes(graph: Graph, costs: Costs | None, target: Target, written_out: bool) -> Iterator[Note]:
     if costs is None:
         yield Note(PlanNote.ESTIMATED if target.online else PlanNote.ESTIMATED_AND_TRACED)
     elif not costs.measured and not target.online:
@@ -207,7 +207,8 @@ def _notes(graph: Graph, costs: Costs | None, target: Target) -> Iterator[Note]:
     if costs is not None and (seen := costs.whole.seen):
         yield Note(PlanNote.SEEN_IN_A_RUN, (seen,))
     if costs is not None and (unlike := costs.whole.unlike):
-        yield Note(PlanNote.UNLIKE, (unlike,))
+        as_it_runs = written_out and not target.session.robust
+        yield Note(PlanNote.WRITTEN_OUT if as_it_runs else PlanNote.UNLIKE, (unlike,))
 
 
 def _unknown_subgraphs(graph: Graph) -> Iterator[Note]:

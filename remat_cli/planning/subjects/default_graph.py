@@ -27,12 +27,23 @@ from remat_cli.rewrite.orders import by_rank, edges
 from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimized
 
 
-def optimized_graph(graph: Graph) -> Graph | None:
+def written_out(graph: Graph) -> Graph | None:
+    """The model with the kernels that a strict session runs in place of those that it lacks; None if it lacks none.
+
+    Of float16 on a CPU, say: casts, and kernels of float32. The file holds none of these, so a plan of it must be made.
+    """
+    made = optimized_graph(graph, "disabled")
+    if made is None or {op.name for op in made.ops} == {op.name for op in graph.ops}:
+        return None
+    return replace(made, expanded=True)
+
+
+def optimized_graph(graph: Graph, level: str = "all") -> Graph | None:
     """The model as onnxruntime optimizes it, but for layouts of this machine; None where it is not looked at."""
     if heavy(graph) or any(entry.key == SAYS for entry in graph.model.metadata_props):
         return None
     try:
-        made = optimized(graph.model.SerializeToString(), graph.path.resolve().parent, without=LAYOUTS)
+        made = optimized(graph.model.SerializeToString(), graph.path.resolve().parent, level, without=LAYOUTS)
         _as_given(made, graph)
         return replace(graph_of(made, graph.path, graph.sha256), dims=graph.dims, expanded=graph.expanded)
     except (CannotRun, BadInput):

@@ -19,6 +19,7 @@ from remat_cli.model.problem_of import Named, as_it_stands
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.subjects.default_graph import written_out
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Footprint
 from remat_cli.rewrite import Rewritten, additions
@@ -59,9 +60,14 @@ class Target(ABC):
 
     # the subject
 
-    def view(self, graph: Graph, may_optimize: bool) -> View:
-        """The graph whose ops are planned; it may be an optimized one only if that is allowed."""
-        return View(graph)
+    def view(self, graph: Graph, may_optimize: bool, whole: Totals | None) -> View:
+        """The graph whose ops are planned; it may be an optimized one only if that is allowed.
+
+        `whole`: what a profile saw of it. Where it held more than its ops account for, others may have run.
+        """
+        strange = whole is not None and whole.unlike and (whole.peak or 0) > (whole.predicted_peak or 0)
+        made = written_out(graph) if may_optimize and strange else None
+        return View(graph) if made is None else View(made, optimized=True)
 
     def named(self, view: View, named: Named) -> Named:
         """The problem with what such a session makes of its values."""
