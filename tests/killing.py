@@ -48,7 +48,18 @@ JOBS = {
     "profile": Job(("profile", "m.onnx", "--estimate", "cpu"), ("m.costs.yaml",)),
     "problem": Job(("problem", "m.onnx"), ("m.problem.json",)),
     "solve": Job(
-        ("solve", "m.onnx", "--budget", "80%", "--time-limit", LIMIT, "--certificate", "m.cert.json"),
+        (
+            "solve",
+            "m.onnx",
+            "--budget",
+            "80%",
+            "--time-limit",
+            LIMIT,
+            "--certificate",
+            "m.cert.json",
+            "-o",
+            "m.plan.json",
+        ),
         ("m.plan.json", "m.cert.json"),
     ),
     "sweep": Job(("sweep", "m.onnx", "--budgets", "80%,90%", "--time-limit", LIMIT, "-o", "curve"), ()),
@@ -114,7 +125,7 @@ class Kills:
         """A model with its weights beside it, and a plan of it."""
         model = onnx.load(self.home / "m.onnx")
         onnx.save(model, self.home / "big.onnx", save_as_external_data=True, location="big.data", size_threshold=0)
-        asked = Job(("solve", "big.onnx", "--budget", "80%", "--time-limit", LIMIT), ())
+        asked = Job(("solve", "big.onnx", "--budget", "80%", "--time-limit", LIMIT, "-o", "big.plan.json"), ())
         assert self.start(asked, self.home).wait() == 0
 
     def start(self, job: Job, folder: Path) -> subprocess.Popen[bytes]:

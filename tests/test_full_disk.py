@@ -44,7 +44,7 @@ def test_every_command(
     remat = Command(capsys, monkeypatch)
     copy(data / "torch_mlp.onnx", "m.onnx")
     copy(data / "checkmate" / "linear4.problem.json", "linear4.problem.json")
-    assert remat("solve", "m.onnx", "--budget", "100%").code == 0
+    assert remat("solve", "m.onnx", "--budget", "100%", "-o", "m.plan.json").code == 0
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     for words in COMMANDS:
         with full_disk():

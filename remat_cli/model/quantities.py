@@ -38,7 +38,7 @@ class Budget:
         if self.relative:
             return f"{_decimal(self.amount * 100)}%"
         units = [unit for unit, size in SPELLED.items() if size <= self.amount and 100 * self.amount % size == 0]
-        unit = max(units, key=lambda unit: SPELLED[unit], default="")
+        unit = max(units, key=lambda unit: SPELLED[unit], default="B")
         return f"{_decimal(self.amount / SPELLED.get(unit, 1))}{unit}"
 
 

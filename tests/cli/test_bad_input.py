@@ -33,7 +33,9 @@ def profiled(folder: Path, data: Path, remat: Command) -> None:
 
 def planned(folder: Path, data: Path, remat: Command) -> None:
     mlp(folder, data)
-    assert remat("solve", "m.onnx", "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
+    assert (
+        remat("solve", "m.onnx", "--budget", "100%", "--method", "checkpoint-all", "-q", "-o", "m.plan.json").code == 0
+    )
     assert remat("emit", "m.plan.json", "-o", "n.onnx", "-q").code == 0
 
 

@@ -30,7 +30,8 @@ def remat(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, t
 
 def solved(remat: Command, source: Path, *budget: str) -> None:
     copy(source, source.name)
-    asked = remat("solve", source.name, "--budget", *budget, "--certificate", "c.cert.json")
+    plan = f"{source.name.partition('.')[0]}.plan.json"
+    asked = remat("solve", source.name, "--budget", *budget, "--certificate", "c.cert.json", "-o", plan)
     assert asked.code in (0, 4), asked
 
 

@@ -55,7 +55,19 @@ def test_products_are_seen_to_be_fused(dense: Path) -> None:
 
 
 def test_outputs_are_the_same_by_default(dense: Path, remat: Command) -> None:
-    ran = remat("solve", dense, "--session", "default", "--budget", "6.9MB", "--work-limit", "5M", "--json")
+    ran = remat(
+        "solve",
+        dense,
+        "--session",
+        "default",
+        "--budget",
+        "6.9MB",
+        "--work-limit",
+        "5M",
+        "--json",
+        "-o",
+        dense.with_name("dense.plan.json"),
+    )
     assert ran.code == 0, ran.err
     assert ran.object["recomputed"] > 0
     ran = remat("verify", dense.with_name("dense.plan.json"), "--json")

@@ -25,7 +25,7 @@ def unet(data: Path, tmp_path: Path, remat: Command) -> Path:
     """A model with workspace and recomputation, and its plan."""
     model = tmp_path / "unet.onnx"
     shutil.copy(data / "torch_unet_convt.onnx", model)
-    ran = remat("solve", model, "--budget", "85%", "--work-limit", "1M", "-q")
+    ran = remat("solve", model, "--budget", "85%", "--work-limit", "1M", "-q", "-o", tmp_path / "unet.plan.json")
     assert ran.code == 0, ran.err
     return tmp_path / "unet.plan.json"
 
@@ -99,12 +99,14 @@ def test_a_plan_for_default_options_is_kept_there(unet: Path, remat: Command) ->
 
 def test_a_model_that_fits_is_left_as_it_is(data: Path, tmp_path: Path, remat: Command) -> None:
     shutil.copy(data / "torch_cnn.onnx", tmp_path / "cnn.onnx")
-    ran = remat("solve", tmp_path / "cnn.onnx", "--budget", "4MB")
+    ran = remat("solve", tmp_path / "cnn.onnx", "--budget", "4MB", "-o", tmp_path / "cnn.plan.json")
     assert ran.code == 0, ran.err
     assert ran.out.startswith("fits as it is, 2.561MB of 4MB\n")
     emitted = remat("emit", tmp_path / "cnn.plan.json", "--json").object
     assert Path(emitted["model"]).read_bytes() == (tmp_path / "cnn.onnx").read_bytes()
-    solved = remat("solve", tmp_path / "cnn.onnx", "--budget", "100%", "--json").object
+    solved = remat(
+        "solve", tmp_path / "cnn.onnx", "--budget", "100%", "--json", "-o", tmp_path / "cnn.plan.json"
+    ).object
     assert (solved["recomputed"], solved["overhead"], solved["status"]) == (0, 0.0, "optimal")
     ran = remat("verify", tmp_path / "cnn.plan.json", "--json")
     assert ran.code == 0, ran.err
@@ -115,7 +117,7 @@ def test_a_model_that_fits_is_left_as_it_is(data: Path, tmp_path: Path, remat: C
 def test_a_capped_arena_runs_at_the_budget(data: Path, tmp_path: Path, remat: Command) -> None:
     shutil.copy(data / "torch_gpt2_eager.onnx", tmp_path / "gpt2.onnx")
     options = ("--budget", "105%", "--work-limit", "1M", "--json")
-    arena = remat("solve", tmp_path / "gpt2.onnx", "--allocator", "arena", *options)
+    arena = remat("solve", tmp_path / "gpt2.onnx", "--allocator", "arena", *options, "-o", tmp_path / "gpt2.plan.json")
     assert arena.code == 0, arena.err
     assert arena.object["live"] < arena.object["arena"] <= arena.object["budget"]
     ran = remat("verify", tmp_path / "gpt2.plan.json", "--json")
@@ -139,7 +141,20 @@ def test_verify_runs_with_the_threads_that_the_costs_are_for(data: Path, tmp_pat
     shutil.copy(data / "torch_cnn.onnx", tmp_path / "cnn.onnx")
     options = ("--device", "cpu", "--threads", "1", "--time-limit", "1s", "--no-cache", "--no-whole", "-q")
     assert remat("profile", tmp_path / "cnn.onnx", *options).code == 0
-    assert remat("solve", tmp_path / "cnn.onnx", "--budget", "90%", "--work-limit", "1M", "-q").code == 0
+    assert (
+        remat(
+            "solve",
+            tmp_path / "cnn.onnx",
+            "--budget",
+            "90%",
+            "--work-limit",
+            "1M",
+            "-q",
+            "-o",
+            tmp_path / "cnn.plan.json",
+        ).code
+        == 0
+    )
     ran = remat("verify", tmp_path / "cnn.plan.json", "--json")
     assert ran.code == 0, ran.err
     assert ran.object["threads"] == 1
@@ -150,7 +165,12 @@ def test_the_strict_peak_is_the_predicted_one(data: Path, tmp_path: Path, remat:
     """A network without workspace, so that estimated costs are enough: to the byte."""
     model = tmp_path / "gpt2.onnx"
     shutil.copy(data / "torch_gpt2_eager.onnx", model)
-    assert remat("solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
+    assert (
+        remat(
+            "solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q", "-o", tmp_path / "gpt2.plan.json"
+        ).code
+        == 0
+    )
     plan = tmp_path / "gpt2.plan.json"
     found = remat("verify", plan, "--json", "--seed", 3).object
     assert found["strict"]["after"]["first"] == found["predicted"]["strict"]
@@ -178,7 +198,9 @@ def test_a_tampered_model_is_found_out(unet: Path, remat: Command) -> None:
 def test_how_closely_to_look(data: Path, tmp_path: Path, remat: Command) -> None:
     """Tolerances, another level of the default session, and both times, on a model that was tampered with a little."""
     shutil.copy(data / "torch_cnn.onnx", tmp_path / "m.onnx")
-    ran = remat("solve", tmp_path / "m.onnx", "--budget", "85%", "--method", "evict", "-q")
+    ran = remat(
+        "solve", tmp_path / "m.onnx", "--budget", "85%", "--method", "evict", "-q", "-o", tmp_path / "m.plan.json"
+    )
     assert ran.code == 0, ran.err
     plan, model = tmp_path / "m.plan.json", tmp_path / "m.remat.onnx"
     assert remat("emit", plan, "-q").code == 0
@@ -217,7 +239,12 @@ def test_what_is_not_the_plans_is_refused(unet: Path, remat: Command) -> None:
 def test_models_that_no_kernel_runs_are_emitted_all_the_same(data: Path, tmp_path: Path, remat: Command) -> None:
     model = tmp_path / "m.onnx"
     shutil.copy(data / "ort_mlp.onnx", model)
-    assert remat("solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
+    assert (
+        remat(
+            "solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q", "-o", tmp_path / "m.plan.json"
+        ).code
+        == 0
+    )
     assert remat("emit", tmp_path / "m.plan.json", "-q").code == 0
     ran = remat("verify", tmp_path / "m.plan.json")
     assert ran.code == 3
@@ -230,7 +257,20 @@ def test_external_data_goes_along(data: Path, tmp_path: Path, remat: Command) ->
     model.parent.mkdir()
     proto = onnx.load(data / "torch_cnn.onnx")
     onnx.save(proto, model, save_as_external_data=True, location="m.data", size_threshold=1024)
-    assert remat("solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
+    assert (
+        remat(
+            "solve",
+            model,
+            "--budget",
+            "100%",
+            "--method",
+            "checkpoint-all",
+            "-q",
+            "-o",
+            tmp_path / "in" / "m.plan.json",
+        ).code
+        == 0
+    )
     (tmp_path / "out").mkdir()
     target = tmp_path / "out" / "r.onnx"
     assert remat("emit", tmp_path / "in" / "m.plan.json", "-o", target, "-q").code == 0
@@ -257,7 +297,12 @@ def test_external_data_goes_along(data: Path, tmp_path: Path, remat: Command) ->
 def test_feeds_of_ones_own(data: Path, tmp_path: Path, remat: Command) -> None:
     model = tmp_path / "m.onnx"
     shutil.copy(data / "torch_mlp.onnx", model)
-    assert remat("solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
+    assert (
+        remat(
+            "solve", model, "--budget", "100%", "--method", "checkpoint-all", "-q", "-o", tmp_path / "m.plan.json"
+        ).code
+        == 0
+    )
     np.savez(tmp_path / "f.npz", x0=np.zeros(3))
     ran = remat("verify", tmp_path / "m.plan.json", "--feeds", tmp_path / "f.npz")
     assert ran.code == 3
@@ -270,7 +315,10 @@ def test_a_plan_from_estimates_keeps_its_promise_too(remat: Command, data: Path)
     """What kernels hold while they run counts, measured or not; U-Net has convolutions large enough to tell."""
     assert remat("zoo", "unet", "--batch", 2, "--image", 32, "--width", 4, "-o", "u.onnx", "-q").code == 0
     assert remat("grad", "u.onnx", "-q").code == 0
-    assert remat("solve", "u.train.onnx", "--budget", "80%", "--method", "evict", "-q").code == 0
+    assert (
+        remat("solve", "u.train.onnx", "--budget", "80%", "--method", "evict", "-q", "-o", "u.train.plan.json").code
+        == 0
+    )
     ran = remat("verify", "u.train.plan.json", "--json")
     assert ran.code == 0, ran.err
     assert (
@@ -281,7 +329,9 @@ def test_a_plan_from_estimates_keeps_its_promise_too(remat: Command, data: Path)
 def test_the_cpu_never_stands_in_for_cuda(remat: Command, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("profiles.cuda.loads", lambda library: False)  # also where CUDA could be used
     shutil.copy(data / "torch_mlp.onnx", "m.onnx")
-    assert remat("solve", "m.onnx", "--budget", "100%", "--method", "checkpoint-all", "-q").code == 0
+    assert (
+        remat("solve", "m.onnx", "--budget", "100%", "--method", "checkpoint-all", "-q", "-o", "m.plan.json").code == 0
+    )
     ran = remat("verify", "m.plan.json", "--provider", "cuda")
     assert ran.code == 2
     assert "missing" in ran.err

@@ -64,7 +64,7 @@ def test_while_it_searches_the_best_plan_is_kept(number: int, tmp_path: Path, da
 
 def test_what_it_started_ends_with_it(remat: Command, data: Path, tmp_path: Path) -> None:
     shutil.copy(data / "torch_cnn.onnx", "m.onnx")
-    assert remat("solve", "m.onnx", "--budget", "80%", "--method", "evict", "-q").code == 0
+    assert remat("solve", "m.onnx", "--budget", "80%", "--method", "evict", "-q", "-o", "m.plan.json").code == 0
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     process = begun("verify", "m.plan.json", TMPDIR=str(scratch))

@@ -18,7 +18,7 @@ def model(data: Path, tmp_path: Path) -> Path:
 
 def test_needs_no_budget(remat: Command, model: Path) -> None:
     """What it recomputes moves fewer bytes if ops are fused, and more if they are not."""
-    ran = remat("solve", model, "--method", "min-cut", "--json")
+    ran = remat("solve", model, "--method", "min-cut", "--json", "-o", "m.plan.json")
     assert ran.code == 0
     assert ran.object["recomputed"] > 0
     assert ran.object["peak"] <= ran.object["budget"]
@@ -39,7 +39,7 @@ def test_other_methods_need_one(remat: Command, model: Path) -> None:
 
 
 def moved(remat: Command, *options: str) -> int:
-    ran = remat("solve", "m.onnx", "--method", "min-cut", *options, "--json")
+    ran = remat("solve", "m.onnx", "--method", "min-cut", *options, "--json", "-o", "m.plan.json")
     assert ran.code == 0
     after = remat("show", "m.plan.json", "--json").object["traffic"]["fused"]["after"]
     return int(after["read"] + after["written"])
@@ -67,7 +67,7 @@ def test_options_of_its_own(remat: Command, model: Path) -> None:
 
 
 def test_groups_as_functions(remat: Command, model: Path) -> None:
-    remat("solve", model, "--method", "min-cut")
+    remat("solve", model, "--method", "min-cut", "-o", "m.plan.json")
     ran = remat("emit", "m.plan.json", "--groups", "functions", "--json")
     assert ran.code == 0
     written = onnx.load(ran.object["model"])

@@ -63,7 +63,10 @@ def test_what_a_subgraph_works_in_is_reckoned_with(costs: Path, remat: Command) 
     model = made(costs.with_name("m.onnx"), _choice())
     assert remat("profile", model, "--time-limit", "2s", "-q").code == 0
     assert "unlike" not in costs.read_text()
-    assert remat("solve", model, "--budget", "100%", "--work-limit", "1M", "-q").code == 0
+    assert (
+        remat("solve", model, "--budget", "100%", "--work-limit", "1M", "-q", "-o", costs.with_name("m.plan.json")).code
+        == 0
+    )
     found = remat("verify", costs.with_name("m.plan.json"), "--json").object
     size = 4 * SHAPE[0] * SHAPE[1]
     assert found["strict"]["before"]["first"] > 18 * size
@@ -98,7 +101,10 @@ def _sums_of_half() -> list[onnx.NodeProto]:
 
 def test_what_does_not_run_is_said_once(costs: Path, remat: Command) -> None:
     model = made(costs.with_name("m.onnx"), _sums_of_half())
-    assert remat("solve", model, "--budget", "100%", "--work-limit", "1M", "-q").code == 0
+    assert (
+        remat("solve", model, "--budget", "100%", "--work-limit", "1M", "-q", "-o", costs.with_name("m.plan.json")).code
+        == 0
+    )
     verified = remat("verify", costs.with_name("m.plan.json"))
     assert verified.code == 6
     assert verified.err.count("ScatterElements opset") == 1

@@ -20,7 +20,7 @@ def model(data: Path, tmp_path: Path) -> Path:
 
 
 def test_a_path_and_a_model_in_memory_give_what_the_command_gives(remat: Command, model: Path) -> None:
-    told = remat("solve", model, "--budget", "95%", "--method", "evict", "--json").object
+    told = remat("solve", model, "--budget", "95%", "--method", "evict", "--json", "-o", "m.plan.json").object
     command = json.loads(Path("m.plan.json").read_text())
     for given in (model, str(model), onnx.load(model)):
         plan = api.solve(given, budget="95%", method="evict")

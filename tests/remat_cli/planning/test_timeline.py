@@ -103,7 +103,9 @@ def test_parts_add_up_at_every_compute(data: Path, name: str) -> None:
 
 def test_the_command_says_it_too(remat: Command, data: Path, tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes((data / "torch_cnn.onnx").read_bytes())
-    solved = remat("solve", "m.onnx", "--budget", "80%", "--method", "evict", "--time-limit", "5m", "--json").object
+    solved = remat(
+        "solve", "m.onnx", "--budget", "80%", "--method", "evict", "--time-limit", "5m", "--json", "-o", "m.plan.json"
+    ).object
     shown = remat("show", "m.plan.json", "--json").object
     assert solved["breakdown"] == shown["breakdown"]
     for when, peak in (("before", "baseline_peak"), ("after", "peak")):
