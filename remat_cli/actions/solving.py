@@ -22,7 +22,7 @@ from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.proposals import candidate_so_far
 from remat_cli.planning.search.request import PlanRequest, ignore
-from remat_cli.planning.search.untouched import counted, fitting_already, held_as_it_is, share_base
+from remat_cli.planning.search.untouched import counted, fitting_already, held_as_it_is, refused, share_base, too_small
 from remat_cli.planning.search.witness import witness_alone
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
@@ -103,6 +103,8 @@ def ask(
     if question.options.get("fusion") == "runtime":
         subject = as_fused(subject)
     budget = budget_of(subject, question)
+    if question.budget and too_small(subject, budget, question.session):
+        return replace(refused(subject, budget, question.method, limits, question.session), said=question.budget)
     searching = question.minimize == "cost" and question.budget is not None and takes_plans(question.method)
     if searching and (found := fitting_already(subject, budget, question.method, limits, question.session)):
         return replace(found, asked=besides)
@@ -123,7 +125,7 @@ def ask(
     key = _asked(question, limits)
     found = search() if memory is None else memory.answer(key, subject, question.session, limits, search)
     found = cheaper_known(asked, found, question.earlier) if searching else found
-    return replace(found, asked=besides)
+    return replace(found, asked=besides, said=question.budget)
 
 
 def _besides(question: Question) -> dict[str, Any]:

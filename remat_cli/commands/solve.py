@@ -95,6 +95,7 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
     from remat_cli.errors import Usage
     from remat_cli.planning.loading import load_subject
     from remat_cli.planning.search.answer import find_solver
+    from remat_cli.planning.search.untouched import too_small
     from remat_cli.planning.time_plan import PartTimes
     from remat_cli.saying.progress import tell_times
 
@@ -106,7 +107,10 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
     times = PartTimes()
     with times.part("reading the model"):
         subject = load_subject(model, flags.costs, dict(flags.dims), question.session, in_place=in_place)
-    find_solver(question.method, {})  # brings what it needs: from here on an interrupt is heard, and only asked about
+    if not (flags.budget and too_small(subject, budget_of(subject, question), question.session)):
+        find_solver(
+            question.method, {}
+        )  # brings what it needs: from here on an interrupt is heard, and only asked about
     with listening() as interrupts:
         clock = clock.unless(interrupts)
         if flags.lp_bound:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 KINDS = (("B", 1000), ("iB", 1024))
@@ -25,13 +25,27 @@ QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z%]*)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Bytes, or a share of the peak without recomputation."""
+    """Bytes, or a share of the peak without recomputation. `unit`: in which it was said."""
 
     amount: Fraction
     relative: bool = False
+    unit: str = field(default="", compare=False)
 
     def bytes(self, baseline_peak: int) -> int:
         return int(self.amount * baseline_peak) if self.relative else int(self.amount)
+
+    def enough(self, size: int, base: int) -> str:
+        """The least round number in the unit of this budget that is so many bytes or more; plain bytes are not rounded.
+
+        `base`: what a share is of. Shares are whole percents, but for those that would be everything.
+        """
+        if self.relative:
+            shares = [Fraction(-(-parts * size // base), parts) for parts in (100, 1000, 10**6)]
+            return f"{_decimal(100 * next((share for share in shares if share < 1), shares[0]))}%"
+        unit = BYTES[self.unit.upper()]
+        digits = 0 if unit == 1 else 3 - len(str(max(1, size // unit)))
+        step = unit / Fraction(10) ** digits
+        return f"{_decimal(-(-size // step) * step / unit)}{self.unit}"
 
     def __str__(self) -> str:
         """As people write it, and as names of files say it: 70%, 16GB, 1.5GiB, or plain bytes."""
@@ -50,10 +64,13 @@ def parse_budget(text: str) -> Budget:
     """`16GB`, `1.5GiB`, `123456` or `75%`; ValueError says what is meant instead."""
     number, unit = _split(text)
     if unit == "%":
-        return Budget(number / 100, relative=True)
+        return Budget(number / 100, relative=True, unit=unit)
     if unit not in BYTES:
         raise ValueError(f"'{text}' is not a size: write 16GB (10^9), 16GiB (2^30), plain bytes, or 75% of the peak")
-    return Budget(number * BYTES[unit])
+    if not unit and number.denominator > 1:  # a plain number is bytes, which come whole
+        meant = f"{_decimal(100 * number)}%" if number < 1 else f"{text.strip()}GB"
+        raise ValueError(f"'{text}' is no number of bytes: do you mean {meant}?")
+    return Budget(number * BYTES[unit], unit=unit.replace("IB", "iB"))
 
 
 @dataclass(frozen=True, slots=True)

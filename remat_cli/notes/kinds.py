@@ -42,6 +42,7 @@ class PlanNote(StrEnum):
     # of why there is none
     ASTRAY = "astray"
     UNTRIED = "untried"
+    HELD_IN_ANY_CASE = "held in any case"
     HELD_AT_THE_END = "held at the end"
     DIFFERS_BY_DEFAULT = "differs by default"
     DIFFERS = "differs"

@@ -32,8 +32,8 @@ SENTENCES: dict[str, str] = {
     PlanNote.SEEN_IN_A_RUN: "{}",
     PlanNote.UNLIKE: "The model does not run as predicted, so the plan may not either: {}",
     PlanNote.WRITTEN_OUT: (
-        "Some ops of this model have no kernel here, and others run in their place. The plan is of the graph with these,"
-        " as --optimize disabled writes it: {}"
+        "Some ops of this model have no kernel here, and others run in their place. The plan is of the graph with"
+        " these, as --optimize disabled writes it: {}"
     ),
     PlanNote.NEEDS_TRAINING_BUILD: (
         "The plan is not verified, because only training builds of ONNX Runtime run this graph"
@@ -90,6 +90,7 @@ SENTENCES: dict[str, str] = {
         "for every plan found, ONNX Runtime would pick different kernels than for the original model, around {}"
     ),
     PlanNote.UNTRIED: "a plan was found, but its model did not run in the time that was left: raise --time-limit",
+    PlanNote.HELD_IN_ANY_CASE: "No search was needed, as inputs and weights alone are more than the budget.",
     PlanNote.HELD_AT_THE_END: (
         "inputs, weights and outputs are held together at the end of a run, whatever is fused or folded"
     ),

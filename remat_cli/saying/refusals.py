@@ -6,14 +6,16 @@ Invariant: a budget that is named as enough is one that a plan was found for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
-from remat_cli.notes.kinds import WHY_NONE
+from remat_cli.model.quantities import BYTES, Budget
+from remat_cli.notes.kinds import WHY_NONE, PlanNote
 from remat_cli.notes.words import sentence
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.untouched import counted, share_base
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.saying.units import show_bytes, show_share
+from remat_cli.saying.units import show_bytes
 from solvers.problem import Status
 from solvers.registry import METHODS
 
@@ -24,31 +26,38 @@ NAMED_VALUES = 5
 
 def why_not(answer: Answer) -> str:
     """One line: what was asked, what every schedule needs, and what to try."""
-    name, asked = answer.subject.path.name, show_bytes(answer.budget)
+    name, asked = answer.subject.path.name, _asked(answer)
     if answer.status is Status.INFEASIBLE:
         words = f"no plan of {name} fits {asked}, which is proved{_of_the_order_alone(answer)}"
     else:
         words = f"{answer.method} found no plan of {name} within {asked}"
-    if answer.subject.graph is not None and answer.budget < FEW_BYTES <= answer.baseline.peak:
-        words += f"; a plain number is bytes: did you mean {answer.budget}GB?"
-    if (least := least_bytes(answer)) is not None:
-        words += f"; every schedule needs at least {_with_share(answer, least)}"
-    fixed = answer.subject.problem.resident + answer.aside
-    if fixed > answer.budget:
-        words += f"; inputs and weights alone take {show_bytes(fixed)}"
-    words += gradients_held(answer.subject, answer.budget)
+    if answer.says(PlanNote.HELD_IN_ANY_CASE):
+        words += f": inputs and weights alone take {_in_unit(answer, least_bytes(answer) or 0)}"
+    elif (least := least_bytes(answer)) is not None:
+        words += f": at least {_in_unit(answer, least)} is needed"
     given_up = [note for note in answer.schedule.result.notes if note.kind in WHY_NONE]
     if given_up:
-        words += f": {sentence(given_up[-1])}"
+        words += f", as {sentence(given_up[-1])}"
     return words + _ways_out(answer)
 
 
 def explain(answer: Answer) -> list[str]:
     """The whole account: where every schedule needs most, and what the best one found holds where."""
     lines = [] if (least := least_peak_bound(answer)) is None else [least]
+    if (fixed := answer.subject.problem.resident + answer.aside) > answer.budget:
+        lines.append(f"inputs and weights alone take {show_bytes(fixed)}")
+    lines += [gradients_held(answer.subject, answer.budget).removeprefix("; ")]
+    return [line for line in [*lines, *_best_found(answer)] if line]
+
+
+def _best_found(answer: Answer) -> list[str]:
+    """The least that a budget must be by what was found, and what is held there."""
     outcome, order = answer.schedule.outcome, answer.schedule.result.order
     if outcome is None or order is None:
-        return lines
+        return []
+    lines = []
+    if (enough := least_needed(answer)) is not None and enough > answer.budget:
+        lines.append(f"a plan is known for --budget {enough} ({show_bytes(enough)})")
     if outcome.peak <= answer.budget and (needed := counted(answer)):
         return [*lines, f"the best plan found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}"]
     where = answer.subject.nodes[order[outcome.peak_step]]
@@ -89,25 +98,42 @@ def _of_the_order_alone(answer: Answer) -> str:
     return " of schedules that first compute the ops in the order given" if in_order else ""
 
 
-def _with_share(answer: Answer, size: int) -> str:
-    """Bytes, and the share that `--budget` takes."""
-    if answer.session is None and answer.subject.graph is not None:
-        return show_bytes(size)
-    base = answer.baseline.peak if answer.session is None else share_base(answer.subject, answer.session)
-    return f"{show_bytes(size)} ({show_share(size / max(base, 1))} of what it holds as it is)"
+def _asked(answer: Answer) -> str:
+    """The budget in the unit that it was asked in."""
+    said = answer.said
+    return str(said) if said is not None and said.unit not in ("", "B") else show_bytes(answer.budget)
+
+
+def _in_unit(answer: Answer, size: int) -> str:
+    """A size in the unit of the budget: a share with its bytes, or bytes."""
+    said = answer.said
+    if said is None or not said.relative:
+        binary = said is not None and "i" in said.unit
+        return f"{size / BYTES[said.unit.upper()]:.4g}{said.unit}" if said and binary else show_bytes(size)
+    return f"{100 * size / _base(answer):.4g}% ({show_bytes(size)})"
+
+
+def _base(answer: Answer) -> int:
+    """What a share is of."""
+    return max(1, answer.baseline.peak if answer.session is None else share_base(answer.subject, answer.session))
 
 
 def _ways_out(answer: Answer) -> str:
     """What to run instead."""
-    enough = least_needed(answer)
+    enough, graph = least_needed(answer), answer.subject.graph
     ways = []
-    if enough is not None and enough > answer.budget:
-        ways.append(f"--budget {enough} ({show_bytes(enough)}), for which a plan is known")
-    if answer.status is not Status.INFEASIBLE:
-        ways.append("a longer --time-limit")
-    if answer.subject.graph is not None:
-        ways.append("a smaller batch")
-    return f"; try {', or '.join(ways)}" if ways else ""
+    if graph is not None and answer.budget < FEW_BYTES <= answer.baseline.peak:
+        ways.append(f"a plain number is bytes: did you mean {answer.budget}GB?")
+    elif answer.says(PlanNote.HELD_IN_ANY_CASE):
+        ways.append("try --minimize peak, which finds how little is enough")
+    elif enough is not None and enough > answer.budget:
+        said = answer.said or Budget(Fraction(answer.budget))
+        ways.append(f"try --budget {said.enough(enough, _base(answer))}")
+    elif answer.status is not Status.INFEASIBLE:
+        ways.append("try a longer --time-limit")
+    if graph is not None and not any(op.backward for op in graph.ops):
+        ways.append(f"it has no backward pass: `remat grad {answer.subject.path.name}` makes a training step")
+    return "".join(f"; {way}" for way in ways)
 
 
 def _filled(answer: Answer, values: Sequence[int]) -> str:

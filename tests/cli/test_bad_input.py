@@ -105,7 +105,12 @@ ROWS: dict[str, tuple[Given, tuple[object, ...], int, str]] = {
         2,
         "--from",
     ),
-    "a plan over the one it starts from": (planned, (*SOLVE, "--from", "m.plan.json"), 2, "would be lost"),
+    "a plan over the one it starts from": (
+        planned,
+        (*SOLVE, "--from", "m.plan.json", "-o", "m.plan.json"),
+        2,
+        "would be lost",
+    ),
     "--relaxation of a method that has none": (model, (*SOLVE, "--relaxation", "paper"), 2, "--relaxation"),
     "--csv of one method": (model, (*SOLVE, "--csv"), 2, "--method all"),
     "--max-overhead without its --minimize": (model, (*SOLVE, "--max-overhead", "5%"), 2, "--minimize peak"),

@@ -50,9 +50,9 @@ def test_what_no_session_can_hold_is_proved(data: Path) -> None:
     """Inputs, weights and outputs are held together when a run ends, so onnxruntime measures no less of any model."""
     path = data / "torch_cnn.onnx"
     costs = remat.profile(path, threads=1, time_limit=1.0)
-    with pytest.raises(Infeasible, match=r"which is proved; .*outputs are held together") as caught:
-        remat.solve(path, budget="15%", costs=costs, session="default", work_limit=1_000_000, cache=False)
-    said = re.search(r"at least ([\d.]+\w+)", str(caught.value))
+    with pytest.raises(Infeasible, match=r"which is proved: .*outputs are held together") as caught:
+        remat.solve(path, budget="17%", costs=costs, session="default", work_limit=1_000_000, cache=False)
+    said = re.search(r"at least [\d.]+% \(([\d.]+\w+)\)", str(caught.value))
     assert said is not None
     assert parse_bytes(said[1]) < min(costs.whole.default_peaks)
 

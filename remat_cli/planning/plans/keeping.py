@@ -19,6 +19,7 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.runtime.session import placement_in
 from solvers.notes import Note
 from solvers.problem import Result, Status
+from solvers.registry import METHODS
 from solvers.schedule import Schedule
 
 
@@ -68,7 +69,12 @@ def _standing(path: Path) -> tuple[str, PlanFile | None]:
 
 
 def _stays(old: PlanFile, new: PlanFile, subject: Subject, ours: bool) -> bool:
-    """Whether the old plan is for the same question, sound, and as good; better, if it is ours from a moment ago."""
+    """Whether the old plan is for the same question, sound, and as good; better, if it is ours from a moment ago.
+
+    What a method says that has another aim than the least time, or none, is its answer and no other.
+    """
+    if new.method not in METHODS or not METHODS[new.method].proof:
+        return False
     as_good = _rank(old)[0] < _rank(new)[0] if ours else _rank(old) <= _rank(new)
     return as_good and _question(old) == _question(new) and _is_sound(old, _subject_of(old, subject))
 
@@ -105,13 +111,14 @@ def _is_sound(plan: PlanFile, subject: Subject) -> bool:
 
 
 def _written_over(path: Path, stood: PlanFile | None, plan: PlanFile) -> tuple[Note, ...]:
-    worse = stood is not None and _rank(stood)[0] >= _rank(plan)[0]
-    if stood is None or (_question(stood) == _question(plan) and not worse):  # that one is not sound
+    if stood is None:
         return (Note(PlanNote.NO_PLAN_STOOD, (path.name,)),)
     if _question(stood) != _question(plan):
         said = (path.name, stood.model.path.name, stood.budget, stood.session, stood.method, stood.overhead)
         return (Note(PlanNote.ANOTHER_STOOD, said),)
-    if _figure(stood) == _figure(plan):
+    if _rank(stood)[0] < _rank(plan)[0] and METHODS[plan.method].proof:  # it is not sound
+        return (Note(PlanNote.NO_PLAN_STOOD, (path.name,)),)
+    if _figure(stood) == _figure(plan) or not METHODS[plan.method].proof:
         return ()
     return (Note(PlanNote.WORSE_STOOD, (path.name, _figure(stood), _figure(plan))),)
 

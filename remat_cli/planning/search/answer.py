@@ -13,6 +13,7 @@ from typing import Any
 
 from remat_cli.errors import Usage, meant
 from remat_cli.model.promise import Promise
+from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.subjects.subject import Subject
@@ -60,6 +61,7 @@ class Answer:
     untouched: bool = False  # the model fits as it is
     cut: bool = False  # there was no time, or work, to look further
     asked: Mapping[str, Any] = field(default_factory=dict)  # what the question said besides the budget and the method
+    said: Budget | None = None  # the budget as it was asked for
     cached: bool = False  # it was found before, and not looked for again
     model: Rewritten | None = field(default=None, compare=False, repr=False)  # the plan's, while it is witnessed
 

@@ -1,4 +1,5 @@
-"""Models that meet their budget as they are: nothing is asked, and nothing in their file is changed.
+"""What needs no search: models that meet their budget as they are, of which nothing in the file is changed, and budgets
+that nothing can meet.
 
 Invariant: every op must run at least once, so that running each once costs least; the plan says that and no more.
 """
@@ -9,11 +10,13 @@ from dataclasses import replace
 
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import Session
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Footprint
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.rewrite import original
+from solvers.notes import Note
 from solvers.plan import Plan
 from solvers.problem import Limits, Result, Status
 from solvers.schedule import Schedule
@@ -34,6 +37,21 @@ def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, 
     if target_of(session).counted(figures.promise) > budget:
         return None
     return replace(found, session=session, promise=figures.promise, placement=figures.placement)
+
+
+def too_small(subject: Subject, budget: int, session: Session) -> bool:
+    """Whether what is held in any case is more than the budget."""
+    held = target_of(session).held_in_any_case
+    return subject.graph is not None and held(subject) > budget and held(subject.own) > budget
+
+
+def refused(subject: Subject, budget: int, method: str, limits: Limits, session: Session) -> Answer:
+    """Why there is no plan for a budget that is too small; what is known to be enough is the model as it is."""
+    target, (plan, outcome) = target_of(session), subject.as_it_is()
+    result = Result(Status.INFEASIBLE, plan.order(), notes=(Note(PlanNote.HELD_IN_ANY_CASE),))
+    result = replace(result, peak_bound=target.held_in_any_case(subject.own) - target.aside(subject))
+    before = subject.before()
+    return Answer(subject, method, budget, before, Schedule(result, plan, outcome), 0.0, limits, session=session)
 
 
 def held_as_it_is(subject: Subject, session: Session) -> int:

@@ -194,6 +194,12 @@ class Target(ABC):
         problem = subject.problem
         return outside(subject.graph) + sum(problem.sizes[value] for value in set(problem.outputs))
 
+    def held_in_any_case(self, subject: Subject) -> int:
+        """Inputs and weights, which no plan gets below: as the budget counts them, or as any session holds them."""
+        assert subject.graph is not None
+        foretold = not (self.session.robust or self.tries_plans(subject))
+        return subject.problem.resident + self.aside(subject) if foretold else outside(subject.graph)
+
     # what is asked
 
     def shares_of_all(self, subject: Subject) -> bool:

@@ -50,6 +50,7 @@ _KEPT = 3  # of what these come to, where goes begin later, with the best
 _NEARER = 0.95  # of the bytes over budget that a go leaves, at most, for another from there
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
 _DUG = 1 / 4  # of the time, at most, for the least peak where nothing else fits soon
+_LEISURE = 5.0  # seconds, at least, for the least peak where it is proved that nothing fits
 _DENSE = 4  # reads of a node from which on eviction walks take long
 _HUNT_ROUNDS = 3  # of a hunt, before another order takes its place
 
@@ -189,7 +190,7 @@ class Auto:
             self.no_plan = small.infeasible
             self.floor = self.best.bound = max(self.floor, small.bound)
         if self.best.fitting is None:
-            hunt = Hunt(self.as_asked, self.budget, self.limits.silent())
+            hunt = Hunt(self.as_asked, self.budget, self._at_leisure() if self.infeasible else self.limits.silent())
             hunt.seek_least_peak()
             self.least = max(self.least, hunt.least, key=lambda bound: bound.peak)
             for known in (hunt.best.leanest, hunt.best.fitting):
@@ -206,6 +207,11 @@ class Auto:
             self.least = max(self.least, found, key=lambda bound: bound.peak)
             if lean.leanest is not None:
                 self.best.offer(lean.leanest.order)
+
+    def _at_leisure(self) -> Limits:
+        """What is left to know after a proof is worth no more time than the proof took."""
+        limits = self.limits.silent()
+        return limits.within(max(_LEISURE, limits.clock.elapsed()))
 
     def anneal(self, order: Ints, moves: int) -> None:
         if not self.done():

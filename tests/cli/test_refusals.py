@@ -1,0 +1,97 @@
+"""What a refusal says: one line, in the unit asked, with a budget that is enough; at once, where it can be."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import remat_cli as api
+from remat_cli.actions import solving
+from remat_cli.model.quantities import Budget, parse_budget
+from remat_cli.planning.search.request import PlanRequest
+from solvers.clock import Clock
+from solvers.methods.auto import auto
+from solvers.problem import Limits
+from tests.cli.running import Command
+
+
+@pytest.fixture
+def model(data: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(data / "torch_cnn.onnx", tmp_path / "m.onnx"))
+
+
+@pytest.mark.parametrize("unit", ["%", "MB", "MiB", "KB", ""])
+def test_a_proved_no_is_one_line_in_the_unit_asked_and_what_it_says_is_enough(
+    unit: str, remat: Command, model: Path
+) -> None:
+    budget = {"%": "50%", "MB": "1.2MB", "MiB": "1.1MiB", "KB": "1200KB", "": "1200000"}[unit]
+    ran = remat("solve", model, "--budget", budget, "--work-limit", "200K")
+    assert (ran.code, len(ran.err.splitlines())) == (4, 1)
+    said = re.search(r"at least (.*) is needed; try --budget (\S+)$", ran.err.strip())
+    assert said, ran.err
+    least, enough = said.groups()
+    assert enough.endswith(unit)
+    assert ("%" in least) is (unit == "%")
+    again = remat("solve", model, "--budget", enough, "--work-limit", "200K", "--json", "-o", "m.plan.json")
+    assert again.code == 0, again.err
+    more = remat("solve", model, "--budget", budget, "--work-limit", "200K", "-v")
+    assert len(more.err.splitlines()) > 1
+
+
+@pytest.mark.parametrize(
+    "wrong, meant",
+    [("0.7", "70%"), (".65", "65%"), ("0.125", "12.5%"), ("1.5", "1.5GB"), ("0.7%", None), ("1.0", None)],
+)
+def test_shares_that_are_written_as_numbers_are_asked_about(wrong: str, meant: str | None, model: Path) -> None:
+    if meant is None:
+        assert isinstance(parse_budget(wrong), Budget)
+        return
+    with pytest.raises(ValueError, match=f"do you mean {re.escape(meant)}"):
+        parse_budget(wrong)
+    with pytest.raises(api.Usage, match=f"do you mean {re.escape(meant)}"):
+        api.solve(model, budget=float(wrong))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("session", ["strict", "default"])
+def test_a_budget_below_inputs_and_weights_is_refused_before_any_search(
+    session: str, remat: Command, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def searched(request: PlanRequest) -> None:
+        raise AssertionError("there was a search")
+
+    monkeypatch.setattr(solving, "find_plan", searched)
+    ran = remat("solve", model, "--budget", 17, "--session", session)
+    assert ran.code == 4
+    assert "inputs and weights alone take" in ran.err
+    assert "did you mean 17GB?" in ran.err
+    with pytest.raises(api.Infeasible, match="inputs and weights alone take") as none:
+        api.solve(model, budget="17B", session=session)
+    monkeypatch.undo()
+    assert api.solve(model, budget=none.value.least_peak, session=session, cache=False, work_limit=100_000).peak
+
+
+def test_a_forward_model_is_told_what_makes_a_step_of_it(remat: Command) -> None:
+    assert remat("zoo", "unet", "--batch", "1", "--image", "32", "--width", "4", "-o", "f.onnx", "-q").code == 0
+    ran = remat("solve", "f.onnx", "--budget", "10%", "--work-limit", "10K")
+    assert ran.code == 4
+    assert "`remat grad f.onnx`" in ran.err
+    assert remat("grad", "f.onnx", "-o", "t.onnx", "-q").code == 0
+    ran = remat("solve", "t.onnx", "--budget", "10%", "--work-limit", "10K")
+    assert (ran.code, "remat grad" in ran.err) == (4, False)
+
+
+def test_after_a_proof_no_more_time_is_taken_than_it_took(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The least peak that is still looked for has what the proof had, and not all that is left."""
+    from remat_cli.formats.problemfile import read
+
+    given: list[float] = []
+    monkeypatch.setattr(auto.Hunt, "seek_least_peak", lambda hunt: given.append(hunt.limits.clock.left()))
+    problem = read(data / "networks" / "unet.problem.json").problem
+    search = auto.Auto(problem, problem.resident + 1, Limits(Clock(1e6)))
+    assert search.infeasible
+    search.run(())
+    assert len(given) == 1
+    assert given[0] <= max(auto._LEISURE, search.limits.clock.elapsed())
