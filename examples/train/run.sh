@@ -9,6 +9,6 @@ cd build/train
 remat zoo mlp --layers 16 --hidden 64 --features 32 --batch 2048 -o net.onnx
 remat grad net.onnx --optimizer momentum --learning-rate 0.05 -o step.onnx
 remat profile step.onnx
-remat solve step.onnx --budget 50% --time-limit "${LIMIT:-20s}"
+remat solve step.onnx --budget 50% --time-limit "${LIMIT:-20s}" -o step.plan.json
 remat emit step.plan.json -q
 python "$here/train.py" net.onnx step.onnx step.remat.onnx --steps "${STEPS:-40}"

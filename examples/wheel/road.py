@@ -15,7 +15,7 @@ ROAD = (
     "zoo unet --batch 1 --image 32 --width 4 -o unet.onnx",
     "grad unet.onnx -o train.onnx",
     "profile train.onnx",
-    "solve train.onnx --budget 80% --work-limit 100k",
+    "solve train.onnx --budget 80% --work-limit 100k -o train.plan.json",
     "emit train.plan.json -q",
     "verify train.plan.json",
     "show train.plan.json",

@@ -59,11 +59,11 @@ class Place:
         from remat_cli.notes.kinds import STAYING
         from remat_cli.planning.plans.keeping import keep
 
-        found, kept = keep(found, self.path, self.subject, self.ours)
-        self.ours = kept.text
+        stands, kept = keep(found, self.path, self.subject, self.ours)
+        self.ours = kept.text if stands is found else self.ours
         gone = (note for note in self.notes if note.kind not in STAYING)
         self.notes = tuple(dict.fromkeys((*gone, *kept.notes)))
-        return found
+        return stands
 
 
 class LatestPlan:

@@ -68,8 +68,8 @@ def parse_budget(text: str) -> Budget:
     if unit not in BYTES:
         raise ValueError(f"'{text}' is not a size: write 16GB (10^9), 16GiB (2^30), plain bytes, or 75% of the peak")
     if not unit and number.denominator > 1:  # a plain number is bytes, which come whole
-        meant = f"{_decimal(100 * number)}%" if number < 1 else f"{text.strip()}GB"
-        raise ValueError(f"'{text}' is no number of bytes: do you mean {meant}?")
+        meant = f"{_decimal(100 * number)}%" if number < 1 else f"{_decimal(number)}GB"
+        raise ValueError(f"'{_decimal(number)}' is no number of bytes: did you mean '{meant}'?")
     return Budget(number * BYTES[unit], unit=unit.replace("IB", "iB"))
 
 

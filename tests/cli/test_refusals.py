@@ -49,9 +49,9 @@ def test_shares_that_are_written_as_numbers_are_asked_about(wrong: str, meant: s
     if meant is None:
         assert isinstance(parse_budget(wrong), Budget)
         return
-    with pytest.raises(ValueError, match=f"do you mean {re.escape(meant)}"):
+    with pytest.raises(ValueError, match=f"did you mean '{re.escape(meant)}'"):
         parse_budget(wrong)
-    with pytest.raises(api.Usage, match=f"do you mean {re.escape(meant)}"):
+    with pytest.raises(api.Usage, match=f"did you mean '{re.escape(meant)}'"):
         api.solve(model, budget=float(wrong))  # type: ignore[arg-type]
 
 

@@ -188,3 +188,44 @@ def test_what_estimates_know_nothing_of_is_named(budget: str, tmp_path: Path, re
     done = remat("solve", path, "--budget", budget, "--work-limit", "5M")
     assert "note: Estimates do not know what the subgraphs of " in done.out
     assert "If 'n" in done.out
+
+
+@pytest.mark.parametrize(
+    "asked, name",
+    [
+        (["--budget", "90%"], "m.90%"),
+        (["--budget", "2.5MB"], "m.2.5MB"),
+        (["--budget", "2048KiB"], "m.2MiB"),
+        (["--budget", "2000001"], "m.2000001B"),
+        (["--budget", "90%", "--allocator", "arena"], "m.90%.arena"),
+        (["--budget", "90%", "--session", "default"], "m.90%.default"),
+        (["--budget", "90%", "--method", "evict"], "m.90%.evict"),
+        (["--method", "min-cut"], "m.min-cut"),
+        (["--minimize", "peak", "--max-overhead", "10%"], "m.least-10%"),
+    ],
+)
+def test_a_name_tells_the_budget(asked: list[str], name: str, remat: Command, data: Path, tmp_path: Path) -> None:
+    shutil.copy(data / "torch_cnn.onnx", tmp_path / "m.onnx")
+    ran = remat("solve", "m.onnx", *asked, "--work-limit", "20K", "--json")
+    assert ran.code == 0, ran.err
+    assert Path(ran.object["plan"]).name == f"{name}.plan.json"
+    emitted = remat("emit", ran.object["plan"], "--json").object
+    assert Path(emitted["model"]).name == f"{name}.remat.onnx"
+
+
+def test_a_worse_search_leaves_the_better_plan_and_gives_it(remat: Command, data: Path, tmp_path: Path) -> None:
+    """A plan of a long search, whose costs were less than any search now comes to, and one of a short one."""
+    shutil.copy(data / "torch_cnn.onnx", tmp_path / "m.onnx")
+    asked = ("solve", "m.onnx", "--budget", "72%", "--json", "--force", "-o", "m.plan.json")
+    better = remat(*asked, "--work-limit", "2M").object
+    kept = Path("m.plan.json").read_bytes()
+    again = remat(*asked, "--work-limit", "1", "--seed", 5)
+    assert again.code == 0, again.err
+    assert (again.object["cost"], again.object["arena"]) == (better["cost"], better["arena"])
+    assert Path("m.plan.json").read_bytes() == kept
+    assert any("stays" in note for note in again.object["notes"])
+    other = remat("solve", "m.onnx", "--budget", "90%", "--json", "--work-limit", "20K", "-o", "m.plan.json").object
+    assert any("held a plan for another question" in note for note in other["notes"])
+    Path("m.plan.json").write_text("my own notes")
+    again = remat(*asked, "--work-limit", "20K")
+    assert any("held something else than a plan" in note for note in again.object["notes"])
