@@ -57,7 +57,9 @@ def answered(question: Question, folder: Path) -> tuple[dict[str, Any], list[str
             _run("solve", name, "-o", "first.plan.json", *question.first)
         if question.beside:
             shutil.copy("first.plan.json", "other.plan.json")
-        code, out = _run(question.command, *([] if question.command == "batch" else [name]), *question.flags, "--json")
+        subject = () if question.command == "batch" else (name,)
+        place = ("-o", f"{name.partition('.')[0]}.plan.json") if question.command == "solve" else ()
+        code, out = _run(question.command, *subject, *place, *question.flags, "--json")
         plans = sorted(path for path in Path().rglob("*.plan.json") if path.name not in ("first.plan.json",))
         files = {str(path): _hash(_lasting(path)) for path in plans if path.name != "other.plan.json"}
     said = json.loads(out) if out.strip() else {}
