@@ -36,7 +36,7 @@ PASSING = {
     "phases",
     "versions",
 }
-PASSING_LINES = (' "notes": ', ' "model": ', ' "costs": ', ' "limits": ')  # of a plan file
+PASSING_LINES = (' "asked": ', ' "notes": ', ' "model": ', ' "costs": ', ' "limits": ')  # of a plan file
 CHAIN = """{"format": "remat-chain/1", "fw": [1600, 2200, 2440, 2510, 2100, 1430],
  "bw": [3050, 4480, 5090, 4930, 4210, 3340, 0], "a": [763, 954, 1068, 1106, 1068, 954, 763],
  "abar": [763, 954, 1068, 1108, 1066, 954, 763], "o_f": [0, 0, 0, 0, 0, 0],
