@@ -156,17 +156,23 @@ def status_line(answer: Answer) -> str:
     """The budget, how good the plan is, and whether more time may help: one line."""
     words = f"{answer.status.value} within {show_bytes(answer.budget)} ({answer.method}, {answer.seconds:.1f} s)"
     if answer.gap is not None:
-        words += f": at most {show_share(answer.gap)} over the least time possible"
-        cost, least = answer.schedule.outcome, answer.bound_any_order
-        if cost and least is not None and least < (answer.bound or 0):
-            over = max(0.0, cost.cost / max(least, 1) - 1)
-            words += f" in this order, {show_share(over)} in any"
+        words += f": at most {_slower(answer, answer.gap)}"
     if answer.cached:
         return words + "; kept from before (--force searches again)"
     if not METHODS[answer.method].proof:
         return words
     why = stopped(answer)
     return words + ENDED.get("limit" if why == "work" and answer.cut else why, "")
+
+
+def _slower(answer: Answer, gap: float) -> str:
+    """How far from the best plan there can be this one is at most, as far as its bound goes."""
+    cost, least = answer.schedule.outcome, answer.bound_any_order
+    if cost is None or least is None:
+        return f"{show_share(gap)} slower than the bound"
+    over = max(0.0, cost.cost / max(least, 1) - 1)
+    words = f"{show_share(over)} slower than the fastest plan possible"
+    return words + (f", {show_share(gap)} in this order of ops" if least < (answer.bound or 0) else "")
 
 
 def table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
