@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 import pytest
 
-from remat_cli.commands.methods import told
+from remat_cli.commands.methods import options_told
 from remat_cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[1]
@@ -60,7 +60,7 @@ def of_methods() -> str:
         "| option of `remat solve` | methods | what it says |",
         "| --- | --- | --- |",
     ]
-    for option, methods in told().values():
+    for option, methods in options_told().values():
         rows.append(f"| `{option.flag}` | {', '.join(f'`{name}`' for name in methods)} | {option.help} |")
     return "\n".join(rows) + "\n"
 

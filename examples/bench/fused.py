@@ -27,7 +27,7 @@ import onnxruntime
 
 import remat_cli as remat
 from profiles.strict import strict_options
-from remat_cli.actions.optimizing import fused_first
+from remat_cli.actions.optimizing import optimize_file
 from remat_cli.errors import Infeasible, Mismatch, NoPlan
 from remat_cli.ingest import ingest
 from remat_cli.model.signatures import feeds_of, ops_of
@@ -113,10 +113,10 @@ def row(name: str, path: Path) -> dict[str, Any]:
     graph = ingest(path)
     feeds = feeds_of(graph, ops_of(graph))
     bits = {
-        level: same(by_level(path, level), session(fused_first(path, level), strict_options()), feeds)
+        level: same(by_level(path, level), session(optimize_file(path, level), strict_options()), feeds)
         for level in LEVELS
     }
-    fused = fused_first(path, "all")
+    fused = optimize_file(path, "all")
     times = raced(by_level(path, "all"), session(fused, strict_options()), feeds)
     ops = [len(graph.ops), len(ingest(fused).ops)]
     return {"graph": name, "ops": ops, "bits": bits, **times, **planned(fused), "load": round(os.getloadavg()[0], 1)}

@@ -29,12 +29,12 @@ def one(plan: str, model: str, how: str) -> None:
 
     import remat_cli as remat
     from profiles.strict import strict_options
-    from remat_cli.checking.feeds import seeded
+    from remat_cli.checking.feeds import draw_feeds
     from remat_cli.checking.weight import resident_now, resident_peak
     from remat_cli.ingest import ingest
     from remat_cli.runtime import session as sessions
 
-    feeds = seeded(ingest(Path(model), {}), 0)
+    feeds = draw_feeds(ingest(Path(model), {}), 0)
     threads = remat.load_plan(plan).subject.threads
     if how.startswith("stock"):
         options = strict_options()

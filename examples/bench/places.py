@@ -66,13 +66,13 @@ def solved(model: Path, budget: str, plan: Path, *more: str) -> dict[str, Any]:
 def live_bytes(plan: Any, model: Path) -> int:
     """The most that was requested of the arena at once in a strict run, and what lies outside of it."""
     from remat_cli.actions import emitting
-    from remat_cli.checking.feeds import seeded
+    from remat_cli.checking.feeds import draw_feeds
     from remat_cli.checking.processes import Bench
     from remat_cli.rewrite.predict import IN_ARENA
 
     graph = emitting.graph_of(plan)
     small = sum(graph.values[name].bytes for name in graph.weights if graph.values[name].bytes <= IN_ARENA)
-    with Bench(seeded(graph, 0), "cpu", 600.0, plan.subject.threads) as bench:
+    with Bench(draw_feeds(graph, 0), "cpu", 600.0, plan.subject.threads) as bench:
         return bench.run(model, "strict").arena[0] + graph.resident - small
 
 

@@ -23,7 +23,7 @@ import onnxruntime
 from onnx import helper
 
 import remat_cli as remat
-from remat_cli.actions.optimizing import fused_first
+from remat_cli.actions.optimizing import optimize_file
 from remat_cli.checking import outside
 from remat_cli.ingest import ingest
 from remat_cli.model.graph import Graph
@@ -75,7 +75,7 @@ def ran(program: list[str], model: Path, feeds: Path, graph: Graph) -> tuple[byt
 
 
 def row(name: str, program: list[str], folder: Path) -> dict[str, Any]:
-    path = fused_first(Path(shutil.copy(DATA / f"{name}.onnx", folder)), "disabled")
+    path = optimize_file(Path(shutil.copy(DATA / f"{name}.onnx", folder)), "disabled")
     graph, feeds = ingest(path), written(ingest(path), folder)
     costs = remat.profile(path, threads=1, time_limit=2.0)
     plan = remat.solve(path, budget=SHARE, costs=costs, session="default", time_limit=SECONDS, cache=False)

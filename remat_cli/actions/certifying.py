@@ -54,7 +54,7 @@ def _gap(cost: int | None, bound: int | None) -> float | None:
     return None if cost is None or bound is None else max(0.0, (cost - bound) / max(bound, 1))
 
 
-def certified(subject: Subject, answer: Answer, session: Session, clock: Clock) -> tuple[Certificate, list[str]]:
+def certify(subject: Subject, answer: Answer, session: Session, clock: Clock) -> tuple[Certificate, list[str]]:
     """What proves an answer's bounds, as far as there is time for it, and what must be said of it."""
     from solvers.prover.certify import prove_cost, prove_peak
 
@@ -110,10 +110,10 @@ def _keeps(order: Sequence[int], first: Sequence[int]) -> bool:
     return all(node in place for node in first) and sorted(first, key=place.__getitem__) == list(first)
 
 
-def checked_plan(certificate: Certificate, planned: Planned) -> Proved:
+def check_plan(certificate: Certificate, planned: Planned) -> Proved:
     """What a certificate proves of a plan. Raises Mismatch for what does not follow, or says nothing of the plan."""
     plan, outcome = planned.replayed()
-    proved = checked(certificate, planned.subject, planned.recorded.kind)
+    proved = check_certificate(certificate, planned.subject, planned.recorded.kind)
     if not all(_keeps(plan.order(), proof.order) for proof in certificate.costs):
         raise Mismatch("the certificate is for another order of first computes than the plan's")
     kind, spare = planned.recorded.kind, target_of(planned.recorded.kind).aside(planned.subject)
@@ -124,7 +124,7 @@ def checked_plan(certificate: Certificate, planned: Planned) -> Proved:
     return replace(proved, cost=outcome.cost, peak=outcome.peak)
 
 
-def checked(certificate: Certificate, subject: Subject, session: Session) -> Proved:
+def check_certificate(certificate: Certificate, subject: Subject, session: Session) -> Proved:
     """What a certificate proves of a model or problem."""
     problem = _as_held(subject, session)
     if digest(replace(subject.named, problem=problem)) != certificate.problem:

@@ -36,7 +36,7 @@ def _other(one: OpSignature, other: OpSignature) -> bool:
     return replace(one, attributes=(), opset=0) != replace(other, attributes=(), opset=0)
 
 
-def joined(ops: Ops, kernels: Ops) -> Ops:
+def join_kernels(ops: Ops, kernels: Ops) -> Ops:
     """Kernels under names that no op has."""
     named = {f"{PREFIX}{name}": one for name, one in kernels.signatures.items()}
     free, light = ({f"{PREFIX}{name}" for name in names} for names in (kernels.free, kernels.light))
@@ -47,7 +47,7 @@ def costs_of_kernels(
     kernels: Ops, ops: Ops, alone: Mapping[str, OpCost], device: Device, cache: Cache
 ) -> dict[str, OpCost]:
     """What they take, scaled as the model's own ops are; those that were not measured as these were off paper."""
-    record, both = records.recall(ops, cache, alone), joined(ops, kernels)
+    record, both = records.recall(ops, cache, alone), join_kernels(ops, kernels)
     calibration = records.calibration_of(record) if record else None
     inside = record["inside"] if record else {}
     found = survey.scaled(both, survey.alone(both, cache, device), calibration, inside)

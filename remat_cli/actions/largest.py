@@ -59,7 +59,7 @@ def find_largest(
         raise hunt.nothing()
     if measured is None:
         return _so_far(hunt, reached)
-    return _so_far(_confirmed(hunt, measured, limits, lambda found: keep(_so_far(found, reached))), reached)
+    return _so_far(_confirm(hunt, measured, limits, lambda found: keep(_so_far(found, reached))), reached)
 
 
 def _so_far(hunt: SizeHunt, reached: Mapping[str, int | None], note: str | None = None) -> Largest:
@@ -77,7 +77,7 @@ def _so_far(hunt: SizeHunt, reached: Mapping[str, int | None], note: str | None 
     )
 
 
-def _confirmed(found: SizeHunt, measured: Measured, limits: Limits, keep: Callable[[SizeHunt], None]) -> SizeHunt:
+def _confirm(found: SizeHunt, measured: Measured, limits: Limits, keep: Callable[[SizeHunt], None]) -> SizeHunt:
     """Go on from where the hunt ended, with ops measured there, until it ends where they were; else it stands."""
     hunt, sizes = found, set[int]()
     while (best := hunt.best) is not None and best.size not in sizes:

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from remat_cli.actions import emitting
 from remat_cli.actions.verifying import in_a_file
 from remat_cli.checking.child import Reply
-from remat_cli.checking.feeds import seeded
+from remat_cli.checking.feeds import draw_feeds
 from remat_cli.checking.processes import Bench
 from remat_cli.errors import BadInput, Usage
 from remat_cli.planning.plans.planned import Planned
@@ -36,7 +36,7 @@ class MeasuredRun:
     held: int | None
 
 
-def measured(curve: Curve, report: Callable[[int, int], None] = lambda _, __: None) -> Curve:
+def measure_curve(curve: Curve, report: Callable[[int, int], None] = lambda _, __: None) -> Curve:
     """The curve with what the model as it is, and its plans, took when they were run."""
     graph = curve.subject.graph
     plans = {str(p.recorded.program): p for point in curve.points if (p := curve.planned(point)) is not None}
@@ -47,9 +47,9 @@ def measured(curve: Curve, report: Callable[[int, int], None] = lambda _, __: No
     with (
         TemporaryDirectory(prefix="remat-") as folder,
         in_a_file(some, graph) as original,
-        Bench(seeded(graph, 0), "cpu", TIMEOUT, curve.subject.threads) as bench,
+        Bench(draw_feeds(graph, 0), "cpu", TIMEOUT, curve.subject.threads) as bench,
     ):
-        before = _told(bench.weigh(original.path, some.recorded.session), original.path)
+        before = _refuse_failed(bench.weigh(original.path, some.recorded.session), original.path)
         for number, plan in enumerate(plans.values()):
             report(number, len(plans))
             found[str(plan.recorded.program)] = _race(plan, Path(folder), original.path, bench)
@@ -68,13 +68,13 @@ def measured(curve: Curve, report: Callable[[int, int], None] = lambda _, __: No
 def _race(plan: Planned, folder: Path, original: Path, bench: Bench) -> MeasuredRun:
     path, session, places = folder / "model.onnx", plan.recorded.session, plan.recorded.placement
     emitting.write(emitting.emit(plan), path)
-    weighed = _told(bench.weigh(path, session, placement=places), path)
-    raced = _told(bench.race((path, original), session, places, SECONDS), path)
+    weighed = _refuse_failed(bench.weigh(path, session, placement=places), path)
+    raced = _refuse_failed(bench.race((path, original), session, places, SECONDS), path)
     assert raced.times is not None
     return MeasuredRun(*raced.times, weighed.grew)
 
 
-def _told(reply: Reply, path: Path) -> Reply:
+def _refuse_failed(reply: Reply, path: Path) -> Reply:
     if why := reply.refused or reply.failed:
         raise BadInput(f"{path.name} cannot be run: {why}")
     return reply

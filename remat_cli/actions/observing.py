@@ -66,7 +66,7 @@ class Observed:
         return replace(costs, ops=ops, whole=replace(whole, unlike=self.unlike or None))
 
 
-def observed(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int) -> Observed:
+def observe(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int) -> Observed:
     """What runs of the model in processes of their own show."""
     timeout = PATIENCE + SLOWER * sum(cost.ns for cost in costs.ops.values()) / 1e9
     with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", timeout, threads) as bench:
@@ -78,11 +78,11 @@ def observed(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int)
             return Observed(not_run=why[:WORDS], endless=reply.endless)
         by_default = peaks(graph, path, feeds, threads, timeout)
     problem = as_it_stands(problem_of(graph, costs.table()).problem)
-    found = replace(_held_against(graph, problem, reply.kernels), by_default=by_default)
-    return _written_out(found, own) if own else found
+    found = replace(_hold_against(graph, problem, reply.kernels), by_default=by_default)
+    return _observe_functions(found, own) if own else found
 
 
-def _written_out(found: Observed, own: int) -> Observed:
+def _observe_functions(found: Observed, own: int) -> Observed:
     """Of a model with functions: what its file holds, whose functions the runtime writes out in an order of its own."""
     if abs(own - found.peak) <= NEAR * found.peak or found.unlike:
         return found
@@ -96,7 +96,7 @@ def _file(graph: Graph, folder: Path) -> Path:
     return in_file(graph.model, graph.path, folder)
 
 
-def _held_against(graph: Graph, problem: Problem, kernels: Sequence[Kernel]) -> Observed:
+def _hold_against(graph: Graph, problem: Problem, kernels: Sequence[Kernel]) -> Observed:
     """Each kernel's memory beside what is reckoned with; what lies outside of the arena is added to it."""
     bare = replace(problem, nodes=tuple(replace(node, workspace=0, early=()) for node in problem.nodes))
     expected = dict(zip((op.name for op in graph.ops), baseline(bare)[1].memory, strict=True))

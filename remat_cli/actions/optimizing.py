@@ -15,20 +15,20 @@ from profiles.running import CannotRun
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import check_apart, write_whole
 from remat_cli.onnx_graph.load import load
-from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimized
+from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimize
 from remat_cli.runtime.session import quiet_runtime
 
 
-def fused_first(model: Path, level: str) -> Path:
+def optimize_file(model: Path, level: str) -> Path:
     """The file of the model as onnxruntime optimizes it at that level: `m.all.onnx` of `m.onnx`."""
     destination = model.with_name(f"{model.name.removesuffix('.onnx')}.{level}.onnx")
     given, digest = load(model)
     origin = f"{digest} {level} onnxruntime {quiet_runtime().__version__}"
-    if destination.is_file() and _said(destination) == origin:
+    if destination.is_file() and _origin_of(destination) == origin:
         return destination
     check_apart(destination, model)
     try:
-        made = optimized(given.SerializeToString(), model.resolve().parent, level, without=LAYOUTS)
+        made = optimize(given.SerializeToString(), model.resolve().parent, level, without=LAYOUTS)
     except CannotRun as refused:
         raise BadInput(f"onnxruntime cannot load {model}, so it cannot optimize it: {refused}") from refused
     made.metadata_props.add(key=SAYS, value=origin)
@@ -36,6 +36,6 @@ def fused_first(model: Path, level: str) -> Path:
     return destination
 
 
-def _said(path: Path) -> str:
+def _origin_of(path: Path) -> str:
     said = {entry.key: entry.value for entry in onnx.load(path, load_external_data=False).metadata_props}
     return said.get(SAYS, "")

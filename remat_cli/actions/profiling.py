@@ -26,8 +26,8 @@ from profiles.survey import Ops, SurveyProgress
 from profiles.system import busy_threads
 from profiles.totals import Totals
 from remat_cli.actions import whole_graph
-from remat_cli.actions.default_kernels import costs_of_kernels, joined, new_kernels
-from remat_cli.actions.observing import Observed, observed
+from remat_cli.actions.default_kernels import costs_of_kernels, join_kernels, new_kernels
+from remat_cli.actions.observing import Observed, observe
 from remat_cli.actions.seeing import graph_as_seen, words
 from remat_cli.actions.whole_runs import ProfiledGraph, refuse_endless, scale_to_whole, time_before
 from remat_cli.errors import BadInput, Usage, meant
@@ -195,7 +195,7 @@ def _profile(
 
 def _together(ops: Ops, kernels: Ops, asked: ProfileQuestion) -> Ops:
     """What is to be measured, in one go."""
-    return ops if asked.session == STRICT.name else joined(ops, kernels)
+    return ops if asked.session == STRICT.name else join_kernels(ops, kernels)
 
 
 def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device) -> Costs:
@@ -207,7 +207,7 @@ def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device) ->
         whole_graph.check_room(graph, costs.ops, device)
     except CannotRun:
         return costs
-    found = observed(graph, costs, feeds_of(graph, ops), costs.threads)
+    found = observe(graph, costs, feeds_of(graph, ops), costs.threads)
     if found.endless:
         refuse_endless(graph, found.not_run)
     if not found.not_run:

@@ -102,7 +102,7 @@ def _from_torch(optimizer: Any, rate: float | None, clip: float | None, module: 
     if any(settings != every[0] for settings in every):
         names = _names(optimizer, module)
         made = tuple(
-            _group(name, tuple(_escaped(one) for given in group["params"] for one in names[id(given)]), settings, base)
+            _group(name, tuple(_escape(one) for given in group["params"] for one in names[id(given)]), settings, base)
             for group, settings in zip(groups, every, strict=True)
         )
     else:
@@ -144,7 +144,7 @@ def _names(optimizer: Any, module: Any) -> dict[int, list[str]]:
     return found
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     """A pattern that this name alone matches."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 

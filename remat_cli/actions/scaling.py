@@ -75,7 +75,7 @@ class Scaled:
     measured: Callable[[Sequence[int], float], At] | None
 
 
-def scaled(model: Path | onnx.ModelProto, step: SizedStep, report: Report = lambda _: None) -> Scaled:
+def scale_step(model: Path | onnx.ModelProto, step: SizedStep, report: Report = lambda _: None) -> Scaled:
     """`report` hears which op is being measured."""
     step.check()
     dim = batch_dim(model, step.dim, step.dims)
@@ -150,15 +150,15 @@ class Sizes:
 
     def _costs(self, model: Path | onnx.ModelProto, dims: Mapping[str, int], size: int) -> Path | Costs | None:
         if self.fits is not None:
-            return _completed(self.fits.at_batch(size), _estimated(model, dims, "cpu"))
-        return self.step.costs if self.step.estimate is None else _estimated(model, dims, self.step.estimate)
+            return _complete(self.fits.at_batch(size), _estimate(model, dims, "cpu"))
+        return self.step.costs if self.step.estimate is None else _estimate(model, dims, self.step.estimate)
 
 
-def _estimated(model: Path | onnx.ModelProto, dims: Mapping[str, int], where: str) -> Costs:
+def _estimate(model: Path | onnx.ModelProto, dims: Mapping[str, int], where: str) -> Costs:
     return profile(model, ProfileQuestion(estimate=where, cached=False, dims=dims), lambda _: None).costs
 
 
-def _completed(fitted: Costs, estimates: Costs) -> Costs:
+def _complete(fitted: Costs, estimates: Costs) -> Costs:
     """The costs of the very model that the estimates are of: some sizes have an op that others do not."""
     known = {name: cost for name, cost in fitted.ops.items() if name in estimates.ops}
     return replace(

@@ -41,29 +41,29 @@ def graph_as_seen(read: Read, dims: Dims, device: Device) -> Graph:
         try:
             graph = read({**dims, **seen})
         except UnknownSize as unknown:
-            if unknown.model is None or not (sizes := _made(unknown, {**dims, **seen}, device)):
+            if unknown.model is None or not (sizes := _see_sizes(unknown, {**dims, **seen}, device)):
                 raise
             seen |= sizes
         else:
-            return _agreed(read, graph, dims, seen, device) if seen else graph
+            return _see_again(read, graph, dims, seen, device) if seen else graph
     return read({**dims, **seen})
 
 
 def words(graph: Graph, given: Collection[str]) -> str:
     """What of the graph is as other data may not have it; `given`: the sizes that were stated."""
-    sizes = [f"{name}={size}" for name, size in graph.dims.items() if name not in given and _made_by_op(name, graph)]
+    sizes = [f"{name}={size}" for name, size in graph.dims.items() if name not in given and _is_made_by_op(name, graph)]
     inside = [f"what {op.op_type} {op.name!r} works in" for op in graph.ops if op.name in graph.by_data]
     inside[NAMED:] = [f"{len(inside) - NAMED} more"] if len(inside) > NAMED else []
     seen = [f"sizes ({' '.join(f'--dim {size}' for size in sizes)})"] if sizes else []
     return f"{AS_SEEN}{', '.join([*seen, *inside])}" if seen or inside else ""
 
 
-def _made_by_op(dim: str, graph: Graph) -> bool:
+def _is_made_by_op(dim: str, graph: Graph) -> bool:
     value, place, _ = dim.rpartition(":")
     return bool(place) and value in graph.values and value not in graph.inputs
 
 
-def _made(unknown: UnknownSize, dims: Dims, device: Device) -> dict[str, int]:
+def _see_sizes(unknown: UnknownSize, dims: Dims, device: Device) -> dict[str, int]:
     """What the model makes of the values, by a run as far as those."""
     assert unknown.model is not None
     model = up_to(unknown.model, [name for name, _ in unknown.places])
@@ -74,7 +74,7 @@ def _made(unknown: UnknownSize, dims: Dims, device: Device) -> dict[str, int]:
     return _run(graph, unknown.places, device)
 
 
-def _agreed(read: Read, graph: Graph, dims: Dims, seen: dict[str, int], device: Device) -> Graph:
+def _see_again(read: Read, graph: Graph, dims: Dims, seen: dict[str, int], device: Device) -> Graph:
     """What inputs are fed depends on all that reads them; so the whole is run once more, with what it will be fed."""
     places = [(name, int(axis)) for name, _, axis in (key.rpartition(":") for key in seen)]
     for _ in range(ROUNDS):

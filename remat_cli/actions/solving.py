@@ -12,7 +12,7 @@ from typing import Any
 
 from remat_cli.errors import Infeasible, NoPlan, NoSchedule, Usage, meant
 from remat_cli.formats.planfile import PlanFile
-from remat_cli.formats.program import numbered
+from remat_cli.formats.program import number_program
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import STRICT, Session, kind_of
 from remat_cli.planning.plans.points import takes_plans
@@ -214,7 +214,7 @@ def _solver(subject: Subject, question: Question, stands: Answer | None = None) 
     options = dict(question.options)
     if question.budget is None:
         options = {**(METHODS[question.method].unbudgeted or {}), **options}
-    orders = [numbered(plan.program, subject.nodes, subject.values).order() for plan in question.known]
+    orders = [number_program(plan.program, subject.nodes, subject.values).order() for plan in question.known]
     if stands is not None and stands.schedule.plan is not None:
         orders.append(stands.schedule.plan.order())
     if orders:

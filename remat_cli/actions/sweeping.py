@@ -22,7 +22,7 @@ from remat_cli.errors import Usage, meant
 from remat_cli.model.quantities import Budget, Budgets, Spread
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.plans import points as curves
-from remat_cli.planning.plans.points import Curve, Point, agreed, needed, point_of, takes_plans
+from remat_cli.planning.plans.points import Curve, Point, agree, budget_needed, point_of, takes_plans
 from remat_cli.planning.search.answer import Answer, Enough
 from remat_cli.planning.search.untouched import held_as_it_is
 from remat_cli.planning.subjects.subject import Subject
@@ -101,7 +101,7 @@ class Sweep:
         known = {(point.method, point.budget) for point in self.points}
         blank = (Point(budget=budget, method=name, status=Status.UNKNOWN) for name, budget in asked)
         missing = [point for point in blank if (point.method, point.budget) not in known]
-        points = agreed([*self.points, *missing], self.limits.gap)  # the least peak's budget may have two by now
+        points = agree([*self.points, *missing], self.limits.gap)  # the least peak's budget may have two by now
         told = {(point.method, point.budget): point for point in points}
         shown = tuple(told[place] for place in asked)
         return Curve(self.subject, self.before, self.whole, shown, _least(points))
@@ -158,7 +158,7 @@ class Sweep:
         part = 1 / left if self.limits.clock.work is None else (1 - LEAST_PEAK_SHARE) / self.total
         limits = self._limits_of(part)
         nothing = Point(budget=task.budget, method=task.method, status=Status.UNKNOWN)
-        if limits.clock.over() or _settled(task, known, limits.gap):
+        if limits.clock.over() or _is_settled(task, known, limits.gap):
             return nothing
         floor = curves.known_bound(known, task.budget)
         plans = curves.known_plans(known, task.budget, task.method) if takes_plans(task.method) else []
@@ -193,7 +193,7 @@ def _in_pairs(tasks: Sequence[Task]) -> list[Sequence[Task]]:
     return [tasks[place : place + PAIR_SEARCHES] for place in range(0, len(tasks), PAIR_SEARCHES)]
 
 
-def _settled(task: Task, known: Sequence[Point], gap: float) -> bool:
+def _is_settled(task: Task, known: Sequence[Point], gap: float) -> bool:
     """Whether others have found the best that there is, or proved that there is nothing."""
     if curves.known_impossible(known, task.budget, task.method):
         return True
@@ -204,5 +204,5 @@ def _settled(task: Task, known: Sequence[Point], gap: float) -> bool:
 
 def _least(points: Iterable[Point]) -> int | None:
     """The least budget that one of the plans keeps to; where there is no plan, the least that an order comes to."""
-    enough = [needed(point.plan) for point in points if point.plan]
+    enough = [budget_needed(point.plan) for point in points if point.plan]
     return min(enough or [point.least_peak for point in points if point.least_peak is not None], default=None)

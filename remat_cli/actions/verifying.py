@@ -20,7 +20,7 @@ from remat_cli.checking import Asked, Mode, Verification, verify
 from remat_cli.checking import feeds as feeding
 from remat_cli.checking.compare import EXACT, Difference, Tolerance
 from remat_cli.checking.processes import Bench, nobody
-from remat_cli.checking.seeding import seeded, unseeded
+from remat_cli.checking.seeding import find_unseeded, write_seeded
 from remat_cli.checking.trying import in_file
 from remat_cli.errors import BadInput, Mismatch, Usage
 from remat_cli.formats.files import sha256
@@ -123,10 +123,10 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
     ):
         costs = {name: node.cost for name, node in zip(plan.subject.nodes, plan.subject.problem.nodes, strict=True)}
         asked = Asked(cap, trial.near, trial.seconds, costs)
-        draws = len(unseeded(graph.model))
+        draws = len(find_unseeded(graph.model))
         if draws:
-            original = replace(original, path=seeded(original.path, bench.folder / "original"))
-            model = seeded(model, bench.folder / "rewritten")
+            original = replace(original, path=write_seeded(original.path, bench.folder / "original"))
+            model = write_seeded(model, bench.folder / "rewritten")
         report = verify(original, model, plan.recorded.placement, session, asked, bench)
     faults = tuple(_faults(report, session, plan.budget, promise))
     lowered = trial.level != "all" and plan.recorded.graph == AS_RUN
@@ -159,10 +159,10 @@ def in_a_file(plan: Planned, graph: Graph) -> Iterator[Graph]:
 
 def _feeds(graph: Graph, trial: Trial) -> dict[str, Any]:
     if isinstance(trial.feeds, Path):
-        return feeding.given(graph, trial.feeds)
+        return feeding.read_feeds(graph, trial.feeds)
     if trial.feeds is not None:
-        return feeding.held(graph, trial.feeds, "the feeds")
-    return feeding.seeded(graph, trial.seed)
+        return feeding.hold_to_inputs(graph, trial.feeds, "the feeds")
+    return feeding.draw_feeds(graph, trial.seed)
 
 
 def promise_of(rewritten: Path, plan: Path, planned: Planned) -> Promise:

@@ -76,10 +76,10 @@ def scale_to_whole(
         return survey.scaled(ops, alone, None, {}), said
     calibration = records.calibration_of(record)
     costs = survey.scaled(ops, alone, calibration, record["inside"])
-    return costs, _told_of_the_whole(profiled, replace(said, launch=calibration.launch), record, costs)
+    return costs, _describe_run(profiled, replace(said, launch=calibration.launch), record, costs)
 
 
-def _told_of_the_whole(
+def _describe_run(
     profiled: ProfiledGraph, said: Totals, record: Mapping[str, Any], costs: Mapping[str, OpCost]
 ) -> Totals:
     """What the file says of the run that is on record."""

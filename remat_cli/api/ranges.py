@@ -11,7 +11,7 @@ from remat_cli.actions import solving, sweeping
 from remat_cli.actions.interrupts import stoppable
 from remat_cli.actions.largest import BASELINES
 from remat_cli.actions.recipes import recipe_of
-from remat_cli.actions.scaling import SizedStep, scaled
+from remat_cli.actions.scaling import SizedStep, scale_step
 from remat_cli.api import given
 from remat_cli.api.given import File, Model, nobody
 from remat_cli.api.keywords import OptimizerSettings
@@ -147,7 +147,7 @@ def max_batch(
     own = given.costs_of(costs)
     sizes = given.sizes_of(dims)
     how = SizedStep(dim=dim, dims=sizes, costs=own, estimate=estimate, here=measure, options=options, session=kind)
-    steps = scaled(given.model_of(model), how)
+    steps = scale_step(given.model_of(model), how)
     memory = given.memory_of(cache, clock.seconds)
     heard = sizing.Listeners(report or nobody)
     with stoppable() as interrupts:

@@ -124,7 +124,7 @@ def _planned(
         searching = limits if certificate is None else limits.share(1 - PROVING_SHARE)
         found = replace(solving.ask(subject, question, searching, memory), limits=limits)
         if certificate is not None:
-            made, _ = certifying.certified(subject, found, question.session, limits.clock)
+            made, _ = certifying.certify(subject, found, question.session, limits.clock)
             certificatefile.write(made, certificate)
     if interrupts.asked:
         raise Interrupted(Planned(record.plan_file(found), found.subject) if found.found else None)
@@ -148,5 +148,5 @@ def check(certificate: File, plan: Plan | Model, *, costs: File | Costs | None =
     proof = certificatefile.read(given.path_of(certificate, "certificate"))
     if isinstance(plan, onnx.ModelProto) or (isinstance(plan, str | os.PathLike) and is_model(Path(plan))):
         subject = given_subject(given.model_of(plan), given.costs_of(costs), {}, STRICT)
-        return certifying.checked(proof, subject, STRICT)
-    return certifying.checked_plan(proof, given.plan_of(plan))
+        return certifying.check_certificate(proof, subject, STRICT)
+    return certifying.check_plan(proof, given.plan_of(plan))

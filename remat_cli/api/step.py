@@ -28,7 +28,7 @@ from remat_cli.runtime.session import session_of
 from remat_cli.training.failing import SMALL, WrittenState
 from remat_cli.training.rates import rate_schedule
 from remat_cli.training.regime import Regime
-from remat_cli.training.state import State, default_rate, told_parts, values_of
+from remat_cli.training.state import State, default_rate, parts_told, values_of
 from remat_cli.training.state import initial_state as first_state
 from remat_cli.training.step import Step
 
@@ -187,7 +187,7 @@ def _loaded(given: Plan | Model) -> Planned | onnx.ModelProto:
 
 
 def _updates_itself(model: onnx.ModelProto) -> bool:
-    parameters = told_parts(model).parameters
+    parameters = parts_told(model).parameters
     return any(output.name == f"{name}_new" for name in parameters for output in model.graph.output)
 
 

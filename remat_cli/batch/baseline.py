@@ -39,7 +39,7 @@ def read(path: Path) -> dict[Key, Before]:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not a report: {error}") from error
-    for place, words in schema.faults(said, schema.named("report")):
+    for place, words in schema.faults(said, schema.schema_named("report")):
         where = ".".join(map(str, place))
         raise BadInput(f"{path} is not a report of `remat batch --report`: {where}: {words}")
     return {_key(job): Before(job["status"], job["peak"], job["overhead"]) for job in said["jobs"]}
@@ -49,7 +49,7 @@ def _key(job: Mapping[str, Any]) -> Key:
     return job["model"], job["budget"], job["method"], job["session"]
 
 
-def held_against(results: Sequence[JobReport], before: Mapping[Key, Before], threshold: float) -> list[JobReport]:
+def hold_against(results: Sequence[JobReport], before: Mapping[Key, Before], threshold: float) -> list[JobReport]:
     """The results, each with what it is worse in as one more check."""
     return [
         result if (known := before.get(_key(result.said))) is None else result.against(_check(result, known, threshold))

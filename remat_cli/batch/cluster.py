@@ -38,7 +38,7 @@ class Cluster:
         self._stack = ExitStack()
         self._address = address
         self._carried = carried
-        self._client = _connected(address, count, self._stack)
+        self._client = _connect(address, count, self._stack)
         self._sent: dict[str, Any] = {}
         self._tasks: dict[str, Task] = {}
         self._futures: dict[str, Any] = {}
@@ -98,7 +98,7 @@ class Cluster:
         return BadInput(f"the cluster at {self._address} is gone; what was finished is kept: run it again")
 
 
-def _connected(address: str, count: int, stack: ExitStack) -> Any:
+def _connect(address: str, count: int, stack: ExitStack) -> Any:
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
@@ -121,7 +121,7 @@ def do(
         why = f"the worker has other versions than the batch, of {differ}; install the same"
         return {"record": None, "cached": False, "why": why, "code": Usage.code, "files": {}}
     if not carried:
-        return {**_done(task), "files": {}}
+        return {**_do_here(task), "files": {}}
     with tempfile.TemporaryDirectory(prefix="remat-batch-") as root:
         moved = dict(task)
         for name, content in (("path", path), ("costs", costs)):
@@ -130,7 +130,7 @@ def do(
                 Path(moved[name]).parent.mkdir(parents=True, exist_ok=True)
                 Path(moved[name]).write_bytes(content)
         moved["folder"] = _within(root, task["folder"])
-        said = _done(moved)
+        said = _do_here(moved)
         made = [RECORD, LOG, *((said["record"] or {}).get("outputs", ()))]
         folder = Path(moved["folder"])
         return {**said, "files": {name: (folder / name).read_bytes() for name in made if (folder / name).is_file()}}
@@ -141,7 +141,7 @@ def _within(root: str, path: str) -> str:
     return str(Path(root, *Path(path).parts[1:]))
 
 
-def _done(task: Task) -> dict[str, Any]:
+def _do_here(task: Task) -> dict[str, Any]:
     """In this thread's own process, which stays for the next task."""
     if not hasattr(_here, "pool"):
         _here.pool = Pool(1)

@@ -78,7 +78,7 @@ class Job:
 def read(path: Path) -> list[Job]:
     """The jobs of a manifest, models in its order, or of their names within a glob."""
     tree = yamltree.read(path)
-    wrong = list(schema.faults(tree.value, schema.named("manifest")))
+    wrong = list(schema.faults(tree.value, schema.schema_named("manifest")))
     if wrong:
         words = [str(tree.refuse(*fault)) for fault in wrong[:SHOWN]]
         raise BadInput("\n".join([*words, *([f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else [])]))

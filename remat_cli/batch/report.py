@@ -41,7 +41,7 @@ def as_object(results: Sequence[JobReport], seconds: float) -> dict[str, Any]:
         "seconds": round(seconds, 3),
         "versions": versions(),
     }
-    wrong = next(schema.faults(found, schema.named("report")), None)
+    wrong = next(schema.faults(found, schema.schema_named("report")), None)
     assert wrong is None, f"the report is not as its schema says: {wrong}"
     return found
 

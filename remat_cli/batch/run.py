@@ -13,7 +13,7 @@ from typing import Any
 from remat_cli.batch.expect import Check, checks
 from remat_cli.batch.manifest import Job, Model
 from remat_cli.batch.pool import Ended, Workers
-from remat_cli.batch.tasks import LOG, Task, preparing, recorded, solving
+from remat_cli.batch.tasks import LOG, Task, find_record, preparing, solving
 from remat_cli.errors import BadInput, RematError
 from remat_cli.formats.files import sha256
 
@@ -95,7 +95,7 @@ class Batch:
         except (OSError, RematError) as error:
             yield from (self._failed(job, self.out / model.name, str(error), 3) for job in jobs)
             return
-        if (record := None if self.force else recorded(task)) is not None:
+        if (record := None if self.force else find_record(task)) is not None:
             yield from self._solve(jobs, lambda: self._as_prepared(model, task, record))
         else:
             self._submit(task, jobs)
@@ -113,7 +113,7 @@ class Batch:
             return
         for job in jobs:
             task = solving(job, on.model, on.sha256, on.costs, self._folder(job))
-            record = None if self.force else recorded(task)
+            record = None if self.force else find_record(task)
             if record is None:
                 self._submit(task, [job])
             else:

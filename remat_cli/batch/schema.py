@@ -31,7 +31,7 @@ Schema = dict[str, Any]
 Fault = tuple[Place, str]
 
 
-def named(name: str) -> Schema:
+def schema_named(name: str) -> Schema:
     """One of ours: manifest or report."""
     found: Schema = json.loads(resources.files("remat_cli.batch").joinpath(f"{name}.schema.json").read_text())
     return found
@@ -51,12 +51,12 @@ def _faults(value: Any, schema: Schema, root: Schema, place: Place) -> Iterator[
     if "type" in schema:
         kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
         if not any(_is(value, kind) for kind in kinds):
-            yield place, f"{_shown(value)} is not {' or '.join(KINDS[kind] for kind in kinds)}{_hint(schema)}"
+            yield place, f"{_show(value)} is not {' or '.join(KINDS[kind] for kind in kinds)}{_hint(schema)}"
             return
     if "const" in schema and value != schema["const"]:
-        yield place, f"{_shown(value)} is not {schema['const']!r}"
+        yield place, f"{_show(value)} is not {schema['const']!r}"
     if "enum" in schema and value not in schema["enum"]:
-        yield place, f"{_shown(value)} is not one of {', '.join(schema['enum'])}"
+        yield place, f"{_show(value)} is not one of {', '.join(schema['enum'])}"
     if "minimum" in schema and _is(value, "number") and value < schema["minimum"]:
         yield place, f"{value} is less than {schema['minimum']}"
     if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
@@ -117,7 +117,7 @@ def _hint(schema: Schema) -> str:
     return f" ({schema['description']})" if "description" in schema else ""
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
     return repr(value)

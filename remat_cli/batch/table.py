@@ -8,7 +8,7 @@ from types import TracebackType
 
 from remat_cli.batch.report import line
 from remat_cli.batch.run import JobReport
-from remat_cli.saying.terminal import clipped, writes_over
+from remat_cli.saying.terminal import clip, writes_over
 from remat_cli.saying.units import show_time
 
 UP, CLEAR = "\033[F", "\033[J"
@@ -55,4 +55,4 @@ class ProgressTable:
         rows = [f"        {title}  {show_time(seconds * 1e9)}" for title, seconds in self.running()]
         rows.append(f"{self.done}/{self.total} done, {self.failed} failed, {self.cached} unchanged")
         self.drawn = len(rows)
-        return "".join(clipped(row) + "\n" for row in rows)
+        return "".join(clip(row) + "\n" for row in rows)

@@ -28,7 +28,7 @@ Record = dict[str, Any]
 
 def preparing(model: Model, digest: str, folder: Path, timeout: float, memory: int | None) -> Task:
     """The training graph of a forward model, and what ops cost."""
-    return _keyed(
+    return _with_key(
         {
             "kind": "prepare",
             "title": model.name,
@@ -48,7 +48,7 @@ def preparing(model: Model, digest: str, folder: Path, timeout: float, memory: i
 
 def solving(job: Job, path: Path, digest: str, costs: tuple[Path, str] | None, folder: Path) -> Task:
     """One job, on the model at `path`, which may have been made from the job's."""
-    return _keyed(
+    return _with_key(
         {
             "kind": "solve",
             "title": job.title,
@@ -77,12 +77,12 @@ def solving(job: Job, path: Path, digest: str, costs: tuple[Path, str] | None, f
     )
 
 
-def _keyed(task: Task) -> Task:
+def _with_key(task: Task) -> Task:
     asked = {name: value for name, value in task.items() if name not in FREE}
     return {**task, "key": key_of({"asked": asked, "versions": versions()})}
 
 
-def recorded(task: Task) -> Record | None:
+def find_record(task: Task) -> Record | None:
     """The record of the task, if it was done, with as much time if that mattered, and all that came of it is there."""
     folder = Path(task["folder"])
     try:
@@ -100,7 +100,7 @@ def recorded(task: Task) -> Record | None:
         return None
 
 
-def seen(path: Path) -> list[Any]:
+def fingerprint(path: Path) -> list[Any]:
     """A file that took part, as a record has it: size, time, content."""
     state = path.stat()
     return [state.st_size, state.st_mtime_ns, sha256(path)]
@@ -120,7 +120,7 @@ def record_of(task: Task, result: Mapping[str, Any], outputs: list[str], inputs:
         "key": task["key"],
         "seconds": task.get("seconds", 0),
         "proved": proved,
-        "inputs": {str(path): seen(path) for path in inputs},
+        "inputs": {str(path): fingerprint(path) for path in inputs},
         "outputs": {name: sha256(folder / name) for name in outputs},
         "result": dict(result),
     }

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from remat_cli.batch.tasks import LOG, RECORD, Task, recorded
+from remat_cli.batch.tasks import LOG, RECORD, Task, find_record
 from remat_cli.errors import RematError
 from remat_cli.fences import bind_to
 
@@ -30,14 +30,14 @@ def main(parent: str) -> None:
     bind_to(int(parent))
     answers = os.fdopen(os.dup(1), "w")
     for number, line in enumerate(sys.stdin):
-        for said in _answered(json.loads(line), number > 0):
+        for said in _answer(json.loads(line), number > 0):
             answers.write(json.dumps(said) + "\n")
             answers.flush()
             if said.get("last"):
                 os._exit(0)
 
 
-def _answered(task: Task, used: bool) -> Iterator[Mapping[str, Any]]:
+def _answer(task: Task, used: bool) -> Iterator[Mapping[str, Any]]:
     """`used`: whether other tasks have left things in this process's memory."""
     try:
         folder = Path(task["folder"])
@@ -45,11 +45,11 @@ def _answered(task: Task, used: bool) -> Iterator[Mapping[str, Any]]:
         with (folder / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield {"begun": True}
-            known = None if task.get("force") else recorded(task)
+            known = None if task.get("force") else find_record(task)
             if known:
                 yield {"record": known, "cached": True}
                 return
-            record = _done(task, folder)
+            record = _do(task, folder)
             _check_memory(task["memory"], folder)
             yield {"record": record, "cached": False}
     except RematError as error:
@@ -60,7 +60,7 @@ def _answered(task: Task, used: bool) -> Iterator[Mapping[str, Any]]:
         yield {"failed": f"cannot write {error.filename or 'its outputs'}: {error.strerror}", "code": 3}
 
 
-def _done(task: Task, folder: Path) -> Mapping[str, Any]:
+def _do(task: Task, folder: Path) -> Mapping[str, Any]:
     with _logging(folder / LOG), _within(task["memory"]):
         from remat_cli.batch import work
 

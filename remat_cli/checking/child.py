@@ -99,14 +99,14 @@ def _carry_out(request: Request) -> Reply:
 
     failures = (EPFail, Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented, RuntimeException, NoCuda)
     if request.weigh and request.provider == "cuda":
-        return _weighed_on_device(request, failures)
+        return _weigh_on_device(request, failures)
     try:
         session = _as_users_make_it(request) if request.weigh else _session(request)
     except failures as error:
         return Reply(refused=str(error))
     try:
         if request.weigh:
-            return _raced(session, request) if request.against else _weighed(session, request)
+            return _race(session, request) if request.against else _weigh(session, request)
         feeds = _feeds(request)
         for number in range(request.runs):
             feeds = feeds if request.in_place else _feeds(request)
@@ -114,11 +114,11 @@ def _carry_out(request: Request) -> Reply:
     except failures as error:
         return Reply(failed=str(error))
     events = _kernels(Path(session.end_profiling()), PROVIDERS[request.provider]) if request.trace else []
-    found = _told(events[: len(events) // request.runs])
+    found = _read_kernels(events[: len(events) // request.runs])
     return Reply(arena=_peaks(events, request.runs) if request.trace else (), kernels=found if request.watch else ())
 
 
-def _weighed_on_device(request: Request, failures: tuple[type[Exception], ...]) -> Reply:
+def _weigh_on_device(request: Request, failures: tuple[type[Exception], ...]) -> Reply:
     """What the device holds more than before the session was made: weights and inputs are in that."""
     feeds = _feeds(request)
     with MemoryWatch() as watch:
@@ -132,7 +132,7 @@ def _weighed_on_device(request: Request, failures: tuple[type[Exception], ...]) 
     return Reply(grew=watch.most, stray=session.missed_in_all.requests if hasattr(session, "missed") else None)
 
 
-def _weighed(session: Any, request: Request) -> Reply:
+def _weigh(session: Any, request: Request) -> Reply:
     """What the process grows by; the results of a run are held until the next begins."""
     feeds = _feeds(request)
     before = resident_now()
@@ -145,9 +145,9 @@ def _weighed(session: Any, request: Request) -> Reply:
     return Reply(grew=grew, stray=session.missed_in_all.requests if hasattr(session, "missed") else None)
 
 
-def _raced(session: Any, request: Request) -> Reply:
+def _race(session: Any, request: Request) -> Reply:
     """Both models in turn, so that whatever else this machine does meets both."""
-    from remat_cli.checking.racing import inside, raced
+    from remat_cli.checking.racing import inside, race
 
     against = replace(request, model=request.against or "", placement=None, bound=False)
     asked, feeds = (request, against), [_feeds(request), _feeds(request)]
@@ -156,7 +156,7 @@ def _raced(session: Any, request: Request) -> Reply:
         return [partial(_run, *one) for one in zip(sessions, feeds, asked, strict=True)]
 
     pair = [session, _as_users_make_it(against)]
-    found = raced(runs(pair), request.provider, request.threads, request.seconds)
+    found = race(runs(pair), request.provider, request.threads, request.seconds)
     if not request.trace:
         return Reply(**asdict(found))
     pair = [_as_users_make_it(one, f"{request.trace}.{number}") for number, one in enumerate((request, against))]
@@ -172,14 +172,14 @@ def _as_users_make_it(request: Request, trace: str | None = None) -> Any:
         places = placement_in(request.placement)
         return planned(request.model, places, request.provider, request.threads, trace)
     options = strict_options() if request.session == "strict" else _by_default(request)
-    return _made(request, traced_to(trace, options))
+    return _make_session(request, traced_to(trace, options))
 
 
 def _session(request: Request) -> Any:
     options = strict_options() if request.session == "strict" else _by_default(request)
     cap_arena(request.cap, PROVIDERS[request.provider])
     options.add_session_config_entry("session.use_env_allocators", "1")
-    return _made(request, traced_to(request.trace, options))
+    return _make_session(request, traced_to(request.trace, options))
 
 
 def _by_default(request: Request) -> Any:
@@ -188,7 +188,7 @@ def _by_default(request: Request) -> Any:
     return options
 
 
-def _made(request: Request, options: Any) -> Any:
+def _make_session(request: Request, options: Any) -> Any:
     options.log_severity_level = 4
     options.intra_op_num_threads = request.threads
     return cuda.session(request.model, options, [PROVIDERS[request.provider]])
@@ -230,7 +230,7 @@ def _kernels(trace: Path, provider: str) -> list[dict[str, Any]]:
     return [args for args in events if "mem_in_use_peak" in args and args["provider"] == provider]
 
 
-def _told(kernels: list[dict[str, Any]]) -> tuple[Kernel, ...]:
+def _read_kernels(kernels: list[dict[str, Any]]) -> tuple[Kernel, ...]:
     """Each kernel of one run.
 
     At the end of a kernel the profile gives the bytes requested and the bytes in use, which are rounded up; in between,
@@ -251,7 +251,7 @@ def _told(kernels: list[dict[str, Any]]) -> tuple[Kernel, ...]:
 
 def _peaks(kernels: list[dict[str, Any]], runs: int) -> tuple[int, ...]:
     """The most that was requested of the arena at once, for each run."""
-    told = _told(kernels)
+    told = _read_kernels(kernels)
     parts = [told[number * len(told) // runs : (number + 1) * len(told) // runs] for number in range(runs)]
     return tuple(max((kernel.most for kernel in part), default=0) for part in parts)
 

@@ -17,13 +17,13 @@ from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
 
 
-def seeded(graph: Graph, seed: int) -> dict[str, Any]:
+def draw_feeds(graph: Graph, seed: int) -> dict[str, Any]:
     from remat_cli.model.signatures import feeds_of, ops_of
 
     return feeds_of(graph, ops_of(graph), seed)
 
 
-def given(graph: Graph, path: Path) -> dict[str, Any]:
+def read_feeds(graph: Graph, path: Path) -> dict[str, Any]:
     """The arrays in an .npz file, held to the graph's inputs."""
     try:
         with np.load(path) as stored:
@@ -32,10 +32,10 @@ def given(graph: Graph, path: Path) -> dict[str, Any]:
         raise BadInput(f"cannot read the feeds {path}: {error.strerror or error}") from error
     except (ValueError, BadZipFile) as error:
         raise BadInput(f"{path} is not an .npz file of plain arrays; write one with numpy.savez") from error
-    return held(graph, found, str(path))
+    return hold_to_inputs(graph, found, str(path))
 
 
-def held(graph: Graph, found: Mapping[str, Any], where: str) -> dict[str, Any]:
+def hold_to_inputs(graph: Graph, found: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Arrays held to the graph's inputs; `where` they are from begins every message."""
     missing = sorted(set(graph.inputs) - set(found))
     if missing:

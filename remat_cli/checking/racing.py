@@ -34,7 +34,7 @@ class RaceTimes:
     probe: int
 
 
-def raced(runs: Runs, kind: str, threads: int, seconds: float) -> RaceTimes:
+def race(runs: Runs, kind: str, threads: int, seconds: float) -> RaceTimes:
     """The runs in turn, for so many seconds; `kind` of device, and `threads` of the sessions."""
     device = devices.find(kind, threads or None)
     alone = works_alone(device)

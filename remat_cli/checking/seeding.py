@@ -16,16 +16,16 @@ from remat_cli.rewrite.external import bring
 SEED = 1
 
 
-def unseeded(model: onnx.ModelProto) -> list[onnx.NodeProto]:
+def find_unseeded(model: onnx.ModelProto) -> list[onnx.NodeProto]:
     """The model's nodes that draw without a seed, in functions and subgraphs too."""
     bodies = (model.graph.node, *(function.node for function in model.functions))
     return [node for body in bodies for node in nodes_within(body) if draws_unseeded(node)]
 
 
-def seeded(path: Path, folder: Path) -> Path:
+def write_seeded(path: Path, folder: Path) -> Path:
     """A copy of the model in the folder, whose draws have a seed."""
     model = onnx.load(path, load_external_data=False)
-    for node in unseeded(model):
+    for node in find_unseeded(model):
         node.attribute.append(onnx.helper.make_attribute("seed", SEED if node.op_type == "Dropout" else float(SEED)))
     folder.mkdir(exist_ok=True)
     made = folder / path.name

@@ -21,7 +21,7 @@ class MemoryWatch:
 
     def __enter__(self) -> MemoryWatch:
         _load_libraries()
-        self.first = _held()
+        self.first = _bytes_held()
         self.most = 0
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._look, daemon=True)
@@ -31,7 +31,7 @@ class MemoryWatch:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.over.set()
         self.thread.join()
-        self.most = max(self.most, _held() - self.first)
+        self.most = max(self.most, _bytes_held() - self.first)
 
     def restart(self) -> int:
         """What was most so far; from now on it counts anew."""
@@ -40,10 +40,10 @@ class MemoryWatch:
 
     def _look(self) -> None:
         while not self.over.wait(EVERY):
-            self.most = max(self.most, _held() - self.first)
+            self.most = max(self.most, _bytes_held() - self.first)
 
 
-def _held() -> int:
+def _bytes_held() -> int:
     free, total = cuda.memory()
     return total - free
 

@@ -92,7 +92,7 @@ def _run(jobs: Sequence[Any], given: Mapping[str, Any]) -> int:
     finally:
         workers.close()
     if before:
-        results = baseline.held_against(results, before, given["threshold"])
+        results = baseline.hold_against(results, before, given["threshold"])
     _write(results, before, given, monotonic() - begun)
     return worst(code for result in results for code in result.codes)
 

@@ -34,7 +34,7 @@ def list_entries(as_json: bool) -> None:
         return
     if found:
         click.echo(_table(found))
-    click.echo(f"{_counted(found)} in {_place() or 'no folder: REMAT_RESULTS is off'}")
+    click.echo(f"{_count(found)} in {_place() or 'no folder: REMAT_RESULTS is off'}")
 
 
 @command.command()
@@ -50,7 +50,7 @@ def check(as_json: bool) -> None:
     else:
         for entry in damaged:
             click.echo(f"{entry.path}: {entry.wrong}")
-        click.echo(f"{_counted([entry for entry in found if not entry.wrong])} whole")
+        click.echo(f"{_count([entry for entry in found if not entry.wrong])} whole")
     if damaged:
         raise BadInput(f"{len(damaged)} damaged results are passed over; `remat cache prune` removes them")
 
@@ -76,7 +76,7 @@ def prune(older: float | None, max_size: int | None, everything: bool, as_json: 
     if as_json:
         click.echo(json.dumps({"folder": _place(), "removed": _paths(gone), "half_written": len(parts)}))
     else:
-        click.echo(f"removed {_counted(gone)}" + (f", and {len(parts)} half-written files" if parts else ""))
+        click.echo(f"removed {_count(gone)}" + (f", and {len(parts)} half-written files" if parts else ""))
 
 
 def _store() -> Store:
@@ -101,7 +101,7 @@ def _object(entry: Entry) -> dict[str, Any]:
     return {**said, "damaged": entry.wrong} if entry.wrong else said
 
 
-def _counted(entries: Sequence[Entry]) -> str:
+def _count(entries: Sequence[Entry]) -> str:
     from remat_cli.saying.units import show_bytes
 
     return f"{len(entries)} results, {show_bytes(sum(entry.bytes for entry in entries))}"

@@ -40,7 +40,7 @@ def command(
     \b
     remat check train.cert.json train.plan.json
     """
-    from remat_cli.actions.certifying import checked, checked_plan
+    from remat_cli.actions.certifying import check_certificate, check_plan
     from remat_cli.errors import Usage
     from remat_cli.formats import certificatefile
     from remat_cli.model.sessions import STRICT
@@ -48,11 +48,11 @@ def command(
 
     given = certificatefile.read(certificate)
     if is_model(plan):
-        proved = checked(given, load_subject(plan, costs, dict(dims)), STRICT)
+        proved = check_certificate(given, load_subject(plan, costs, dict(dims)), STRICT)
     elif costs or dims:
         raise Usage(f"{plan} is a plan, which says what its costs and dimensions are; leave out --costs and --dim")
     else:
-        proved = checked_plan(given, load_planned(plan))
+        proved = check_plan(given, load_planned(plan))
     if as_json:
         gaps = {"gap": proved.gap, "gap_any_order": proved.gap_any_order}
         click.echo(json.dumps({**asdict(proved), **gaps}))

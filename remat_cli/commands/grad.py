@@ -92,7 +92,7 @@ def command(forward: Path, **parsed: Any) -> None:
 def _tell(training: ModelProto, path: Path, forward_nodes: int, flags: GradFlags) -> None:
     """What was written, its parameters, and what is to be said of it."""
     from remat_cli.actions.differentiating import parameters_of
-    from remat_cli.gradient.classes import told
+    from remat_cli.gradient.classes import named_class_axis
     from remat_cli.saying.parameters import parameter_table
 
     trained, notes = parameters_of(training), _notes(training, flags)
@@ -102,7 +102,7 @@ def _tell(training: ModelProto, path: Path, forward_nodes: int, flags: GradFlags
         "nodes": len(training.graph.node),
         "inputs": [value.name for value in training.graph.input],
         "outputs": [value.name for value in training.graph.output],
-        "class_axis": told(training),
+        "class_axis": named_class_axis(training),
         "parameters": [asdict(parameter) for parameter in trained],
         "notes": notes,
     }
@@ -110,7 +110,7 @@ def _tell(training: ModelProto, path: Path, forward_nodes: int, flags: GradFlags
         click.echo(json.dumps(report))
     elif not flags.quiet:
         click.echo(_describe(report))
-        if told(training) is not None:
+        if named_class_axis(training) is not None:
             click.echo(_chosen(training))
         elif flags.loss is None:
             click.echo("The model's first output is a scalar and is taken for its loss (see --loss).")
@@ -133,11 +133,12 @@ def _notes(training: ModelProto, flags: GradFlags) -> list[str]:
 
 def _chosen(training: ModelProto) -> str:
     """Which axis the labels choose from, and the input whose shape follows from that."""
-    from remat_cli.gradient.classes import told
+    from remat_cli.gradient.classes import named_class_axis
 
     labels = next(value for value in training.graph.input if value.name == "labels")
     shape = [dim.dim_value for dim in labels.type.tensor_type.shape.dim]
-    return f"The labels have shape {shape}: classes are on axis {told(training)} of the logits (see --class-axis)."
+    axis = named_class_axis(training)
+    return f"The labels have shape {shape}: classes are on axis {axis} of the logits (see --class-axis)."
 
 
 def _describe(report: dict[str, Any]) -> str:

@@ -81,7 +81,7 @@ def command(model: Path, **given: Any) -> None:
     """
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.interrupts import listening
-    from remat_cli.actions.scaling import scaled
+    from remat_cli.actions.scaling import scale_step
     from remat_cli.saying.progress import Line
 
     asked, step = _asked(given), _step(given)
@@ -92,7 +92,7 @@ def command(model: Path, **given: Any) -> None:
         Line(given["quiet"]) as line,
         Deadline(clock.unless(interrupts), lambda: out_of_time(given["as_json"])) as deadline,
     ):
-        steps = scaled(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
+        steps = scale_step(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
         found = _found(model, steps, asked, given, deadline, line)
     _tell(model, steps, found, given)
 
@@ -106,7 +106,7 @@ def _asked(given: Mapping[str, Any]) -> SizeQuestion:
         budget=given["budget"],
         method=given["method"],
         share=given["share"],
-        baselines=BASELINES if named is None else methods.named(named),
+        baselines=BASELINES if named is None else methods.methods_named(named),
         step=given["step"],
         session=kind_named(given["session"], given["allocator"]),
     )

@@ -21,7 +21,7 @@ from solvers.registry import DEFAULT, METHODS
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def _offered(*besides: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+def _offer(*besides: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """What a shell offers for methods, of which there may be several with commas between them."""
 
     def offer(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
@@ -32,34 +32,34 @@ def _offered(*besides: str) -> Callable[[click.Context, click.Parameter, str], l
 
 
 one = click.option(
-    "--method", shell_complete=_offered(), default=DEFAULT, show_default=True, help="One of `remat solve --list`."
+    "--method", shell_complete=_offer(), default=DEFAULT, show_default=True, help="One of `remat solve --list`."
 )
 one_or_all = click.option(
     "--method",
-    shell_complete=_offered("all"),
+    shell_complete=_offer("all"),
     is_eager=True,  # so that `--method NAME --help` knows the name
     help=f"A method of --list, or all.  [default: {DEFAULT}]",
 )
 several = click.option(
     "--methods",
-    shell_complete=_offered(),
+    shell_complete=_offer(),
     default=DEFAULT,
     show_default=True,
     help="Of `remat solve --list`, separated by commas.",
 )
 baselines = click.option(
     "--baselines",
-    shell_complete=_offered(),
+    shell_complete=_offer(),
     help="Methods to say the same of, separated by commas; '' for none.  [default: four]",
 )
 
 
-def named(words: str) -> tuple[str, ...]:
+def methods_named(words: str) -> tuple[str, ...]:
     """The methods in a list with commas."""
     return tuple(name.strip() for name in words.split(",") if name.strip())
 
 
-def told() -> dict[str, tuple[Option, list[str]]]:
+def options_told() -> dict[str, tuple[Option, list[str]]]:
     """Every option that some method has, and whose it is; what several share is one flag."""
     found: dict[str, tuple[Option, list[str]]] = {}
     for name, method in METHODS.items():
@@ -84,17 +84,17 @@ def _flag(entry: Option, methods: list[str]) -> Callable[[Command], Command]:
 
 def own_options(command: Command) -> Command:
     """A flag for each option of the methods, read from their records."""
-    for entry, methods in reversed(told().values()):
+    for entry, methods in reversed(options_told().values()):
         command = _flag(entry, methods)(command)
     return command
 
 
-def listed(as_json: bool) -> str:
+def list_methods(as_json: bool) -> str:
     """The registry as a table, with the columns of Checkmate's Table 1, or as JSON."""
     from remat_cli.saying.report import table
 
     if as_json:
-        return json.dumps({name: _described(name) for name in METHODS})
+        return json.dumps({name: _describe(name) for name in METHODS})
     rows = [["method", "general", "cost", "memory", "proof", "2000 nodes", "what it does"]]
     for name, method in METHODS.items():
         marks = (method.general, method.cost_aware, method.memory_aware, method.proof)
@@ -102,7 +102,7 @@ def listed(as_json: bool) -> str:
     return table(rows, left=(0, 6))
 
 
-def _described(name: str) -> dict[str, Any]:
+def _describe(name: str) -> dict[str, Any]:
     method = METHODS[name]
     said = {key: value for key, value in asdict(method).items() if key not in ("place", "options", "unbudgeted")}
     return {

@@ -144,11 +144,11 @@ def in_place(command: Command) -> Command:
 def asked_in_place(pairs: tuple[str, ...], held_twice: bool) -> dict[str, str] | None:
     """What the flags ask for; None where they leave it to be found."""
     from remat_cli.errors import Usage
-    from remat_cli.model.in_place import parsed
+    from remat_cli.model.in_place import parse_pairs
 
     if held_twice and pairs:
         raise Usage("--no-in-place leaves nothing for --in-place; leave one of them out")
-    return {} if held_twice else parsed(pairs) or None
+    return {} if held_twice else parse_pairs(pairs) or None
 
 
 optimize = click.option(
@@ -239,6 +239,6 @@ def optimized(model: Path, level: str | None) -> Path:
     """The model, or the file of what onnxruntime makes of it, if that is asked for."""
     if level is None:
         return model
-    from remat_cli.actions.optimizing import fused_first
+    from remat_cli.actions.optimizing import optimize_file
 
-    return fused_first(model, level)
+    return optimize_file(model, level)

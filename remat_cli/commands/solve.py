@@ -76,7 +76,7 @@ def command(model: Path | None, **given: Any) -> None:
     """
     flags = SolveFlags.of(**given)
     if flags.list_methods:
-        click.echo(methods.listed(flags.as_json))
+        click.echo(methods.list_methods(flags.as_json))
         return
     from remat_cli.actions.deadline import Deadline
 
@@ -170,10 +170,10 @@ def _solve(
 
 def _certify(subject: Subject, found: Answer, session: Session, path: Path, clock: Clock) -> list[str]:
     """Write the certificate; what to say of it."""
-    from remat_cli.actions.certifying import certified
+    from remat_cli.actions.certifying import certify
     from remat_cli.formats import certificatefile
 
-    certificate, missing = certified(subject, found, session, clock)
+    certificate, missing = certify(subject, found, session, clock)
     certificatefile.write(certificate, path)
     return [f"{path} does not prove {said}" for said in missing]
 

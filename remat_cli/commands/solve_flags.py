@@ -55,7 +55,7 @@ class SolveFlags:
     @classmethod
     def of(cls, *, method: str | None, reorder: bool | None, **parsed: Any) -> SolveFlags:
         """The record of what click has parsed; --reorder without a method means the one that has an order."""
-        own = {name: value for name in methods.told() if (value := parsed.pop(name, None)) is not None}
+        own = {name: value for name in methods.options_told() if (value := parsed.pop(name, None)) is not None}
         method = method or (DEFAULT if reorder is None else "milp")
         return cls(method=method, reorder=reorder, own=own, **parsed)
 

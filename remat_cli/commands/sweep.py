@@ -70,7 +70,7 @@ def command(model: Path | None, **given: Any) -> None:
     from remat_cli.actions.sweeping import SweepQuestion
 
     session = kind_named(given["session"], given["allocator"])
-    asked = SweepQuestion(budgets=given["budgets"], methods=methods.named(given["methods"]), session=session)
+    asked = SweepQuestion(budgets=given["budgets"], methods=methods.methods_named(given["methods"]), session=session)
     asked.check()
     _check_places(model, given["plot"], given["output"])
     with listening() as interrupts:
@@ -127,11 +127,11 @@ def _check_places(model: Path | None, plot: Path | None, output: Path | None) ->
 
 def _measured(curve: Curve, given: Mapping[str, Any]) -> Curve:
     """With its models run, for some seconds each."""
-    from remat_cli.actions.measuring import measured
+    from remat_cli.actions.measuring import measure_curve
     from remat_cli.saying.progress import Line
 
     with Line(given["quiet"]) as line:
-        return measured(curve, lambda done, total: line.say(f"running model {done + 1} of {total}"))
+        return measure_curve(curve, lambda done, total: line.say(f"running model {done + 1} of {total}"))
 
 
 def _so_far(curve: Curve, given: Mapping[str, Any]) -> int:

@@ -47,15 +47,15 @@ def write(certificate: Certificate, path: Path) -> None:
 def dumps(certificate: Certificate) -> str:
     """One step of a proof a line."""
     head = [f'"format": {json.dumps(FORMAT)}', f'"seal": {json.dumps(seal(certificate))}']
-    return "{" + ",\n ".join([*head, _said(certificate)]) + "}\n"
+    return "{" + ",\n ".join([*head, _content_of(certificate)]) + "}\n"
 
 
 def seal(certificate: Certificate) -> str:
     """Against accidents, and whoever edits without care; against lies there is the check."""
-    return _sha256(_said(certificate))
+    return _sha256(_content_of(certificate))
 
 
-def _said(certificate: Certificate) -> str:
+def _content_of(certificate: Certificate) -> str:
     peak = certificate.peak
     proofs = ",\n".join(map(_cost, certificate.costs))
     parts = [f'"problem": {json.dumps(certificate.problem)}']
@@ -93,13 +93,13 @@ def read(path: Path) -> Certificate:
 
 def _certificate(data: Any) -> Certificate:
     seal_given = data.pop("seal", None)
-    found = parsed(data)
+    found = parse_certificate(data)
     if seal_given != seal(found):
         raise Malformed("its seal is broken: it is no longer what 'remat solve' wrote")
     return found
 
 
-def parsed(data: Any) -> Certificate:
+def parse_certificate(data: Any) -> Certificate:
     """What the file says, its seal aside. Raises Malformed."""
     given = _object(data, ("format", "problem", "peak", "costs"), "the file")
     if not isinstance(given["problem"], str):

@@ -32,7 +32,7 @@ def is_chain(data: object) -> bool:
     return isinstance(data, dict) and "fw" in data
 
 
-def named(data: Mapping[str, Any]) -> Named:
+def problem_of_chain(data: Mapping[str, Any]) -> Named:
     """The problem: F1..FL, the loss's backward and BL..B1; a^0 is resident, as an input is."""
     lists = _lists(data)
     stages = len(lists["fw"])

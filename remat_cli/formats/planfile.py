@@ -15,7 +15,7 @@ from typing import Any, get_args, get_type_hints
 
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import sha256, write_whole
-from remat_cli.formats.program import fault, numbered
+from remat_cli.formats.program import fault, number_program
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT, Session, kind_of
@@ -259,7 +259,7 @@ def check_source(source: Source, kind: str) -> None:
 
 def replay(plan: PlanFile, problem: Problem, nodes: tuple[str, ...], values: tuple[str, ...]) -> tuple[Plan, Outcome]:
     """The plan in the problem's numbers, and what it costs and needs by `simulate`'s word."""
-    numbers = numbered(plan.program, nodes, values)
+    numbers = number_program(plan.program, nodes, values)
     try:
         return numbers, simulate(problem, numbers)
     except IllegalPlan as error:

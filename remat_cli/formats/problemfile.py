@@ -17,7 +17,7 @@ from typing import Any, get_type_hints
 from remat_cli.errors import BadInput
 from remat_cli.formats import chainfile
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.spelling import Misspelt, parsed, spelt
+from remat_cli.formats.spelling import Misspelt, parse_value, spelt
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.problem_of import Named
 from remat_cli.reading import parse_json, read_whole
@@ -41,11 +41,11 @@ def dumps(named: Named) -> str:
     problem, names = named.problem, named.values
     values = [{"name": name, "bytes": size} for name, size in zip(names, problem.sizes, strict=True)]
     nodes = [
-        {"name": name, **dict(_written(node, names))} for node, name in zip(problem.nodes, named.nodes, strict=True)
+        {"name": name, **dict(_fields_of(node, names))} for node, name in zip(problem.nodes, named.nodes, strict=True)
     ]
     parts = [f'"format": {json.dumps(FORMAT)}, "resident": {problem.resident}']
     parts += [f'"values": {_lines(values)}', f'"nodes": {_lines(nodes)}']
-    rest = {name: value for name, value in _written(problem, names) if name != "resident"}
+    rest = {name: value for name, value in _fields_of(problem, names) if name != "resident"}
     if named.rewritten:
         rest["rewritten"] = True
     if named.aside:
@@ -58,7 +58,7 @@ def _lines(entries: Sequence[Mapping[str, Any]]) -> str:
     return "[\n  " + ",\n  ".join(json.dumps(entry) for entry in entries) + "\n ]" if entries else "[]"
 
 
-def _written(thing: Node | Problem, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _fields_of(thing: Node | Problem, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """The fields of a node or problem that are not as they would be by default."""
     for field in fields(thing):
         value = getattr(thing, field.name)
@@ -87,7 +87,7 @@ def loads(content: str, where: str = "the problem") -> Named:
     except ValueError as error:
         raise BadInput(f"{where} is not a problem: {error}") from error
     try:
-        named = chainfile.named(data) if chainfile.is_chain(data) else _problem(data)
+        named = chainfile.problem_of_chain(data) if chainfile.is_chain(data) else _problem(data)
     except Misspelt as error:
         raise BadInput(f"{where}: {error}") from error
     if wrong := next(faults(named.problem, named.nodes, named.values), None):
@@ -111,17 +111,17 @@ def _problem(data: Any) -> Named:
     values = [
         _entry(entry, f"value {place}", None, {"name", "bytes"}) for place, entry in enumerate(_list(given, "values"))
     ]
-    numbers = _numbered(values, "value")
-    sizes = [parsed(int, entry["bytes"], {}, f"value {entry['name']!r}: bytes") for entry in values]
+    numbers = _number(values, "value")
+    sizes = [parse_value(int, entry["bytes"], {}, f"value {entry['name']!r}: bytes") for entry in values]
     nodes = [_entry(entry, f"node {place}", Node, {"name"}) for place, entry in enumerate(_list(given, "nodes"))]
-    names = _numbered(nodes, "node")
+    names = _number(nodes, "node")
     problem = Problem(
         nodes=tuple(Node(**_read(entry, Node, numbers, f"node {entry['name']!r}")) for entry in nodes),
         sizes=tuple(sizes),
         **_read(given, Problem, numbers, "the file"),
     )
-    rewritten = parsed(bool, given.get("rewritten", False), {}, "the file: rewritten")
-    if (aside := parsed(int, given.get("aside", 0), {}, "the file: aside")) < 0:
+    rewritten = parse_value(bool, given.get("rewritten", False), {}, "the file: rewritten")
+    if (aside := parse_value(int, given.get("aside", 0), {}, "the file: aside")) < 0:
         raise Misspelt(f"the file: aside is {aside}; it is in bytes, from 0 on")
     return Named(problem, tuple(names), tuple(numbers), rewritten, aside)
 
@@ -133,7 +133,7 @@ def _read(entry: Mapping[str, Any], kind: type, numbers: Mapping[str, int], what
         if name == "backward" and "phase" in entry:
             found[name] = _phase(entry["phase"], what)
         elif name in entry and name not in OWN:
-            found[name] = parsed(hint, entry[name], numbers, f"{what}: {name}")
+            found[name] = parse_value(hint, entry[name], numbers, f"{what}: {name}")
     if "reads" in found:  # an op may read one value in two places
         found["reads"] = tuple(dict.fromkeys(found["reads"]))
     return found
@@ -163,7 +163,7 @@ def _entry(
     return entry
 
 
-def _numbered(entries: Sequence[Mapping[str, Any]], what: str) -> dict[str, int]:
+def _number(entries: Sequence[Mapping[str, Any]], what: str) -> dict[str, int]:
     """The numbers of named things; names are there, and differ."""
     found: dict[str, int] = {}
     for place, entry in enumerate(entries):

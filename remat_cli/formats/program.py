@@ -1,6 +1,6 @@
 """Plans in the names of their model: statements to and from what a plan file's "program" lists.
 
-Invariant: `renamed` and `numbered` are inverse to each other, and neither judges a plan: that is for `simulate` to do.
+Invariant: `name_program` and `number_program` are inverse to each other, and neither judges a plan: `simulate` does.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from solvers.plan import Allocate, Compute, Deallocate, Plan, Statement
 Json = dict[str, Any]
 
 
-def renamed(plan: Plan, nodes: Sequence[str], values: Sequence[str]) -> tuple[Json, ...]:
+def name_program(plan: Plan, nodes: Sequence[str], values: Sequence[str]) -> tuple[Json, ...]:
     """The plan's statements as JSON objects; `nodes` and `values` are the names of the problem's numbers."""
-    return tuple(_written(statement, nodes, values) for statement in plan.statements)
+    return tuple(_spell_fields(statement, nodes, values) for statement in plan.statements)
 
 
-def _written(statement: Statement, nodes: Sequence[str], values: Sequence[str]) -> Json:
+def _spell_fields(statement: Statement, nodes: Sequence[str], values: Sequence[str]) -> Json:
     match statement:
         case Allocate(value, register, size, shares):
             entry: Json = {"op": "allocate", "value": values[value], "register": register, "bytes": size}
@@ -30,25 +30,25 @@ def _written(statement: Statement, nodes: Sequence[str], values: Sequence[str]) 
             return {"op": "deallocate", "register": register}
 
 
-def numbered(program: Sequence[Json], nodes: Sequence[str], values: Sequence[str]) -> Plan:
+def number_program(program: Sequence[Json], nodes: Sequence[str], values: Sequence[str]) -> Plan:
     """The plan that a program spells; names that the model does not have are refused."""
     node_of = {name: index for index, name in enumerate(nodes)}
     value_of = {name: index for index, name in enumerate(values)}
-    return Plan(tuple(_numbered(program, node_of, value_of)))
+    return Plan(tuple(_number_values(program, node_of, value_of)))
 
 
-def _numbered(program: Sequence[Json], nodes: dict[str, int], values: dict[str, int]) -> Iterator[Statement]:
+def _number_values(program: Sequence[Json], nodes: dict[str, int], values: dict[str, int]) -> Iterator[Statement]:
     for place, entry in enumerate(program):
         match entry:
             case {"op": "allocate", "value": name, "register": register, "bytes": size}:
-                yield Allocate(_known(values, name, "value", place), register, size, entry.get("shares"))
+                yield Allocate(_number_of(values, name, "value", place), register, size, entry.get("shares"))
             case {"op": "compute", "node": name, "register": registers}:
-                yield Compute(_known(nodes, name, "node", place), tuple(registers))
+                yield Compute(_number_of(nodes, name, "node", place), tuple(registers))
             case _:
                 yield Deallocate(entry["register"])
 
 
-def _known(numbers: dict[str, int], name: str, kind: str, place: int) -> int:
+def _number_of(numbers: dict[str, int], name: str, kind: str, place: int) -> int:
     if name not in numbers:
         raise BadInput(f"program[{place}]: the model has no {kind} '{name}'; solve again for this model")
     return numbers[name]

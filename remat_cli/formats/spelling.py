@@ -31,7 +31,7 @@ def spelt(hint: Any, thing: Any, names: Sequence[str]) -> Any:
     return [spelt(inner, entry, names) for inner, entry in zip(_inner(hint, len(thing)), things, strict=True)]
 
 
-def parsed(hint: Any, given: Any, numbers: Mapping[str, int], what: str) -> Any:
+def parse_value(hint: Any, given: Any, numbers: Mapping[str, int], what: str) -> Any:
     """What `given`, JSON, says of a field of type `hint`; `what` begins the words of Misspelt."""
     if hint in (Value, Base):
         return _value(given, numbers, what, or_resident=hint == Base)
@@ -52,7 +52,7 @@ def parsed(hint: Any, given: Any, numbers: Mapping[str, int], what: str) -> Any:
     inner = _inner(hint, len(given))
     if len(inner) != len(given):
         raise Misspelt(f"{what} holds {given!r}, which is not {len(inner)} things in a list")
-    return _collection(hint)(parsed(one, entry, numbers, what) for one, entry in zip(inner, given, strict=True))
+    return _collection(hint)(parse_value(one, entry, numbers, what) for one, entry in zip(inner, given, strict=True))
 
 
 def _collection(hint: Any) -> type[tuple[Any, ...]] | type[frozenset[Any]]:

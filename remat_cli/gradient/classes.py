@@ -28,7 +28,7 @@ def class_axis(logits: Tensor, nodes: Sequence[onnx.NodeProto]) -> int:
     return 2 if _is_product(logits, nodes) else 1
 
 
-def told(model: onnx.ModelProto) -> int | None:
+def named_class_axis(model: onnx.ModelProto) -> int | None:
     """The axis that the model itself names."""
     given = {entry.key: entry.value for entry in model.metadata_props}.get(CLASS_AXIS, "")
     return int(given) if given.removeprefix("-").isdigit() else None

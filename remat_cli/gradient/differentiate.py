@@ -11,7 +11,7 @@ from typing import Any
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.refusals import Refusal, refuse
-from remat_cli.gradient.stretches import joined
+from remat_cli.gradient.stretches import join_stretches
 from remat_cli.gradient.tape import FLOATS, Tape, Taped
 from remat_cli.gradient.tensor import Tensor
 
@@ -34,7 +34,7 @@ def differentiate(
     names = {tensor.name for tensor in wanted}
     reached = _depends_on(tape.steps, names)
     gradients = {loss.name: loss.like(1.0) if scale is None else scale}
-    steps = joined(tape.steps)
+    steps = join_stretches(tape.steps)
     due = _first_readers(steps, wanted)
     refusals: list[Refusal] = []
     for index in reversed(range(len(steps))):

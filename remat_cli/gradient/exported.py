@@ -4,7 +4,7 @@ The exporter notes in metadata which parameters the module has, which of them ea
 initializers are one of them unchanged. Its optimizer folds, merges, unties and drops parameters: by value, which is the
 same answer forward and another gradient.
 
-Invariant: after `checked`, each parameter that the loss reads is an initializer of its own, or there was an error that
+Invariant: after `check_export`, each parameter that the loss reads is an initializer of its own, or an error
 says how to export the module instead.
 """
 
@@ -53,52 +53,53 @@ def signature_of(model: onnx.ModelProto) -> Signature | None:
     kinds = {value.name: kind for value in model.graph.value_info if (kind := _metadata(value).get(KIND))}
     if "PARAMETER" not in kinds.values():
         return None
-    return Signature(targets, {name: kinds[name] for name in _stored(model.graph) & kinds.keys()})
+    return Signature(targets, {name: kinds[name] for name in _names_stored(model.graph) & kinds.keys()})
 
 
-def checked(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> list[str]:
+def check_export(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> list[str]:
     """Refuse a model in which parameters that the nodes read are not what they are in the module; notes on others."""
     signature = signature_of(model)
     if signature is None or not signature.targets:
         return []
     missing = {inner: name for inner, name in signature.targets.items() if name not in signature.parameters}
-    sources = _folded(model.graph, nodes)
+    sources = _sources_of(model.graph, nodes)
     asked = {name for node in model.graph.node for name in _arguments(node)}
     lost = {name for inner, name in missing.items() if inner in asked} | (sources & set(signature.targets.values()))
-    if _optimized(model.graph, sources, asked, signature):
+    if _is_optimized(model.graph, sources, asked, signature):
         lost |= set(missing.values())
     if lost:
         raise BadInput(
             f"PyTorch's exporter folded, merged or left out {len(lost)} of the module's {len(signature.targets)} "
-            f"parameters ({shown(sorted(lost))}), so their gradients would not be the module's; {ADVICE}"
+            f"parameters ({first_of(sorted(lost))}), so their gradients would not be the module's; {ADVICE}"
         )
-    if cut := {name for name in asked if re.fullmatch(r"detach(_\d+)?", name)} - _made(model.graph):
+    if cut := {name for name in asked if re.fullmatch(r"detach(_\d+)?", name)} - _names_of_values(model.graph):
         raise BadInput(
             f"PyTorch's exporter left out {len(cut)} detach of the module, so gradients would flow through; {ADVICE}"
         )
     notes = []
     if inner := [node.name for node in nodes if REGION in _metadata(node).get(STACK, "")]:
         notes.append(
-            f"{len(inner)} ops ({shown(inner)}) stand in a region of no_grad or autocast, and the file does not tell "
+            f"{len(inner)} ops ({first_of(inner)}) stand in a region of no_grad or autocast, and the file does not "
+            "tell "
             "which: gradients lead through them; what no_grad gives must end with .detach()"
         )
     if not missing:
         return notes
-    return [*notes, f"no op reads {shown(sorted(missing.values()))}: tied to another parameter, or without use"]
+    return [*notes, f"no op reads {first_of(sorted(missing.values()))}: tied to another parameter, or without use"]
 
 
-def shown(names: Sequence[str]) -> str:
+def first_of(names: Sequence[str]) -> str:
     """The first of the names."""
     return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
 
 
-def trained_batch_norm(node: onnx.NodeProto) -> bool:
+def is_batch_norm_trained(node: onnx.NodeProto) -> bool:
     """Whether the module had it in training mode, by the call: (input, weight, bias, mean, variance, training, ...)."""
     call = _metadata(node).get(FX_NODE, "")
     return BATCH_NORM in call and "no_training" not in call and "True" in call.partition("](args")[2].split(", ")
 
 
-def called_as(node: onnx.NodeProto) -> str:
+def call_of(node: onnx.NodeProto) -> str:
     """The name of the module's call that the node stems from; "" where the file does not say."""
     return _metadata(node).get(FX_NODE, "").partition(" ")[0].removeprefix("%")
 
@@ -142,22 +143,24 @@ def padding_of(node: onnx.NodeProto | None) -> int | None:
     return int(found[1]) if found else None
 
 
-def _optimized(graph: onnx.GraphProto, sources: set[str], asked: set[str], signature: Signature) -> bool:
+def _is_optimized(graph: onnx.GraphProto, sources: set[str], asked: set[str], signature: Signature) -> bool:
     """Whether ops of the module are gone: folded, fused, or left out since they changed nothing."""
     if any(node.op_type == "Constant" for node in graph.node):  # the optimizer leaves none
         return False
-    made = _made(graph) | {called_as(node) for node in graph.node} | set(signature.targets)
+    made = _names_of_values(graph) | {call_of(node) for node in graph.node} | set(signature.targets)
     return bool(sources or {name for name in asked - made if not re.match(r"[bc]_", name)})
 
 
-def _made(graph: onnx.GraphProto) -> set[str]:
+def _names_of_values(graph: onnx.GraphProto) -> set[str]:
     """Every value's name."""
     return (
-        {name for node in graph.node for name in node.output} | {value.name for value in graph.input} | _stored(graph)
+        {name for node in graph.node for name in node.output}
+        | {value.name for value in graph.input}
+        | _names_stored(graph)
     )
 
 
-def _folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> set[str]:
+def _sources_of(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> set[str]:
     """What the initializers that the nodes read were computed from."""
     read = {name for node in nodes for name in node.input}
     found: set[str] = set()
@@ -172,7 +175,7 @@ def _arguments(node: onnx.NodeProto) -> Iterable[str]:
     return re.findall(r"%(\w+)", _metadata(node).get(FX_NODE, "").partition("](")[2])
 
 
-def _stored(graph: onnx.GraphProto) -> set[str]:
+def _names_stored(graph: onnx.GraphProto) -> set[str]:
     return {initializer.name for initializer in graph.initializer}
 
 

@@ -59,7 +59,7 @@ def _likelihood(
     known = absent.where(0, labels) if absent else labels
     index = known.reshape(*logs.shape[:axis], 1, *logs.shape[axis + 1 :])
     picked = logs.tape.op("GatherElements", logs, index, axis=axis).reshape(*labels.shape)
-    return *_reduced(-picked, _weights(logs, known, absent, weights), reduction), index
+    return *_reduce(-picked, _weights(logs, known, absent, weights), reduction), index
 
 
 def _weights(logits: Tensor, known: Tensor, absent: Tensor | None, weights: Tensor | None) -> Tensor | None:
@@ -69,7 +69,7 @@ def _weights(logits: Tensor, known: Tensor, absent: Tensor | None, weights: Tens
     return absent.where(0.0, weight if weight else logits.like(1.0))
 
 
-def _reduced(losses: Tensor, weight: Tensor | None, reduction: str) -> tuple[Tensor, Tensor | float]:
+def _reduce(losses: Tensor, weight: Tensor | None, reduction: str) -> tuple[Tensor, Tensor | float]:
     """The loss, and how much of it each place's own loss is."""
     everywhere = list(range(losses.rank))
     weighted = losses * weight if weight else losses
@@ -130,7 +130,7 @@ def in_float32(output: Tensor) -> Tensor:
         return output.cast(onnx.TensorProto.FLOAT)
 
 
-def labelled(output: Tensor, loss: str, axis: int = -1) -> tuple[Tensor, Tensor]:
+def loss_with_labels(output: Tensor, loss: str, axis: int = -1) -> tuple[Tensor, Tensor]:
     """The input that the loss compares with, and the loss."""
     if output.dtype not in FLOATS:
         raise BadInput(

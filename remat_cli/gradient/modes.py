@@ -16,10 +16,10 @@ from remat_cli.errors import BadInput
 from remat_cli.gradient.exported import (
     ADVICE,
     attention_dropout,
-    called_as,
+    call_of,
+    first_of,
+    is_batch_norm_trained,
     keeps_statistics,
-    shown,
-    trained_batch_norm,
 )
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.walk import nodes_within
@@ -31,28 +31,28 @@ STATED = 12  # the opset from which PyTorch's exporters write no Dropout for a m
 def train_batch_norms(graph: onnx.GraphProto, every_one: bool) -> None:
     """BatchNormalization that the module had in training mode becomes so again; `every_one`: all of them."""
     for node in graph.node:
-        if node.op_type == "BatchNormalization" and (every_one or trained_batch_norm(node)):
+        if node.op_type == "BatchNormalization" and (every_one or is_batch_norm_trained(node)):
             kept = [a for a in node.attribute if a.name != "training_mode"]
             del node.attribute[:]
             node.attribute.extend([*kept, helper.make_attribute("training_mode", 1)])
 
 
-def lost_modes(nodes: Sequence[onnx.NodeProto], as_exported: bool) -> list[str]:
+def find_lost_modes(nodes: Sequence[onnx.NodeProto], as_exported: bool) -> list[str]:
     """Notes on what the exporter left out of the file altogether. Refuses a model that lost its attention's dropout."""
     notes = []
-    dropping = {called_as(node): attention_dropout(node) for node in nodes if attention_dropout(node)}
-    there = {called_as(node) for node in nodes if node.op_type == "Dropout"}
+    dropping = {call_of(node): attention_dropout(node) for node in nodes if attention_dropout(node)}
+    there = {call_of(node) for node in nodes if node.op_type == "Dropout"}
     if lost := [name for name in dropping if name not in there]:
         what = (
             f"PyTorch's exporter left out the dropout of {len(lost)} attentions "
-            f"({shown([f'{name}: p={dropping[name]:g}' for name in lost])})"
+            f"({first_of([f'{name}: p={dropping[name]:g}' for name in lost])})"
         )
         if not as_exported:
             raise BadInput(f"{what}, so nothing would be dropped there; {ADVICE}")
         notes.append(f"{what}: nothing is dropped there")
     if kept := [node.name for node in nodes if keeps_statistics(node)]:
         notes.append(
-            f"PyTorch's exporter leaves out the running statistics of InstanceNorm ({shown(kept)}): "
+            f"PyTorch's exporter leaves out the running statistics of InstanceNorm ({first_of(kept)}): "
             "the step does not update them"
         )
     return notes
@@ -64,10 +64,10 @@ def train_dropouts(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], opse
     `opset`: the one that the model was exported at. PyTorch writes the dropout of `scaled_dot_product_attention`
     without `training_mode`, and for a module in eval mode no Dropout at all.
     """
-    known = _known(model.graph)
+    known = _known_scalars(model.graph)
     dropouts = [node for node in nodes_within(nodes) if node.op_type == "Dropout" and _ratio(node, known) != 0]
     idle = [node for node in dropouts if not _trains(node, known)]
-    unsaid = [node for node in idle if not _stated(node)]
+    unsaid = [node for node in idle if not _states_mode(node)]
     training = any(_is_training(node, known) for node in nodes_within(nodes))
     from_torch = model.producer_name == "pytorch" and opset >= STATED
     waking = idle if every_one else unsaid if from_torch or training else []
@@ -80,12 +80,12 @@ def train_dropouts(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], opse
     notes = []
     if waking and not every_one and not from_torch:
         notes.append(
-            f"{len(waking)} Dropouts have no training_mode ({shown([node.name for node in waking])}); "
+            f"{len(waking)} Dropouts have no training_mode ({first_of([node.name for node in waking])}); "
             "as others of the model train, they drop elements too"
         )
     if asleep:
         notes.append(
-            f"{len(asleep)} Dropouts are in inference mode ({shown(asleep)}), so they drop nothing; "
+            f"{len(asleep)} Dropouts are in inference mode ({first_of(asleep)}), so they drop nothing; "
             "export the module in training mode, or pass --train, if they should"
         )
     return notes
@@ -98,13 +98,13 @@ def _is_training(node: onnx.NodeProto, known: dict[str, np.ndarray]) -> bool:
     return node.op_type == "Dropout" and _trains(node, known)
 
 
-def _stated(node: onnx.NodeProto) -> bool:
+def _states_mode(node: onnx.NodeProto) -> bool:
     return len(node.input) > 2 and bool(node.input[2])
 
 
 def _trains(node: onnx.NodeProto, known: dict[str, np.ndarray]) -> bool:
     """Whether the mode is training, or only known when the graph runs."""
-    return _stated(node) and (node.input[2] not in known or bool(known[node.input[2]]))
+    return _states_mode(node) and (node.input[2] not in known or bool(known[node.input[2]]))
 
 
 def _ratio(node: onnx.NodeProto, known: dict[str, np.ndarray]) -> float | None:
@@ -114,7 +114,7 @@ def _ratio(node: onnx.NodeProto, known: dict[str, np.ndarray]) -> float | None:
     return float(known[node.input[1]].reshape(-1)[0]) if node.input[1] in known else None
 
 
-def _known(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
+def _known_scalars(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
     """Values of one element that stand in the graph."""
     found = {tensor.name: array_of(tensor) for tensor in graph.initializer if list(tensor.dims) in ([], [1])}
     for node in graph.node:

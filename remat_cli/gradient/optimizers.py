@@ -158,7 +158,7 @@ class Updates:
 
 def clipping(gradients: list[Tensor], norm: float) -> Tensor:
     """What all gradients are multiplied by, so that they have at most that norm together."""
-    squares = [_squared(gradient.cast(onnx.TensorProto.FLOAT)) for gradient in gradients]
+    squares = [_sum_of_squares(gradient.cast(onnx.TensorProto.FLOAT)) for gradient in gradients]
     total = squares[0]
     for square in squares[1:]:
         total = total + square
@@ -166,7 +166,7 @@ def clipping(gradients: list[Tensor], norm: float) -> Tensor:
     return share.tape.op("Min", share, share.like(1.0))
 
 
-def _squared(gradient: Tensor) -> Tensor:
+def _sum_of_squares(gradient: Tensor) -> Tensor:
     """The sum of its squares."""
     if not gradient.rank:
         return gradient * gradient
@@ -177,25 +177,25 @@ def _state(parameter: Tensor, name: str) -> Tensor:
     return parameter.tape.declare(f"{parameter.name}_{name}", parameter.dtype, parameter.shape)
 
 
-def _decayed(parameter: Tensor, gradient: Tensor, hyper: Hyper) -> Tensor:
+def _add_decay(parameter: Tensor, gradient: Tensor, hyper: Hyper) -> Tensor:
     """The gradient of the loss with half the squared weights beside it, times the decay."""
     return gradient + parameter * hyper.weight_decay if hyper.weight_decay else gradient
 
 
 def _sgd(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
-    gradient = _decayed(parameter, gradient, hyper)
+    gradient = _add_decay(parameter, gradient, hyper)
     return Update({}, {parameter.name: parameter - gradient * rate.cast(parameter.dtype)})
 
 
 def _momentum(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
     velocity = _state(parameter, "momentum")
-    moved = velocity * hyper.momentum + _decayed(parameter, gradient, hyper)
+    moved = velocity * hyper.momentum + _add_decay(parameter, gradient, hyper)
     updated = parameter - moved * rate.cast(parameter.dtype)
     return Update({velocity.name: velocity}, {parameter.name: updated, velocity.name: moved})
 
 
 def _adam(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
-    return _moments(parameter, _decayed(parameter, gradient, hyper), rate, hyper)
+    return _moments(parameter, _add_decay(parameter, gradient, hyper), rate, hyper)
 
 
 def _adamw(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:

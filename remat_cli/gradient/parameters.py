@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.gradient.exported import ADVICE, checked, shown, signature_of
+from remat_cli.gradient.exported import ADVICE, check_export, first_of, signature_of
 from remat_cli.gradient.tape import FLOATS
-from remat_cli.gradient.ties import found_alike, tie
+from remat_cli.gradient.ties import tie, tie_alike
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.walk import nodes_within
 
@@ -51,7 +51,7 @@ class Choice:
     groups: Sequence[Sequence[str]] = ()
 
 
-def settled(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choice) -> list[str]:
+def settle_parameters(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choice) -> list[str]:
     """Each parameter made one initializer of the model, as in the module that it was exported from; what was done.
 
     Refuses a model whose exporter folded parameters away, unless the user says what to train.
@@ -60,10 +60,10 @@ def settled(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Cho
     if choice.as_exported:
         return []
     if signature_of(model) is not None:
-        return [] if choice.wrt else checked(model, nodes)
+        return [] if choice.wrt else check_export(model, nodes)
     if model.producer_name != "pytorch":
         return []
-    notes = [*found_alike(model.graph), LOST]
+    notes = [*tie_alike(model.graph), LOST]
     if not choice.wrt and (choice.groups or not choice.params):
         _refuse_folded(model.graph, nodes)
     return notes
@@ -75,7 +75,7 @@ def _refuse_folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> N
     folded = [i.name for i in graph.initializer if i.name.startswith(TRACED) and i.name in read and _is_weight(i)]
     if folded:
         raise BadInput(
-            f"PyTorch's exporter folded or transposed {len(folded)} weights ({shown(folded)}), so their gradients "
+            f"PyTorch's exporter folded or transposed {len(folded)} weights ({first_of(folded)}), so their gradients "
             f"would not be those of the module's parameters; {ADVICE}"
         )
 
@@ -88,7 +88,7 @@ def _is_weight(tensor: onnx.TensorProto) -> bool:
     return array.size > 1 and bool(array.min() > MASKED)
 
 
-def chosen(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choice) -> set[str]:
+def choose_parameters(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choice) -> set[str]:
     """Names of what is trained: as asked; else float initializers, else constant fills, that are no op's settings."""
     graph = model.graph
     floats = {i.name for i in graph.initializer if i.data_type in FLOATS}
@@ -100,16 +100,16 @@ def chosen(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choi
         return set(choice.wrt)
     used = {name for node in nodes_within(nodes) for index, name in enumerate(node.input) if _is_operand(node, index)}
     if choice.params:
-        return _listed(model, choice, floats | set(inputs)) & used
+        return _find_listed(model, choice, floats | set(inputs)) & used
     named = _metadata(model).get(PARAMETERS, "").split()
     fills = {node.output[0] for node in nodes if node.op_type == "ConstantOfShape" and _is_float(node)}
     weights = {name for node in nodes if node.op_type in ("Conv", "Gemm", "MatMul") for name in node.input[1:2]}
     if not fills & weights:  # else the model is a light one, whose weights were replaced by fills to save space
         fills = set()
-    return (_stored(model, floats, choice) | fills | set(named)) & used
+    return (_stored_parameters(model, floats, choice) | fills | set(named)) & used
 
 
-def _stored(model: onnx.ModelProto, floats: set[str], choice: Choice) -> set[str]:
+def _stored_parameters(model: onnx.ModelProto, floats: set[str], choice: Choice) -> set[str]:
     """Initializers that are parameters: where PyTorch's exporter says which, those; else all that are float.
 
     Of a file that is trained as it stands, only scalars and what is marked as something else are left out: weights that
@@ -124,7 +124,7 @@ def _stored(model: onnx.ModelProto, floats: set[str], choice: Choice) -> set[str
     return floats - scalars - (signature.kinds.keys() - signature.parameters)
 
 
-def _listed(model: onnx.ModelProto, choice: Choice, there: set[str]) -> set[str]:
+def _find_listed(model: onnx.ModelProto, choice: Choice, there: set[str]) -> set[str]:
     """The names that the model has; a tied parameter may stand there under another of its names."""
     names = choice.params
     found = there.intersection(names)
@@ -134,7 +134,8 @@ def _listed(model: onnx.ModelProto, choice: Choice, there: set[str]) -> set[str]
         found |= others
     if not found:
         raise BadInput(
-            f"none of the {len(names)} names of --params-from is an initializer of the model ({shown(names)}); {ADVICE}"
+            f"none of the {len(names)} names of --params-from is an initializer of the model "
+            f"({first_of(names)}); {ADVICE}"
         )
     return found
 

@@ -14,8 +14,8 @@ from onnx import inliner
 
 from remat_cli.errors import BadInput, meant
 from remat_cli.gradient.autocast import BFLOAT16_OPSET, FLOAT, Autocast
-from remat_cli.gradient.modes import lost_modes, train_batch_norms, train_dropouts
-from remat_cli.gradient.parameters import Choice, chosen, settled
+from remat_cli.gradient.modes import find_lost_modes, train_batch_norms, train_dropouts
+from remat_cli.gradient.parameters import Choice, choose_parameters, settle_parameters
 from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
@@ -79,13 +79,13 @@ def prepare(
     """
     target = outputs[0] or model.graph.output[0].name
     wanted = [target, *(name for name in outputs[1:] if name)]
-    model, nodes, notes = _modernized(model, wanted, choice, modes)
+    model, nodes, notes = _modernize(model, wanted, choice, modes)
     tape = Tape(max(LEAST, opset_of(model), BFLOAT16_OPSET if narrow == onnx.TensorProto.BFLOAT16 else 0))
-    trained = chosen(model, nodes, choice)
+    trained = choose_parameters(model, nodes, choice)
     autocast = Autocast(tape, narrow) if narrow != FLOAT else None
     forward = Forward(tape, tape.integers(0), notes=notes)
     read = {name for node in nodes for name in node.input} | {*wanted}
-    known = _stored(model.graph, tape, trained, autocast)
+    known = _store_rest(model.graph, tape, trained, autocast)
     known |= _declare_inputs(model.graph, binding, read, trained, forward, autocast)
     for stored in model.graph.initializer:
         if stored.name in trained:
@@ -104,13 +104,13 @@ def prepare(
     return forward
 
 
-def _modernized(
+def _modernize(
     model: onnx.ModelProto, wanted: Sequence[str], choice: Choice, modes: Modes
 ) -> tuple[onnx.ModelProto, list[onnx.NodeProto], list[str]]:
     """The model at an opset that gradients can be written in, its parts in their modes; the nodes that lead to what is
     wanted; and what is to be said of both."""
     nodes = _leading_to(model.graph, wanted)
-    notes = [*settled(model, nodes, choice), *lost_modes(nodes, choice.as_exported)]
+    notes = [*settle_parameters(model, nodes, choice), *find_lost_modes(nodes, choice.as_exported)]
     train_batch_norms(model.graph, modes.train and not modes.freeze_bn)
     opset = opset_of(model)
     model = inliner.inline_local_functions(upgrade(model)) if model.functions else upgrade(model)
@@ -118,7 +118,7 @@ def _modernized(
     return model, nodes, [*notes, *train_dropouts(model, nodes, opset, modes.train)]
 
 
-def _stored(
+def _store_rest(
     graph: onnx.GraphProto, tape: Tape, trained: Collection[str], autocast: Autocast | None
 ) -> dict[str, Tensor]:
     """What the file holds and is not trained."""

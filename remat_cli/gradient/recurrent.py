@@ -54,10 +54,10 @@ def _run(step: Taped, cell: Callable[[Taped, int, Tensor, Tensor], Cell], gates:
         runs = [_direction(step, cell, gates, states, d, reverse) for d, reverse in enumerate(reversals)]
         sequences = [tape.op("Concat", *(_lead(h, 2) for h in hidden), axis=0) for hidden, _ in runs]
         finals = [[_lead(last[i], 1) for _, last in runs] for i in range(states)]
-        return [_joined(sequences, 1), *(_joined(parts, 0) for parts in finals)]
+        return [_join(sequences, 1), *(_join(parts, 0) for parts in finals)]
 
 
-def _joined(parts: Sequence[Tensor], axis: int) -> Tensor:
+def _join(parts: Sequence[Tensor], axis: int) -> Tensor:
     return parts[0] if len(parts) == 1 else parts[0].tape.op("Concat", *parts, axis=axis)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import onnx
 
-from remat_cli.gradient.exported import shown, signature_of
+from remat_cli.gradient.exported import first_of, signature_of
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.ties import alike
 
@@ -26,24 +26,24 @@ def remarks(
     """A line for each kind of oddity among the parameters of these shapes, read so many times."""
     wanted = choice.groups or [(name,) for name in choice.params]
     if missing := [names[0] for names in wanted if not any(name in shapes for name in names)]:
-        yield f"not trained, since no op that leads to the loss reads them under that name: {shown(missing)}"
+        yield f"not trained, since no op that leads to the loss reads them under that name: {first_of(missing)}"
     if model.producer_name == "remat" or choice.wrt or choice.params:
         return
     if signature_of(model) is not None and not choice.as_exported:
         return
     if single := [name for name, shape in shapes.items() if math.prod(shape) == 1]:
-        yield f"of one element, perhaps constants: {shown(single)}; --wrt or --params-from leaves them out"
+        yield f"of one element, perhaps constants: {first_of(single)}; --wrt or --params-from leaves them out"
     if unnamed := [name for name in shapes if OWN_NAME.fullmatch(name)]:
-        yield f"named by an exporter, perhaps constants or folded weights: {shown(unnamed)}"
+        yield f"named by an exporter, perhaps constants or folded weights: {first_of(unnamed)}"
     if own := [name for name in shapes if _may_be_buffer(model, name)]:
         yield (
-            f"perhaps buffers, which PyTorch's tracing exporter writes as it does parameters: {shown(own)}; "
+            f"perhaps buffers, which PyTorch's tracing exporter writes as it does parameters: {first_of(own)}; "
             "--params-from leaves them out"
         )
     if often := [f"{name} ({reads[name]} times)" for name in shapes if reads[name] >= MANY]:
-        yield f"read often: {shown(often)}; one weight in the module, or several that an exporter merged?"
+        yield f"read often: {first_of(often)}; one weight in the module, or several that an exporter merged?"
     for names in alike(model.graph, set(shapes)):
-        yield f"equal at the start: {shown(names)}; if the module has them as one, --tie {names[0]}={names[1]}"
+        yield f"equal at the start: {first_of(names)}; if the module has them as one, --tie {names[0]}={names[1]}"
 
 
 def _may_be_buffer(model: onnx.ModelProto, name: str) -> bool:

@@ -18,7 +18,7 @@ from remat_cli.gradient.tensor import Tensor
 Stretch = tuple[int, int, int]  # an axis, and where along it the piece begins and ends
 
 
-def joined(steps: Sequence[Taped]) -> list[Taped]:
+def join_stretches(steps: Sequence[Taped]) -> list[Taped]:
     """The steps, with those that take pieces of one value along one axis as one Split."""
     groups: dict[tuple[str, int], dict[int, Stretch]] = {}
     for index, step in enumerate(steps):

@@ -36,12 +36,12 @@ def tie(graph: onnx.GraphProto, pairs: Iterable[tuple[str, str]]) -> None:
         _read_instead(graph.node, gone, kept)
 
 
-def found_alike(graph: onnx.GraphProto) -> list[str]:
+def tie_alike(graph: onnx.GraphProto) -> list[str]:
     """Tie or part initializers by what reads them, in a file of a tracing exporter; says what was done."""
-    return [*_parted(graph), *_tied(graph)]
+    return [*_part(graph), *_tie_embeddings(graph)]
 
 
-def _parted(graph: onnx.GraphProto) -> Iterator[str]:
+def _part(graph: onnx.GraphProto) -> Iterator[str]:
     """Names that an Identity stands for: parameters of their own, but for an embedding that a product reads too."""
     stored = {initializer.name: initializer for initializer in graph.initializer}
     parted: list[str] = []
@@ -64,7 +64,7 @@ def _parted(graph: onnx.GraphProto) -> Iterator[str]:
         yield f"the exporter had merged parameters of equal value; they are trained apart: {some}"
 
 
-def _tied(graph: onnx.GraphProto) -> Iterator[str]:
+def _tie_embeddings(graph: onnx.GraphProto) -> Iterator[str]:
     """Embeddings that the file holds twice."""
     shapes = {tuple(i.dims) for i in graph.initializer if _is_embedding(graph, i.name)}
     for first, *others in alike(graph, {i.name for i in graph.initializer if tuple(i.dims) in shapes}):

@@ -74,7 +74,7 @@ class Tracer:
             return
         here = self._renamed(node)
         if (arrays := fold(self.tape, here)) is not None:
-            for name, array in zip(_written(node), arrays):
+            for name, array in zip(_outputs_of(node), arrays):
                 kept = self.autocast.widened(array) if self.autocast else array
                 self.known[name] = self.tape.store(self.tape.fresh(name), kept)
             return
@@ -208,18 +208,18 @@ class Tracer:
         attributes |= {a.name: a for a in [*body.attribute_proto, *here.attribute]}
         opset = next(entry.version for entry in body.opset_import if not entry.domain)
         for index, node in enumerate(body.node):
-            part = _specialized(node, attributes)
+            part = _specialize(node, attributes)
             part.name = f"{here.name}/{node.name or f'{node.op_type}_{index}'}"
             part.input[:] = [name if name in inner.known else "" for name in part.input]
             inner.trace(part, opset)
         return [inner.known.get(name) for name in body.output]
 
 
-def _written(node: onnx.NodeProto) -> list[str]:
+def _outputs_of(node: onnx.NodeProto) -> list[str]:
     return [name for name in node.output if name]
 
 
-def _specialized(node: onnx.NodeProto, attributes: dict[str, Any]) -> onnx.NodeProto:
+def _specialize(node: onnx.NodeProto, attributes: dict[str, Any]) -> onnx.NodeProto:
     """A function's node with the caller's attributes put in."""
     part = onnx.NodeProto()
     part.CopyFrom(node)

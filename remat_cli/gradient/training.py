@@ -17,9 +17,9 @@ import onnx
 from remat_cli.errors import BadInput
 from remat_cli.gradient.assemble import assemble
 from remat_cli.gradient.autocast import PRECISIONS
-from remat_cli.gradient.classes import CLASS_AXIS, class_axis, told
+from remat_cli.gradient.classes import CLASS_AXIS, class_axis, named_class_axis
 from remat_cli.gradient.differentiate import differentiate
-from remat_cli.gradient.losses import in_float32, labelled
+from remat_cli.gradient.losses import in_float32, loss_with_labels
 from remat_cli.gradient.optimizers import RATE, STEP, Recipe, Update, Updates
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding, Forward, Modes, check_outputs, prepare
@@ -74,11 +74,11 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     differentiate(forward.tape, loss, wanted, RULES, finished, scaling.scale if scaling else None)
     _check_reached(forward, model, gradients, choice.wrt)
     options.recipe.check_names(forward.parameters)
-    update, finite = _finished(forward, updates, scaling, gradients)
+    update, finite = _finish(forward, updates, scaling, gradients)
     outputs = {"loss": loss}
     if options.recipe.name == "none":
         outputs |= {f"{name}_grad": gradients[tensor.name] for name, tensor in forward.parameters.items()}
-    outputs |= _renewed(forward, update)
+    outputs |= _renewals(forward, update)
     if finite is not None:
         outputs[FINITE] = finite
     outputs |= {name: in_float32(tensor) for name, tensor in forward.others.items() if name not in outputs}
@@ -109,14 +109,14 @@ def _defaults(
     return defaults
 
 
-def _renewed(forward: Forward, update: Update) -> dict[str, Tensor]:
+def _renewals(forward: Forward, update: Update) -> dict[str, Tensor]:
     """What inputs are after the step: parameters, the optimizer's state, running statistics."""
     names = [name for name in (*forward.parameters, *update.inputs) if name in update.outputs]
     renewed = {**{name: update.outputs[name] for name in names}, **forward.updated}
     return {f"{name}_new": tensor for name, tensor in renewed.items()}
 
 
-def _finished(
+def _finish(
     forward: Forward, updates: Updates, scaling: Scaling | None, gradients: dict[str, Tensor]
 ) -> tuple[Update, Tensor | None]:
     """The update of all parameters, and whether it is made: with float16 not before all gradients are known."""
@@ -152,7 +152,7 @@ def _axis(forward: Forward, model: onnx.ModelProto, options: Options) -> int:
     """What the user says, or the model, or the tensor's rank."""
     if options.class_axis is not None:
         return options.class_axis
-    named = told(model) if options.logits is None else None
+    named = named_class_axis(model) if options.logits is None else None
     return class_axis(forward.output, forward.tape.nodes) if named is None else named
 
 
@@ -174,7 +174,7 @@ def _loss(forward: Forward, options: Options, axis: int) -> Tensor:
             raise BadInput(f"'{options.loss}' cannot be the loss: its shape is {list(output.shape)}, not a scalar's")
         return in_float32(output)
     with forward.tape.scope("loss"):
-        given, loss = labelled(output, options.loss, axis)
+        given, loss = loss_with_labels(output, options.loss, axis)
     forward.inputs[given.name] = given
     return loss
 

@@ -56,7 +56,7 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         raise
     values = found.values
     refuse_unused(model, dims or {}, {*bound, *found.needed}, path)
-    weights = _stored(proto)
+    weights = _names_stored(proto)
     ops = tuple(_op(node) for node in proto.node if node.op_type != "Constant")
     outputs = tuple(dict.fromkeys(value.name for value in proto.output))
     if not ops:
@@ -80,7 +80,7 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
     )
 
 
-def _stored(proto: onnx.GraphProto) -> dict[str, None]:
+def _names_stored(proto: onnx.GraphProto) -> dict[str, None]:
     """The names of what the file holds, once each and in its order."""
     return dict.fromkeys(
         (

@@ -26,7 +26,7 @@ def give_defaults(model: onnx.ModelProto) -> str | None:
             call.attribute.extend(one for one in function.attribute_proto if one.name not in given)
     defaults = {_key(function): {one.name for one in function.attribute_proto} for function in model.functions}
     for function in model.functions:
-        handed = set(_handed_on(function, defaults))
+        handed = set(_attributes_handed_on(function, defaults))
         for call in calls.get(_key(function), ()):
             if missing := handed - {attribute.name for attribute in call.attribute}:
                 return min(missing)
@@ -43,7 +43,7 @@ def give_schema_defaults(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
             node.attribute.extend(one for one in defaults if one.type != onnx.AttributeProto.UNDEFINED)
 
 
-def _handed_on(function: onnx.FunctionProto, defaults: dict[FunctionKey, set[str]]) -> Iterator[str]:
+def _attributes_handed_on(function: onnx.FunctionProto, defaults: dict[FunctionKey, set[str]]) -> Iterator[str]:
     """Attributes of the function's own that its body hands to calls which have another default for them."""
     for node in nodes_within(function.node):
         known = defaults.get((node.domain, node.op_type, node.overload), set())

@@ -40,7 +40,7 @@ def _inline_standard(model: onnx.ModelProto, ops: list[tuple[str, str]], path: P
     opset = next(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
     give_schema_defaults((node for node in model.graph.node if _is_expanded(node)), opset)
     try:
-        inlined = onnx.inliner.inline_selected_functions(_typed(model), ops, inline_schema_functions=True)
+        inlined = onnx.inliner.inline_selected_functions(_with_types(model), ops, inline_schema_functions=True)
     except (RuntimeError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         kinds = ", ".join(kind for _, kind in ops)
         raise BadInput(f"{path}: {kinds} cannot be written out: {' '.join(str(error).split())}") from error
@@ -49,7 +49,7 @@ def _inline_standard(model: onnx.ModelProto, ops: list[tuple[str, str]], path: P
     return inlined
 
 
-def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
+def _with_types(model: onnx.ModelProto) -> onnx.ModelProto:
     """With the type of all that functions may read, weights among it: the inliner wants to know."""
     typed = onnx.shape_inference.infer_shapes(model)
     known = {value.name for value in typed.graph.value_info}
@@ -77,7 +77,7 @@ def _inline_local(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     try:
         inlined = onnx.inliner.inline_local_functions(model)
         if _calls(inlined):
-            inlined = onnx.inliner.inline_local_functions(_typed(model), convert_version=True)
+            inlined = onnx.inliner.inline_local_functions(_with_types(model), convert_version=True)
             del inlined.graph.value_info[:]
             inlined.graph.value_info.extend(model.graph.value_info)
     except (RuntimeError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:

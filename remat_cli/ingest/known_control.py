@@ -49,7 +49,7 @@ def _goes_on(body: onnx.GraphProto, constants: Mapping[str, np.ndarray]) -> bool
     return name not in makers and name in constants and bool(constants[name].all())
 
 
-def as_it_begins(
+def body_as_begun(
     node: onnx.NodeProto, types: Mapping[str, Partial], carries: Sequence[Partial | None], outer: Iterable[str]
 ) -> onnx.GraphProto | None:
     """The Loop's body by itself, with the types of what it `carries` into a round; `outer`: what it captures.
@@ -81,7 +81,7 @@ def _open_end(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> bool
     return node.op_type == "Loop" and trips(node, constants) is None
 
 
-def settled(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> onnx.NodeProto:
+def settle_branch(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> onnx.NodeProto:
     """An If of constant condition with the branch it takes in both places."""
     condition = constants.get(node.input[0]) if node.op_type == "If" and node.input else None
     if condition is None or condition.size != 1:

@@ -58,8 +58,8 @@ def _writers(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], path: Path) ->
     for index, node in enumerate(nodes):
         for name in node.output:
             if name and name in writer:
-                other = _called(nodes[writer[name]]) if writer[name] >= 0 else "an input or initializer"
-                raise BadInput(f"{path}: value {name!r} is written by both {other} and {_called(node)}")
+                other = _name_of(nodes[writer[name]]) if writer[name] >= 0 else "an input or initializer"
+                raise BadInput(f"{path}: value {name!r} is written by both {other} and {_name_of(node)}")
             if name:
                 writer[name] = index
     return writer
@@ -77,7 +77,7 @@ def _needs(node: onnx.NodeProto, writer: dict[str, int], path: Path) -> set[int]
     found = set()
     for name in (*node.input, *captures(node)):
         if name and name not in writer:
-            raise BadInput(f"{path}: {_called(node)} reads {name!r}, which no node makes and is no input or weight")
+            raise BadInput(f"{path}: {_name_of(node)} reads {name!r}, which no node makes and is no input or weight")
         if name and writer[name] >= 0:
             found.add(writer[name])
     return found
@@ -122,10 +122,10 @@ def _cycle(nodes: list[onnx.NodeProto], needs: list[set[int]], sorted_ones: set[
         trail.append(index)
         index = min(need for need in needs[index] if need not in sorted_ones)
     ring = [*trail[trail.index(index) :], index][::-1]
-    shown = [_called(nodes[i]) for i in ring]
+    shown = [_name_of(nodes[i]) for i in ring]
     return " -> ".join(shown if len(shown) <= 8 else [*shown[:4], "...", *shown[-3:]])
 
 
-def _called(node: onnx.NodeProto) -> str:
+def _name_of(node: onnx.NodeProto) -> str:
     made = next((name for name in node.output if name), "?")
     return f"{node.op_type} {node.name!r}" if node.name else f"the {node.op_type} that makes {made!r}"

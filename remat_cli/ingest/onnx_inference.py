@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from remat_cli.ingest.known_control import settled
+from remat_cli.ingest.known_control import settle_branch
 from remat_cli.ingest.rules import ALIASES, BLOCKED
 from remat_cli.ingest.runtime_types import Partial
 from remat_cli.ingest.typed_node import Type
@@ -80,7 +80,7 @@ class OnnxInference:
         """A model of this one node, all it reads as inputs or initializers, through onnx's whole-graph inference."""
         reads = dict.fromkeys(name for name in (*node.input, *captures(node)) if name)
         graph = helper.make_graph(
-            [settled(node, constants)],
+            [settle_branch(node, constants)],
             "one",
             [helper.make_tensor_value_info(name, *types[name]) for name in reads if name not in constants],
             [onnx.ValueInfoProto(name=name) for name in node.output if name],

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 import onnx
 
-from remat_cli.ingest.typed_node import Rule, Type, TypedNode, Types, like, shaped_by
+from remat_cli.ingest.typed_node import Rule, Type, TypedNode, Types, like, shape_from
 
 BOOL, INT32, INT64, UINT32, FLOAT = (
     onnx.TensorProto.BOOL,
@@ -141,10 +141,10 @@ def _broadcast_gradient_args(call: TypedNode) -> Types:
     a, b = call.constant(0), call.constant(1)
     if a is None or b is None:
         return [None, None]
-    return [(INT64, (len(_reduced(a, b)),)), (INT64, (len(_reduced(b, a)),))]
+    return [(INT64, (len(_reduced_axes(a, b)),)), (INT64, (len(_reduced_axes(b, a)),))]
 
 
-def _reduced(shape: tuple[int, ...], other: tuple[int, ...]) -> list[int]:
+def _reduced_axes(shape: tuple[int, ...], other: tuple[int, ...]) -> list[int]:
     """The axes over which the gradient of a broadcast operand is summed."""
     rank = max(len(shape), len(other))
     padded, beside = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(other)) + other
@@ -219,9 +219,9 @@ RULES: dict[str, Rule] = {
     "FastGelu": like(0),
     "FastGeluGrad": like(0),
     "FusedMatMul": _fused_matmul,
-    "GatherElementsGrad": shaped_by(1, 0),
-    "GatherGrad": shaped_by(0, 2),
-    "GatherNDGrad": shaped_by(0, 2),
+    "GatherElementsGrad": shape_from(1, 0),
+    "GatherGrad": shape_from(0, 2),
+    "GatherNDGrad": shape_from(0, 2),
     "Gelu": like(0),
     "GeluGrad": like(0),
     "Group": lambda _: [(BOOL, ())],
@@ -254,7 +254,7 @@ RULES: dict[str, Rule] = {
     "SinGrad": like(0),
     "SkipLayerNormalization": _skip_layer_norm,
     "SkipSimplifiedLayerNormalization": _skip_layer_norm,
-    "SliceGrad": shaped_by(1, 0),
+    "SliceGrad": shape_from(1, 0),
     "SoftmaxCrossEntropy": lambda call: [(call.dtype(0), ()), call.like(0)],
     "SoftmaxCrossEntropyGrad": like(1),
     "SoftmaxCrossEntropyLossGrad": like(1),

@@ -19,7 +19,7 @@ from onnx import helper, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.ingest.constants import fold
-from remat_cli.ingest.known_control import as_it_begins, depends_on_data, trips
+from remat_cli.ingest.known_control import body_as_begun, depends_on_data, trips
 from remat_cli.ingest.loose import Loose
 from remat_cli.ingest.onnx_inference import (
     INFERENCE_ERRORS,
@@ -218,7 +218,7 @@ class _Walk:
         """What every round of a Loop makes: of what it carries, sizes that a round changes are not known."""
         carries = [types.get(name) for name in node.input[2:]]
         for _ in range(ROUNDS):
-            body = as_it_begins(node, types, carries, captures(node))
+            body = body_as_begun(node, types, carries, captures(node))
             made = self.onnx.outputs_of_graph(body) if body else {}
             if not body or not made:
                 return []

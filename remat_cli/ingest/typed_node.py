@@ -59,7 +59,7 @@ def like(*places: int) -> Rule:
     return lambda call: [call.like(place) for place in places]
 
 
-def shaped_by(place: int, data: int) -> Rule:
+def shape_from(place: int, data: int) -> Rule:
     """One output whose shape stands in a constant input."""
 
     def rule(call: TypedNode) -> Types:

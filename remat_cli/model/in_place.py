@@ -24,7 +24,7 @@ NARROW = {onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}  # of which a CPU
 NEW = "_new"  # what a training step calls what takes a value's place
 
 
-def parsed(pairs: tuple[str, ...]) -> dict[str, str]:
+def parse_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
     """NAME=NAME_new, as on the command line; outputs come first in the answer."""
     found: dict[str, str] = {}
     for pair in pairs:

@@ -43,11 +43,11 @@ def without_kernel(model: onnx.ModelProto) -> list[str]:
             found[node.op_type] += 1
         elif opset >= FROM_OPSET.get(node.op_type, opset + 1):
             found[f"{node.op_type} of opset {opset} (of {LAST} it has one)"] += 1
-        elif node.op_type == "ConvTranspose" and _lopsided(node):
+        elif node.op_type == "ConvTranspose" and _is_lopsided(node):
             found["ConvTranspose with other padding at the end than at the beginning"] += 1
     return [f"{what}, {count} node{'s' * (count > 1)}" for what, count in sorted(found.items())]
 
 
-def _lopsided(node: onnx.NodeProto) -> bool:
+def _is_lopsided(node: onnx.NodeProto) -> bool:
     pads = next((list(attribute.ints) for attribute in node.attribute if attribute.name == "pads"), [])
     return pads[: len(pads) // 2] != pads[len(pads) // 2 :]

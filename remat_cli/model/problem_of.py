@@ -51,11 +51,11 @@ def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str
         unread_stay=True,
     )
     shapes = {name: value.shape for name, value in graph.values.items()}
-    aside = semantics.held_beside(semantics.aside(op, shapes, provider) for op in graph.ops)
+    aside = semantics.most_beside(semantics.aside(op, shapes, provider) for op in graph.ops)
     return Named(problem, tuple(op.name for op in graph.ops), values, aside=aside)
 
 
-def rewritten(problem: Problem) -> Problem:
+def as_rewritten(problem: Problem) -> Problem:
     """The same for a model that remat rewrites: it reads an empty slice of what nobody reads, and so lets it go."""
     return replace(problem, unread_stay=False)
 
@@ -115,7 +115,7 @@ def _early(graph: Graph, op: Op, workspace: int) -> tuple[int, ...]:
     if op.op_type == "Einsum" and not op.domain:
         pieces = [graph.values[name].bytes for name in (*op.inputs, op.outputs[0])]
         rest = workspace - sum(map(rounded, pieces))
-        return (*pieces[:-1], *_made_of(rest, pieces), pieces[-1]) if rest > 0 else (workspace,)
+        return (*pieces[:-1], *_split_into(rest, pieces), pieces[-1]) if rest > 0 else (workspace,)
     if op.op_type != "Where" or op.domain:
         return ()
     shapes = [graph.values[name].shape for name in op.inputs]
@@ -124,7 +124,7 @@ def _early(graph: Graph, op: Op, workspace: int) -> tuple[int, ...]:
     return tuple(element * prod(_broadcast(shapes[0], shape)) for shape in shapes[1:])
 
 
-def _made_of(rest: int, pieces: Sequence[int]) -> tuple[int, ...]:
+def _split_into(rest: int, pieces: Sequence[int]) -> tuple[int, ...]:
     """What is left of a workspace, as one or two of the same pieces once more if it is just as much as those."""
     pairs = chain(combinations_with_replacement(pieces, 1), combinations_with_replacement(pieces, 2))
     return next((pair for pair in pairs if sum(map(rounded, pair)) == rest), (rest,))

@@ -175,7 +175,7 @@ def aside(op: Op, shapes: Mapping[str, Sequence[int]], provider: str) -> int:
     return 8 * prod(shapes[op.inputs[1]][: table[op.op_type]])
 
 
-def held_beside(sizes: Iterable[int]) -> int:
+def most_beside(sizes: Iterable[int]) -> int:
     """The most that a process holds for kernels that take so much beside the allocator, one at a time.
 
     The C library gives back at once only what is larger than `GIVEN_BACK`. Of the rest it keeps as much as was ever

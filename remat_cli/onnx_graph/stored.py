@@ -20,7 +20,7 @@ from remat_cli.onnx_graph.walk import subgraphs
 def array_of(tensor: onnx.TensorProto) -> np.ndarray:
     """The tensor's content. Raises BadInput for one that is not as large, or of the type, that it says."""
     try:
-        return _mapped(tensor) if is_beside(tensor) else np.asarray(numpy_helper.to_array(tensor))
+        return _map(tensor) if is_beside(tensor) else np.asarray(numpy_helper.to_array(tensor))
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(f"tensor {tensor.name!r} is damaged: {error}") from error
 
@@ -50,7 +50,7 @@ def bring_in(tensor: onnx.TensorProto) -> None:
         tensor.raw_data = content
 
 
-def _mapped(tensor: onnx.TensorProto) -> np.ndarray:
+def _map(tensor: onnx.TensorProto) -> np.ndarray:
     """Its numbers, read from the file as they are looked at."""
     content = _bytes_beside(tensor)
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
@@ -108,7 +108,7 @@ def check_beside(tensor: onnx.TensorProto, path: Path) -> None:
     leaves = posix.is_absolute() or windows.is_absolute() or windows.drive or ".." in (*posix.parts, *windows.parts)
     folder = path.resolve().parent
     file = folder / location
-    if not location or leaves or not _resolved(file).is_relative_to(folder):
+    if not location or leaves or not _resolve(file).is_relative_to(folder):
         raise BadInput(f"{where} is stored at {location!r}, outside the model's folder; save the model with its data")
     try:
         size = file.stat().st_size
@@ -121,7 +121,7 @@ def check_beside(tensor: onnx.TensorProto, path: Path) -> None:
         raise BadInput(f"{where} should end at byte {end} of {location!r}, which has {size}; the file is truncated")
 
 
-def _resolved(file: Path) -> Path:
+def _resolve(file: Path) -> Path:
     try:
         return file.resolve()
     except (OSError, RuntimeError):  # links in a circle

@@ -147,7 +147,7 @@ def _in_place(graph: Graph, costs: Costs | None, session: Session, asked: InPlac
 def _subject_of(graph: Graph, costs: Costs | None, where: Source | None, session: Session, as_run: bool) -> Subject:
     from profiles.kernels import THREADS
     from profiles.roofline import device
-    from remat_cli.model.problem_of import problem_of, rewritten
+    from remat_cli.model.problem_of import as_rewritten, problem_of
     from remat_cli.planning.targets.kinds import target_of
 
     target = target_of(session)
@@ -158,7 +158,7 @@ def _subject_of(graph: Graph, costs: Costs | None, where: Source | None, session
     else:
         launch, threads = device("cpu").launch_ns, THREADS
     named = problem_of(graph, _table(graph, costs, view.optimized), costs.kind if costs else "cpu")
-    named = target.named(view, replace(named, problem=rewritten(named.problem), rewritten=True))
+    named = target.named(view, replace(named, problem=as_rewritten(named.problem), rewritten=True))
     sound(named.problem, f"the problem of {graph.path}")
     return Subject(
         source=Source(graph.path, graph.sha256),

@@ -56,13 +56,13 @@ def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
             "grounds": [asdict(where) for where in result["grounds"]],
         },
         "simulated": [outcome.peak, outcome.cost] if outcome else None,
-        "reached": _reached(found),
+        "reached": _sizes_of(found),
         "for_session": found.session is not None,
         "apart": found.subject.problem.inner != asked.problem.inner,
     }
 
 
-def _reached(found: Answer) -> str:
+def _sizes_of(found: Answer) -> str:
     """In which sizes the answer's own outcome is."""
     order, outcome = found.schedule.result.order, found.schedule.outcome
     if not found.found and order is not None and found.session is not None:

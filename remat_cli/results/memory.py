@@ -48,7 +48,7 @@ class Memory:
         search: Callable[[], Answer],
     ) -> Answer:
         """The answer to a question about the subject: the one that was kept, or what `search` finds now."""
-        key = key_of({"question": question, "subject": _described(subject), "versions": versions()})
+        key = key_of({"question": question, "subject": _describe(subject), "versions": versions()})
         if not self.force and (before := self._recalled(key, subject, session, limits)) is not None:
             return before
         found = search()
@@ -70,7 +70,7 @@ class Memory:
             return None
 
 
-def _described(subject: Subject) -> dict[str, Any]:
+def _describe(subject: Subject) -> dict[str, Any]:
     """What of a subject goes into an answer: its model's content, and what its costs came to."""
     return {
         "model": subject.source.sha256,

@@ -141,16 +141,16 @@ def too_many(
 def _read(path: Path, key: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Head and body of an entry; Damaged if it is not what was written, under that key."""
     head_line, _, rest = path.read_bytes().partition(b"\n")
-    head = _parsed(head_line)
+    head = _parse(head_line)
     body = rest.removesuffix(b"\n")
     if head.get("format") != FORMAT or head.get("key") != key:
         raise Damaged("it is damaged, or another's")
     if hashlib.sha256(body).hexdigest() != head.get("sha256"):
         raise Damaged("it is damaged")
-    return head, _parsed(body)
+    return head, _parse(body)
 
 
-def _parsed(text: bytes) -> dict[str, Any]:
+def _parse(text: bytes) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -169,7 +169,7 @@ def _entry(path: Path, whole: bool) -> Entry | None:
             about = _read(path, path.name.removesuffix(SUFFIX))[0].get("about")
         else:
             with path.open("rb") as file:
-                about = _parsed(file.readline()).get("about")
+                about = _parse(file.readline()).get("about")
     except FileNotFoundError:
         return None
     except OSError as error:

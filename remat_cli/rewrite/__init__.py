@@ -15,11 +15,11 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import DEFAULT, Session
-from remat_cli.rewrite.anchors import anchored, freed
-from remat_cli.rewrite.copies import CopyNames, EmittedNode, Run, copies, infos
+from remat_cli.rewrite.anchors import add_anchors, free_unread
+from remat_cli.rewrite.copies import CopyNames, EmittedNode, Run, copy_ops, infos
 from remat_cli.rewrite.guards import Guards
 from remat_cli.rewrite.hidden_shapes import HiddenShapes
-from remat_cli.rewrite.predict import WAITING, Prediction, written
+from remat_cli.rewrite.predict import WAITING, Prediction, values_of
 from solvers.plan import Compute, Plan
 from solvers.problem import Problem
 
@@ -68,7 +68,7 @@ def rewrite(
         if isinstance(statement, Compute)
     ]
     names = CopyNames(graph)
-    plain = copies(graph, runs, names)
+    plain = copy_ops(graph, runs, names)
     clones = len(plain) - len({run.op.name for run in runs})
     made = _robust(graph, problem, plain, names, manner) if session.robust else _lean(graph, plain, names)
     sizes = [len(constant.raw_data) for constant in made.constants]
@@ -113,22 +113,22 @@ class _Made:
 
 def _lean(graph: Graph, plain: list[EmittedNode], names: CopyNames) -> _Made:
     """For a session that runs the file as it stands: only what lets results go that nobody reads."""
-    steps, zero = freed(graph, plain, names)
+    steps, zero = free_unread(graph, plain, names)
     return _Made(steps, zero, anchors=len(steps) - len(plain))
 
 
 def _robust(graph: Graph, problem: Problem, plain: list[EmittedNode], names: CopyNames, manner: Manner) -> _Made:
     """For a session that merges, fuses, reorders and keeps idle buffers."""
-    fused = (name for place, name in enumerate(written(graph)) if place in problem.inner)
+    fused = (name for place, name in enumerate(values_of(graph)) if place in problem.inner)
     inner = manner.bare.union(graph.loose, fused)
     guards = Guards(graph, names, inner)
     guarded = guards.guarded(plain)
-    steps, zero = anchored(graph, guarded, names, inner)
-    hidden, hiding = _hidden(Prediction(graph, problem, steps), _around(guarded, inner), manner.hiding, manner.budget)
+    steps, zero = add_anchors(graph, guarded, names, inner)
+    hidden, hiding = _hide(Prediction(graph, problem, steps), _around(guarded, inner), manner.hiding, manner.budget)
     hidden_shapes = HiddenShapes(graph, names)
     if hidden:
         hidden_so = hidden_shapes.hiding(guarded, hidden)
-        steps, zero = anchored(graph, hidden_so, names, inner)
+        steps, zero = add_anchors(graph, hidden_so, names, inner)
     added = len(guarded) - len(plain)
     return _Made(
         steps,
@@ -141,7 +141,7 @@ def _robust(graph: Graph, problem: Problem, plain: list[EmittedNode], names: Cop
     )
 
 
-def _hidden(prediction: Prediction, known: set[str], least: int, budget: int | None) -> tuple[set[str], int]:
+def _hide(prediction: Prediction, known: set[str], least: int, budget: int | None) -> tuple[set[str], int]:
     """What is hidden, and by which step: the first that keeps to the budget, or the one that comes nearest."""
     hidden = prediction.idle(known, least)
     if budget is None or prediction.fuses or (held := prediction.later(hidden)) <= budget:
@@ -165,7 +165,7 @@ def _around(steps: Sequence[EmittedNode], inner: frozenset[str]) -> set[str]:
 def original(graph: Graph, problem: Problem) -> Rewritten:
     """The model as it is, in the order of its file."""
     runs = [Run(op, (True,) * len(op.writes)) for op in graph.ops]
-    prediction = Prediction(graph, problem, copies(graph, runs, CopyNames(graph)))
+    prediction = Prediction(graph, problem, copy_ops(graph, runs, CopyNames(graph)))
     promise = prediction.promise()
     return Rewritten(graph.model, promise, prediction, frozenset(), 0, 0, 0, 0)
 

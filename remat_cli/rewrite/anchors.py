@@ -36,7 +36,7 @@ def breaks(steps: Sequence[EmittedNode]) -> list[int]:
     return found
 
 
-def freed(
+def free_unread(
     graph: Graph, steps: Sequence[EmittedNode], names: CopyNames
 ) -> tuple[list[EmittedNode], list[onnx.TensorProto]]:
     """The steps with an empty slice of every result that nobody reads, which may go then, and the constant for it."""
@@ -50,7 +50,7 @@ def freed(
     return body, [zero] if len(body) > len(steps) else []
 
 
-def anchored(
+def add_anchors(
     graph: Graph, steps: Sequence[EmittedNode], names: CopyNames, inner: Collection[str] = ()
 ) -> tuple[list[EmittedNode], list[onnx.TensorProto]]:
     """The steps with an anchor after every break, in file order, and the constants that they need.

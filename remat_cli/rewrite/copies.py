@@ -63,9 +63,9 @@ def _names(graph: onnx.GraphProto) -> Iterator[str]:
     yield from (entry.name for entry in (*graph.input, *graph.output, *graph.initializer))
 
 
-def copies(graph: Graph, runs: Sequence[Run], names: CopyNames) -> list[EmittedNode]:
+def copy_ops(graph: Graph, runs: Sequence[Run], names: CopyNames) -> list[EmittedNode]:
     """The plan's computes as nodes, in its order."""
-    writes = Counter(value for run in runs for value in _kept(run))
+    writes = Counter(value for run in runs for value in _values_kept(run))
     outputs = set(graph.outputs)
     newest: dict[str, str] = {}  # value -> the name of its newest copy
     ran: Counter[str] = Counter()
@@ -80,7 +80,7 @@ def copies(graph: Graph, runs: Sequence[Run], names: CopyNames) -> list[EmittedN
         reads = tuple(newest.get(name, name) for name in run.op.reads)
         rename(node, newest)
         origin = {}
-        for value in _kept(run):
+        for value in _values_kept(run):
             last = made[value] + 1 == writes[value]
             plain = last if value in outputs else not made[value]
             made[value] += 1
@@ -92,12 +92,12 @@ def copies(graph: Graph, runs: Sequence[Run], names: CopyNames) -> list[EmittedN
     return steps
 
 
-def _kept(run: Run) -> list[str]:
+def _values_kept(run: Run) -> list[str]:
     return [value for value, kept in zip(run.op.writes, run.kept, strict=True) if kept]
 
 
 def _name_outputs(node: onnx.NodeProto, run: Run, newest: Mapping[str, str]) -> None:
-    kept = set(_kept(run))
+    kept = set(_values_kept(run))
     given = [newest[value] if value in kept else "" for value in run.op.outputs]
     while given and not given[-1]:
         given.pop()

@@ -36,7 +36,7 @@ class _Functions:
     def name(self, nodes: Sequence[onnx.NodeProto], inputs: Sequence[str], outputs: Sequence[str]) -> str:
         local = {name: f"in{place}" for place, name in enumerate(inputs)}
         local |= {name: f"out{place}" for place, name in enumerate(outputs)}
-        body = [_renamed(node, place, local) for place, node in enumerate(nodes)]
+        body = [_rename(node, place, local) for place, node in enumerate(nodes)]
         arguments = [local[name] for name in inputs], [local[name] for name in outputs]
         used = {node.domain for node in body}
         opsets = [opset for opset in self.opsets if opset.domain in used or opset.domain in ("", "ai.onnx")]
@@ -134,7 +134,7 @@ def _call(
     return helper.make_node(functions.name(body, list(given), handed), list(given), handed, name, domain=DOMAIN)
 
 
-def _renamed(node: onnx.NodeProto, place: int, local: dict[str, str]) -> onnx.NodeProto:
+def _rename(node: onnx.NodeProto, place: int, local: dict[str, str]) -> onnx.NodeProto:
     """The node under names that say nothing but where it stands."""
     found = onnx.NodeProto()
     found.CopyFrom(node)

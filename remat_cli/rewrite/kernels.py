@@ -38,7 +38,7 @@ class Numbered:
     constants: dict[str, list[int]] = field(default_factory=dict)  # that say where a part begins and ends
 
     def walk(self) -> Numbered:
-        self.shapes.update(_told(self.graph))
+        self.shapes.update(_shapes_told(self.graph))
         for place, entry in enumerate(self.graph.input):
             self.numbers[entry.name] = _hash("input", place)
         for tensor in self.graph.initializer:
@@ -68,7 +68,7 @@ class Numbered:
             return []
         given = [self.constants.get(name) for name in node.input[1:]]
         if node.op_type == "Slice":
-            return [_hash("part", base, _sliced(shape, given))]
+            return [_hash("part", base, _slice(shape, given))]
         axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0) % len(shape)
         sizes = given[0] if given else [(self.shapes.get(name) or (0,) * len(shape))[axis] for name in node.output]
         ends = list(accumulate(sizes or ()))
@@ -122,7 +122,7 @@ class Numbered:
                 yield node
 
 
-def numbered(model: onnx.ModelProto, shapes: Shapes) -> Numbered:
+def number_kernels(model: onnx.ModelProto, shapes: Shapes) -> Numbered:
     """`shapes`: of values by name, where the model may not tell."""
     opsets = {entry.domain.replace("ai.onnx", ""): entry.version for entry in model.opset_import}
     return Numbered(model.graph, dict(shapes), opsets).walk()
@@ -139,7 +139,7 @@ def _defaults(op_type: str, domain: str, opset: int) -> Mapping[str, bytes]:
     return {entry.name: entry.SerializeToString(deterministic=True) for entry in told}
 
 
-def astray(before: Numbered, after: Numbered) -> set[str]:
+def find_astray(before: Numbered, after: Numbered) -> set[str]:
     """Names, in the graph `after`, of what the first kernels that are not those of `before` make and read."""
     if before.results() == after.results():
         return set()
@@ -155,7 +155,7 @@ def astray(before: Numbered, after: Numbered) -> set[str]:
     return found | {after.bases[name] for name in found if name in after.bases} or {"?"}
 
 
-def _sliced(shape: Sequence[int], given: Sequence[list[int] | None]) -> tuple[range, ...]:
+def _slice(shape: Sequence[int], given: Sequence[list[int] | None]) -> tuple[range, ...]:
     """Which elements a Slice takes along each axis."""
     starts, ends, axes, steps = (*given, None, None)[:4]
     found = [range(size) for size in shape]
@@ -169,7 +169,7 @@ def _is_view(node: onnx.NodeProto) -> bool:
     return node.op_type in VIEWS and node.domain in STANDARD
 
 
-def _told(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _shapes_told(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int, ...]]]:
     for value in (*graph.input, *graph.value_info, *graph.output):
         tensor = value.type.tensor_type
         if tensor.HasField("shape") and all(dim.HasField("dim_value") for dim in tensor.shape.dim):

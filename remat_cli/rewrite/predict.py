@@ -42,7 +42,7 @@ class Prediction:
         self.names = [name for step in steps for name in step.node.output if name]
         self.number = {name: index for index, name in enumerate(self.names)}
         self.origin = origin = {name: value for step in steps for name, value in step.origin.items()}
-        self.values = written(graph)
+        self.values = values_of(graph)
         tensors = [graph.values[origin[name]] if name in origin else None for name in self.names]
         self.shapes = [(t.shape, t.bytes) if t else None for t in tensors]
         added = {name: step.bytes for step in steps for name in step.node.output}
@@ -63,7 +63,7 @@ class Prediction:
         self.reads = edges([step.reads for step in steps], [step.node.output for step in steps])
         self.op_types = [step.node.op_type for step in steps]
         self.strict = lower(self.problem, strict_order(self.reads, self.op_types))
-        self.shown = {self.names[value] for value in _written_over(self.problem, self.strict)}
+        self.shown = {self.names[value] for value in _find_written_over(self.problem, self.strict)}
         self.default = lower(self.problem, default_order(self.reads))
         self.freed = {one.register for one in self.default.statements if isinstance(one, Deallocate)}
         # what was asked, what is hidden, and what is held
@@ -99,7 +99,7 @@ class Prediction:
     def promise(self, hidden: Collection[str] = ()) -> Promise:
         """The peak in each session type, and the time; `hidden`: values whose shapes the planner does not see."""
         spans, work = self._buffers(hidden)
-        return replace(self.strict_promise(), default=self.problem.resident + _highest(spans, work)[0])
+        return replace(self.strict_promise(), default=self.problem.resident + _find_peak(spans, work)[0])
 
     def default_lifetimes(self, hidden: Collection[str] = ()) -> list[tuple[int, int, int]]:
         """From which step, before which one, and how many bytes: what default options hold, in their order."""
@@ -127,7 +127,7 @@ class Prediction:
         shown = self.shown.union(known)
         if self.at_the_peak is None or self.at_the_peak[0] != shown:
             hidden = self._at_the_peak(shown)
-            self.at_the_peak = shown, hidden, _highest(*self._buffers(hidden))[0]
+            self.at_the_peak = shown, hidden, _find_peak(*self._buffers(hidden))[0]
         _, hidden, peak = self.at_the_peak
         return self._anywhere(shown, hidden, peak // WAITING[hiding - 1]) if hiding else hidden
 
@@ -135,7 +135,7 @@ class Prediction:
         hidden: set[str] = set()
         for _ in range(ROUNDS):
             spans, work = self._buffers(hidden)
-            _, step = _highest(spans, work)
+            _, step = _find_peak(spans, work)
             waiting = {name for span in spans for name in span.held_idle(step, shown)} - hidden
             if not waiting:
                 break
@@ -170,7 +170,7 @@ class Prediction:
                     size, shares = statement.bytes, statement.shares
                     if shares is None:
                         shape = self._shape(value, hidden) if size and register in self.freed else None
-                        old = _reused(waiting.get(shape)) if size and shape else None
+                        old = _reuse(waiting.get(shape)) if size and shape else None
                         if old is None:
                             spans.append(Span(size, shape))
                         buffer[register] = old or spans[-1]
@@ -196,7 +196,7 @@ class Prediction:
         return None if value in self.outputs or self.names[value] in hidden else self.shapes[value]
 
 
-def written(graph: Graph) -> list[str]:
+def values_of(graph: Graph) -> list[str]:
     """The values by number, as the problem has them."""
     return [name for op in graph.ops for name in op.writes]
 
@@ -231,7 +231,7 @@ class Span:
         return [name for names in found for name in [name for name in names if name not in shown][:1]]
 
 
-def _written_over(problem: Problem, plan: Plan) -> set[int]:
+def _find_written_over(problem: Problem, plan: Plan) -> set[int]:
     """Values that a plan writes over others, those others and their bases: that needs shapes that are known."""
     base = {write: read for node in problem.nodes for write, read in node.views}
     held: dict[int, int] = {}
@@ -250,11 +250,11 @@ def _written_over(problem: Problem, plan: Plan) -> set[int]:
     return found
 
 
-def _reused(stack: list[Span] | None) -> Span | None:
+def _reuse(stack: list[Span] | None) -> Span | None:
     return stack.pop() if stack else None
 
 
-def _highest(spans: Sequence[Span], work: Sequence[int]) -> tuple[int, int]:
+def _find_peak(spans: Sequence[Span], work: Sequence[int]) -> tuple[int, int]:
     """The most that is held at any step, with what the step works in; and which step that is."""
     change = [0] * (len(work) + 1)
     for span in spans:

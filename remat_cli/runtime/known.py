@@ -10,14 +10,14 @@ DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime")
 
 def unknown_version() -> list[str]:
     """A note where the version that is installed is another, of whichever distribution."""
-    found = _installed()
+    found = _installed_version()
     if found is None or OLDEST <= _numbers(found) <= NEWEST:
         return []
     oldest, newest = (".".join(map(str, version)) for version in (OLDEST, NEWEST))
     return [f"onnxruntime {found}: what sessions hold was checked with {oldest} to {newest}; `verify` measures it"]
 
 
-def _installed() -> str | None:
+def _installed_version() -> str | None:
     for name in DISTRIBUTIONS:
         try:
             return metadata.version(name)

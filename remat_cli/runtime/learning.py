@@ -17,13 +17,13 @@ from solvers.placement.lifetimes import Lifetime
 SECONDS = 60.0  # then the first placement has to do
 
 
-def learned(lifetimes: Sequence[Lifetime]) -> Placement:
+def learn_places(lifetimes: Sequence[Lifetime]) -> Placement:
     """Largest first, and the search where that is not the best there is."""
     simple = largest_first(lifetimes)
-    return simple if simple.block == simple.bound else searched(lifetimes) or simple
+    return simple if simple.block == simple.bound else search_places(lifetimes) or simple
 
 
-def searched(lifetimes: Sequence[Lifetime]) -> Placement | None:
+def search_places(lifetimes: Sequence[Lifetime]) -> Placement | None:
     """The placement of the exact search, in a process of its own; None where there can be none."""
     asked = json.dumps([(one.start, one.end, one.bytes) for one in lifetimes])
     command = [sys.executable, "-m", "remat_cli.runtime.learning"]

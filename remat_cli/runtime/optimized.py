@@ -25,7 +25,7 @@ def level_named(name: str) -> object:
     return getattr(quiet_runtime().GraphOptimizationLevel, LEVELS[name])
 
 
-def optimized(
+def optimize(
     content: bytes, tensors: Path, level: str = "all", provider: str = "cpu", without: Sequence[str] = ()
 ) -> onnx.ModelProto:
     """The model as it would run; its external tensors lie in `tensors`. Raises CannotRun. `without`: optimizers."""

@@ -42,7 +42,7 @@ class Placed:
     """The places of one model's runs. Without allocations, its runs are traced."""
 
     def __init__(self, allocations: Sequence[tuple[int, int]] = (), block: int = 0, on_device: bool = False) -> None:
-        self.lib = _loaded()
+        self.lib = _load()
         count = len(allocations)
         sizes = (ctypes.c_int64 * count)(*(size for size, _ in allocations))
         offsets = (ctypes.c_int64 * count)(*(offset for _, offset in allocations))
@@ -75,7 +75,7 @@ class Placed:
         return Missed(count.value, size.value)
 
 
-def traced(events: Sequence[tuple[int, int]], unit: int = 1) -> tuple[Lifetime, ...]:
+def lifetimes_of(events: Sequence[tuple[int, int]], unit: int = 1) -> tuple[Lifetime, ...]:
     """The lifetimes of a traced run, in multiples of `unit`; what was not given back lives to its end."""
     sizes: list[int] = []
     ends: dict[int, int] = {}
@@ -94,7 +94,7 @@ CUDA = ("libcudart.so.13", "libcudart.so.12", "libcudart.so")
 
 def external() -> dict[str, str]:
     """CUDA provider options that let the allocator hand out the device's memory. Written for, not yet run on, CUDA."""
-    lib = _loaded()
+    lib = _load()
     if not any(lib.remat_cuda(name.encode()) for name in CUDA):
         raise FileNotFoundError(f"no CUDA runtime library found ({', '.join(CUDA)})")
     functions = {"alloc": "remat_device_alloc", "free": "remat_device_free", "empty_cache": "remat_device_empty_cache"}
@@ -104,7 +104,7 @@ def external() -> dict[str, str]:
 
 
 @cache
-def _loaded() -> Any:
+def _load() -> Any:
     path = library()
     if path is None:
         raise FileNotFoundError(MISSING)

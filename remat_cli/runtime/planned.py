@@ -14,8 +14,8 @@ import onnxruntime
 
 from profiles import cuda
 from profiles.strict import strict_options
-from remat_cli.runtime.learning import learned
-from remat_cli.runtime.placed import Missed, Placed, external, library, traced
+from remat_cli.runtime.learning import learn_places
+from remat_cli.runtime.placed import Missed, Placed, external, library, lifetimes_of
 from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
 
@@ -67,7 +67,7 @@ class PlannedSession(onnxruntime.InferenceSession):
         if placed.seen and placed is self._placed and self._lessons < LESSONS:
             self._lessons += 1
             self._before += placed.missed
-            self._take(learned(traced(placed.seen, DEVICE_UNIT if self._on_device else 1)))
+            self._take(learn_places(lifetimes_of(placed.seen, DEVICE_UNIT if self._on_device else 1)))
 
     def run(self, output_names: Sequence[str] | None, input_feed: Any, run_options: Any = None) -> Any:
         with self._run():

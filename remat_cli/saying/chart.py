@@ -37,7 +37,7 @@ def chart(line: Timeline, budget: int | None, style: Style) -> str:
     labels = {style.height - 1: show_bytes(top), 0: "0B"} | ({} if limit is None else {limit: show_bytes(budget or 0)})
     named = [f"{labels.get(style.height - 1 - place, ''):>{LABEL}} {row}" for place, row in enumerate(rows)]
     kinds = [line.phase(step) for step in columns]
-    letters = "".join(_colored(PHASES[kind], kind, style) for kind in kinds)
+    letters = "".join(_color(PHASES[kind], kind, style) for kind in kinds)
     return "\n".join((*named, f"{'':{LABEL}} {letters}", *_below(line, kinds, budget, style)))
 
 
@@ -62,10 +62,10 @@ def _cell(line: Timeline, step: int, row: int, top: int, limit: bool, style: Sty
     eighths = min(8, max(0, -(-8 * style.height * line.memory[step] // top) - 8 * row))
     if limit and not eighths:
         return "╌" if style.blocks else "-"
-    return _colored((BLOCKS if style.blocks else LETTERS)[eighths], line.phase(step), style)
+    return _color((BLOCKS if style.blocks else LETTERS)[eighths], line.phase(step), style)
 
 
-def _colored(letter: str, kind: str, style: Style) -> str:
+def _color(letter: str, kind: str, style: Style) -> str:
     return f"\033[{COLORS[kind]}m{letter}\033[0m" if style.colors and letter != " " else letter
 
 

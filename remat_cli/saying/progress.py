@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 
 from remat_cli.planning.time_plan import PartTimes
-from remat_cli.saying.terminal import clipped, writes_over
+from remat_cli.saying.terminal import clip, writes_over
 from remat_cli.saying.units import show_time
 from solvers.problem import Progress
 
@@ -52,7 +52,7 @@ class Line:
 
 
 def _write(words: str, end: str = "") -> None:
-    sys.stderr.write("\r\033[K" + clipped(words, end))
+    sys.stderr.write("\r\033[K" + clip(words, end))
     sys.stderr.flush()
 
 

@@ -45,7 +45,7 @@ def bars(every: Sequence[Shown]) -> list[Bar]:
     return [bar for own in found.values() for bar in own]
 
 
-def used(every: Sequence[Bar]) -> list[Role]:
+def roles_used(every: Sequence[Bar]) -> list[Role]:
     """The roles that take any memory, in their order."""
     return [role for role in Role if any(bar.sizes.get(role) for bar in every)]
 
@@ -64,7 +64,7 @@ def comparison(every: Sequence[Shown]) -> str:
 
 def breakdowns(every: Sequence[Bar], as_csv: bool) -> str:
     """A line for each bar."""
-    roles = used(every)
+    roles = roles_used(every)
     if as_csv:
         known = [role for role in Role if any(role in bar.sizes for bar in every)]
         rows = [",".join(("name", "method", "budget", *(role.key for role in known), "total", "at"))]

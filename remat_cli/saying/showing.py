@@ -13,7 +13,7 @@ from typing import Any
 
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.planfile import PlanFile, is_plan
-from remat_cli.formats.program import renamed
+from remat_cli.formats.program import name_program
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import load_planned, load_subject
 from remat_cli.planning.plans.breakdown import Anatomy, Breakdown, anatomy, at_peak
@@ -131,7 +131,11 @@ def program(found: Shown) -> str:
 
 
 def _program(found: Shown) -> tuple[dict[str, Any], ...]:
-    return found.recorded.program if found.recorded else renamed(found.plan, found.subject.nodes, found.subject.values)
+    return (
+        found.recorded.program
+        if found.recorded
+        else name_program(found.plan, found.subject.nodes, found.subject.values)
+    )
 
 
 def summary(found: Shown) -> str:

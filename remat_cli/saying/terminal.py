@@ -17,7 +17,7 @@ def has_colors(stream: TextIO) -> bool:
     return stream.isatty() and _knows_codes() and not os.environ.get("NO_COLOR")
 
 
-def clipped(words: str, end: str = "") -> str:
+def clip(words: str, end: str = "") -> str:
     """As much as fits a row beside the end: what wraps cannot be written over. The last column would wrap on some
     terminals."""
     width = get_terminal_size().columns - 1 - len(end)

@@ -46,7 +46,7 @@ class Checkpoint:
         held[REGIME] = np.array(json.dumps(self.regime))
         if self.scale is not None:
             held[SCALE] = self.scale
-        write_whole(Path(path), _zipped(held))
+        write_whole(Path(path), _zip(held))
 
 
 def read(path: str | os.PathLike[str]) -> Checkpoint:
@@ -75,7 +75,7 @@ def _beginning_with(words: str, held: Mapping[str, np.ndarray]) -> State:
     return {name.removeprefix(words): value for name, value in held.items() if name.startswith(words)}
 
 
-def _zipped(held: Mapping[str, np.ndarray]) -> bytes:
+def _zip(held: Mapping[str, np.ndarray]) -> bytes:
     """An .npz file's content; `numpy.savez` takes some names for its own."""
     content = io.BytesIO()
     with ZipFile(content, "w") as file:

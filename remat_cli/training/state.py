@@ -20,7 +20,7 @@ from remat_cli.onnx_graph.stored import array_of
 State: TypeAlias = dict[str, np.ndarray]
 
 
-def told_parts(step: onnx.ModelProto) -> Parts:
+def parts_told(step: onnx.ModelProto) -> Parts:
     """Which inputs of the step are what."""
     parts = parts_of(step)
     if parts is None:
@@ -30,7 +30,7 @@ def told_parts(step: onnx.ModelProto) -> Parts:
 
 def initial_state(values: Mapping[str, Any], step: onnx.ModelProto) -> State:
     """Arrays for the step's parameters, state and statistics. `values`: by name, arrays or PyTorch's tensors."""
-    parts = told_parts(step)
+    parts = parts_told(step)
     kinds = {value.name: value.type.tensor_type for value in step.graph.input}
     found: State = {}
     for name in (*parts.parameters, *parts.statistics):
@@ -39,7 +39,7 @@ def initial_state(values: Mapping[str, Any], step: onnx.ModelProto) -> State:
         found[name] = fitting(name, values[name], kinds[name])
     missing = [name for name in parts.state if name not in values]
     if missing and len(missing) < len(parts.state):
-        raise BadInput(f"there are values for some of the optimizer's state, but not for {described(missing[:3])}")
+        raise BadInput(f"there are values for some of the optimizer's state, but not for {describe_names(missing[:3])}")
     for name in parts.state:
         given = values.get(name)
         found[name] = _zeros(kinds[name]) if given is None else fitting(name, given, kinds[name])
@@ -105,6 +105,6 @@ def _zeros(kind: onnx.TypeProto.Tensor) -> np.ndarray:
     return np.zeros([dim.dim_value for dim in kind.shape.dim], dtype)
 
 
-def described(names: Sequence[str]) -> str:
+def describe_names(names: Sequence[str]) -> str:
     """Names in an error."""
     return ", ".join(f"'{name}'" for name in names)

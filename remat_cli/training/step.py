@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 
 from remat_cli.errors import BadInput, RematWarning, Usage, meant
-from remat_cli.gradient.classes import told
+from remat_cli.gradient.classes import named_class_axis
 from remat_cli.gradient.optimizers import RATE
 from remat_cli.gradient.scaling import FINITE, LOSS_SCALE
 from remat_cli.training import checkpoint
@@ -25,7 +25,7 @@ from remat_cli.training.checkpoint import Checkpoint
 from remat_cli.training.failing import BROKEN, NOTHING_WRITTEN, SMALL, OpFailed, WrittenState, run
 from remat_cli.training.regime import Regime, differences
 from remat_cli.training.scale import LossScale
-from remat_cli.training.state import State, check_labels, described, fitting, told_parts
+from remat_cli.training.state import State, check_labels, describe_names, fitting, parts_told
 
 TRACKED = "num_batches_tracked"  # PyTorch's count of a BatchNorm's batches, which nothing reads
 
@@ -47,8 +47,8 @@ class Step:
     ) -> None:
         self._written, self._whole = written, True
         self._session, self._update, self._regime = session, update, regime
-        self._parts = told_parts(model)
-        self._chooses = told(model) is not None  # labels choose among classes
+        self._parts = parts_told(model)
+        self._chooses = named_class_axis(model) is not None  # labels choose among classes
         self._kinds = {value.name: value.type.tensor_type for value in model.graph.input}
         self._outputs = [output.name for output in session.get_outputs()]
         self._state = state
@@ -165,12 +165,16 @@ class Step:
     def _feeds(self, batch: Mapping[str, Any] | Sequence[Any]) -> State:
         if not isinstance(batch, Mapping | Sequence) or isinstance(batch, str):
             if len(self.data) != 1 or not hasattr(batch, "shape"):
-                raise Usage(f"a batch holds {described(list(self.data))}, by name or in this order; not {_kind(batch)}")
+                raise Usage(
+                    f"a batch holds {describe_names(list(self.data))}, by name or in this order; not {_kind(batch)}"
+                )
             batch = (batch,)
         given = batch if isinstance(batch, Mapping) else dict(zip(self.data, batch))
         wrong = sorted(set(self.data) ^ set(given))
         if wrong or len(batch) != len(self.data):
-            raise Usage(f"a batch holds {described(list(self.data))}; missing or not known: {described(wrong)}")
+            raise Usage(
+                f"a batch holds {describe_names(list(self.data))}; missing or not known: {describe_names(wrong)}"
+            )
         feeds = {name: fitting(name, given[name], self._kinds[name]) for name in self.data}
         if self._chooses:
             check_labels(feeds["labels"])
@@ -224,7 +228,9 @@ class Step:
         there = module.state_dict()
         own = self.state_dict()
         if missing := [name for name in own if name not in there]:
-            raise Usage(f"the module has no {described(missing[:3])}; it is not the one that the step was made from")
+            raise Usage(
+                f"the module has no {describe_names(missing[:3])}; it is not the one that the step was made from"
+            )
         for name, value in own.items():
             if list(there[name].shape) != list(value.shape):
                 raise Usage(f"'{name}' is {list(there[name].shape)} in the module, but {list(value.shape)} in the step")

@@ -11,7 +11,7 @@ from typing import Any
 import onnx
 
 from remat_cli.errors import Usage
-from remat_cli.zoo.layers import Net, both
+from remat_cli.zoo.layers import Net, as_pair
 from remat_cli.zoo.names import find
 
 OPSETS = (20, onnx.defs.onnx_opset_version())
@@ -54,7 +54,7 @@ def describe(name: str, **asked: Any) -> tuple[Net, str]:
     for option, value in settings.items():
         if option not in known:
             raise Usage(f"{name} has no --{option}; it takes {', '.join('--' + o for o in known)}")
-        if not isinstance(value, str) and min(both(value)) < 1:
+        if not isinstance(value, str) and min(as_pair(value)) < 1:
             raise Usage(f"--{option} must be at least 1, not {value}")
     if form.free_batch and "batch" in settings:
         raise Usage("the batch is of one size or free: give --batch or --free-batch")

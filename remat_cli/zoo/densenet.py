@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Net, Pair, both
+from remat_cli.zoo.layers import Net, Pair, as_pair
 
 # depth: growth rate, channels after the stem, layers of each block
 SHAPES = {
@@ -15,7 +15,7 @@ SHAPES = {
 
 def densenet(net: Net, depth: int, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
     growth, stem, blocks = SHAPES[depth]
-    x = net.input("input", (batch, channels, *both(image)))
+    x = net.input("input", (batch, channels, *as_pair(image)))
     x = net.relu(net.batch_norm(net.conv(x, "features.conv0", stem, 7, 2), "features.norm0"))
     x = net.max_pool(x, "features.pool0", 3, 2, 1)
     for block, layers in enumerate(blocks, 1):

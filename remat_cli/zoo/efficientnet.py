@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from remat_cli.zoo.layers import Net, Pair, both
+from remat_cli.zoo.layers import Net, Pair, as_pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ def efficientnet(
     net: Net, scale: int, batch: int = 32, image: Pair | None = None, channels: int = 3, classes: int = 1000
 ) -> str:
     width, depth, size = SCALES[scale]
-    x = net.input("input", (batch, channels, *both(image or size)))
-    x = net.swish(net.batch_norm(net.conv(x, "features.0.0", _scaled(32, width), 3, 2), "features.0.1"))
+    x = net.input("input", (batch, channels, *as_pair(image or size)))
+    x = net.swish(net.batch_norm(net.conv(x, "features.0.0", _scale(32, width), 3, 2), "features.0.1"))
     for stage, (expansion, kernel, first, after, repeats) in enumerate(STAGES, 1):
         for number in range(math.ceil(repeats * depth)):
             stride = 1 if number else first
-            block = Bottleneck(expansion, kernel, stride, _scaled(after, width))
+            block = Bottleneck(expansion, kernel, stride, _scale(after, width))
             x = _block(net, x, f"features.{stage}.{number}", block)
-    x = net.swish(net.batch_norm(net.conv(x, "features.8.0", 4 * _scaled(320, width), 1), "features.8.1"))
+    x = net.swish(net.batch_norm(net.conv(x, "features.8.0", 4 * _scale(320, width), 1), "features.8.1"))
     x = net.flatten(net.global_average_pool(x, "avgpool"))
     return net.linear(net.dropout(x, "classifier.0"), "classifier.1", classes)
 
@@ -79,7 +79,7 @@ def _squeeze_excite(net: Net, x: str, name: str, squeezed: int) -> str:
     return net.multiply(x, gate, f"{name}.scale")
 
 
-def _scaled(channels: int, multiplier: float) -> int:
+def _scale(channels: int, multiplier: float) -> int:
     """The nearest multiple of 8, but never less than 90% of what was meant."""
     meant = channels * multiplier
     near = max(8, int(meant + 4) // 8 * 8)

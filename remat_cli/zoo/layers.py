@@ -16,7 +16,7 @@ from remat_cli.zoo.graph import Builder, Shape
 Pair = int | tuple[int, int]
 
 
-def both(value: Pair) -> list[int]:
+def as_pair(value: Pair) -> list[int]:
     return [value, value] if isinstance(value, int) else list(value)
 
 
@@ -31,7 +31,7 @@ class Images:
 
     @property
     def shape(self) -> Shape:
-        return self.batch, self.channels, *both(self.image)
+        return self.batch, self.channels, *as_pair(self.image)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class _Sweep:
 
 
 def _sweep(kernel: Pair, stride: int, pad: Pair | None) -> _Sweep:
-    sizes = both(kernel)
-    return _Sweep(sizes, stride, [size // 2 for size in sizes] if pad is None else both(pad))
+    sizes = as_pair(kernel)
+    return _Sweep(sizes, stride, [size // 2 for size in sizes] if pad is None else as_pair(pad))
 
 
 class Net(Builder):
@@ -241,6 +241,6 @@ class Net(Builder):
 
 def need_multiple(image: Pair, step: int, name: str) -> None:
     """Networks that halve an image and join the halves again need sizes that divide evenly."""
-    if any(size % step for size in both(image)):
-        sizes = "x".join(map(str, dict.fromkeys(both(image))))
+    if any(size % step for size in as_pair(image)):
+        sizes = "x".join(map(str, dict.fromkeys(as_pair(image))))
         raise Usage(f"{name} needs an image size divisible by {step}, not {sizes}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Net, Pair, both
+from remat_cli.zoo.layers import Net, Pair, as_pair
 
 # v1: output channels and stride of each depthwise separable block
 SEPARABLE = (
@@ -21,7 +21,7 @@ INVERTED = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 
 
 
 def mobilenet_v1(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
-    x = net.input("input", (batch, channels, *both(image)))
+    x = net.input("input", (batch, channels, *as_pair(image)))
     x = net.relu(net.batch_norm(net.conv(x, "conv1", 32, 3, 2), "bn1"))
     for number, (width, stride) in enumerate(SEPARABLE, 1):
         name = f"separable{number}"
@@ -34,19 +34,19 @@ def mobilenet_v1(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3
 
 
 def mobilenet_v2(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
-    x = net.input("input", (batch, channels, *both(image)))
+    x = net.input("input", (batch, channels, *as_pair(image)))
     x = net.relu6(net.batch_norm(net.conv(x, "features.0.0", 32, 3, 2), "features.0.1"))
     layer = 1
     for expansion, width, repeats, first in INVERTED:
         for number in range(repeats):
-            x = _inverted(net, x, f"features.{layer}.conv", expansion, width, 1 if number else first)
+            x = _add_inverted(net, x, f"features.{layer}.conv", expansion, width, 1 if number else first)
             layer += 1
     x = net.relu6(net.batch_norm(net.conv(x, f"features.{layer}.0", 1280, 1), f"features.{layer}.1"))
     x = net.flatten(net.global_average_pool(x, "avgpool"))
     return net.linear(net.dropout(x, "classifier.0"), "classifier.1", classes)
 
 
-def _inverted(net: Net, x: str, name: str, expansion: int, width: int, stride: int) -> str:
+def _add_inverted(net: Net, x: str, name: str, expansion: int, width: int, stride: int) -> str:
     wide = expansion * net.shapes[x][1]
     y = x
     if expansion > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from remat_cli.zoo.layers import Net, Pair, both
+from remat_cli.zoo.layers import Net, Pair, as_pair
 
 # depths and widths of the four stages, and the channels of a group
 SHAPES = {
@@ -26,7 +26,7 @@ class GroupedBlock:
 
 def regnet(net: Net, scale: str, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
     depths, widths, group = SHAPES[scale]
-    x = net.input("input", (batch, channels, *both(image)))
+    x = net.input("input", (batch, channels, *as_pair(image)))
     x = net.relu(net.batch_norm(net.conv(x, "stem.0", 32, 3, 2), "stem.1"))
     for stage, (depth, width) in enumerate(zip(depths, widths), 1):
         for number in range(depth):

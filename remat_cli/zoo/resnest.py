@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from remat_cli.zoo.layers import Net, Pair, both
+from remat_cli.zoo.layers import Net, Pair, as_pair
 from remat_cli.zoo.resnet import BLOCKS
 
 PARTS = 2  # the paper's radix
 
 
 def resnest(net: Net, depth: int, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
-    x = net.input("input", (batch, channels, *both(image)))
+    x = net.input("input", (batch, channels, *as_pair(image)))
     stem = 32 if depth == 50 else 64
     for number, (width, stride) in enumerate(((stem, 2), (stem, 1), (2 * stem, 1)), 1):
         x = net.relu(net.batch_norm(net.conv(x, f"stem{number}", width, 3, stride), f"stem{number}.bn"))

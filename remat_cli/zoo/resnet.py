@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remat_cli.errors import Usage
-from remat_cli.zoo.layers import Net, Pair, both
+from remat_cli.zoo.layers import Net, Pair, as_pair
 
 BLOCKS = {
     18: (2, 2, 2, 2),
@@ -16,7 +16,7 @@ BLOCKS = {
 
 
 def resnet(net: Net, depth: int, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
-    x = net.input("input", (batch, channels, *both(image)))
+    x = net.input("input", (batch, channels, *as_pair(image)))
     x = net.relu(net.batch_norm(net.conv(x, "conv1", 64, 7, 2), "bn1"))
     x = net.max_pool(x, "maxpool", 3, 2, 1)
     block = _bottleneck if depth >= 50 else _basic
@@ -54,17 +54,17 @@ def preactivation(
     blocks, rest = divmod(layers - 2, 9)
     if rest or blocks < 1:
         raise Usage(f"a pre-activation ResNet has 9n + 2 layers (11, 20, ... 164, 1001), not {layers}")
-    x = net.conv(net.input("input", (batch, channels, *both(image))), "conv1", 16, 3)
+    x = net.conv(net.input("input", (batch, channels, *as_pair(image))), "conv1", 16, 3)
     for stage in range(3):
         for number in range(blocks):
             stride = 2 if stage and number == 0 else 1
-            x = _preactivated(net, x, f"layer{stage + 1}.{number}", 16 << stage, stride)
+            x = _add_preactivated(net, x, f"layer{stage + 1}.{number}", 16 << stage, stride)
     x = net.relu(net.batch_norm(x, "bn"))
     x = net.flatten(net.global_average_pool(x, "avgpool"))
     return net.linear(x, "fc", classes)
 
 
-def _preactivated(net: Net, x: str, name: str, width: int, stride: int) -> str:
+def _add_preactivated(net: Net, x: str, name: str, width: int, stride: int) -> str:
     """Where the shape changes, the shortcut too starts after the first BN and Relu."""
     first = net.relu(net.batch_norm(x, f"{name}.bn1"))
     y = net.relu(net.batch_norm(net.conv(first, f"{name}.conv1", width, 1), f"{name}.bn2"))

@@ -9,7 +9,7 @@ import numpy as np
 from onnx import TensorProto
 
 from remat_cli.errors import Usage
-from remat_cli.zoo.layers import Images, Net, both, need_multiple
+from remat_cli.zoo.layers import Images, Net, as_pair, need_multiple
 
 PARTS = ("query", "key", "value")
 
@@ -90,7 +90,7 @@ def bert(net: Net, size: TransformerSize = BASE, tokens: Tokens = BERT_TOKENS, c
 def vit(net: Net, size: TransformerSize = BASE, patch: int = 16, images: Images = IMAGES) -> str:
     hidden, layers, heads = size.hidden, size.layers, size.heads
     need_multiple(images.image, patch, "vit")
-    (height, width), batch = both(images.image), images.batch
+    (height, width), batch = as_pair(images.image), images.batch
     length = (height // patch) * (width // patch)
     x = net.conv_with_bias(net.input("input", images.shape), "conv_proj", hidden, patch, patch, 0)
     x = net.transpose(net.reshape(x, "patches", (batch, hidden, length)), "tokens", [0, 2, 1])

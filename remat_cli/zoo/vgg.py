@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Images, Net, Pair, both, need_multiple
+from remat_cli.zoo.layers import Images, Net, Pair, as_pair, need_multiple
 
 IMAGES = Images()
 BLOCKS = {16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}  # 3x3 convolutions before each of the five pools
@@ -28,7 +28,7 @@ def vgg(net: Net, depth: int, images: Images = IMAGES, hidden: int = 4096) -> st
 def fcn8(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 21, hidden: int = 4096) -> str:
     """FCN-8s (Long et al., 2015), padded to the image's size rather than by 100 and cropped; logits in NHWC."""
     need_multiple(image, 32, "fcn8")
-    x = net.input("input", (batch, channels, *both(image)))
+    x = net.input("input", (batch, channels, *as_pair(image)))
     pools = []
     for block, (convolutions, width) in enumerate(zip(BLOCKS[16], WIDTHS), 1):
         for number in range(1, convolutions + 1):
@@ -48,7 +48,7 @@ def fcn8(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classe
 def segnet(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 21) -> str:
     """SegNet (Badrinarayanan et al., 2015): the decoder unpools where the encoder's maxima were; logits in NHWC."""
     need_multiple(image, 32, "segnet")
-    x = net.input("input", (batch, channels, *both(image)))
+    x = net.input("input", (batch, channels, *as_pair(image)))
     places = []
     for block, (convolutions, width) in enumerate(zip(BLOCKS[16], WIDTHS), 1):
         for number in range(1, convolutions + 1):

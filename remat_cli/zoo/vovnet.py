@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Net, Pair, both
+from remat_cli.zoo.layers import Net, Pair, as_pair
 
 MODULES = {39: (1, 1, 2, 2), 57: (1, 1, 4, 3)}
 INNER, OUTER, LAYERS = (128, 160, 192, 224), (256, 512, 768, 1024), 5
 
 
 def vovnet(net: Net, depth: int, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
-    x = net.input("input", (batch, channels, *both(image)))
+    x = net.input("input", (batch, channels, *as_pair(image)))
     for number, (width, stride) in enumerate(((64, 2), (64, 1), (128, 2)), 1):
         x = _conv(net, x, f"stem{number}", width, 3, stride)
     for stage, (inner, outer) in enumerate(zip(INNER, OUTER)):

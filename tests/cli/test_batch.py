@@ -43,7 +43,7 @@ def here(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def report() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(Path("r.json").read_text())
-    jsonschema.validate(found, schema.named("report"))
+    jsonschema.validate(found, schema.schema_named("report"))
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from remat_cli.actions.certifying import Proved, checked_plan
+from remat_cli.actions.certifying import Proved, check_plan
 from remat_cli.errors import RematError
 from remat_cli.formats import certificatefile
 from remat_cli.planning.loading import load_planned
@@ -100,7 +100,7 @@ def sealed(data: Any) -> None:
     given = deepcopy(data)
     del given["seal"]
     with suppress(certificatefile.Malformed):
-        data["seal"] = certificatefile.seal(certificatefile.parsed(given))
+        data["seal"] = certificatefile.seal(certificatefile.parse_certificate(given))
 
 
 @pytest.mark.parametrize("method", ["auto", "milp"])
@@ -118,7 +118,7 @@ def test_tampered_with(method: str, data: Path, remat: Command) -> None:
         sealed(mutant)
         path.write_text(json.dumps(mutant))
         with suppress(RematError):
-            told.append(checked_plan(certificatefile.read(path), planned))
+            told.append(check_plan(certificatefile.read(path), planned))
     assert all((proved.bound or 0) <= SMALLER for proved in told)
     assert all((proved.least_peak or 0) <= 3 for proved in told)
     assert not any(proved.infeasible for proved in told)

@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.actions.largest import SizeQuestion, find_largest
-from remat_cli.actions.scaling import At, SizedStep, scaled
+from remat_cli.actions.scaling import At, SizedStep, scale_step
 from remat_cli.model.quantities import parse_budget
 from remat_cli.planning.subjects.subject import Subject
 from solvers.problem import Limits
@@ -149,7 +149,7 @@ def test_what_cannot_be(remat: Command, tmp_path: Path, given: tuple[str, ...], 
 
 def test_what_is_measured_at_the_size_that_comes_out_is_what_the_plan_is_made_for(tmp_path: Path) -> None:
     asked, limits = SizeQuestion(budget=parse_budget("500KB"), share=0.0, baselines=()), Limits(ample())
-    steps = scaled(perceptron(tmp_path / "m.onnx"), SizedStep())
+    steps = scale_step(perceptron(tmp_path / "m.onnx"), SizedStep())
     on_paper = find_largest(steps.at, asked, limits)
     heard: list[list[int]] = []
 
@@ -176,9 +176,9 @@ def test_what_is_measured_at_the_size_that_comes_out_is_what_the_plan_is_made_fo
 
 def test_ops_are_measured_where_it_is_this_machine_that_counts(tmp_path: Path) -> None:
     model = perceptron(tmp_path / "m.onnx")
-    assert scaled(model, SizedStep(estimate="v100")).measured is None
-    assert scaled(model, SizedStep(here=False)).measured is None
-    measured = scaled(model, SizedStep()).measured
+    assert scale_step(model, SizedStep(estimate="v100")).measured is None
+    assert scale_step(model, SizedStep(here=False)).measured is None
+    measured = scale_step(model, SizedStep()).measured
     assert measured is not None
     subject = measured([2, 4], 1.0)(3)
     assert subject.measured

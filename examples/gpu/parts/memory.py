@@ -13,7 +13,7 @@ from typing import Any
 
 from examples.gpu.parts.models import Bench, Failed, Model, remat
 from examples.gpu.parts.steps import Step
-from remat_cli.checking.feeds import seeded
+from remat_cli.checking.feeds import draw_feeds
 from remat_cli.checking.processes import Bench as Processes
 from remat_cli.ingest import ingest
 
@@ -64,7 +64,7 @@ def least_cap(bench: Bench, name: str, budget: int) -> Iterator[dict[str, Any]]:
     graph = ingest(model.graph(), {})
     said = model.said(f"{budget}%")
     outside = graph.resident if bench.device == "cpu" else 0
-    with Processes(seeded(graph, 0), bench.device, TIMEOUT) as processes:
+    with Processes(draw_feeds(graph, 0), bench.device, TIMEOUT) as processes:
         for what, path, live in (
             ("rewritten", model.rewritten(f"{budget}%"), said.live),
             ("original", model.graph(), said.baseline_peak),

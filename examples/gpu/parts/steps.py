@@ -17,7 +17,7 @@ import numpy as np
 
 from profiles import cuda
 from profiles.strict import strict_options
-from remat_cli.checking.feeds import seeded
+from remat_cli.checking.feeds import draw_feeds
 from remat_cli.ingest import ingest
 from remat_cli.runtime import session as sessions
 from remat_cli.runtime.providers import PROVIDERS
@@ -62,7 +62,7 @@ class Step:
         **told: str,
     ) -> None:
         self.device = device
-        self.feeds = seeded(ingest(model, {}), 0)
+        self.feeds = draw_feeds(ingest(model, {}), 0)
         self.session = made(model, device, how, cap, trace, told)
         self.binding = self.session.io_binding()
         self.names = [output.name for output in self.session.get_outputs()]

@@ -35,7 +35,7 @@ def _conv(op: Taped, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor |
 def _conv_transpose(op: Taped, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """Its input is what a convolution of dy gives; its weight stands as that convolution's."""
     x, w = op.input(0), op.input(1)
-    place = _transposed_window(op, dy, x, w)
+    place = _transpose_window(op, dy, x, w)
     groups = op.get("group", 1)
     by_x = None
     if op.needs[0]:
@@ -43,13 +43,13 @@ def _conv_transpose(op: Taped, dy: Tensor) -> tuple[Tensor | None, Tensor | None
     return by_x, _by_weight(dy, x, place, groups) if op.needs[1] else None, _by_bias(op, dy)
 
 
-def _transposed_window(op: Taped, dy: Tensor, x: Tensor, w: Tensor) -> Window:
+def _transpose_window(op: Taped, dy: Tensor, x: Tensor, w: Tensor) -> Window:
     """The window of the convolution that leads from the output's size back to the input's."""
     place = window(op, dy.shape[2:], w.shape[2:])
     extra = list(op.get("output_padding") or [0] * len(place.kernel))
     auto = op.get("auto_pad", b"NOTSET")
     if op.get("output_shape") or (auto.decode() if isinstance(auto, bytes) else auto).startswith("SAME"):
-        place = _padded_to_size(op, place, x.shape[2:], extra)
+        place = _pad_to_size(op, place, x.shape[2:], extra)
     if place.left_over(x.shape[2:]) != extra:
         raise op.refuse(f"its output has the size {list(dy.shape[2:])}, which its attributes do not explain")
     # Rows added at the far end see no window when they fit in a stride; otherwise the pad on that side shrinks.
@@ -57,7 +57,7 @@ def _transposed_window(op: Taped, dy: Tensor, x: Tensor, w: Tensor) -> Window:
     return Window(place.size, place.kernel, place.strides, place.dilations, place.before, after)
 
 
-def _padded_to_size(op: Taped, place: Window, source: tuple[int, ...], extra: list[int]) -> Window:
+def _pad_to_size(op: Taped, place: Window, source: tuple[int, ...], extra: list[int]) -> Window:
     """Pads that give the output the size it has, the odd one at the end for SAME_UPPER and else at the start."""
     spans = zip(source, place.strides, place.reach, extra, place.size)
     total = [(x - 1) * s + reach + 1 + more - y for x, s, reach, more, y in spans]
@@ -115,7 +115,7 @@ def _by_weight(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor:
     if groups > 1:
         return _by_convolution(x, dy, place, groups)
     if place.pointwise:
-        return _product(_strided(x, place), dy).reshape(*shape)
+        return _product(_take_strides(x, place), dy).reshape(*shape)
     if _einsum(x) and place.untouched() and place.kernel == place.strides and set(place.dilations) == {1}:
         return _by_patches(x, dy, place).reshape(*shape)
     elements = x.shape[0] * x.shape[1] * math.prod(place.kernel) * math.prod(dy.shape[2:])
@@ -159,7 +159,7 @@ def _by_patches(x: Tensor, dy: Tensor, place: Window) -> Tensor:
     return x.tape.op("Einsum", dy, x.reshape(*x.shape[:2], *sizes), equation=equation)
 
 
-def _strided(x: Tensor, place: Window) -> Tensor:
+def _take_strides(x: Tensor, place: Window) -> Tensor:
     """What a pointwise convolution reads: sliced first, so that nothing larger is made."""
     for axis, stride in enumerate(place.strides):
         if stride != 1:

@@ -25,11 +25,11 @@ def _gather(op: Taped, dy: Tensor) -> Tensor:
     rest = [*op.x.shape[:axis], *op.x.shape[axis + 1 :]]
     flat = dy.reshape(*op.x.shape[:axis], indices.size, *op.x.shape[axis + 1 :])
     rows = flat.transpose(axis, *range(axis), *range(axis + 1, flat.rank))
-    summed = _added_up(rows, indices, op.x.shape[axis]).reshape(op.x.shape[axis], *rest)
+    summed = _add_up(rows, indices, op.x.shape[axis]).reshape(op.x.shape[axis], *rest)
     return summed.transpose(*range(1, axis + 1), 0, *range(axis + 1, summed.rank))
 
 
-def _added_up(rows: Tensor, places: Tensor, count: int) -> Tensor:
+def _add_up(rows: Tensor, places: Tensor, count: int) -> Tensor:
     """So many rows, each the sum of those whose place it is. onnxruntime's ScatterND(add) would lose some: its threads
     add to one row at the same time."""
     width = rows.size // max(1, places.size)
@@ -61,7 +61,7 @@ def _gather_nd(op: Taped, dy: Tensor) -> Tensor:
     strides = [math.prod(sizes[place + 1 :]) for place in range(depth)]
     within = op.tape.op("Mod", indices, integers(sizes))  # from the end, where they are negative
     places = op.tape.op("Mul", within, integers(strides)).sum([indices.rank - 1], keep=False)
-    return _added_up(dy, places, math.prod(sizes)).reshape(*op.x.shape)
+    return _add_up(dy, places, math.prod(sizes)).reshape(*op.x.shape)
 
 
 def _scatter_elements(op: Taped, dy: Tensor) -> tuple[Tensor, None, Tensor]:

@@ -25,7 +25,7 @@ def _log_softmax(op: Taped, dy: Tensor) -> Tensor:
     return dy - op.y.apply("Exp") * dy.sum([axis])
 
 
-def standardized(normal: Tensor, scale: Tensor, g: Tensor, axes: list[int]) -> Tensor:
+def standardize(normal: Tensor, scale: Tensor, g: Tensor, axes: list[int]) -> Tensor:
     """The gradient by x, where normal = (x - mean) * scale has mean 0 and variance 1 over the axes."""
     return (g - g.mean(axes) - normal * (g * normal).mean(axes)) * scale
 
@@ -40,7 +40,7 @@ def _layer_norm(op: Taped, dy: Tensor | None, *others: Any) -> list[Tensor | Non
     scale = op.input(1)
     by_scale = (dy * normal).sum_to(scale.shape) if op.needs[1] else None
     by_bias = dy.sum_to(op.input(2).shape) if len(op.needs) > 2 and op.needs[2] else None
-    return [standardized(normal, inverse, dy * scale, axes) if op.needs[0] else None, by_scale, by_bias]
+    return [standardize(normal, inverse, dy * scale, axes) if op.needs[0] else None, by_scale, by_bias]
 
 
 def _frozen_batch_norm(op: Taped, dy: Tensor, *_: Any) -> list[Tensor | None]:
@@ -109,7 +109,7 @@ def _instance_norm(op: Taped, dy: Tensor) -> list[Tensor | None]:
     shape = (-1, *[1] * (x.rank - 2))
     inverse, centered = _deviation(x, axes, op.get("epsilon", 1e-5))
     normal = centered * inverse
-    by_x = standardized(normal, inverse, dy * scale.reshape(*shape), axes) if op.needs[0] else None
+    by_x = standardize(normal, inverse, dy * scale.reshape(*shape), axes) if op.needs[0] else None
     by_scale = (dy * normal).sum([0, *axes], keep=False) if op.needs[1] else None
     return [by_x, by_scale, dy.sum([0, *axes], keep=False) if op.needs[2] else None]
 

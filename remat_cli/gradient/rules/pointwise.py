@@ -113,7 +113,7 @@ def _celu(op: Taped, dy: Tensor) -> Tensor:
     return (op.x > 0.0).where(dy, dy * (op.y / op.get("alpha", 1.0) + 1.0))
 
 
-def _thresholded(op: Taped, dy: Tensor) -> Tensor:
+def _threshold(op: Taped, dy: Tensor) -> Tensor:
     alpha: float = op.get("alpha", 1.0)
     return (op.x > alpha).where(dy, 0.0)
 
@@ -196,7 +196,7 @@ RULES: dict[str, Any] = {
     "Elu": _elu,
     "Selu": _selu,
     "Celu": _celu,
-    "ThresholdedRelu": _thresholded,
+    "ThresholdedRelu": _threshold,
     "Sigmoid": lambda op, dy: dy * (op.y * (1.0 - op.y)),
     "HardSigmoid": _hard_sigmoid,
     "HardSwish": _hard_swish,

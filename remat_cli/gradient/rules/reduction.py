@@ -23,7 +23,7 @@ def axes_of(op: Taped) -> list[int]:
     return [axis % op.x.rank for axis in axes]
 
 
-def _kept(op: Taped, tensor: Tensor) -> Tensor:
+def _keep_axes(op: Taped, tensor: Tensor) -> Tensor:
     """With the reduced axes put back as ones."""
     axes = axes_of(op)
     return tensor.reshape(*(1 if axis in axes else size for axis, size in enumerate(op.x.shape)))
@@ -34,17 +34,17 @@ def _count(op: Taped) -> int:
 
 
 def _sum(op: Taped, dy: Tensor) -> Tensor:
-    return _kept(op, dy).expand(*op.x.shape)
+    return _keep_axes(op, dy).expand(*op.x.shape)
 
 
 def _mean(op: Taped, dy: Tensor) -> Tensor:
-    return (_kept(op, dy) * (1 / _count(op))).expand(*op.x.shape)
+    return (_keep_axes(op, dy) * (1 / _count(op))).expand(*op.x.shape)
 
 
 def _extreme(op: Taped, dy: Tensor) -> Tensor:
     """Equal extremes share the gradient evenly."""
-    hits = op.x.equals(_kept(op, op.y)).cast(dy.dtype)
-    return hits * (_kept(op, dy) / hits.sum(axes_of(op)))
+    hits = op.x.equals(_keep_axes(op, op.y)).cast(dy.dtype)
+    return hits * (_keep_axes(op, dy) / hits.sum(axes_of(op)))
 
 
 def _prod(op: Taped, dy: Tensor) -> Tensor:
@@ -55,17 +55,17 @@ def _prod(op: Taped, dy: Tensor) -> Tensor:
     zeros = zero.cast(dy.dtype)
     count = zeros.sum(axes_of(op))
     others = count.equals(0.0).cast(dy.dtype) + zeros * count.equals(1.0).cast(dy.dtype)
-    return _kept(op, dy) * (rest / filled) * others
+    return _keep_axes(op, dy) * (rest / filled) * others
 
 
 def _l2(op: Taped, dy: Tensor) -> Tensor:
-    norm = _kept(op, op.y)
-    scaled = norm.equals(0.0).where(0.0, _kept(op, dy) / norm)
+    norm = _keep_axes(op, op.y)
+    scaled = norm.equals(0.0).where(0.0, _keep_axes(op, dy) / norm)
     return op.x * scaled
 
 
 def _log_sum_exp(op: Taped, dy: Tensor) -> Tensor:
-    return (op.x - _kept(op, op.y)).apply("Exp") * _kept(op, dy)
+    return (op.x - _keep_axes(op, op.y)).apply("Exp") * _keep_axes(op, dy)
 
 
 def _cumsum(op: Taped, dy: Tensor) -> Tensor:
@@ -79,10 +79,10 @@ RULES: dict[str, Any] = {
     "ReduceMax": _extreme,
     "ReduceMin": _extreme,
     "ReduceProd": _prod,
-    "ReduceL1": lambda op, dy: op.x.apply("Sign") * _kept(op, dy),
+    "ReduceL1": lambda op, dy: op.x.apply("Sign") * _keep_axes(op, dy),
     "ReduceL2": _l2,
-    "ReduceSumSquare": lambda op, dy: op.x * (_kept(op, dy) * 2.0),
-    "ReduceLogSum": lambda op, dy: (_kept(op, dy) / _kept(op, op.y).apply("Exp")).expand(*op.x.shape),
+    "ReduceSumSquare": lambda op, dy: op.x * (_keep_axes(op, dy) * 2.0),
+    "ReduceLogSum": lambda op, dy: (_keep_axes(op, dy) / _keep_axes(op, op.y).apply("Exp")).expand(*op.x.shape),
     "ReduceLogSumExp": _log_sum_exp,
     "CumSum": _cumsum,
 }

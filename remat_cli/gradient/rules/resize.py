@@ -82,7 +82,7 @@ def _matrix(op: Taped, axis: int) -> np.ndarray:
         chosen = NEAREST[_text(op, "nearest_mode", "round_prefer_floor")](at)
         return np.asarray(np.eye(n)[np.clip(chosen, 0, n - 1).astype(int)])
     if op.get("antialias", 0):
-        return _stretched(op, axis, at, n, mode)
+        return _stretch(op, axis, at, n, mode)
     if mode == "linear":
         return _linear(np.clip(at, 0, n - 1), n)
     return _cubic(at, n, op.get("cubic_coeff_a", -0.75), bool(op.get("exclude_outside", 0)))
@@ -94,7 +94,7 @@ def _linear(at: np.ndarray, n: int) -> np.ndarray:
     return np.asarray(np.eye(n)[low] * (1 - share) + np.eye(n)[np.minimum(low + 1, n - 1)] * share)
 
 
-def _stretched(op: Taped, axis: int, at: np.ndarray, n: int, mode: str) -> np.ndarray:
+def _stretch(op: Taped, axis: int, at: np.ndarray, n: int, mode: str) -> np.ndarray:
     """Kernels as wide as what is shrunk to one element; what they reach outside is the edge, or left out."""
     scale = min(1.0, _scale(op, axis))
     reach = int(np.ceil(2 / scale)) + 1

@@ -63,7 +63,7 @@ def _slice(op: Taped, dy: Tensor) -> Tensor:
             dy = dy.slice(axis, -1, -(2**62), -1)
             taken = taken[::-1]
         if abs(step) > 1 and len(taken) > 1:
-            dy = _spaced(dy, axis, abs(step))
+            dy = _space_out(dy, axis, abs(step))
         before[axis], after[axis] = taken[0], op.x.shape[axis] - taken[-1] - 1
     return dy.pad(before, after)
 
@@ -73,7 +73,7 @@ def _open(end: int, step: int, size: int) -> int | None:
     return None if step < 0 and end < -size else end
 
 
-def _spaced(dy: Tensor, axis: int, step: int) -> Tensor:
+def _space_out(dy: Tensor, axis: int, step: int) -> Tensor:
     """With step - 1 zeros after each element, but the last."""
     shape = dy.shape
     apart = dy.reshape(*shape[: axis + 1], 1, *shape[axis + 1 :])

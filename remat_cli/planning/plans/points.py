@@ -164,11 +164,13 @@ def known_impossible(points: Iterable[Point], budget: int, method: str) -> Point
 
 def known_plans(points: Iterable[Point], budget: int, method: str) -> list[Point]:
     """Points whose plans keep to the budget, the cheapest first: the method's own, or any if it looks for the best."""
-    own = [p for p in points if p.plan and needed(p.plan) <= budget and (p.method == method or takes_plans(method))]
+    own = [
+        p for p in points if p.plan and budget_needed(p.plan) <= budget and (p.method == method or takes_plans(method))
+    ]
     return sorted(own, key=lambda p: (p.time or 0, p.peak or 0, p.budget))
 
 
-def needed(plan: PlanFile) -> int:
+def budget_needed(plan: PlanFile) -> int:
     """The least budget that the plan keeps to, which may be much less than the one that it was made for.
 
     Under a cap an arena does otherwise than under a lower one: there it is the plan's own.
@@ -180,12 +182,12 @@ def needed(plan: PlanFile) -> int:
     return min(plan.budget, max(plan.peak, counted))
 
 
-def agreed(points: Sequence[Point], gap: float) -> tuple[Point, ...]:
+def agree(points: Sequence[Point], gap: float) -> tuple[Point, ...]:
     """The same points, of which each knows what the others found and proved."""
-    return tuple(_told(point, points, gap) for point in points)
+    return tuple(_tell(point, points, gap) for point in points)
 
 
-def _told(point: Point, points: Sequence[Point], gap: float) -> Point:
+def _tell(point: Point, points: Sequence[Point], gap: float) -> Point:
     floor = known_bound(points, point.budget)
     best = next(iter(known_plans(points, point.budget, point.method)), None)
     if best is None or best.plan is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile, Searched
-from remat_cli.formats.program import renamed
+from remat_cli.formats.program import name_program
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT
 from remat_cli.notes.words import sentences
@@ -39,7 +39,7 @@ def plan_file(answer: Answer) -> PlanFile:
         baseline_cost=answer.baseline.cost,
         resident=subject.problem.resident,
         promises=answer.promise or Promise(strict=outcome.peak),
-        program=renamed(plan, subject.nodes, subject.values),
+        program=name_program(plan, subject.nodes, subject.values),
         notes=sentences(answer.notes),
         session=kind.name,
         allocator=kind.allocator,

@@ -132,12 +132,12 @@ class Answer:
     @property
     def bound(self) -> int | None:
         """Costs are integers, so a bound can be rounded up, but for what floating point may have added to it."""
-        return _rounded(self.schedule.result.bound)
+        return _round_up(self.schedule.result.bound)
 
     @property
     def bound_any_order(self) -> int | None:
         """What no schedule costs less than, in whatever order it first computes the ops."""
-        return _rounded(self.schedule.result.bound_any_order)
+        return _round_up(self.schedule.result.bound_any_order)
 
     @property
     def gap(self) -> float | None:
@@ -155,7 +155,7 @@ class Answer:
         return sum(1 for index in order if not nodes[index].views) - sum(1 for node in nodes if not node.views)
 
 
-def _rounded(bound: float | None) -> int | None:
+def _round_up(bound: float | None) -> int | None:
     return None if bound is None else math.ceil(bound - 1e-6 * max(1.0, abs(bound)))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from remat_cli.errors import BadInput
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile
-from remat_cli.formats.program import numbered
+from remat_cli.formats.program import number_program
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
@@ -75,7 +75,7 @@ def cheapest_known(request: PlanRequest, plans: Iterable[PlanFile]) -> Answer | 
 def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer | None:
     """The known plan as an answer, if it fits and costs less than what was found."""
     try:
-        order = numbered(known.program, request.subject.nodes, request.subject.values).order()
+        order = number_program(known.program, request.subject.nodes, request.subject.values).order()
         plan, outcome = evaluate(request.subject.problem, order)
     except (BadInput, IllegalOrder, IllegalPlan):
         return None

@@ -22,9 +22,9 @@ from remat_cli.ingest import graph_of
 from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.walk import captures
 from remat_cli.planning.subjects.fusing import heavy
-from remat_cli.rewrite.kernels import Numbered, Shapes, numbered
+from remat_cli.rewrite.kernels import Numbered, Shapes, number_kernels
 from remat_cli.rewrite.orders import by_rank, edges
-from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimized
+from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimize
 
 
 def written_out(graph: Graph) -> Graph | None:
@@ -43,7 +43,7 @@ def optimized_graph(graph: Graph, level: str = "all") -> Graph | None:
     if heavy(graph) or any(entry.key == SAYS for entry in graph.model.metadata_props):
         return None
     try:
-        made = optimized(graph.model.SerializeToString(), graph.path.resolve().parent, level, without=LAYOUTS)
+        made = optimize(graph.model.SerializeToString(), graph.path.resolve().parent, level, without=LAYOUTS)
         _as_given(made, graph)
         return replace(graph_of(made, graph.path, graph.sha256), dims=graph.dims, expanded=graph.expanded)
     except (CannotRun, BadInput):
@@ -75,7 +75,7 @@ def shapes_of(graph: Graph) -> dict[str, tuple[int, ...]]:
 
 def kernels(graph: Graph, model: onnx.ModelProto, shapes: Shapes) -> Numbered:
     """What a default session runs of a model whose external tensors lie where the graph's do. Raises CannotRun."""
-    return numbered(optimized(model.SerializeToString(), graph.path.resolve().parent), shapes)
+    return number_kernels(optimize(model.SerializeToString(), graph.path.resolve().parent), shapes)
 
 
 def _as_given(made: onnx.ModelProto, graph: Graph) -> None:

@@ -17,7 +17,7 @@ from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.problem_of import Named
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.runtime.optimized import LAYOUTS, optimized
+from remat_cli.runtime.optimized import LAYOUTS, optimize
 from solvers.problem import Problem
 
 MOVERS = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Slice", "Expand", "Gather"}
@@ -28,8 +28,8 @@ def as_fused(subject: Subject, provider: str = "cpu") -> Subject:
     """The subject with each op that the runtime fuses marked with the number of its kernel."""
     if subject.graph is None:
         raise BadInput(f"{subject.path} is a bare problem: the runtime can fuse only ops of a model")
-    kernels = fused_by_runtime(subject.graph, provider)
-    return subject.solving(_marked(subject.problem, [kernels.get(name, -1) for name in subject.nodes]))
+    kernels = find_fused_kernels(subject.graph, provider)
+    return subject.solving(_mark(subject.problem, [kernels.get(name, -1) for name in subject.nodes]))
 
 
 def heavy(graph: Graph) -> bool:
@@ -61,7 +61,7 @@ def inner_values(graph: Graph, provider: str = "cpu") -> frozenset[str]:
     Not those that were only moved about, whose bits are the same; nor those that depend on weights alone, or that
     another op computes as well, which are gone without being fused.
     """
-    fused = _optimized(graph, provider, "all").graph  # where a convolution, a sum and a Relu are one, too
+    fused = _optimize(graph, provider, "all").graph  # where a convolution, a sum and a Relu are one, too
     left = {name for node in fused.node for name in node.output}.union(entry.name for entry in fused.initializer)
     fixed = set(graph.weights)
     twins = Counter(_computes(op) for op in graph.ops)
@@ -80,14 +80,14 @@ def _computes(op: Op) -> tuple[object, ...]:
     return op.domain, op.op_type, op.inputs, attributes
 
 
-def fused_by_runtime(graph: Graph, provider: str = "cpu") -> dict[str, int]:
+def find_fused_kernels(graph: Graph, provider: str = "cpu") -> dict[str, int]:
     """The number of the kernel of each op that has no kernel to itself."""
-    model = _optimized(graph, provider)
+    model = _optimize(graph, provider)
     producer = {name: place for place, op in enumerate(graph.ops) for name in op.writes}
     left = {name for node in model.graph.node for name in node.output if name}
     found: dict[str, int] = {}
     for number, node in enumerate(model.graph.node):
-        covered, read = _covered(graph, producer, left, node)
+        covered, read = _cover(graph, producer, left, node)
         if len(covered) > 1 and read <= set(node.input):  # else it reads a twin of what was there
             for place in covered:
                 found.setdefault(graph.ops[place].name, number)
@@ -95,7 +95,7 @@ def fused_by_runtime(graph: Graph, provider: str = "cpu") -> dict[str, int]:
     return {name: number for name, number in found.items() if number not in alone}
 
 
-def _covered(
+def _cover(
     graph: Graph, producer: Mapping[str, int], left: set[str], node: onnx.NodeProto
 ) -> tuple[set[int], set[str]]:
     """The ops whose work an optimized node does, back from its results to what is left; and what they read of that."""
@@ -115,16 +115,16 @@ def _covered(
     return covered, read
 
 
-def _optimized(graph: Graph, provider: str, level: str = "extended") -> onnx.ModelProto:
+def _optimize(graph: Graph, provider: str, level: str = "extended") -> onnx.ModelProto:
     """What onnxruntime makes of the graph, without its own memory layouts."""
     content, folder = graph.model.SerializeToString(), graph.path.resolve().parent
     try:
-        return optimized(content, folder, level, provider, LAYOUTS)
+        return optimize(content, folder, level, provider, LAYOUTS)
     except CannotRun as refused:
         words = f"onnxruntime cannot run {graph.path}, so it is not known what it fuses: {refused}"
         raise BadInput(words) from refused
 
 
-def _marked(problem: Problem, kernels: list[int]) -> Problem:
+def _mark(problem: Problem, kernels: list[int]) -> Problem:
     nodes = zip(problem.nodes, kernels, strict=True)
     return replace(problem, nodes=tuple(replace(node, fused=kernel) for node, kernel in nodes))

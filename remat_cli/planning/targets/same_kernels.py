@@ -15,7 +15,7 @@ from remat_cli.model.sessions import Session
 from remat_cli.planning.subjects.default_graph import kernels, shapes_of
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.rewrite import Manner, Rewritten, rewrite
-from remat_cli.rewrite.kernels import Numbered, astray
+from remat_cli.rewrite.kernels import Numbered, find_astray
 from solvers.plan import Plan
 
 ROUNDS = 8  # of letting be what optimizers treat differently
@@ -66,4 +66,4 @@ def _astray(graph: Graph, original: Numbered, found: Rewritten) -> frozenset[str
     except CannotRun as refused:  # some fusions take a value away that another op still reads
         named = set(re.findall(r"'([^']+)'", str(refused)))
         return frozenset(origin.get(name, name) for name in named or {"?"})
-    return frozenset(origin.get(name, name) for name in astray(original, after))
+    return frozenset(origin.get(name, name) for name in find_astray(original, after))

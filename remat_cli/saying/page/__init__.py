@@ -18,7 +18,7 @@ from typing import Any
 
 from remat_cli.formats.curvefile import CurveRecord
 from remat_cli.notes.words import sentences
-from remat_cli.saying.page.packing import packed
+from remat_cli.saying.page.packing import pack
 from remat_cli.saying.showing import Shown, again
 from remat_cli.saying.units import show_bytes, show_time
 
@@ -44,7 +44,7 @@ def page(found: Shown, curve: CurveRecord | None = None) -> str:
         again=_again(found),
         curve=CURVE if curve else "",
         footer=escape(_footer(found)),
-        data=in_script(packed(found) | {"curve": asdict(curve) if curve else None}),
+        data=in_script(pack(found) | {"curve": asdict(curve) if curve else None}),
     )
 
 

@@ -22,7 +22,7 @@ FULL, EMPTY, SHARED, COMPUTE, FREE = range(5)  # statements: allocate a value's 
 Numbers = Mapping[int, int]  # of values, as the page counts them
 
 
-def packed(found: Shown) -> dict[str, Any]:
+def pack(found: Shown) -> dict[str, Any]:
     """Everything that the page's script reads of a plan."""
     subject, problem = found.subject, found.subject.problem
     roles, nodes = list(Role), problem.nodes

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from remat_cli.saying.pictures import canvas
-from remat_cli.saying.several import Bar, used
+from remat_cli.saying.several import Bar, roles_used
 from remat_cli.saying.units import show_bytes
 
 WIDEST = 0.72  # of a bar, where bars are 1 apart
@@ -19,7 +19,7 @@ def draw_bars(path: Path, every: Sequence[Bar], words: str = "What fills the mem
     with canvas.drawing(path, max(6.0, 2.6 + 0.95 * places[-1]), 5) as figure:
         axes = figure.subplots()
         floors = [0.0] * len(every)
-        for role in used(every):
+        for role in roles_used(every):
             heights = [bar.sizes.get(role, 0) / scale for bar in every]
             axes.bar(places, heights, WIDEST, floors, color=canvas.ROLES[role], label=role.value)
             floors = [low + high for low, high in zip(floors, heights, strict=True)]

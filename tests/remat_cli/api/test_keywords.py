@@ -17,7 +17,7 @@ import remat_cli as remat
 from remat_cli.api import grad as grads
 from remat_cli.api import ranges, solve, step
 from remat_cli.api.keywords import MethodOptions, OptimizerSettings, ScheduleSettings
-from remat_cli.commands.methods import told
+from remat_cli.commands.methods import options_told
 from remat_cli.training.rates import OWN, WARMING
 from solvers.options import Orders
 
@@ -62,7 +62,7 @@ def test_a_type_checker_catches_a_misspelt_keyword(tmp_path: Path) -> None:
 
 def test_options_of_methods_are_those_of_their_records() -> None:
     hints: dict[str, Any] = get_type_hints(MethodOptions)
-    known = {name: entry for name, (entry, _) in told().items() if entry.kind != Orders}
+    known = {name: entry for name, (entry, _) in options_told().items() if entry.kind != Orders}
     assert set(hints) == set(known)
     for name, entry in known.items():
         kinds = set(get_args(hints[name])) - {NoneType} if NoneType in get_args(hints[name]) else {hints[name]}

@@ -108,7 +108,7 @@ def test_what_is_wrong_is_said_with_its_line(place: Path, old: str, new: str, li
 
 @pytest.mark.parametrize("name", ["manifest", "report"])
 def test_schemas_are_schemas(name: str) -> None:
-    jsonschema.Draft202012Validator.check_schema(schema.named(name))
+    jsonschema.Draft202012Validator.check_schema(schema.schema_named(name))
 
 
 LEAVES = st.one_of(
@@ -136,5 +136,5 @@ def test_verdicts_are_those_of_a_real_validator(data: st.DataObject) -> None:
             inner[key] = data.draw(VALUES)
             break
         inner = inner[key]
-    real = jsonschema.Draft202012Validator(schema.named("manifest"))
-    assert (not list(schema.faults(value, schema.named("manifest")))) == real.is_valid(value), json.dumps(value)
+    real = jsonschema.Draft202012Validator(schema.schema_named("manifest"))
+    assert (not list(schema.faults(value, schema.schema_named("manifest")))) == real.is_valid(value), json.dumps(value)

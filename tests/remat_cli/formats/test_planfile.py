@@ -12,7 +12,7 @@ import pytest
 from remat_cli.errors import BadInput
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile, Searched, describe
-from remat_cli.formats.program import renamed
+from remat_cli.formats.program import name_program
 from remat_cli.model.promise import Promise
 from solvers.problem import Node, Problem
 from solvers.schedule import evaluate
@@ -44,7 +44,7 @@ def plan_at(folder: Path) -> PlanFile:
         baseline_cost=4,
         resident=1,
         promises=Promise(outcome.peak, None, 512),
-        program=renamed(plan, NODES, VALUES),
+        program=name_program(plan, NODES, VALUES),
         notes=("a note",),
     )
 

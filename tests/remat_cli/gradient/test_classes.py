@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from remat_cli.gradient.classes import told
+from remat_cli.gradient.classes import named_class_axis
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.zoo.build import build
 
@@ -58,7 +58,7 @@ def capped() -> onnx.ModelProto:
 
 def test_a_product_is_seen_through_what_leaves_features_in_place() -> None:
     training = training_graph(capped(), Options())
-    assert (told(training), labels_of(training)) == (2, [2, 3])
+    assert (named_class_axis(training), labels_of(training)) == (2, [2, 3])
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_by_rank(kind: str, rank: int, axis: int) -> None:
     forward = pictures(kind, rank)
     training = training_graph(forward, Options())
     shape = [2, 3, *([4] * (rank - 2))]
-    assert told(training) == axis
+    assert named_class_axis(training) == axis
     assert labels_of(training) == [size for place, size in enumerate(shape) if place != axis]
     random = np.random.default_rng(rank)
     x = random.standard_normal(shape).astype(np.float32)
@@ -102,8 +102,8 @@ def run(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> float:
     "name, settings, axis", [("gpt2", LAST, 2), ("unet", {"batch": 1, "image": 32, "width": 4}, 3)]
 )
 def test_the_zoo_says_itself_or_follows_the_rule(name: str, settings: dict[str, int], axis: int) -> None:
-    assert told(training_graph(build(name, **settings), Options())) == axis
+    assert named_class_axis(training_graph(build(name, **settings), Options())) == axis
 
 
 def test_who_says_otherwise_is_heard() -> None:
-    assert told(training_graph(pictures("Conv", 4), Options(class_axis=-1))) == 3
+    assert named_class_axis(training_graph(pictures("Conv", 4), Options(class_axis=-1))) == 3

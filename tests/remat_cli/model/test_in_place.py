@@ -12,7 +12,7 @@ import remat_cli as remat
 from remat_cli.errors import BadInput, Usage
 from remat_cli.ingest import ingest_content
 from remat_cli.model.graph import Graph
-from remat_cli.model.in_place import parsed, updates_of
+from remat_cli.model.in_place import parse_pairs, updates_of
 
 FORWARD = Path(__file__).parents[2] / "data" / "torch" / "language_train_whole.onnx"
 SIZE = [4, 4]
@@ -88,10 +88,10 @@ def test_an_output_of_another_op_may_come_once_nobody_reads_the_input() -> None:
 
 
 def test_pairs_as_they_are_written() -> None:
-    assert parsed(("w=w_new", "m=m_new")) == {"w_new": "w", "m_new": "m"}
+    assert parse_pairs(("w=w_new", "m=m_new")) == {"w_new": "w", "m_new": "m"}
     for wrong in (("w",), ("=w",), ("w=",), ("w=v", "u=v")):
         with pytest.raises(Usage):
-            parsed(wrong)
+            parse_pairs(wrong)
 
 
 def test_narrow_types_are_left_apart_unless_all_that_runs_is_written_out() -> None:

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from remat_cli.errors import BadInput
 from remat_cli.ingest import ingest
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.subjects.fusing import as_fused, fused_by_runtime
+from remat_cli.planning.subjects.fusing import as_fused, find_fused_kernels
 from solvers.methods.mincut.traffic import traffic_of
 
 
@@ -32,13 +32,13 @@ def model(path: Path, *, read_twice: bool) -> Path:
 
 
 def test_a_relu_goes_into_its_conv(tmp_path: Path) -> None:
-    kernels = fused_by_runtime(ingest(model(tmp_path / "m.onnx", read_twice=False), {}))
+    kernels = find_fused_kernels(ingest(model(tmp_path / "m.onnx", read_twice=False), {}))
     assert set(kernels) == {"conv", "relu"}
     assert len(set(kernels.values())) == 1
 
 
 def test_not_if_something_else_reads_the_conv(tmp_path: Path) -> None:
-    assert fused_by_runtime(ingest(model(tmp_path / "m.onnx", read_twice=True), {})) == {}
+    assert find_fused_kernels(ingest(model(tmp_path / "m.onnx", read_twice=True), {})) == {}
 
 
 def test_traffic_as_onnxruntime_fuses(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_traffic_as_onnxruntime_fuses(tmp_path: Path) -> None:
 
 def test_a_model_that_cannot_run_here(data: Path) -> None:
     with pytest.raises(BadInput, match="what it fuses"):
-        fused_by_runtime(ingest(data / "ort_mlp.onnx", {}))
+        find_fused_kernels(ingest(data / "ort_mlp.onnx", {}))
 
 
 def test_a_bare_problem_has_no_ops(data: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from remat_cli.formats.planfile import PlanFile, Searched, Source
 from remat_cli.model.promise import Promise
-from remat_cli.planning.plans.points import Point, agreed, knee
+from remat_cli.planning.plans.points import Point, agree, knee
 from solvers.problem import Status
 
 OPTIMUM = {budget: 200 - 10 * budget for budget in range(1, 11)}  # a curve of which random points know something
@@ -46,7 +46,7 @@ def points(draw: st.DrawFn) -> list[Point]:
 @settings(max_examples=25)
 @given(points())
 def test_every_point_knows_what_the_others_found_and_proved(given: list[Point]) -> None:
-    for point in agreed(given, 0.0):
+    for point in agree(given, 0.0):
         plans = [
             p.cost
             for p in given
@@ -57,7 +57,7 @@ def test_every_point_knows_what_the_others_found_and_proved(given: list[Point]) 
         assert point.bound_any_order == max(bounds, default=None)
         assert (point.status is Status.OPTIMAL) == (point.cost is not None and point.cost == point.bound_any_order)
         assert point.plan is None or (point.plan.budget, point.plan.method) == (point.budget, point.method)
-    assert agreed(agreed(given, 0.0), 0.0) == agreed(given, 0.0)
+    assert agree(agree(given, 0.0), 0.0) == agree(given, 0.0)
 
 
 def test_the_knee_is_where_memory_times_time_is_least() -> None:

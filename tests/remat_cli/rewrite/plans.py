@@ -9,14 +9,14 @@ from onnx import TensorProto, helper
 
 from remat_cli.ingest import graph_of
 from remat_cli.model.graph import Graph
-from remat_cli.model.problem_of import problem_of, rewritten
+from remat_cli.model.problem_of import as_rewritten, problem_of
 from solvers.problem import Problem
 from tests.remat_cli.model.test_problem_of import HERE
 
 
 def subject(model: onnx.ModelProto) -> tuple[Graph, Problem]:
     graph = graph_of(model, HERE)
-    return graph, rewritten(problem_of(graph, {op.name: (1, 0) for op in graph.ops}).problem)
+    return graph, as_rewritten(problem_of(graph, {op.name: (1, 0) for op in graph.ops}).problem)
 
 
 def random_order(problem: Problem, seed: int, share: float = 0.4) -> list[int]:

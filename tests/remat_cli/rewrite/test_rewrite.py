@@ -13,7 +13,7 @@ import onnxruntime as ort
 import pytest
 
 from remat_cli.ingest import ingest
-from remat_cli.model.problem_of import problem_of, rewritten
+from remat_cli.model.problem_of import as_rewritten, problem_of
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.rewrite import rewrite
 from remat_cli.rewrite.orders import default_order, edges
@@ -128,7 +128,7 @@ def test_copies_of_outputs_and_names() -> None:
 def test_training_ops_see_the_shapes_that_they_infer_from(data: Path) -> None:
     """Without them onnxruntime-training 1.19 crashes as it loads a MaxPoolGrad."""
     graph = ingest(data / "ort_light_resnet50.onnx", {})
-    problem = rewritten(problem_of(graph, {op.name: (1, 0) for op in graph.ops}).problem)
+    problem = as_rewritten(problem_of(graph, {op.name: (1, 0) for op in graph.ops}).problem)
     found = rewrite(graph, problem, lower(problem, random_order(problem, 1, 0.05)))
     told = {info.name for info in found.model.graph.value_info}
     made = {name for step in found.model.graph.node for name in step.output if "__hidden_shape" in step.name}
