@@ -8,7 +8,7 @@ equals the one of lower peak, and beside it the one of least peak, among equals 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -115,7 +115,13 @@ class Best:
         self.limits.report(Progress(self.limits.clock.elapsed(), self.cost, self.bound, order))
 
     def result(self, bound: float | None = None, notes: tuple[Note, ...] = ()) -> Result:
-        """For a method that has tried what it can; having found nothing proves nothing."""
+        """For a method that has tried what it can; having found nothing proves nothing.
+
+        Where nothing of its own fits, running each op once may.
+        """
+        plain = range(len(self.arrays.cost))
+        if self.fitting is None and (self.leanest is None or self.fits(self.weigh(plain))):
+            self.offer(plain)
         if self.fitting is None:
             assert self.leanest is not None, "the order as given can always run"
             reach = Note(SolverNote.LEAST_PEAK_REACHED, (self.leanest.peak,))
@@ -124,3 +130,12 @@ class Best:
         if self.fitting.cost == total:
             return Result(Status.OPTIMAL, self.fitting.steps(), total, notes)
         return Result(Status.FEASIBLE, self.fitting.steps(), bound, notes)
+
+
+def refuse(problem: Problem, budget: int, limits: Limits, why: Note) -> Result:
+    """For a method that does not apply to this graph: the schedule without recomputation, and the reason.
+
+    Where that fits it is an optimum, whatever the method; elsewhere nothing is known.
+    """
+    found = Best(problem, budget, limits).result(notes=(why,))
+    return found if found.status.found else replace(found, notes=(why,))

@@ -87,6 +87,18 @@ def test_same_question_same_answer(method: str, graph: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_each_op_once_is_a_plan_wherever_it_fits(method: str) -> None:
+    """A method that does not apply to a graph says so, but never that it knows of no plan where one is at hand."""
+    problems = [*GRAPHS.values(), *(random_problem(Random(seed), 9) for seed in range(10))]
+    for problem in problems:
+        peak = baseline(problem)[1].peak
+        found, _ = solved(method, problem, peak)
+        assert found.result.status.found, (method, problem, found.result)
+        assert found.outcome is not None
+        assert found.outcome.peak <= peak
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_a_budget_of_nothing_is_never_met(method: str) -> None:
     found, _ = solved(method, GRAPHS["residual"], 0)
     assert found.result.status in (Status.UNKNOWN, Status.INFEASIBLE)

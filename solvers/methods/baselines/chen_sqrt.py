@@ -12,15 +12,16 @@ from collections.abc import Sequence
 
 from solvers.methods.baselines.links import links
 from solvers.methods.baselines.segments import order_of
-from solvers.methods.baselines.sweep import cannot, cheapest_of
+from solvers.methods.baselines.sweep import cheapest_of
 from solvers.notes import Note, SolverNote
+from solvers.orders.best import refuse
 from solvers.problem import Limits, Problem, Result
 
 
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
     chain = links(problem)
     if chain is None:
-        return cannot(problem, Note(SolverNote.ONLY_CHAINS))
+        return refuse(problem, budget, limits, Note(SolverNote.ONLY_CHAINS))
     return solve_among(problem, budget, limits, [link[-1] for link in chain])
 
 

@@ -17,8 +17,9 @@ import numpy as np
 from solvers.methods.baselines.from_checkpoints import Kept, cheapest_order, nothing_kept
 from solvers.methods.baselines.links import links
 from solvers.methods.baselines.options import SNAPSHOTS, Snapshots
-from solvers.methods.baselines.sweep import cannot, over_knob
+from solvers.methods.baselines.sweep import over_knob
 from solvers.notes import Note, SolverNote
+from solvers.orders.best import refuse
 from solvers.problem import Limits, Problem, Result
 
 
@@ -27,7 +28,7 @@ def solve(problem: Problem, budget: int, limits: Limits, options: Snapshots = SN
     snapshots = options.snapshots
     chain = links(problem)
     if chain is None:
-        return cannot(problem, Note(SolverNote.ONLY_CHAINS))
+        return refuse(problem, budget, limits, Note(SolverNote.ONLY_CHAINS))
     length = len(chain) + 1
     knobs = _settings(length) if snapshots is None else [min(snapshots, length)]
     result = over_knob(problem, budget, limits, knobs, lambda count: order_of(problem, chain, count))

@@ -4,7 +4,8 @@ The linear relaxation of the program (1) to (8) is solved with (1 - epsilon) of 
 rounded at 0.5; or, randomized, each S_{t,i} is 1 with probability S*_{t,i}, some number of times. R is then the least
 that is right for that S, and FREE follows. Nothing makes the result fit: what it needs is said.
 
-Invariant: no other heuristic's schedule is ever the answer.
+Invariant: no other heuristic's schedule is ever the answer; where the rounding does not fit and each op once does, that
+is.
 """
 
 from __future__ import annotations
@@ -18,9 +19,8 @@ import numpy as np
 from solvers.methods.baselines.options import ROUNDING, Rounding
 from solvers.methods.baselines.paper_program import too_large
 from solvers.methods.baselines.relaxation import Relaxed, relax_paper
-from solvers.methods.baselines.sweep import cannot
 from solvers.notes import Note, SolverNote
-from solvers.orders.best import Best, Weighed
+from solvers.orders.best import Best, Weighed, refuse
 from solvers.problem import Limits, Problem, Result
 
 THRESHOLD = 0.5
@@ -28,11 +28,11 @@ THRESHOLD = 0.5
 
 def solve(problem: Problem, budget: int, limits: Limits, options: Rounding = ROUNDING) -> Result:
     if too_large(problem):
-        return cannot(problem, Note(SolverNote.LINEAR_PROGRAM_TOO_LARGE))
+        return refuse(problem, budget, limits, Note(SolverNote.LINEAR_PROGRAM_TOO_LARGE))
     smaller = budget - budget * options.allowance // 100
     relaxed = relax_paper(problem, smaller, limits)
     if relaxed is None:
-        return cannot(problem, Note(SolverNote.LINEAR_PROGRAM_UNSOLVED, (smaller,)))
+        return refuse(problem, budget, limits, Note(SolverNote.LINEAR_PROGRAM_UNSOLVED, (smaller,)))
     if options.rounding == "deterministic":
         return _rounded(problem, budget, limits, [relaxed.fractions > THRESHOLD], relaxed)
     random = np.random.default_rng(limits.seed)

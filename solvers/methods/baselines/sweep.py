@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from solvers.notes import Note
 from solvers.orders.best import Best
-from solvers.problem import Limits, Problem, Result, Status
+from solvers.problem import Limits, Problem, Result
 
 
 def cheapest_of(problem: Problem, budget: int, limits: Limits, orders: Iterator[Sequence[int]]) -> Result:
@@ -60,8 +59,3 @@ def _around(place: int, tried: list[int], count: int) -> list[int]:
     high = tried[at + 1] if at + 1 < len(tried) else count
     between = [range(low + 1, place), range(place + 1, high)]
     return [part[i] for part in between for i in _spread(len(part), 4)]
-
-
-def cannot(problem: Problem, why: Note) -> Result:
-    """A method that does not apply to this graph: the schedule without recomputation, and the reason."""
-    return Result(Status.UNKNOWN, tuple(range(len(problem.nodes))), notes=(why,))

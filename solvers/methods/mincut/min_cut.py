@@ -15,7 +15,7 @@ from solvers.methods.mincut.search import CutSearch
 from solvers.methods.mincut.taken_back import least_moved
 from solvers.methods.mincut.traffic import traffic_of
 from solvers.notes import Note, SolverNote
-from solvers.orders.best import Best
+from solvers.orders.best import Best, refuse
 from solvers.problem import Limits, Problem, Result, Status
 
 
@@ -27,8 +27,7 @@ def solve(
 ) -> Result:
     plain = range(len(problem.nodes))
     if not any(node.backward for node in problem.nodes):
-        note = Note(SolverNote.NOTHING_BACKWARD)
-        return Result(Status.UNKNOWN, tuple(plain), notes=(note,))
+        return refuse(problem, budget, limits, Note(SolverNote.NOTHING_BACKWARD))
     paper, fusion = options.objective == "paper", options.fusion
     by_time = options.objective != "traffic" and not options.between_groups
     priced = None if by_time else lambda order: traffic_of(problem, order, fusion).total

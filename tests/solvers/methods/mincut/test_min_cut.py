@@ -135,6 +135,6 @@ def test_the_paper_without_a_budget() -> None:
 
 
 def test_without_a_backward_pass_it_says_so() -> None:
-    answer = solve(Problem((Node(1, (), (0,)),), (1,), (0,)), 10, limits())
+    answer = solve(Problem((Node(1, (), (0,)),), (1,), (0,)), 0, limits())
     assert answer.status is Status.UNKNOWN
     assert answer.notes[0].kind == SolverNote.NOTHING_BACKWARD
