@@ -55,6 +55,7 @@ class _Graph:
         partitioner, step = self.backend.partitioner, self.backend.step
         result = partitioner.split(module, inputs, lambda lowered: step.room(self.number, lowered), **given)
         self.planned = partitioner.plans[-1]
+        step.hear(self.number, self.planned)
         return result
 
     def forward(self, graph: fx.GraphModule, _: Any) -> Compiled:

@@ -40,11 +40,12 @@ Rooms = Callable[[Lowered], GraphRoom]
 
 @dataclass(frozen=True, slots=True)
 class PlannedJoint:
-    """One graph's plan, or why it has none."""
+    """One graph's plan, or why it has none. `over`: what there is to say where the plan needs more than its room."""
 
     lowered: Lowered | None
     found: PlannedOrder | None
     why: str = ""
+    over: str = ""
 
 
 @dataclass(slots=True)
@@ -59,7 +60,10 @@ class Partitioner:
     plans: list[PlannedJoint] = field(default_factory=list)
 
     def __call__(self, module: fx.GraphModule, inputs: Any, **given: Any) -> Split:
-        return self.split(module, inputs, self.allowance.room, **given)
+        result = self.split(module, inputs, self.allowance.room, **given)
+        if self.plans[-1].over:
+            warnings.warn(self.plans[-1].over, RematWarning, stacklevel=2)
+        return result
 
     def split(self, module: fx.GraphModule, inputs: Any, room: Rooms, *, num_fwd_outputs: int, **given: Any) -> Split:
         """The two graphs of a plan within the room that the graph has."""
@@ -94,9 +98,8 @@ class Partitioner:
         found = find(furnish(lowered, own), own.limit, clock, candidates)
         split = build(lowered, found.order)
         check(module.graph, split[0].graph, split[1].graph, num_fwd_outputs)
-        if not found.fits:
-            warnings.warn(over_budget(found), RematWarning, stacklevel=4)
-        self.plans.append(PlannedJoint(lowered, alone(lowered, found)))
+        over = "" if found.fits else over_budget(found)
+        self.plans.append(PlannedJoint(lowered, alone(lowered, found), over=over))
         return split
 
     def prices(self, joint: joints.Joint) -> Pricing:

@@ -2,7 +2,7 @@
 
 In the first step each graph is planned as if it were alone, and what waits while what runs is written down. Where that
 step held more than the budget, each graph gets a room of its own for a second compilation: of what it would hold
-without recomputation, each may hold the same share.
+without recomputation, each may hold the same share, or the least that it needs where that is more.
 
 Invariant: the rooms of graphs that wait for one another add up to no more than the budget, all inputs among it.
 """
@@ -15,8 +15,11 @@ from dataclasses import dataclass, replace
 from torch import fx
 
 from remat_cli.torch.lowering import Lowered
+from solvers.orders.bounds import peak_bound
 from solvers.problem import Problem
 from solvers.schedule import baseline
+
+HALVINGS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +39,23 @@ class GraphRoom:
 class Need:
     """What a graph needs without recomputation: its inputs, and besides them at its peak and while later graphs run.
 
-    `ops`: how many nodes its problem has, by which a graph is known again.
+    `ops`: how many nodes its problem has, by which a graph is known again. `least`, `handed`: less than this no plan
+    that is known needs, at its peak and while later graphs run.
     """
 
-    ops: int
-    inputs: int
-    peak: int
-    saved: int
-    gradients: int
+    ops: int = 0
+    inputs: int = 0
+    peak: int = 0
+    saved: int = 0
+    gradients: int = 0
+    least: int = 0
+    handed: int = 0
+
+    def peak_at(self, share: float) -> int:
+        return max(self.least, int(share * self.peak))
+
+    def saved_at(self, share: float) -> int:
+        return max(self.handed, int(share * self.saved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,35 +77,52 @@ def need_of(lowered: Lowered) -> Need:
     tangents = _bytes(problem, problem.nodes[place].writes)
     returned = [node for node in lowered.joint.backward_outputs if isinstance(node, fx.Node)]
     made = {buffer for node in returned for buffer in lowered.joint.buffers[node] if buffer.maker is not None}
+    early = {value for node in problem.nodes[:place] for value in node.writes}
     return Need(
         ops=len(problem.nodes),
         inputs=problem.resident,
         peak=outcome.peak - problem.resident,
         saved=max(0, outcome.memory[place] - problem.resident - tangents),
         gradients=sum(buffer.bytes for buffer in made),
+        least=peak_bound(problem).peak - problem.resident,
+        handed=_bytes(problem, [value for value in problem.outputs if value in early]),
     )
 
 
-def whole_peak(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int) -> int:
-    """What the step holds at most without recomputation. `given`: bytes of what no graph makes."""
-    return given + max(_beside(needs, calls, place) + needs[call.graph].peak for place, call in enumerate(calls))
+def whole_peak(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, share: float = 1.0) -> int:
+    """What the step holds at most, of graphs that hold this share of theirs. `given`: bytes of what no graph makes."""
+    return given + max(
+        sum(needs[graph].saved_at(share) for graph in call.waiting)
+        + _gradients(needs, calls, place)
+        + needs[call.graph].peak_at(share)
+        for place, call in enumerate(calls)
+    )
 
 
 def divide(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, budget: int) -> dict[int, GraphRoom]:
     """A room for each graph that ran, so that the step keeps to the budget."""
-    share = (budget - given) / max(1, whole_peak(needs, calls, given) - given)
+    share = _share(needs, calls, given, budget)
     rooms: dict[int, GraphRoom] = {}
     for place, call in enumerate(calls):
-        waiting = sum(int(share * needs[graph].saved) for graph in call.waiting)
-        limit = budget - given - waiting + needs[call.graph].inputs
+        need, known = needs[call.graph], rooms.get(call.graph)
+        waiting = sum(needs[graph].saved_at(share) for graph in call.waiting)
+        limit = budget - given - waiting + need.inputs
         gradients = _gradients(needs, calls, place)
-        known = rooms.get(call.graph)
         rooms[call.graph] = GraphRoom(
             limit=min(limit, known.limit) if known else limit,
-            saved=int(share * needs[call.graph].saved),
+            saved=need.saved_at(share),
             gradients=max(gradients, known.gradients) if known else gradients,
         )
     return rooms
+
+
+def _share(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, budget: int) -> float:
+    """The largest share with which the step keeps to the budget; 0 where none does."""
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if whole_peak(needs, calls, given, middle) <= budget else (low, middle)
+    return low
 
 
 def furnish(lowered: Lowered, room: GraphRoom) -> Problem:
@@ -116,12 +145,6 @@ def furnish(lowered: Lowered, room: GraphRoom) -> Problem:
         sizes=(*problem.sizes, room.gradients),
         outputs=(*problem.outputs, left),
     )
-
-
-def _beside(needs: Sequence[Need], calls: Sequence[ForwardRun], place: int) -> int:
-    """What other graphs hold while this call's passes run, without recomputation and without what no graph makes."""
-    call = calls[place]
-    return sum(needs[graph].saved for graph in call.waiting) + _gradients(needs, calls, place)
 
 
 def _gradients(needs: Sequence[Need], calls: Sequence[ForwardRun], place: int) -> int:

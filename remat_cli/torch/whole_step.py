@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -21,10 +21,11 @@ from remat_cli.saying.units import show_bytes
 from remat_cli.torch.allowance import Allowance
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.metering import Meter
+from remat_cli.torch.partition import PlannedJoint
 from remat_cli.torch.reading import tensors_of
 from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, need_of, whole_peak
 
-NOTHING = Need(ops=0, inputs=0, peak=0, saved=0, gradients=0)  # of a graph that has no plan
+NOTHING = Need()  # of a graph that has no plan
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +41,7 @@ class WholeStep:
     rooms: dict[int, tuple[int, GraphRoom]] = field(default_factory=dict)  # graph -> how many ops it has, its room
     calls: list[ForwardRun] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
+    over: list[str] = field(default_factory=list)  # what is said of single graphs, unless together they fit
     given: Meter = field(default_factory=Meter)  # what no graph made
 
     def add_graph(self) -> int:
@@ -52,6 +54,18 @@ class WholeStep:
         self.needs[graph] = need = need_of(lowered)
         ops, room = self.rooms.get(graph, (0, None))
         return room if room is not None and ops == need.ops else self.allowance.room(lowered)
+
+    def hear(self, graph: int, planned: PlannedJoint) -> None:
+        """The graph has its plan. What is said where that needs more than its room waits for the end of the step."""
+        if not planned.over:
+            return
+        if planned.found is not None:
+            need = self.needs[graph]
+            self.needs[graph] = replace(need, least=max(need.least, planned.found.outcome.peak - need.inputs))
+        if self.settled:
+            warnings.warn(planned.over, RematWarning, stacklevel=2)
+        else:
+            self.over.append(planned.over)
 
     def metered(self) -> bool:
         return self.always or not self.settled
@@ -83,14 +97,17 @@ class WholeStep:
         if self.settled or self.waiting or not self.calls:
             return
         self.settled = True
-        if len(self.calls) < 2:
-            return
         given, held = self.given.most, self.meter.peak
         budget = self.allowance.bytes(whole_peak(self.needs, self.calls, given), self.meter.count())
-        if held <= budget:
-            return
-        text = f"remat: the {len(self.needs)} graphs of this step held {show_bytes(held)} together"
-        text += f", more than the budget of {show_bytes(budget)}"
+        if len(self.calls) == 1:
+            for words in self.over:
+                warnings.warn(words, RematWarning, stacklevel=2)
+        elif held > budget:
+            text = f"remat: the {len(self.needs)} graphs of this step held {show_bytes(held)} together"
+            self._divide(given, budget, f"{text}, more than the budget of {show_bytes(budget)}")
+
+    def _divide(self, given: int, budget: int, text: str) -> None:
+        """Give each graph its room, once."""
         if self.rooms:
             warnings.warn(f"{text}; no less is known", RematWarning, stacklevel=2)
             return
@@ -104,4 +121,4 @@ class WholeStep:
         self.settled = False
         self.meter = Meter()
         self.given = Meter()
-        self.needs, self.calls, self.waiting = [], [], []
+        self.needs, self.calls, self.waiting, self.over = [], [], [], []
