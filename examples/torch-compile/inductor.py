@@ -1,0 +1,126 @@
+"""Through Inductor: what remat's partitions and torch's own really hold and take, compiled and run.
+
+Usage: python examples/torch-compile/inductor.py [--small] [--models gpt,vit] [--pairs 15] [-o inductor.jsonl]
+
+Peaks are of the allocator, seen by torch's profiler during one step, with weights and inputs; times are of steps run in
+turn with the first row's, so that each ratio is of two runs that are neighbours. Gradients are held against eager's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from models import MODELS, SMALL
+from torch import nn
+from torch._functorch import config as functorch
+from torch._inductor import config as inductor
+from torch.profiler import ProfilerActivity, profile
+
+import remat_cli.torch
+
+BUDGETS = ("85%", "70%", "55%")
+KNOBS = (1.0, 0.7, 0.4, 0.1)
+Row = dict[str, Any]
+
+
+def step(run: Callable[..., Any], module: nn.Module, given: tuple[Any, ...]) -> None:
+    for parameter in module.parameters():
+        parameter.grad = None
+    torch.manual_seed(1)
+    run(*given).backward()
+
+
+def peak(run: Callable[..., Any], module: nn.Module, given: tuple[Any, ...]) -> int:
+    """The most bytes that were allocated at once during a step."""
+    for parameter in module.parameters():
+        parameter.grad = None
+    held = sum(tensor.nbytes for tensor in (*module.parameters(), *module.buffers(), *given))
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        torch.manual_seed(1)
+        run(*given).backward()
+    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
+    now = most = 0
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        now += event.nbytes()
+        most = max(most, now)
+    return held + most
+
+
+def compiled(module: nn.Module, given: tuple[Any, ...], budget: str | None, knob: float) -> tuple[Any, Any]:
+    """The module compiled with remat's partitioner, or with torch's at this setting of its knob; and the former."""
+    torch._dynamo.reset()
+    own = None if budget is None else remat_cli.torch.partitioner(budget)
+    with inductor.patch(custom_partitioner_fn=own), functorch.patch(activation_memory_budget=knob):
+        run = torch.compile(module, dynamic=False)
+        step(run, module, given)
+    return run, own
+
+
+def worst(module: nn.Module, other: nn.Module) -> float:
+    pairs = zip(module.parameters(), other.parameters(), strict=True)
+    return max(float((own.grad - its.grad).abs().max() / (its.grad.abs().max() + 1e-12)) for own, its in pairs)
+
+
+def rows_of(name: str, make: Callable[[], Any], pairs: int) -> list[Row]:
+    torch.manual_seed(0)
+    module, given = make()
+    eager = copy.deepcopy(module)
+    step(eager, eager, given)
+    rows: list[Row] = []
+    first = None
+    for budget, knob in [*((None, knob) for knob in KNOBS), *((budget, 1.0) for budget in BUDGETS)]:
+        net = copy.deepcopy(module)
+        run, own = compiled(net, given, budget, knob)
+        row: Row = {"model": name, "by": f"remat {budget}" if budget else f"torch {knob:g}"}
+        row |= {"peak": peak(run, net, given), "worst_gradient": worst(net, eager)}
+        if own is not None:
+            found = own.partitioner.plans[0].found
+            row |= {"predicted": found and found.outcome.peak, "why": own.partitioner.plans[0].why}
+        if first is None:
+            first = (run, net)
+        row["time"] = ratio(run, net, first, given, pairs)
+        rows.append(row)
+        print(row, flush=True)
+    return rows
+
+
+def ratio(run: Any, net: nn.Module, first: tuple[Any, nn.Module], given: tuple[Any, ...], pairs: int) -> float:
+    """The time of a step by that of the first row's, the median of neighbours."""
+    found = []
+    for place in range(pairs):
+        times = {}
+        for key in (0, 1) if place % 2 else (1, 0):
+            one, module = ((run, net), first)[key]
+            began = time.process_time()
+            step(one, module, given)
+            times[key] = time.process_time() - began
+        found.append(times[0] / times[1])
+    return round(statistics.median(found), 4)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--small", action="store_true", help="the tests' sizes")
+    parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("-o", "--output", type=Path, default=Path(__file__).with_name("inductor.jsonl"))
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    about = {"machine": platform.machine(), "torch": torch.__version__, "threads": 1, "pairs": given.pairs}
+    lines = [json.dumps(about)]
+    for name in given.models.split(","):
+        lines += [json.dumps(row) for row in rows_of(name, (SMALL if given.small else MODELS)[name], given.pairs)]
+        given.output.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
