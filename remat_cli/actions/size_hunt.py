@@ -146,7 +146,8 @@ class SizeHunt:
         first = self.impossible if self.impossible and self.impossible.size == 1 else self.tried.get(1)
         why = first.why if first else "no time was left for it"
         least, budget = f"the least size, {self.asked.step}", show_bytes(self.budget)
-        why += gradients_held(self.at(1), self.budget)
+        if held := gradients_held(self.at(1), self.budget):
+            why += f". {held}"
         if first and first.verdict == "infeasible":
             return Infeasible(f"proved: not even {least}, fits {budget}; {why}")
         return NoPlan(f"no plan was found for {least}, within {budget}; {why}")
@@ -223,9 +224,7 @@ class SizeHunt:
                 raise
             return None
         if least > self.budget and (self.impossible is None or size < self.impossible.size):
-            self.impossible = Tried(
-                size, "infeasible", why=f"every schedule needs at least {show_bytes(least)} ({least} bytes)"
-            )
+            self.impossible = Tried(size, "infeasible", why=f"every plan needs at least {show_bytes(least)}")
         return least
 
 
@@ -239,7 +238,7 @@ def _quick(limits: Limits) -> Limits:
 
 
 def _needs_more(size: int, least: int) -> Tried:
-    return Tried(size, "infeasible", why=f"every schedule needs at least {show_bytes(least)} ({least} bytes)")
+    return Tried(size, "infeasible", why=f"every plan needs at least {show_bytes(least)}")
 
 
 def _class_of(found: Answer) -> str:

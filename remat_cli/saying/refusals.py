@@ -45,8 +45,8 @@ def explain(answer: Answer) -> list[str]:
     """The whole account: where every schedule needs most, and what the best one found holds where."""
     lines = [] if (least := least_peak_bound(answer)) is None else [least]
     if (fixed := answer.subject.problem.resident + answer.aside) > answer.budget:
-        lines.append(f"inputs and weights alone take {show_bytes(fixed)}")
-    lines += [gradients_held(answer.subject, answer.budget).removeprefix("; ")]
+        lines.append(f"Inputs and weights alone take {show_bytes(fixed)}.")
+    lines += [gradients_held(answer.subject, answer.budget)]
     return [line for line in [*lines, *_best_found(answer)] if line]
 
 
@@ -57,12 +57,12 @@ def _best_found(answer: Answer) -> list[str]:
         return []
     lines = []
     if (enough := least_needed(answer)) is not None and enough > answer.budget:
-        lines.append(f"a plan is known for --budget {enough} ({show_bytes(enough)})")
+        lines.append(f"A plan is known for --budget {enough} ({show_bytes(enough)}).")
     if outcome.peak <= answer.budget and (needed := counted(answer)):
-        return [*lines, f"the best plan found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}"]
+        return [*lines, f"The best plan found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}."]
     where = answer.subject.nodes[order[outcome.peak_step]]
     peak = show_bytes(outcome.peak + answer.aside)
-    return [*lines, f"the least peak found is {peak}, at {where}{_filled(answer, outcome.peak_values)}"]
+    return [*lines, f"The least peak found is {peak}, at {where}{_filled(answer, outcome.peak_values)}."]
 
 
 def gradients_held(subject: Subject, budget: int) -> str:
@@ -73,7 +73,7 @@ def gradients_held(subject: Subject, budget: int) -> str:
     bytes_held = sum(graph.values[name].bytes for name in graph.outputs if name.endswith("_grad"))
     if bytes_held < GRADIENTS_SHARE * budget:
         return ""
-    return f"; gradients, which are outputs, take {show_bytes(bytes_held)} of it to the end"
+    return f"Gradients, which are outputs, take {show_bytes(bytes_held)} of it to the end."
 
 
 def least_bytes(answer: Answer) -> int | None:
@@ -88,8 +88,8 @@ def least_peak_bound(answer: Answer) -> str | None:
     if least is None:
         return None
     where = "at the end" if result.peak_node is None else f"at {answer.subject.nodes[result.peak_node]}"
-    words = f"every schedule needs at least {show_bytes(least)} ({least} bytes), {where}"
-    return words + _filled(answer, result.peak_values)
+    words = f"Every plan needs at least {show_bytes(least)}, {where}"
+    return f"{words}{_filled(answer, result.peak_values)}."
 
 
 def _of_the_order_alone(answer: Answer) -> str:
