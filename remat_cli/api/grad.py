@@ -9,6 +9,7 @@ import onnx
 
 from remat_cli.actions.differentiating import differentiate, notes_of
 from remat_cli.actions.recipes import recipe_of
+from remat_cli.api.dropouts import lost_dropouts
 from remat_cli.api.given import Model, checked_keywords, items_of, model_of, names_of, sizes_of, warn, whole_of
 from remat_cli.api.keywords import OptimizerSettings
 from remat_cli.errors import Usage
@@ -77,7 +78,7 @@ def grad(
         precision=precision,
     )
     training = differentiate(given, options)
-    warn(notes_of(training))
+    warn([*lost_dropouts(params, given), *notes_of(training)])
     return training
 
 

@@ -1,0 +1,71 @@
+"""A module that drops where its file does not is answered with a note that names the places."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+import remat_cli as remat
+
+FILES = Path(__file__).parents[2] / "data" / "torch"
+LOST = FILES / "language_train_whole.onnx"  # without any dropout
+KEPT = FILES / "encoder_random_whole.onnx"  # of a TransformerEncoderLayer, with four
+
+
+class Part:
+    """As much of a module as is asked."""
+
+    training = True
+
+    def __init__(self, **said: Any) -> None:
+        for name, value in said.items():
+            setattr(self, name, value)
+
+
+Part.__module__ = "torch.nn.modules.dropout"
+Dropout2d, MultiheadAttention, LSTM = (type(name, (Part,), {}) for name in ("Dropout2d", "MultiheadAttention", "LSTM"))
+for kind in (Dropout2d, MultiheadAttention, LSTM):
+    kind.__module__ = "torch.nn.modules.any"
+
+
+class Parameter:
+    requires_grad = True
+
+
+class Module:
+    def __init__(self, path: Path, *parts: Part) -> None:
+        step = remat.step(remat.grad(path), path, optimizer="sgd")
+        self.own = {name: Parameter() for name in step.state_dict()}
+        self.parts = {f"part{number}": part for number, part in enumerate(parts)}
+
+    def named_parameters(self, remove_duplicate: bool = True) -> Any:
+        return self.own.items()
+
+    def named_modules(self) -> Any:
+        return self.parts.items()
+
+
+def notes(path: Path, *parts: Part, in_memory: bool = False) -> list[str]:
+    module = Module(path, *parts)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", remat.RematWarning)
+        remat.grad(onnx.load(path) if in_memory else path, params=module)
+    return [str(one.message) for one in heard if "drops elements" in str(one.message)]
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_what_the_file_lacks_is_named(in_memory: bool) -> None:
+    parts = (Dropout2d(p=0.1), MultiheadAttention(dropout=0.2), LSTM(dropout=0.1, num_layers=2))
+    (said,) = notes(LOST, *parts, in_memory=in_memory)
+    assert "in 3 places (part0, part1, part2), and its file in 0" in said
+
+
+def test_what_drops_nothing_is_not_missed() -> None:
+    idle = (Dropout2d(p=0.0), Dropout2d(p=0.5, training=False), LSTM(dropout=0.5, num_layers=1))
+    assert notes(LOST, *idle, MultiheadAttention(dropout=0.0)) == []
+    assert notes(KEPT, *(Dropout2d(p=0.2) for _ in range(4))) == []
+    assert len(notes(KEPT, *(Dropout2d(p=0.2) for _ in range(5)))) == 1
