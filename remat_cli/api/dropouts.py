@@ -11,7 +11,7 @@ from typing import Any
 
 import onnx
 
-from remat_cli.gradient.exported import shown
+from remat_cli.gradient.exported import first_of
 from remat_cli.onnx_graph.load import load_with_tensors
 from remat_cli.onnx_graph.walk import nodes_within
 
@@ -31,7 +31,7 @@ def lost_dropouts(module: Any, model: Path | onnx.ModelProto) -> Iterator[str]:
     drawn = sum(node.op_type in DRAWS for node in nodes_within(nodes))
     if drawn < len(names):
         yield (
-            f"the module drops elements in {len(names)} places ({shown(names)}), and its file in {drawn}: the rest is "
+            f"the module drops elements in {len(names)} places ({first_of(names)}), and its file in {drawn}: the rest is "
             "not dropped; export the module in training mode, with optimize=False and without constant folding"
         )
 
