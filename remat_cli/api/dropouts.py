@@ -31,8 +31,8 @@ def lost_dropouts(module: Any, model: Path | onnx.ModelProto) -> Iterator[str]:
     drawn = sum(node.op_type in DRAWS for node in nodes_within(nodes))
     if drawn < len(names):
         yield (
-            f"the module drops elements in {len(names)} places ({first_of(names)}), and its file in {drawn}: the rest is "
-            "not dropped; export the module in training mode, with optimize=False and without constant folding"
+            f"the module drops elements in {len(names)} places ({first_of(names)}), and its file in {drawn}: the rest "
+            "is not dropped; export the module in training mode, with optimize=False and without constant folding"
         )
 
 
