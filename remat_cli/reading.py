@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from remat_cli.errors import BadInput
-from remat_cli.limits import DEPTH
+from remat_cli.limits import NESTING_LEVELS
 
 
 def read_whole(path: Path, most: int) -> bytes:
@@ -43,12 +43,12 @@ def parse_json(content: bytes | str, pairs: Callable[[list[tuple[str, Any]]], An
     try:
         found = json.loads(content, object_pairs_hook=pairs)
     except RecursionError as error:
-        raise ValueError(f"it is nested more than {DEPTH} deep") from error
+        raise ValueError(f"it is nested more than {NESTING_LEVELS} deep") from error
     waiting = [(found, 0)]
     while waiting:
         thing, depth = waiting.pop()
-        if depth > DEPTH:
-            raise ValueError(f"it is nested more than {DEPTH} deep")
+        if depth > NESTING_LEVELS:
+            raise ValueError(f"it is nested more than {NESTING_LEVELS} deep")
         if isinstance(thing, dict):
             waiting += [(part, depth + 1) for pair in thing.items() for part in pair]
         elif isinstance(thing, list):

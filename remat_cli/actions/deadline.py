@@ -16,9 +16,9 @@ from types import TracebackType
 from remat_cli.interrupts import CODE
 from solvers.clock import Clock
 
-GRACE, LEAST_GRACE = 0.05, 0.5  # of the time limit, and seconds: what ends by itself is let to
-STOPPED_GRACE = 5.0  # seconds, after an interrupt
-POLL = 0.1  # seconds
+GRACE_SHARE, LEAST_GRACE_SECONDS = 0.05, 0.5  # of the time limit, and seconds: what ends by itself is let to
+STOPPED_GRACE_SECONDS = 5.0  # seconds, after an interrupt
+POLL_SECONDS = 0.1  # seconds
 
 
 def leave_now(code: int) -> None:
@@ -54,10 +54,10 @@ class Deadline:
 
     def _watch(self) -> None:
         while not self.clock.over():
-            if self._over.wait(min(POLL, self.clock.left())):
+            if self._over.wait(min(POLL_SECONDS, self.clock.left())):
                 return
         stopped = self.clock.stopped()
-        grace = STOPPED_GRACE if stopped else max(LEAST_GRACE, GRACE * self.clock.seconds)
+        grace = STOPPED_GRACE_SECONDS if stopped else max(LEAST_GRACE_SECONDS, GRACE_SHARE * self.clock.seconds)
         if not self._over.wait(grace) and self._speaking.acquire(blocking=False):
             code = self.last_words()
             self._leave(CODE if stopped else code)

@@ -23,14 +23,14 @@ from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
 from remat_cli.saying.units import show_bytes
 
-LARGEST = 2**31 - 1  # bytes that protobuf writes in one message
+MESSAGE_BYTES = 2**31 - 1  # bytes that protobuf writes in one message
 FUNCTIONS = "ONNX Runtime writes the functions out in an order of its own, so the peak is not promised with them."
 HELD_ONCE = (
     "New state ({}) is written over the old by remat.session and remat.step. Other programs hold both, unless they bind"
     " each output to its input, as {!r} to {!r}. The metadata `remat.in_place` lists all pairs."
 )
 ASTRAY = "ONNX Runtime's optimizers would pick other kernels for this plan than for the original, with other results"
-NAMED = 3  # of the values around which it would
+NAMED_VALUES = 3  # of the values around which it would
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
         return Emitted(plan, replace(before, model=_own(plan)), before.promise, unchanged=True)
     found = rewrite_surely(plan.subject, statements, plan.recorded.kind, plan.recorded.promises.hiding or 0)
     if found.astray:
-        raise Mismatch(f"{ASTRAY}: around {', '.join(sorted(found.astray)[:NAMED])}; solve again")
+        raise Mismatch(f"{ASTRAY}: around {', '.join(sorted(found.astray)[:NAMED_VALUES])}; solve again")
     if functions:
         found = replace(found, model=with_functions(graph, found.model))
     _stamp(found.model, plan, found)
@@ -105,7 +105,7 @@ def write(emitted: Emitted, destination: Path) -> None:
     """The model's file, and its external tensors beside it if they are not."""
     model = emitted.model
     bring(model, emitted.plan.subject.path, destination)
-    if model.ByteSize() > LARGEST:
+    if model.ByteSize() > MESSAGE_BYTES:
         raise BadInput(f"{destination} would exceed 2 GiB; save the model's weights as external data and solve again")
     moved = destination.resolve().parent != emitted.plan.subject.path.resolve().parent
     as_given = emitted.unchanged and not moved

@@ -23,8 +23,8 @@ from remat_cli.errors import BadInput, Usage
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.points import Curve, Ran
 
-SECONDS = 3.0  # for each model
-TIMEOUT = 600.0  # seconds, for each process
+RACE_SECONDS = 3.0  # for each model
+TIMEOUT_SECONDS = 600.0  # seconds, for each process
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def measure_curve(curve: Curve, report: Callable[[int, int], None] = lambda _, _
     with (
         TemporaryDirectory(prefix="remat-") as folder,
         in_a_file(some, graph) as original,
-        Bench(draw_feeds(graph, 0), "cpu", TIMEOUT, curve.subject.threads) as bench,
+        Bench(draw_feeds(graph, 0), "cpu", TIMEOUT_SECONDS, curve.subject.threads) as bench,
     ):
         before = _refuse_failed(bench.weigh(original.path, some.recorded.session), original.path)
         for number, plan in enumerate(plans.values()):
@@ -69,7 +69,7 @@ def _race(plan: Planned, folder: Path, original: Path, bench: Bench) -> Measured
     path, session, places = folder / "model.onnx", plan.recorded.session, plan.recorded.placement
     emitting.write(emitting.emit(plan), path)
     weighed = _refuse_failed(bench.weigh(path, session, placement=places), path)
-    raced = _refuse_failed(bench.race((path, original), session, places, SECONDS), path)
+    raced = _refuse_failed(bench.race((path, original), session, places, RACE_SECONDS), path)
     assert raced.times is not None
     return MeasuredRun(*raced.times, weighed.grew)
 

@@ -26,9 +26,9 @@ from remat_cli.saying.units import show_bytes
 from solvers.problem import Problem
 from solvers.schedule import baseline
 
-NEAR = 0.01  # of the peak: closer than that the model is as foretold
-PATIENCE = 60.0  # seconds for a run, beside
-SLOWER = 100  # times what was foretold
+NEAR_SHARE = 0.01  # of the peak: closer than that the model is as foretold
+PATIENCE_SECONDS = 60.0  # seconds for a run, beside
+SLOWER_TIMES = 100  # times what was foretold
 WRITTEN_OUT = (
     "the file holds {} where {} are reckoned with: onnxruntime runs functions' bodies late and copies sequences, and"
     " rewritten models do not"
@@ -68,7 +68,7 @@ class Observed:
 
 def observe(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int) -> Observed:
     """What runs of the model in processes of their own show."""
-    timeout = PATIENCE + SLOWER * sum(cost.ns for cost in costs.ops.values()) / 1e9
+    timeout = PATIENCE_SECONDS + SLOWER_TIMES * sum(cost.ns for cost in costs.ops.values()) / 1e9
     with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", timeout, threads) as bench:
         path = _file(graph, Path(folder))
         reply = bench.watch(in_file(graph.model, graph.path, Path(folder)) if graph.expanded else path)
@@ -84,7 +84,7 @@ def observe(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int) 
 
 def _observe_functions(found: Observed, own: int) -> Observed:
     """Of a model with functions: what its file holds, whose functions the runtime writes out in an order of its own."""
-    if abs(own - found.peak) <= NEAR * found.peak or found.unlike:
+    if abs(own - found.peak) <= NEAR_SHARE * found.peak or found.unlike:
         return found
     return replace(found, peak=own, unlike=WRITTEN_OUT.format(show_bytes(own), show_bytes(found.peak)))
 
@@ -107,7 +107,7 @@ def _hold_against(graph: Graph, problem: Problem, kernels: Sequence[Kernel]) -> 
     problem = replace(problem, nodes=tuple(replace(n, workspace=inside.get(op.name, n.workspace)) for op, n in nodes))
     reckoned = baseline(problem)[1]
     predicted, peak = reckoned.peak, max(run.most for run in runs) + off
-    near, unlike = NEAR * predicted, ""
+    near, unlike = NEAR_SHARE * predicted, ""
     if abs(peak - predicted) > near:
         stray = next(_strays(runs, expected, off, near), "no op alone accounts for it")
         unlike = f"the model holds {show_bytes(peak)} where {show_bytes(predicted)} are reckoned with: {stray}"

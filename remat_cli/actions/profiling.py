@@ -41,7 +41,7 @@ from remat_cli.planning.loading import content_of
 from solvers.notes import Note
 
 SEEN = "strict and default, op by op"  # how a model is seen
-NAMED = 5  # of the ops that could not be measured
+NAMED_OPS = 5  # of the ops that could not be measured
 WHOLE = SurveyProgress(0, 0, "the whole graph", 0.0)
 Report = Callable[[SurveyProgress], None]
 
@@ -243,5 +243,5 @@ def named_refused(refused: Mapping[str, str], ops: Ops) -> str:
     words = [
         f"{kind} ({names[0]}{', ...' if len(names) > 1 else ''}: {refused[names[0]]})" for kind, names in kinds.items()
     ]
-    more = f" and {len(words) - NAMED} more kinds" if len(words) > NAMED else ""
-    return f"{len(refused)} ops cannot be measured: {'; '.join(words[:NAMED])}{more}"
+    more = f" and {len(words) - NAMED_OPS} more kinds" if len(words) > NAMED_OPS else ""
+    return f"{len(refused)} ops cannot be measured: {'; '.join(words[:NAMED_OPS])}{more}"

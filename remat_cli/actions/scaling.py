@@ -25,8 +25,8 @@ from remat_cli.planning.loading import content_of, given_subject
 from remat_cli.planning.subjects.subject import Subject
 from solvers.clock import FOREVER_SECONDS
 
-MEASURING = 45.0  # seconds, at most, for a size
-BACKWARD = 1 / 3  # of the ops of a training step, at least
+MEASURING_SECONDS = 45.0  # seconds, at most, for a size
+BACKWARD_SHARE = 1 / 3  # of the ops of a training step, at least
 
 At = Callable[[int], Subject]  # the step at a size; BadInput or Usage where there is none
 
@@ -97,7 +97,7 @@ def scale_step(model: Path | onnx.ModelProto, step: SizedStep, report: Report = 
 def _is_forward(model: Path | onnx.ModelProto, dims: Mapping[str, int]) -> bool:
     """A model is a training step if much of it is no part of the way to a loss."""
     graph = ingest(model, dims) if isinstance(model, Path) else ingest_content(content_of(model), dims)
-    return sum(op.backward for op in graph.ops) < BACKWARD * len(graph.ops)
+    return sum(op.backward for op in graph.ops) < BACKWARD_SHARE * len(graph.ops)
 
 
 class Sizes:
@@ -121,7 +121,7 @@ class Sizes:
         wanted = [size for size in sizes if size not in found]
         for size in wanted:
             model, dims = self._training(size)
-            asked = ProfileQuestion(dims=dims, seconds=min(MEASURING, seconds / len(wanted)))
+            asked = ProfileQuestion(dims=dims, seconds=min(MEASURING_SECONDS, seconds / len(wanted)))
             found[size] = profile(model, asked, report).costs
         if len({frozenset(costs.ops) for costs in found.values()}) > 1:
             raise BadInput(f"the step has other ops at {self.dim} {min(found)} than at larger ones; measure at others")

@@ -27,17 +27,17 @@ from remat_cli.onnx_graph.walk import captures
 Dims = Mapping[str, int]
 Read = Callable[[Dims], Graph]
 
-MOST = 32  # values of such sizes, each of which takes a run
-ROUNDS = 3  # until a run of the whole makes the sizes that it was fed for
-TIMEOUT = 120.0  # seconds for a run
+SEEN_VALUES = 32  # values of such sizes, each of which takes a run
+SEEING_ROUNDS = 3  # until a run of the whole makes the sizes that it was fed for
+TIMEOUT_SECONDS = 120.0  # seconds for a run
 AS_SEEN = "as seen in a run on random inputs, and other data may need more: "  # of the cost file
-NAMED = 3  # ops whose course depends on data
+NAMED_OPS = 3  # ops whose course depends on data
 
 
 def graph_as_seen(read: Read, dims: Dims, device: Device) -> Graph:
     """The graph; the sizes (`value:axis`) that had to be seen for it are among its `dims`."""
     seen: dict[str, int] = {}
-    for _ in range(MOST):
+    for _ in range(SEEN_VALUES):
         try:
             graph = read({**dims, **seen})
         except UnknownSize as unknown:
@@ -53,7 +53,7 @@ def words(graph: Graph, given: Collection[str]) -> str:
     """What of the graph is as other data may not have it; `given`: the sizes that were stated."""
     sizes = [f"{name}={size}" for name, size in graph.dims.items() if name not in given and _is_made_by_op(name, graph)]
     inside = [f"what {op.op_type} {op.name!r} works in" for op in graph.ops if op.name in graph.by_data]
-    inside[NAMED:] = [f"{len(inside) - NAMED} more"] if len(inside) > NAMED else []
+    inside[NAMED_OPS:] = [f"{len(inside) - NAMED_OPS} more"] if len(inside) > NAMED_OPS else []
     seen = [f"sizes ({' '.join(f'--dim {size}' for size in sizes)})"] if sizes else []
     return f"{AS_SEEN}{', '.join([*seen, *inside])}" if seen or inside else ""
 
@@ -77,7 +77,7 @@ def _see_sizes(unknown: UnknownSize, dims: Dims, device: Device) -> dict[str, in
 def _see_again(read: Read, graph: Graph, dims: Dims, seen: dict[str, int], device: Device) -> Graph:
     """What inputs are fed depends on all that reads them; so the whole is run once more, with what it will be fed."""
     places = [(name, int(axis)) for name, _, axis in (key.rpartition(":") for key in seen)]
-    for _ in range(ROUNDS):
+    for _ in range(SEEING_ROUNDS):
         made = _run(graph, places, device)
         if not made or made == seen:
             break
@@ -99,7 +99,7 @@ def _run(graph: Graph, places: Collection[tuple[str, int]], device: Device) -> d
         check_room(graph, survey.estimated(ops, "cpu"), device)
     except CannotRun:
         return {}
-    with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", TIMEOUT, device.threads) as bench:
+    with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", TIMEOUT_SECONDS, device.threads) as bench:
         reply = bench.run(in_file(asked, graph.path, Path(folder)), "strict", outputs="seen.npz")
         if reply.refused or reply.failed:
             return {}

@@ -34,7 +34,7 @@ from remat_cli.planning.search.untouched import is_untouched
 from remat_cli.saying.units import show_bytes
 
 TIMEOUT = 600.0  # seconds
-NAMED = 3  # of the outputs that differ
+NAMED_OUTPUTS = 3  # of the outputs that differ
 LOWER = "this plan is of the kernels of default options; for programs that set {}, solve with --optimize disabled"
 
 
@@ -221,5 +221,5 @@ def _allowed_later(promise: Promise, budget: int, mode: Mode) -> int:
 
 def _worst(wrong: Sequence[Difference]) -> str:
     """How many outputs differ, and the worst of them."""
-    named = "; ".join(f"output {one.output} is not the same: {one.says}" for one in wrong[:NAMED])
-    return named if len(wrong) <= NAMED else f"{len(wrong)} outputs differ, the worst: {named}"
+    named = "; ".join(f"output {one.output} is not the same: {one.says}" for one in wrong[:NAMED_OUTPUTS])
+    return named if len(wrong) <= NAMED_OUTPUTS else f"{len(wrong)} outputs differ, the worst: {named}"

@@ -30,8 +30,8 @@ from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes, show_time
 from solvers.schedule import baseline
 
-SLOWER = 1000  # than on paper: a hundredth of the speed, a dozen runs
-WORST = 10  # ops that --compare names
+SLOWER_TIMES = 1000  # than on paper: a hundredth of the speed, a dozen runs
+WORST_OPS = 10  # ops that --compare names
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def run(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, sec
 
 def _slack(ops: Ops) -> float:
     """Seconds that runs of the whole may take, whatever the machine: far more than what they take on paper."""
-    return SLOWER * sum(cost.ns for cost in survey.estimated(ops, "cpu").values()) / 1e9
+    return SLOWER_TIMES * sum(cost.ns for cost in survey.estimated(ops, "cpu").values()) / 1e9
 
 
 def _subject(graph: Graph, ops: Ops) -> WholeGraph:
@@ -113,7 +113,7 @@ def compare(graph: Graph, ops: Ops, costs: Costs, device: Device, seconds: float
     inside = untaxed(whole, {name: float(costs.ops[name].ns) for name in ops.timed()}, device.kind)
     stretch = whole.ns / max(1.0, sum(inside.values()))
     rows = [(name, costs.ops[name].ns, round(took * stretch)) for name, took in inside.items()]
-    worst = sorted(rows, key=lambda row: (-abs(row[1] - row[2]), row[0]))[:WORST]
+    worst = sorted(rows, key=lambda row: (-abs(row[1] - row[2]), row[0]))[:WORST_OPS]
     return TimeDifference(costs.total, whole.ns, tuple(_by_class(rows, ops)), tuple(worst), whole.median)
 
 

@@ -25,7 +25,7 @@ from remat_cli.planning.loading import content_of
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.session import session_of
-from remat_cli.training.failing import SMALL, WrittenState
+from remat_cli.training.failing import SMALL_BYTES, WrittenState
 from remat_cli.training.rates import rate_schedule
 from remat_cli.training.regime import Regime
 from remat_cli.training.state import State, default_rate, parts_told, values_of
@@ -147,7 +147,7 @@ def _written(graph: Graph | None, order: Sequence[str]) -> WrittenState:
     """What a run of the ops in that order writes over, and which of them come before."""
     if graph is None:
         return WrittenState()
-    large = {name for name in graph.in_place if graph.values[name].bytes > SMALL}
+    large = {name for name in graph.in_place if graph.values[name].bytes > SMALL_BYTES}
     writers = {op.name for op in graph.ops if large.intersection(op.writes)}
     first = next((place for place, name in enumerate(order) if name in writers), len(order))
     return WrittenState(frozenset(graph.in_place.values()), frozenset(order[:first]).difference(order[first:]))

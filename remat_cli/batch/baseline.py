@@ -17,7 +17,7 @@ from remat_cli.batch.run import JobReport
 from remat_cli.errors import BadInput
 from remat_cli.saying.units import show_bytes
 
-LARGEST = 2**28  # bytes of a report
+REPORT_BYTES = 2**28  # bytes of a report
 Key = tuple[str, ...]
 
 
@@ -32,7 +32,7 @@ class Before:
 
 def read(path: Path) -> dict[Key, Before]:
     try:
-        if path.stat().st_size > LARGEST:
+        if path.stat().st_size > REPORT_BYTES:
             raise BadInput(f"{path} is larger than any report")
         said = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from remat_cli.batch.pool import BUG, POLL, Ended, Pool
+from remat_cli.batch.pool import BUG_CODE, POLL_SECONDS, Ended, Pool
 from remat_cli.batch.tasks import LOG, RECORD, Task
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.files import write_whole
 from remat_cli.results.versions import versions
 
-CONNECT = 10.0  # seconds
+CONNECT_SECONDS = 10.0  # seconds
 LOCAL = "local"
 CARRIED = ("path", "costs")  # files that a task needs
 
@@ -58,7 +58,7 @@ class Cluster:
     def ended(self) -> Iterator[Ended | None]:
         while self._tasks:
             try:
-                key = self._done.get(timeout=POLL)
+                key = self._done.get(timeout=POLL_SECONDS)
             except queue.Empty:
                 if self._client.status not in ("running", "connecting"):
                     raise self._gone() from None
@@ -86,7 +86,7 @@ class Cluster:
             raise self._gone()
         if future.status == "error":
             error = future.exception()
-            return Ended(task, None, why=f"the cluster gave it up: {type(error).__name__}: {error}", code=BUG)
+            return Ended(task, None, why=f"the cluster gave it up: {type(error).__name__}: {error}", code=BUG_CODE)
         said = future.result()
         folder = Path(task["folder"])
         for name in sorted(said["files"], key=lambda name: name == RECORD):  # the record last
@@ -106,8 +106,8 @@ def _connect(address: str, count: int, stack: ExitStack) -> Any:
     try:
         if address == LOCAL:
             cluster = LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None)
-            return stack.enter_context(Client(stack.enter_context(cluster), timeout=CONNECT))
-        return stack.enter_context(Client(address, timeout=CONNECT))
+            return stack.enter_context(Client(stack.enter_context(cluster), timeout=CONNECT_SECONDS))
+        return stack.enter_context(Client(address, timeout=CONNECT_SECONDS))
     except (OSError, TimeoutError, ValueError) as error:
         raise BadInput(f"there is no Dask scheduler at {address}: {error or type(error).__name__}") from error
 

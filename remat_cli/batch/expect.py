@@ -11,10 +11,10 @@ from typing import Any
 
 from remat_cli.saying.units import show_bytes
 
-RANKS = ("feasible", "optimal in this order", "optimal")  # each is all that those before it are
-OTHERWISE = 6  # the exit code of what is not as expected
+STATUS_RANKS = ("feasible", "optimal in this order", "optimal")  # each is all that those before it are
+OTHERWISE_CODE = 6  # the exit code of what is not as expected
 NONE = {"infeasible": 4, "unknown": 5}  # exit codes of having no plan
-WORST = (1, 2, 3, 6, 4, 5, 0)  # exit codes, the worst first
+CODES_WORST_FIRST = (1, 2, 3, 6, 4, 5, 0)  # exit codes, the worst first
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Check:
 
     name: str
     fault: str = ""
-    code: int = OTHERWISE
+    code: int = OTHERWISE_CODE
 
 
 def checks(result: Mapping[str, Any], expected: Expected) -> list[Check]:
@@ -51,8 +51,12 @@ def checks(result: Mapping[str, Any], expected: Expected) -> list[Check]:
 def _checks(result: Mapping[str, Any], expected: Expected) -> Iterator[Check]:
     status, wanted = result["status"], expected.status
     if wanted is not None:
-        met = RANKS.index(status) >= RANKS.index(wanted) if status in RANKS and wanted in RANKS else status == wanted
-        yield Check("status", "" if met else f"{status}, not {wanted}", NONE.get(status, OTHERWISE))
+        met = (
+            STATUS_RANKS.index(status) >= STATUS_RANKS.index(wanted)
+            if status in STATUS_RANKS and wanted in STATUS_RANKS
+            else status == wanted
+        )
+        yield Check("status", "" if met else f"{status}, not {wanted}", NONE.get(status, OTHERWISE_CODE))
         if wanted == "infeasible" or not met:
             return
     elif status in NONE:
@@ -83,4 +87,4 @@ def _percent(share: float) -> str:
 
 def worst(codes: Iterable[int]) -> int:
     """The exit code that says most of all."""
-    return min(codes, key=lambda code: WORST.index(code) if code in WORST else -1, default=0)
+    return min(codes, key=lambda code: CODES_WORST_FIRST.index(code) if code in CODES_WORST_FIRST else -1, default=0)

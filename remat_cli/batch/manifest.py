@@ -23,10 +23,10 @@ from solvers.clock import FOREVER_SECONDS, USUAL_SECONDS
 from solvers.options import Orders, options_of
 from solvers.registry import DEFAULT, METHODS
 
-SHOWN = 8  # of what is wrong with a manifest
+SHOWN_FAULTS = 8  # of what is wrong with a manifest
 GAP = 0.001
-SLACK = 900.0  # seconds that a job may take beyond twice its search, if no timeout is given
-LONG = 4 * 3600.0  # seconds that it may take if its search is limited in work
+SLACK_SECONDS = 900.0  # seconds that a job may take beyond twice its search, if no timeout is given
+LONG_SECONDS = 4 * 3600.0  # seconds that it may take if its search is limited in work
 Settings = Mapping[str, Any]
 
 
@@ -80,8 +80,10 @@ def read(path: Path) -> list[Job]:
     tree = yamltree.read(path)
     wrong = list(schema.faults(tree.value, schema.schema_named("manifest")))
     if wrong:
-        words = [str(tree.refuse(*fault)) for fault in wrong[:SHOWN]]
-        raise BadInput("\n".join([*words, *([f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else [])]))
+        words = [str(tree.refuse(*fault)) for fault in wrong[:SHOWN_FAULTS]]
+        raise BadInput(
+            "\n".join([*words, *([f"and {len(wrong) - SHOWN_FAULTS} more"] if len(wrong) > SHOWN_FAULTS else [])])
+        )
     return list(_Reading(tree).jobs())
 
 
@@ -146,7 +148,7 @@ class _Reading:
         seconds = self._number(
             where, settings, "time-limit", parse_seconds, USUAL_SECONDS if work is None else FOREVER_SECONDS
         )
-        timeout = 2 * seconds + SLACK if seconds < FOREVER_SECONDS else LONG
+        timeout = 2 * seconds + SLACK_SECONDS if seconds < FOREVER_SECONDS else LONG_SECONDS
         taken: set[str] = set()
         for (at, budget), (by, asked), (_, session) in product(budgets, methods, sessions):
             self._parsed((at), str(budget), parse_budget)

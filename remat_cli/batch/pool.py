@@ -22,10 +22,10 @@ from typing import Any, Protocol
 
 from remat_cli.batch.tasks import LOG, Task
 
-POLL = 0.2  # seconds
-TRIES = 2  # of a task whose worker is killed
-BUG = 1  # the exit code of what nobody foresaw
-TOO_HEAVY = 3  # of what needs more memory than it may have
+POLL_SECONDS = 0.2  # seconds
+TASK_TRIES = 2  # of a task whose worker is killed
+BUG_CODE = 1  # the exit code of what nobody foresaw
+TOO_HEAVY_CODE = 3  # of what needs more memory than it may have
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -114,7 +114,7 @@ class Pool:
     def ended(self) -> Iterator[Ended | None]:
         while self.waiting or any(worker.task for worker in self.workers):
             self._hand_out()
-            for key, _ in self.selector.select(POLL):
+            for key, _ in self.selector.select(POLL_SECONDS):
                 yield from self._listen(key.data)
             yield from self._late()
             yield from self._heavy()
@@ -180,7 +180,7 @@ class Pool:
             if worker.task and worker.begun and monotonic() - worker.begun > worker.task["timeout"]:
                 task = worker.task
                 self._end(worker)
-                yield Ended(task, None, why=f"it did not end within {task['timeout']:g} s", code=BUG)
+                yield Ended(task, None, why=f"it did not end within {task['timeout']:g} s", code=BUG_CODE)
 
     def _heavy(self) -> Iterator[Ended]:
         """Tasks that hold more than they may; one in a worker that others used before it is tried in a fresh one."""
@@ -193,7 +193,7 @@ class Pool:
                 self.waiting.append(task)
             else:
                 why = f"it held {held} bytes of memory, more than its limit of {task['memory']}"
-                yield Ended(task, None, why=why, code=TOO_HEAVY)
+                yield Ended(task, None, why=why, code=TOO_HEAVY_CODE)
 
     def _died(self, worker: _Worker) -> Iterator[Ended]:
         task = worker.task
@@ -202,10 +202,10 @@ class Pool:
         if task is None:
             return
         tried = self.tries[task["folder"]] = self.tries.get(task["folder"], 0) + 1
-        if code < 0 and tried < TRIES:
+        if code < 0 and tried < TASK_TRIES:
             self.waiting.append(task)
         else:
-            yield Ended(task, None, why=_of_death(code, task), code=BUG)
+            yield Ended(task, None, why=_of_death(code, task), code=BUG_CODE)
 
     def _end(self, worker: _Worker) -> None:
         assert worker.process.stdout is not None

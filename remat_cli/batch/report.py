@@ -24,7 +24,7 @@ COLUMNS = (
     *("model", "budget", "method", "session", "status", "passed", "peak", "overhead", "gap", "cost", "stopped"),
     *("verified", "cached", "seconds", "why"),
 )
-SHORT = 240  # letters of why a job failed, where people read it; the report has all
+SHORT_CHARACTERS = 240  # letters of why a job failed, where people read it; the report has all
 BEYOND_XML = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 65534, 65535, *range(55296, 57344)], "?")
 
 
@@ -138,7 +138,7 @@ def _plain(text: str) -> str:
 
 def _short(text: str) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= SHORT else words[: SHORT - 4] + " ..."
+    return words if len(words) <= SHORT_CHARACTERS else words[: SHORT_CHARACTERS - 4] + " ..."
 
 
 def _bytes(count: int | None) -> str:

@@ -20,7 +20,18 @@ from remat_cli.results.versions import versions
 FORMAT = "remat-job/1"
 RECORD = "result.json"
 LOG = "log.txt"
-FREE = ("folder", "seconds", "timeout", "memory", "path", "costs", "verify", "title", "force", "results")  # of the key
+FREE_FIELDS = (
+    "folder",
+    "seconds",
+    "timeout",
+    "memory",
+    "path",
+    "costs",
+    "verify",
+    "title",
+    "force",
+    "results",
+)  # of the key
 
 Task = dict[str, Any]
 Record = dict[str, Any]
@@ -78,7 +89,7 @@ def solving(job: Job, path: Path, digest: str, costs: tuple[Path, str] | None, f
 
 
 def _with_key(task: Task) -> Task:
-    asked = {name: value for name, value in task.items() if name not in FREE}
+    asked = {name: value for name, value in task.items() if name not in FREE_FIELDS}
     return {**task, "key": key_of({"asked": asked, "versions": versions()})}
 
 

@@ -39,8 +39,8 @@ from remat_cli.saying.units import show_time
 from solvers.clock import limited
 from solvers.problem import Limits, Progress
 
-KEPT = 2  # models that are not read anew for each job
-TOLD = (  # of what `solve` says, in a job's result
+KEPT_MODELS = 2  # models that are not read anew for each job
+TOLD_FIELDS = (  # of what `solve` says, in a job's result
     *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead", "bound"),
     *(
         "bound_any_order",
@@ -128,7 +128,7 @@ def _solved(task: Task) -> Record:
     kept = None
     if found.found:
         found, kept = keep(found, plan, subject)
-    result = {name: value for name, value in as_object(found, None).items() if name in TOLD}
+    result = {name: value for name, value in as_object(found, None).items() if name in TOLD_FIELDS}
     result |= {"cached": found.cached, "plan": None, "model": None, "verified": None, "why": "", "seconds": seconds}
     outputs, inputs = [], []
     if kept is not None:
@@ -159,7 +159,7 @@ def _subject(task: Task) -> Subject:
     return _loaded(task["path"], task["sha256"], task["costs"], task["costs_sha256"], dims, _question(task).session)
 
 
-@lru_cache(KEPT)
+@lru_cache(KEPT_MODELS)
 def _loaded(path: str, _: str, costs: str | None, __: str | None, dims: Any, session: Any) -> Subject:
     return load_subject(Path(path), Path(costs) if costs else None, dict(dims), session)
 

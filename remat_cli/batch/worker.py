@@ -22,8 +22,8 @@ from remat_cli.batch.tasks import LOG, RECORD, Task, find_record
 from remat_cli.errors import RematError
 from remat_cli.fences import bind_to
 
-BEYOND = 2**28  # bytes
-OUT_OF_MEMORY = 3  # the exit code of that, as of the command's
+SPARE_BYTES = 2**28  # bytes
+OUT_OF_MEMORY_CODE = 3  # the exit code of that, as of the command's
 
 
 def main(parent: str) -> None:
@@ -55,7 +55,7 @@ def _answer(task: Task, used: bool) -> Iterator[Mapping[str, Any]]:
     except RematError as error:
         yield {"failed": str(error), "code": error.code}
     except MemoryError:
-        yield {"failed": _for_memory(task["memory"]), "code": OUT_OF_MEMORY, "again": used, "last": True}
+        yield {"failed": _for_memory(task["memory"]), "code": OUT_OF_MEMORY_CODE, "again": used, "last": True}
     except OSError as error:
         yield {"failed": f"cannot write {error.filename or 'its outputs'}: {error.strerror}", "code": 3}
 
@@ -102,7 +102,7 @@ def _within(limit: int | None) -> Iterator[None]:
     limit itself, since a process that is refused a little may wait for ever for a thread that could not begin."""
     before = resource.getrlimit(resource.RLIMIT_DATA)
     if limit is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (limit + limit // 4 + BEYOND, before[1]))
+        resource.setrlimit(resource.RLIMIT_DATA, (limit + limit // 4 + SPARE_BYTES, before[1]))
     try:
         yield
     finally:

@@ -13,8 +13,8 @@ import yaml
 
 from remat_cli.errors import BadInput
 
-LARGEST = 2**24  # bytes of a file
-DEPTH = 20
+FILE_BYTES = 2**24  # bytes of a file
+NESTING_LEVELS = 20
 Place = tuple[str | int, ...]
 PLAIN = ("null", "bool", "int", "float", "str")
 
@@ -38,8 +38,8 @@ def read(path: Path) -> Tree:
     try:
         if not path.is_file():
             raise BadInput(f"{path}: there is no such file" if not path.exists() else f"{path}: not a regular file")
-        if path.stat().st_size > LARGEST:
-            raise BadInput(f"{path} has {path.stat().st_size} bytes; a manifest may have {LARGEST}")
+        if path.stat().st_size > FILE_BYTES:
+            raise BadInput(f"{path} has {path.stat().st_size} bytes; a manifest may have {FILE_BYTES}")
         return parse(path.read_text(encoding="utf-8"), path)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from error
@@ -66,8 +66,8 @@ def _check_plain(text: str, path: Path) -> None:
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         line = event.start_mark.line + 1
-        if depth > DEPTH:
-            raise BadInput(f"{path}:{line}: it is nested more than {DEPTH} deep")
+        if depth > NESTING_LEVELS:
+            raise BadInput(f"{path}:{line}: it is nested more than {NESTING_LEVELS} deep")
         if getattr(event, "anchor", None):
             raise BadInput(f"{path}:{line}: the anchor or alias {event.anchor!r} means nothing here; write it out")
         if getattr(event, "tag", None):

@@ -20,7 +20,7 @@ from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import DEFAULT, STRICT, Session
 from remat_cli.rewrite.copies import COPY
-from remat_cli.rewrite.predict import IN_ARENA
+from remat_cli.rewrite.predict import IN_ARENA_BYTES
 
 STEPS = 3  # runs of a model whose state goes on from run to run
 
@@ -241,7 +241,7 @@ def _measured(reply: Reply, outside: int, runs: int = 2) -> MeasuredPeaks:
 
 def outside(graph: Graph) -> int:
     """Bytes that the budget counts and a CPU arena does not: inputs, and all but the smallest weights."""
-    small = sum(graph.values[name].bytes for name in graph.weights if graph.values[name].bytes <= IN_ARENA)
+    small = sum(graph.values[name].bytes for name in graph.weights if graph.values[name].bytes <= IN_ARENA_BYTES)
     return graph.resident - small
 
 

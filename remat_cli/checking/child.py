@@ -26,7 +26,7 @@ from remat_cli.runtime.optimized import level_named
 from remat_cli.runtime.providers import PROVIDERS
 from remat_cli.runtime.session import cap_arena, placement_in, planned, quiet_runtime, traced_to
 
-TRACED = 0.5  # of the time for timing both models: for seeing what each kernel takes, besides
+TRACED_SHARE = 0.5  # of the time for timing both models: for seeing what each kernel takes, besides
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _race(session: Any, request: Request) -> Reply:
     if not request.trace:
         return Reply(**asdict(found))
     pair = [_as_users_make_it(one, f"{request.trace}.{number}") for number, one in enumerate((request, against))]
-    return Reply(**asdict(found), inside=inside(pair, runs(pair), TRACED * request.seconds))
+    return Reply(**asdict(found), inside=inside(pair, runs(pair), TRACED_SHARE * request.seconds))
 
 
 def _as_users_make_it(request: Request, trace: str | None = None) -> Any:

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 from profiles import cuda
 
-EVERY = 0.001  # seconds between two looks
+LOOK_SECONDS = 0.001  # seconds between two looks
 
 
 class MemoryWatch:
@@ -39,7 +39,7 @@ class MemoryWatch:
         return most
 
     def _look(self) -> None:
-        while not self.over.wait(EVERY):
+        while not self.over.wait(LOOK_SECONDS):
             self.most = max(self.most, _bytes_held() - self.first)
 
 

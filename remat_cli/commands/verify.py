@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from remat_cli.planning.plans.planned import Planned
     from remat_cli.saying.progress import Line
 
-TIMING = 6.0  # seconds
-NEAR = 0.05  # of what was said that a process holds: closer than that is as it was said
-SMALL = 10_000_000  # bytes, and so is that
+TIMING_SECONDS = 6.0  # seconds
+NEAR_SHARE = 0.05  # of what was said that a process holds: closer than that is as it was said
+SMALL_BYTES = 10_000_000  # bytes, and so is that
 
 
 @click.command(cls=options.GroupedCommand)
@@ -93,7 +93,7 @@ def _verified(
         emitting.write(emitting.emit(planned), emitting.place_of(planned, model))
     check_apart(output, plan, planned.subject.path, rewritten)
     near = Tolerance(given.pop("rtol"), given.pop("atol"))
-    seconds = TIMING if given.pop("timed") else 0.0
+    seconds = TIMING_SECONDS if given.pop("timed") else 0.0
     heard = verifying.Trial(
         **given,
         near=near,
@@ -168,7 +168,7 @@ def _times(found: Verified, plan: Planned) -> Iterator[str]:
         yield words + (f" Predicted were {show_time(again.foretold)}." if plan.subject.measured else "")
     if timed.waited > BUSY:
         yield f"Other programs used the processors (threads waited {timed.waited:.0%} of the time), so times read high."
-    if timed.probe and plan.subject.probe and abs(off := timed.probe / plan.subject.probe - 1) > NEAR:
+    if timed.probe and plan.subject.probe and abs(off := timed.probe / plan.subject.probe - 1) > NEAR_SHARE:
         yield f"This machine is {1 + off:.2f} times as slow as when the ops were profiled."
 
 
@@ -179,7 +179,7 @@ def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:
     if weight is None or weight.after is None or said is None:
         return
     off = weight.after - said
-    if abs(off) > max(NEAR * said, SMALL):
+    if abs(off) > max(NEAR_SHARE * said, SMALL_BYTES):
         more = "more" if off > 0 else "less"
         yield f"The process holds {show_bytes(abs(off))} {more} than predicted ({off / said:+.1%})."
     if weight.stray:

@@ -23,8 +23,8 @@ from solvers.methods.chains.chain import Chain
 from solvers.problem import Node, Problem
 
 FORMAT = "remat-chain/1"
-FINEST = 6  # decimals of a time or size
-LARGEST = 2**60
+DECIMALS = 6  # decimals of a time or size
+LARGEST_NUMBER = 2**60
 LISTS = ("fw", "bw", "a", "abar", "o_f", "o_b")
 
 
@@ -94,13 +94,13 @@ def _list(data: Mapping[str, Any], name: str, count: int) -> list[Any]:
 
 
 def _is_no_number(entry: Any) -> bool:
-    return type(entry) not in (int, float) or not 0 <= entry <= LARGEST
+    return type(entry) not in (int, float) or not 0 <= entry <= LARGEST_NUMBER
 
 
 def _whole(*lists: Sequence[float]) -> list[list[int]]:
     """As integers: in a unit that has room for all decimals, up to six."""
     numbers = [Decimal(str(entry)).normalize() for entries in lists for entry in entries]
-    unit = 10 ** min(FINEST, max(0, *(-int(number.as_tuple().exponent) for number in numbers)))
+    unit = 10 ** min(DECIMALS, max(0, *(-int(number.as_tuple().exponent) for number in numbers)))
     return [[round(entry * unit) for entry in entries] for entries in lists]
 
 

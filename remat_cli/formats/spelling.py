@@ -12,7 +12,9 @@ from typing import Any, get_args, get_origin
 
 from solvers.problem import RESIDENT, Base, Value
 
-LARGEST = 2**60  # of any one number: sums of thousands stay within 64 bits times a little, and typing errors show
+LARGEST_NUMBER = (
+    2**60
+)  # of any one number: sums of thousands stay within 64 bits times a little, and typing errors show
 
 
 class Misspelt(ValueError):
@@ -81,6 +83,6 @@ def _value(given: Any, numbers: Mapping[str, int], what: str, or_resident: bool)
 def _integer(given: Any, what: str) -> int:
     if not isinstance(given, int) or isinstance(given, bool):
         raise Misspelt(f"{what} is {given!r}, not an integer")
-    if not 0 <= given <= LARGEST:
-        raise Misspelt(f"{what} is {given}; it must be between 0 and {LARGEST}")
+    if not 0 <= given <= LARGEST_NUMBER:
+        raise Misspelt(f"{what} is {given}; it must be between 0 and {LARGEST_NUMBER}")
     return given

@@ -21,7 +21,7 @@ PRECISIONS: Mapping[str, int] = {
     "float16": onnx.TensorProto.FLOAT16,
     "bfloat16": onnx.TensorProto.BFLOAT16,
 }
-LARGEST = {onnx.TensorProto.FLOAT16: 65504.0, onnx.TensorProto.BFLOAT16: 255 * 2.0**120}
+LARGEST_FINITE = {onnx.TensorProto.FLOAT16: 65504.0, onnx.TensorProto.BFLOAT16: 255 * 2.0**120}
 BFLOAT16_OPSET = 22  # from here on convolutions, pooling and activations are defined on it
 NARROW = frozenset(
     {"MatMul", "Gemm", "Einsum", "Conv", "ConvTranspose", "DeformConv", "LSTM", "GRU", "RNN", "Attention"}
@@ -69,11 +69,11 @@ class Autocast:
 
     def kept(self, kind: int) -> int:
         """The type in which a parameter is kept."""
-        return FLOAT if kind in LARGEST else kind
+        return FLOAT if kind in LARGEST_FINITE else kind
 
     def widened(self, array: np.ndarray) -> np.ndarray:
         """What is known beforehand, in float32 if it was in half precision."""
-        half = onnx.helper.np_dtype_to_tensor_dtype(array.dtype) in LARGEST
+        half = onnx.helper.np_dtype_to_tensor_dtype(array.dtype) in LARGEST_FINITE
         return array.astype(np.float32) if half else array
 
     def _casts(self, node: onnx.NodeProto, index: int) -> bool:
@@ -120,7 +120,7 @@ def _formal(schema: defs.OpSchema, index: int) -> defs.OpSchema.FormalParameter:
 
 def _within(array: np.ndarray, wanted: int) -> np.ndarray:
     """Finite numbers stay finite: a mask of float32's lowest number is no infinity."""
-    if wanted not in LARGEST:
+    if wanted not in LARGEST_FINITE:
         return array
-    most = LARGEST[wanted]
+    most = LARGEST_FINITE[wanted]
     return np.where(np.isfinite(array), np.clip(array, -most, most), array)

@@ -15,7 +15,7 @@ import onnx
 from remat_cli.gradient.tensor import Tensor
 
 CLASS_AXIS = "remat.class_axis"  # metadata: of a forward model's logits; of a training graph, the axis that was taken
-PASSING = {  # between the product and the logits, which leaves features where they are
+PASSING_OPS = {  # between the product and the logits, which leaves features where they are
     *("Add", "Cast", "Clip", "Div", "Dropout", "Expand", "Identity", "LogSoftmax", "Max", "Min", "Mul", "Reshape"),
     *("Sigmoid", "Slice", "Softmax", "Squeeze", "Sub", "Tanh", "Unsqueeze", "Where"),
 }
@@ -44,6 +44,6 @@ def _is_product(logits: Tensor, nodes: Sequence[onnx.NodeProto]) -> bool:
         if node.op_type in ("MatMul", "Gemm"):
             return True
         seen.add(node.output[0])
-        if node.op_type in PASSING:
+        if node.op_type in PASSING_OPS:
             waiting += [name for name in node.input if name and logits.tape.shape(name)[-1:] == logits.shape[-1:]]
     return False

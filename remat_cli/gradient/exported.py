@@ -30,7 +30,7 @@ ADVICE = (
     "export it with torch.onnx.export(..., dynamo=True, optimize=False), "
     "or train what stands in the file with --as-exported"
 )
-NAMED = 3  # of the parameters that an error is about
+NAMED_PARAMETERS = 3  # of the parameters that an error is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def check_export(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> lis
 
 def first_of(names: Sequence[str]) -> str:
     """The first of the names."""
-    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+    return ", ".join(names[:NAMED_PARAMETERS]) + (", ..." if len(names) > NAMED_PARAMETERS else "")
 
 
 def is_batch_norm_trained(node: onnx.NodeProto) -> bool:

@@ -17,7 +17,7 @@ from remat_cli.model.semantics import RANDOM
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.walk import has_subgraph
 
-LARGEST = 1 << 20  # elements
+FOLDED_RESULT_ELEMENTS = 1 << 20  # elements
 EXPANDING = frozenset({"ConstantOfShape", "Expand", "Tile", "Range", "EyeLike", "OneHot"})
 
 
@@ -34,9 +34,9 @@ def fold(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray] | None:
     reads = [name for name in node.input if name]
     if not reads or node.op_type in RANDOM or not all(name in tape.constants for name in reads):
         return None
-    if node.op_type in EXPANDING and _size(tape, node) > LARGEST:
+    if node.op_type in EXPANDING and _size(tape, node) > FOLDED_RESULT_ELEMENTS:
         return None
-    if any(tape.constants[name].size > LARGEST for name in reads):
+    if any(tape.constants[name].size > FOLDED_RESULT_ELEMENTS for name in reads):
         return None
     if node.op_type == "ConstantOfShape":
         fill = numpy_helper.to_array(node.attribute[0].t) if node.attribute else np.zeros(1, np.float32)

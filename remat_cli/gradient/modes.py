@@ -25,7 +25,7 @@ from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.walk import nodes_within
 
 TRAINS = "remat/training_mode"  # the input that makes a Dropout drop
-STATED = 12  # the opset from which PyTorch's exporters write no Dropout for a module in eval mode
+STATED_OPSET = 12  # the opset from which PyTorch's exporters write no Dropout for a module in eval mode
 
 
 def train_batch_norms(graph: onnx.GraphProto, every_one: bool) -> None:
@@ -69,7 +69,7 @@ def train_dropouts(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], opse
     idle = [node for node in dropouts if not _trains(node, known)]
     unsaid = [node for node in idle if not _states_mode(node)]
     training = any(_is_training(node, known) for node in nodes_within(nodes))
-    from_torch = model.producer_name == "pytorch" and opset >= STATED
+    from_torch = model.producer_name == "pytorch" and opset >= STATED_OPSET
     waking = idle if every_one else unsaid if from_torch or training else []
     if waking:
         model.graph.initializer.append(numpy_helper.from_array(np.array(True), TRAINS))

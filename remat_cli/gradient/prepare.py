@@ -19,7 +19,7 @@ from remat_cli.gradient.parameters import Choice, choose_parameters, settle_para
 from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
-from remat_cli.gradient.upgrade import LEAST, opset_of, upgrade
+from remat_cli.gradient.upgrade import LEAST_OPSET, opset_of, upgrade
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.walk import captures
 
@@ -80,7 +80,7 @@ def prepare(
     target = outputs[0] or model.graph.output[0].name
     wanted = [target, *(name for name in outputs[1:] if name)]
     model, nodes, notes = _modernize(model, wanted, choice, modes)
-    tape = Tape(max(LEAST, opset_of(model), BFLOAT16_OPSET if narrow == onnx.TensorProto.BFLOAT16 else 0))
+    tape = Tape(max(LEAST_OPSET, opset_of(model), BFLOAT16_OPSET if narrow == onnx.TensorProto.BFLOAT16 else 0))
     trained = choose_parameters(model, nodes, choice)
     autocast = Autocast(tape, narrow) if narrow != FLOAT else None
     forward = Forward(tape, tape.integers(0), notes=notes)

@@ -25,7 +25,7 @@ ADVICE: Mapping[str, str] = {
     **dict.fromkeys(("TopK", "NonMaxSuppression", "Unique", "Multinomial", "Bernoulli", "StringNormalizer"), PICKS),
 }
 QUANTIZING = ("QLinear", "QuantizeLinear", "DequantizeLinear", "DynamicQuantize", "ConvInteger", "MatMulInteger")
-MOST = 12  # kinds that are listed
+LISTED_KINDS = 12  # kinds that are listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ def refuse(refusals: Sequence[Refusal]) -> None:
     kinds: dict[tuple[str, str], list[Refusal]] = {}
     for refusal in refusals:
         kinds.setdefault((refusal.kind, refusal.why and _bare(refusal)), []).append(refusal)
-    lines = [_line(kind, found) for (kind, _), found in list(kinds.items())[:MOST]]
-    if len(kinds) > MOST:
-        lines.append(f"and {len(kinds) - MOST} more kinds")
+    lines = [_line(kind, found) for (kind, _), found in list(kinds.items())[:LISTED_KINDS]]
+    if len(kinds) > LISTED_KINDS:
+        lines.append(f"and {len(kinds) - LISTED_KINDS} more kinds")
     if len(lines) == 1:
         raise BadInput(lines[0])
     raise BadInput("\n  ".join([f"{len(refusals)} ops of {len(kinds)} kinds cannot be differentiated:", *lines]))

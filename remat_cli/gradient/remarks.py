@@ -17,7 +17,7 @@ from remat_cli.gradient.ties import alike
 
 OWN_NAME = re.compile(r"(val_\d+|onnx::.*|/.*|_?tensor_constant\d*|\d+)")  # what exporters call what has no name
 PLAIN = frozenset(("weight", "bias", "in_proj_weight", "in_proj_bias"))  # what PyTorch's own layers call parameters
-MANY = 3  # reads of one parameter
+MANY_READS = 3  # reads of one parameter
 
 
 def remarks(
@@ -40,7 +40,7 @@ def remarks(
             f"perhaps buffers, which PyTorch's tracing exporter writes as it does parameters: {first_of(own)}; "
             "--params-from leaves them out"
         )
-    if often := [f"{name} ({reads[name]} times)" for name in shapes if reads[name] >= MANY]:
+    if often := [f"{name} ({reads[name]} times)" for name in shapes if reads[name] >= MANY_READS]:
         yield f"read often: {first_of(often)}; one weight in the module, or several that an exporter merged?"
     for names in alike(model.graph, set(shapes)):
         yield f"equal at the start: {first_of(names)}; if the module has them as one, --tie {names[0]}={names[1]}"

@@ -12,7 +12,7 @@ from remat_cli.gradient.tensor import Tensor
 from remat_cli.model.step_parts import FINITE as FINITE
 
 LOSS_SCALE = "loss_scale"  # an input of the step, with a default
-FIRST = 65536.0
+FIRST_SCALE = 65536.0
 
 
 class Scaling:

@@ -22,7 +22,7 @@ from remat_cli.gradient.inference import infer_types
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.limits import TENSOR_BYTES
 
-WRITTEN_OUT = 1 << 26  # elements of a constant that the gradient needs, at most
+WRITTEN_OUT_ELEMENTS = 1 << 26  # elements of a constant that the gradient needs, at most
 FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 
 Key = tuple[Any, ...]  # what makes two computations or two constants the same
@@ -245,7 +245,7 @@ class Tape:
 
     def check_size(self, what: str, *sizes: int) -> None:
         """A constant of these sizes is about to be written out."""
-        if prod(sizes) > WRITTEN_OUT:
+        if prod(sizes) > WRITTEN_OUT_ELEMENTS:
             raise BadInput(
                 f"{what} would take a constant of {' by '.join(map(str, sizes))} elements; that is too large"
             )

@@ -25,7 +25,7 @@ from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding, Forward, Modes, check_outputs, prepare
 from remat_cli.gradient.remarks import remarks
 from remat_cli.gradient.rules import RULES
-from remat_cli.gradient.scaling import FINITE, FIRST, LOSS_SCALE, Scaling
+from remat_cli.gradient.scaling import FINITE, FIRST_SCALE, LOSS_SCALE, Scaling
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.model.step_parts import OPTIMIZER, STEP_PARTS, Parts
@@ -105,7 +105,7 @@ def _defaults(
     if recipe.name != "none":
         defaults[RATE] = np.array(recipe.hyper.rate, np.float32)
     if scaling:
-        defaults[LOSS_SCALE] = np.array(FIRST, np.float32)
+        defaults[LOSS_SCALE] = np.array(FIRST_SCALE, np.float32)
     return defaults
 
 

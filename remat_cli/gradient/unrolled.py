@@ -19,7 +19,7 @@ from remat_cli.gradient.tensor import Tensor
 if TYPE_CHECKING:
     from remat_cli.gradient.trace import Tracer
 
-MOST = 20_000  # nodes that a loop may become
+UNROLLED_NODES = 20_000  # nodes that a loop may become
 Value: TypeAlias = "Tensor | list[str]"  # a tensor, or a sequence's parts
 
 
@@ -31,8 +31,8 @@ def write_out(tracer: Tracer, node: onnx.NodeProto, opset: int) -> bool:
     (body,) = (attribute.g for attribute in node.attribute if attribute.name == "body")
     carried = [_get(tracer, name) for name in node.input[2:]]
     scanned: list[list[str]] = [[] for _ in node.output[len(carried) :]]
-    most = MOST // max(1, len(body.node)) if rounds is None else rounds
-    if most * len(body.node) > MOST or not all(_is_there(tracer, name) for name in node.input[2:]):
+    most = UNROLLED_NODES // max(1, len(body.node)) if rounds is None else rounds
+    if most * len(body.node) > UNROLLED_NODES or not all(_is_there(tracer, name) for name in node.input[2:]):
         return False
     done, goes_on = 0, 1 if goes_on is None else goes_on
     while goes_on and done < most:

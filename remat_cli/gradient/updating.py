@@ -14,7 +14,7 @@ import onnx
 from remat_cli.gradient.assemble import assemble
 from remat_cli.gradient.optimizers import RATE, Recipe, Updates
 from remat_cli.gradient.tape import Tape
-from remat_cli.gradient.upgrade import LEAST
+from remat_cli.gradient.upgrade import LEAST_OPSET
 from remat_cli.model.step_parts import STEP_PARTS, Parts, parts_of
 
 
@@ -24,7 +24,7 @@ def update_model(step: onnx.ModelProto, recipe: Recipe) -> onnx.ModelProto:
     assert parts is not None
     recipe.check_names(parts.parameters)
     kinds = {value.name: value.type.tensor_type for value in step.graph.input}
-    tape, gradients = Tape(LEAST), []
+    tape, gradients = Tape(LEAST_OPSET), []
     updates = Updates(tape, recipe)
     for name in parts.parameters:
         kind, shape = kinds[name].elem_type, [dim.dim_value for dim in kinds[name].shape.dim]

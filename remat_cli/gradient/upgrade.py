@@ -11,8 +11,8 @@ from onnx import helper, version_converter
 from remat_cli.errors import BadInput
 from remat_cli.onnx_graph.stored import bring_in
 
-LEAST = 18  # reductions take their axes as an input, ScatterElements adds
-OWN = 13  # from here on, `modernize` is enough
+LEAST_OPSET = 18  # reductions take their axes as an input, ScatterElements adds
+OWN_OPSET = 13  # from here on, `modernize` is enough
 REDUCTIONS = frozenset(
     f"Reduce{kind}" for kind in ("Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
 )
@@ -26,13 +26,13 @@ def opset_of(model: onnx.ModelProto) -> int:
 
 
 def upgrade(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model at an opset of at least `OWN`."""
-    if opset_of(model) >= OWN:
+    """The model at an opset of at least `OWN_OPSET`."""
+    if opset_of(model) >= OWN_OPSET:
         return model
     for tensor in model.graph.initializer:
         bring_in(tensor)  # what was an input becomes an attribute, or the other way round
     try:
-        return version_converter.convert_version(model, OWN)
+        return version_converter.convert_version(model, OWN_OPSET)
     except (RuntimeError, version_converter.ConvertError) as error:
         reason = str(error).strip().splitlines()[0]
         raise BadInput(f"the model's opset {opset_of(model)} cannot be upgraded: {reason}; export it anew") from error
@@ -40,7 +40,7 @@ def upgrade(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def modernize(node: onnx.NodeProto, opset: int) -> tuple[list[onnx.NodeProto], onnx.NodeProto]:
     """A node of an opset from 13 to 17 as later ones write it: constants to define first, and the node."""
-    if opset >= LEAST:
+    if opset >= LEAST_OPSET:
         return [], node
     if node.op_type in REDUCTIONS:
         return _axes_as_input(node)

@@ -217,7 +217,7 @@ class _Walk:
     def _rounds(self, node: onnx.NodeProto, types: Types) -> list[Partial | None]:
         """What every round of a Loop makes: of what it carries, sizes that a round changes are not known."""
         carries = [types.get(name) for name in node.input[2:]]
-        for _ in range(ROUNDS):
+        for _ in range(LOOP_ROUNDS):
             body = body_as_begun(node, types, carries, captures(node))
             made = self.onnx.outputs_of_graph(body) if body else {}
             if not body or not made:
@@ -265,7 +265,7 @@ NO_TENSOR = (
 )
 NO_RANK = "what its subgraphs make is not of one rank"
 NO_RULE = "neither onnx, onnxruntime nor remat has a shape rule for this op"
-ROUNDS = 8  # of a Loop, until what it carries changes no more
+LOOP_ROUNDS = 8  # of a Loop, until what it carries changes no more
 
 
 def _common(one: Partial | None, other: Partial | None) -> Partial | None:

@@ -29,7 +29,7 @@ NEVER = (
     "Unique",
 )
 FROM_OPSET = dict.fromkeys(("Elu", "InstanceNormalization", "MaxPool", "Selu", "ThresholdedRelu"), 22)
-LAST = 21  # the opset that still has kernels for those
+LAST_OPSET = 21  # the opset that still has kernels for those
 
 
 def without_kernel(model: onnx.ModelProto) -> list[str]:
@@ -42,7 +42,7 @@ def without_kernel(model: onnx.ModelProto) -> list[str]:
         if node.op_type in NEVER:
             found[node.op_type] += 1
         elif opset >= FROM_OPSET.get(node.op_type, opset + 1):
-            found[f"{node.op_type} of opset {opset} (of {LAST} it has one)"] += 1
+            found[f"{node.op_type} of opset {opset} (of {LAST_OPSET} it has one)"] += 1
         elif node.op_type == "ConvTranspose" and _is_lopsided(node):
             found["ConvTranspose with other padding at the end than at the beginning"] += 1
     return [f"{what}, {count} node{'s' * (count > 1)}" for what, count in sorted(found.items())]

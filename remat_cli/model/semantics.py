@@ -54,7 +54,7 @@ THREE = {"Clip", "Where"}
 # an index, or a row of them.
 INDICES = {"cpu": {"GatherND": -1, "ScatterElements": None, "ScatterND": -1}}  # the axis along which a row lies
 
-GIVEN_BACK = 32 << 20  # bytes: the most that glibc comes to take from its heap, instead of mapping it
+GIVEN_BACK_BYTES = 32 << 20  # bytes: the most that glibc comes to take from its heap, instead of mapping it
 
 # Standard functions without a kernel in ONNX Runtime, which replaces them by their bodies before it decides on an
 # order: the body's nodes come last in line, and the order of the file is lost.
@@ -178,12 +178,12 @@ def aside(op: Op, shapes: Mapping[str, Sequence[int]], provider: str) -> int:
 def most_beside(sizes: Iterable[int]) -> int:
     """The most that a process holds for kernels that take so much beside the allocator, one at a time.
 
-    The C library gives back at once only what is larger than `GIVEN_BACK`. Of the rest it keeps as much as was ever
-    taken, for what is no larger; what is larger comes beside that.
+    The C library gives back at once only what is larger than `GIVEN_BACK_BYTES`. Of the rest it keeps as much as was
+    ever taken, for what is no larger; what is larger comes beside that.
     """
     kept, given_back = [0], [0]
     for size in sizes:
-        (given_back if size > GIVEN_BACK else kept).append(size)
+        (given_back if size > GIVEN_BACK_BYTES else kept).append(size)
     return max(kept) + max(given_back)
 
 

@@ -19,8 +19,8 @@ from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op, Value
 from remat_cli.onnx_graph.stored import array_of
 
-SMALL = 64  # elements: a constant no larger that steers the kernel is part of the signature
-RANKS = 8  # a tensor has no more dimensions
+STEERING_ELEMENTS = 64  # elements: a constant no larger that steers the kernel is part of the signature
+MOST_DIMENSIONS = 8  # a tensor has no more dimensions
 SHAPES = {("Reshape", 1), ("Expand", 1), ("ConstantOfShape", 0)}  # operands that can be read off the result
 
 
@@ -62,7 +62,7 @@ def _is_light(graph: Graph, op: Op) -> bool:
 
 
 def _is_shape(value: Value) -> bool:
-    return not value.bytes or (value.dtype == onnx.TensorProto.INT64 and value.bytes <= 8 * RANKS)
+    return not value.bytes or (value.dtype == onnx.TensorProto.INT64 and value.bytes <= 8 * MOST_DIMENSIONS)
 
 
 def _signature(graph: Graph, op: Op, constants: Mapping[str, np.ndarray], held: set[str]) -> OpSignature:
@@ -97,18 +97,18 @@ def _operand(
 
 def _steers(array: np.ndarray) -> bool:
     """Whole numbers are axes, shapes, pads, indices; a single float can be an exponent or a limit."""
-    return array.size <= SMALL if array.dtype.kind in "iub" else array.size == 1 and array.dtype.kind == "f"
+    return array.size <= STEERING_ELEMENTS if array.dtype.kind in "iub" else array.size == 1 and array.dtype.kind == "f"
 
 
 def small_constants(model: onnx.ModelProto) -> Iterator[tuple[str, np.ndarray]]:
     """The small constants that the model file itself holds."""
     for tensor in model.graph.initializer:
-        if tensor.data_location != onnx.TensorProto.EXTERNAL and np.prod(tensor.dims) <= SMALL:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL and np.prod(tensor.dims) <= STEERING_ELEMENTS:
             yield tensor.name, array_of(tensor)
     for node in model.graph.node:
         if node.op_type == "Constant":
             for attribute in node.attribute:
-                if attribute.name == "value" and np.prod(attribute.t.dims) <= SMALL:
+                if attribute.name == "value" and np.prod(attribute.t.dims) <= STEERING_ELEMENTS:
                     yield node.output[0], array_of(attribute.t)
                 elif attribute.name in ("value_int", "value_ints"):
                     yield node.output[0], np.array(onnx.helper.get_attribute_value(attribute), np.int64)

@@ -15,9 +15,9 @@ from remat_cli.pieces.graph_in_pieces import InPieces, cut
 from remat_cli.pieces.regions import Links, Region, grown
 from remat_cli.pieces.table import Table
 
-OVER = 1.3  # times as wide as asked: what a piece may be for the sake of its borders
+OVER_TIMES = 1.3  # times as wide as asked: what a piece may be for the sake of its borders
 TIGHTER = (0.75, 0.5)
-ROUNDS = 12  # regions that are cut one after the other
+CUTTING_ROUNDS = 12  # regions that are cut one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def narrowed(graph: Graph, wide: int, exact: bool = False) -> Found:
     """The graph with its values of more than `wide` bytes in pieces of about as much, where they can be."""
     made, regions = InPieces(graph, {}), list[Region]()
     given_up: set[str] = set()
-    for _ in range(ROUNDS):
+    for _ in range(CUTTING_ROUNDS):
         found = _next(made, wide, exact, given_up)
         if found is None:
             break
@@ -67,7 +67,7 @@ def _too_wide(made: InPieces, wide: int) -> Iterator[str]:
     values = made.graph.values
     origins = {name: made.origin.get(op.name) for op in made.graph.ops for name in op.writes}
     for name in wider(made.graph, wide):
-        if values[name].bytes > wide * OVER or not origins[name]:
+        if values[name].bytes > wide * OVER_TIMES or not origins[name]:
             yield name
 
 

@@ -14,7 +14,7 @@ from remat_cli.model.graph import Graph, Op
 from remat_cli.pieces.table import Table
 from remat_cli.pieces.ways import Along, Way
 
-NEAR = 12  # ops between two that are cut, which are cut as well lest the one wait for all pieces of the other
+NEAR_OPS = 12  # ops between two that are cut, which are cut as well lest the one wait for all pieces of the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _between(links: Links, ways: Mapping[str, Way], cores: set[str]) -> set[str]
     """Ops that can be cut on short paths from one of the cores to another."""
     after = _distances(links, ways, cores, lambda op: [r for v in op.writes for r in links.readers.get(v, ())])
     before = _distances(links, ways, cores, lambda op: [links.writer[v] for v in op.reads if v in links.writer])
-    return {name for name in after if name in before and after[name] + before[name] <= NEAR + 1}
+    return {name for name in after if name in before and after[name] + before[name] <= NEAR_OPS + 1}
 
 
 def _distances(
@@ -122,7 +122,7 @@ def _distances(
     waiting = deque(sorted(cores))
     while waiting:
         name = waiting.popleft()
-        for op in following(links.ops[name]) if found[name] < NEAR else ():
+        for op in following(links.ops[name]) if found[name] < NEAR_OPS else ():
             if op.name in ways and op.name not in found:
                 found[op.name] = found[name] + 1
                 waiting.append(op.name)

@@ -23,7 +23,7 @@ FORMAT = "remat-result/1"
 SUFFIX = ".result.json"
 PLACE = "REMAT_RESULTS"  # names another folder, or none at all
 NOWHERE = ("", "off", "none")
-ABANDONED = 3600.0  # seconds after which nobody is still writing a file
+ABANDONED_SECONDS = 3600.0  # seconds after which nobody is still writing a file
 
 
 class Damaged(ValueError):
@@ -110,7 +110,7 @@ class Store:
     def leftovers(self, now: float) -> Iterator[Path]:
         """Files that somebody died writing."""
         for path in self._files(".part"):
-            if (state := _state(path)) is not None and now - state.st_mtime > ABANDONED:
+            if (state := _state(path)) is not None and now - state.st_mtime > ABANDONED_SECONDS:
                 yield path
 
     def _files(self, suffix: str) -> Iterator[Path]:

@@ -19,13 +19,13 @@ from remat_cli.rewrite.anchors import add_anchors, free_unread
 from remat_cli.rewrite.copies import CopyNames, EmittedNode, Run, copy_ops, infos
 from remat_cli.rewrite.guards import Guards
 from remat_cli.rewrite.hidden_shapes import HiddenShapes
-from remat_cli.rewrite.predict import WAITING, Prediction, values_of
+from remat_cli.rewrite.predict import WAITING_PARTS, Prediction, values_of
 from solvers.plan import Compute, Plan
 from solvers.problem import Problem
 
-HIDINGS = 1 + len(WAITING)
-SHAPES = 1024  # bytes: constants of guards and hidden shapes, mostly
-ZERO = 8  # bytes: where an empty slice begins and ends
+HIDINGS = 1 + len(WAITING_PARTS)
+SHAPES_BYTES = 1024  # bytes: constants of guards and hidden shapes, mostly
+ZERO_BYTES = 8  # bytes: where an empty slice begins and ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ def rewrite(
 def additions(session: Session, problem: Problem) -> int:
     """Bytes that such a rewriting may add to what a plan needs, for which room is left from the start."""
     if session.robust:
-        return SHAPES
+        return SHAPES_BYTES
     results = (sum(write not in problem.optional for write in node.writes) for node in problem.nodes)
     read = {value for node in problem.nodes for value in node.reads}.union(problem.outputs)
     unread = any(write not in read and write not in problem.optional for node in problem.nodes for write in node.writes)
-    return ZERO if unread or any(count > 1 for count in results) else 0
+    return ZERO_BYTES if unread or any(count > 1 for count in results) else 0
 
 
 @dataclass(frozen=True, slots=True)

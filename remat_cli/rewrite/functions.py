@@ -23,7 +23,7 @@ from solvers.methods.mincut.traffic import FUSIBLE, seam_of
 from solvers.problem import Kind
 
 DOMAIN = "remat.fusion"
-LEAST_IR = 8  # the first that has functions
+LEAST_IR_VERSION = 8  # the first that has functions
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ def with_functions(graph: Graph, model: onnx.ModelProto) -> onnx.ModelProto:
     if functions.known:
         grouped.functions.extend(functions.known.values())
         grouped.opset_import.append(helper.make_opsetid(DOMAIN, 1))
-        grouped.ir_version = max(grouped.ir_version, LEAST_IR)
+        grouped.ir_version = max(grouped.ir_version, LEAST_IR_VERSION)
     return grouped
 
 

@@ -23,7 +23,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 VIEWS = {"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}
 STANDARD = ("", "ai.onnx")
 WHOLE = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
-RANKS = 16  # a tensor has no more dimensions
+MOST_DIMENSIONS = 16  # a tensor has no more dimensions
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Numbered:
             self.numbers[entry.name] = _hash("input", place)
         for tensor in self.graph.initializer:
             self.numbers[tensor.name] = _content(tensor)
-            if len(tensor.dims) == 1 and tensor.data_type in WHOLE and tensor.dims[0] <= RANKS:
+            if len(tensor.dims) == 1 and tensor.data_type in WHOLE and tensor.dims[0] <= MOST_DIMENSIONS:
                 self.constants[tensor.name] = [int(one) for one in array_of(tensor)]
         for node in self.graph.node:
             if _is_view(node):

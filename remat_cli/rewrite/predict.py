@@ -18,9 +18,9 @@ from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.simulate import simulate
 
-IN_ARENA = 127  # bytes: larger weights stay outside of a CPU's arena, as the model file's loader left them
-ROUNDS = 40  # of hiding what is idle at the peak
-WAITING = (16, 128, 1024)  # parts of the peak: the buffers that are looked at, step by step
+IN_ARENA_BYTES = 127  # bytes: larger weights stay outside of a CPU's arena, as the model file's loader left them
+HIDING_ROUNDS = 40  # of hiding what is idle at the peak
+WAITING_PARTS = (16, 128, 1024)  # parts of the peak: the buffers that are looked at, step by step
 
 
 class Prediction:
@@ -58,7 +58,7 @@ class Prediction:
         self.problem = Problem(tuple(nodes), tuple(sizes), outputs, resident=fixed, unread_stay=True)
         stored = (*constants, *(graph.values[name].bytes for name in graph.weights))
         # what small weights take in an arena beyond their bytes
-        self.rounding = sum(-size % ALIGNMENT for size in stored if size <= IN_ARENA)
+        self.rounding = sum(-size % ALIGNMENT for size in stored if size <= IN_ARENA_BYTES)
         self.outputs = set(self.problem.outputs)
         self.reads = edges([step.reads for step in steps], [step.node.output for step in steps])
         self.op_types = [step.node.op_type for step in steps]
@@ -129,11 +129,11 @@ class Prediction:
             hidden = self._at_the_peak(shown)
             self.at_the_peak = shown, hidden, _find_peak(*self._buffers(hidden))[0]
         _, hidden, peak = self.at_the_peak
-        return self._anywhere(shown, hidden, peak // WAITING[hiding - 1]) if hiding else hidden
+        return self._anywhere(shown, hidden, peak // WAITING_PARTS[hiding - 1]) if hiding else hidden
 
     def _at_the_peak(self, shown: Collection[str]) -> set[str]:
         hidden: set[str] = set()
-        for _ in range(ROUNDS):
+        for _ in range(HIDING_ROUNDS):
             spans, work = self._buffers(hidden)
             _, step = _find_peak(spans, work)
             waiting = {name for span in spans for name in span.held_idle(step, shown)} - hidden
@@ -145,7 +145,7 @@ class Prediction:
     def _anywhere(self, shown: Collection[str], known: Collection[str], size: int) -> set[str]:
         """With all for which buffers of that size or more wait longer than from one step to the next."""
         hidden = set(known)
-        for _ in range(ROUNDS):
+        for _ in range(HIDING_ROUNDS):
             spans, _ = self._buffers(hidden)
             waiting = {name for span in spans if span.size >= size for name in span.ever_idle(shown)} - hidden
             if not waiting:

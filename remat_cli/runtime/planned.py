@@ -19,7 +19,7 @@ from remat_cli.runtime.placed import Missed, Placed, external, library, lifetime
 from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
 
-DEVICE_UNIT = 256  # bytes: what CUDA's libraries expect of an address
+DEVICE_UNIT_BYTES = 256  # bytes: what CUDA's libraries expect of an address
 LESSONS = 2  # runs that may teach, lest a model whose sizes change is learned for ever
 
 
@@ -67,7 +67,7 @@ class PlannedSession(onnxruntime.InferenceSession):
         if placed.seen and placed is self._placed and self._lessons < LESSONS:
             self._lessons += 1
             self._before += placed.missed
-            self._take(learn_places(lifetimes_of(placed.seen, DEVICE_UNIT if self._on_device else 1)))
+            self._take(learn_places(lifetimes_of(placed.seen, DEVICE_UNIT_BYTES if self._on_device else 1)))
 
     def run(self, output_names: Sequence[str] | None, input_feed: Any, run_options: Any = None) -> Any:
         with self._run():

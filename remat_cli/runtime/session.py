@@ -19,7 +19,7 @@ from remat_cli.runtime.placed import MISSING, library
 from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
 
-SILENT = 3  # of the runtime's levels: errors alone are said
+SILENT_LEVEL = 3  # of the runtime's levels: errors alone are said
 CPP = """\
 Ort::SessionOptions options;  // C++ cannot set the order of nodes; the rewritten file does
 options.SetExecutionMode(ORT_SEQUENTIAL);
@@ -51,7 +51,7 @@ def by_default_of(
 ) -> Any:
     """A session as onnxruntime makes it by itself, on a model in memory that was rewritten for such a one."""
     options = quiet_runtime().SessionOptions()
-    options.log_severity_level = SILENT
+    options.log_severity_level = SILENT_LEVEL
     return cuda.session(content, _beside(folder, threads, options), providers)
 
 

@@ -14,14 +14,14 @@ from remat_cli.saying.terminal import clip, writes_over
 from remat_cli.saying.units import show_time
 from solvers.problem import Progress
 
-PATIENCE = 2.0  # seconds that the same words stand before they get a number
+PATIENCE_SECONDS = 2.0  # seconds that the same words stand before they get a number
 
 
 class Line:
     """One line of the terminal, written over; gone at the end. Words that stand for long get the seconds since, so that
     whoever looks sees that something is going on."""
 
-    def __init__(self, quiet: bool, patience: float = PATIENCE) -> None:
+    def __init__(self, quiet: bool, patience: float = PATIENCE_SECONDS) -> None:
         self.shown = writes_over() and not quiet
         self.patience = patience
         self._words, self._since = "", 0.0

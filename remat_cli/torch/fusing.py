@@ -23,8 +23,8 @@ READ_INSIDE = {
     _aten.sum, _aten.mean, _aten.amax, _aten.amin, _aten.var_mean, _aten.var, _aten.max, _aten.min, _aten.prod,
     _aten.any, _aten.argmax, _aten.gather, _prims.inductor_random,
 }  # fmt: skip
-LARGE = 16384  # bytes
-MANY = 4  # large values that one kernel reads
+LARGE_BYTES = 16384  # bytes
+MANY_READS = 4  # large values that one kernel reads
 
 
 def fuse(joint: Joint) -> None:
@@ -63,8 +63,8 @@ def _is_inside(joint: Joint, op: fx.Node) -> bool:
     if not all(_can_be_inside(user) or getattr(user.target, "overloadpacket", None) in READ_INSIDE for user in users):
         return False
     read = {buffer for argument in op.all_input_nodes for buffer in joint.buffers[argument]}
-    large = [buffer for buffer in read if buffer.bytes >= LARGE]
-    return len(large) <= MANY and not (len(large) >= 2 and len(users) >= 2)
+    large = [buffer for buffer in read if buffer.bytes >= LARGE_BYTES]
+    return len(large) <= MANY_READS and not (len(large) >= 2 and len(users) >= 2)
 
 
 def _can_be_inside(op: fx.Node) -> bool:

@@ -19,8 +19,10 @@ from remat_cli.torch.reading import is_plain
 from solvers.faults import sound
 from solvers.problem import Node, Problem
 
-SCALAR = 64  # bytes: a tangent of no more is the loss's own, which whoever calls `backward` holds meanwhile
-SMALL = 8  # a forward output of less than this part of what its op makes is handed over, so that the op may run again
+SCALAR_BYTES = 64  # bytes: a tangent of no more is the loss's own, which whoever calls `backward` holds meanwhile
+SMALL_PART = (
+    8  # a forward output of less than this part of what its op makes is handed over, so that the op may run again
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def lower(joint: Joint, pricing: Pricing) -> Lowered:
             _add(state, old, ordered, False, again=True)
         _add(state, op, ordered, False)
     returned = [node for node in joint.backward_outputs if isinstance(node, fx.Node)]
-    small = [node for node in joint.tangents if sum(b.bytes for b in joint.buffers[node]) <= SCALAR]
+    small = [node for node in joint.tangents if sum(b.bytes for b in joint.buffers[node]) <= SCALAR_BYTES]
     outputs = [v for node in held_outputs(joint) for v in _values(state, node, set(handed))]
     outputs += [v for node in (*returned, *small) for v in _values(state, node, set())]
     problem = Problem(
@@ -124,7 +126,7 @@ def _held(joint: Joint) -> tuple[set[fx.Node], list[Buffer]]:
         if buffer.maker is None or buffer.maker not in joint.ops:
             continue
         whole = sum(made.bytes for made in joint.buffers[buffer.maker] if made.maker is buffer.maker)
-        if buffer.bytes * SMALL < whole:
+        if buffer.bytes * SMALL_PART < whole:
             handed.append(buffer)
         else:
             kept.add(buffer.maker)

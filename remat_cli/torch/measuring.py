@@ -28,7 +28,7 @@ from remat_cli.torch.lowering import Price, Pricing
 from remat_cli.torch.reading import bytes_of, has_effect, is_plain, is_view, tensors_of
 
 RUNS = 5  # at least
-ENOUGH = 0.02  # seconds of one op's runs
+ENOUGH_SECONDS = 0.02  # seconds of one op's runs
 FAILURES = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, AssertionError)
 
 
@@ -112,7 +112,7 @@ def _run(op: fx.Node) -> OpCost:
     on_cuda = any(tensor.is_cuda for tensor in tensors_of([arguments, options, op.meta.get("val")]))
     workspace = _workspace_on_cuda(call) if on_cuda else _workspace(call)
     times: list[int] = []
-    while len(times) < RUNS or (sum(times) < ENOUGH * 1e9 and len(times) < 20 * RUNS):
+    while len(times) < RUNS or (sum(times) < ENOUGH_SECONDS * 1e9 and len(times) < 20 * RUNS):
         began = time.perf_counter_ns()
         result = call()
         if on_cuda:

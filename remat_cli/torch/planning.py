@@ -18,8 +18,8 @@ from solvers.schedule import baseline, evaluate, schedule
 from solvers.simulate import Outcome
 
 Order = tuple[int, ...]
-HALVINGS = 6  # of the range in which the least peak must lie
-CLOSE = 0.002  # of the peak: nearer is not worth a search
+HALVING_ROUNDS = 6  # of the range in which the least peak must lie
+CLOSE_SHARE = 0.002  # of the peak: nearer is not worth a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,9 @@ def _lean(problem: Problem, known: list[Order], limits: Limits) -> None:
     if answer.plan is not None:
         known.append(answer.plan.order())
     low = answer.result.peak_bound or 0
-    for tries in range(HALVINGS, 0, -1):
+    for tries in range(HALVING_ROUNDS, 0, -1):
         high = _leanest(problem, known)
-        if high - low <= CLOSE * high or limits.clock.over():
+        if high - low <= CLOSE_SHARE * high or limits.clock.over():
             break
         middle = (low + high) // 2
         _search(problem, known, middle, limits.share(1 / (tries + 1)))

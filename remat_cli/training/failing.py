@@ -16,7 +16,7 @@ from remat_cli.errors import BadInput
 FROM_ITS_SOURCE = re.compile(r"^\S+\.(?:cc|h|cu):\d+ .*?(?:\[with [^\]]*\] |was false\. |\) (?=[A-Z]))")
 
 
-SMALL = 1024  # bytes: what is no larger is copied before each run, such as the count of updates
+SMALL_BYTES = 1024  # bytes: what is no larger is copied before each run, such as the count of updates
 BROKEN = (
     "a run of this step broke off while it wrote new state in the place of the old: what is left is of no one update; "
     "load a checkpoint, or make the step with keep_state=True, which holds both"
@@ -25,7 +25,10 @@ BROKEN = (
 
 @dataclass(frozen=True, slots=True)
 class WrittenState:
-    """`state`: the names of what runs write over. `before`: ops that run only before any of it but what is `SMALL`."""
+    """`state`: the names of what runs write over.
+
+    `before`: ops that run only before any of it is written but what has no more than `SMALL_BYTES`.
+    """
 
     state: frozenset[str] = frozenset()
     before: frozenset[str] = frozenset()

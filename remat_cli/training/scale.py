@@ -10,15 +10,15 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from remat_cli.errors import BadInput
-from remat_cli.gradient.scaling import FIRST
+from remat_cli.gradient.scaling import FIRST_SCALE
 
-PATIENCE = 2000  # steps taken in a row before the scale is doubled
-LEAST = 2.0**-10  # smaller scales help nobody: the gradients are no numbers themselves
+PATIENCE_STEPS = 2000  # steps taken in a row before the scale is doubled
+LEAST_SCALE = 2.0**-10  # smaller scales help nobody: the gradients are no numbers themselves
 
 
 @dataclass(slots=True)
 class LossScale:
-    value: float = FIRST
+    value: float = FIRST_SCALE
     taken: int = 0  # since the scale was changed
     skipped: int = 0
 
@@ -26,10 +26,10 @@ class LossScale:
         """What came of a step."""
         if finite:
             self.taken += 1
-            if self.taken % PATIENCE == 0:
+            if self.taken % PATIENCE_STEPS == 0:
                 self.value *= 2
             return
-        if self.value <= LEAST:
+        if self.value <= LEAST_SCALE:
             raise BadInput(
                 f"the gradients are not finite at a loss scale of {self.value:g} either, after {self.skipped} steps "
                 "that were left out; look at the batch and the learning rate"

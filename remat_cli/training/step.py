@@ -22,7 +22,7 @@ from remat_cli.gradient.optimizers import RATE
 from remat_cli.gradient.scaling import FINITE, LOSS_SCALE
 from remat_cli.training import checkpoint
 from remat_cli.training.checkpoint import Checkpoint
-from remat_cli.training.failing import BROKEN, NOTHING_WRITTEN, SMALL, OpFailed, WrittenState, run
+from remat_cli.training.failing import BROKEN, NOTHING_WRITTEN, SMALL_BYTES, OpFailed, WrittenState, run
 from remat_cli.training.regime import Regime, differences
 from remat_cli.training.scale import LossScale
 from remat_cli.training.state import State, check_labels, describe_names, fitting, parts_told
@@ -148,7 +148,7 @@ class Step:
     def _writing(self) -> Iterator[None]:
         """The state is whole again only if all of this comes to its end, or an op fails before any of it is written."""
         self._whole = not self._written.state
-        small = {name: value.copy() for name, value in self._state.items() if value.nbytes <= SMALL}
+        small = {name: value.copy() for name, value in self._state.items() if value.nbytes <= SMALL_BYTES}
         try:
             yield
         except OpFailed as error:

@@ -28,7 +28,9 @@ class Command:
     def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         self.capsys = capsys
         self.monkeypatch = monkeypatch
-        monkeypatch.setattr("remat_cli.actions.deadline.LEAST_GRACE", 1e6)  # it would end the tests' own process
+        monkeypatch.setattr(
+            "remat_cli.actions.deadline.LEAST_GRACE_SECONDS", 1e6
+        )  # it would end the tests' own process
 
     def __call__(self, *args: object) -> Ran:
         self.monkeypatch.setattr("sys.argv", ["remat", *map(str, args)])

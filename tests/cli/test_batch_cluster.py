@@ -72,7 +72,7 @@ def test_workers_started_by_hand_give_the_same_bytes(remat: Command, here: Path)
 
 
 def test_no_cluster_is_said(remat: Command, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remat_cli.batch.cluster.CONNECT", 0.2)
+    monkeypatch.setattr("remat_cli.batch.cluster.CONNECT_SECONDS", 0.2)
     ran = remat("batch", "m.yaml", "--cluster", "tcp://127.0.0.1:1")
     assert ran.code == 3
     assert ran.err.startswith("remat: there is no Dask scheduler at tcp://127.0.0.1:1")

@@ -59,7 +59,7 @@ def test_a_plan_is_kept(unet: Path, remat: Command) -> None:
 
 
 def test_times_stand_beside_what_was_foretold(unet: Path, remat: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remat_cli.commands.verify.TIMING", 0.2)
+    monkeypatch.setattr("remat_cli.commands.verify.TIMING_SECONDS", 0.2)
     emitted = remat("emit", unet, "--json").object
     timed = remat("verify", unet, "--time", "--json").object["timed"]
     assert 0 < timed["again"]["ops"] <= emitted["clones"]  # views take no time

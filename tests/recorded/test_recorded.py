@@ -14,7 +14,7 @@ from tests.recorded.questions import QUESTIONS
 
 @pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if question.quick])
 def test_the_answer_is_as_recorded(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remat_cli.actions.deadline.LEAST_GRACE", 1e6)  # it would end the tests' own process
+    monkeypatch.setattr("remat_cli.actions.deadline.LEAST_GRACE_SECONDS", 1e6)  # it would end the tests' own process
     assert answered(QUESTIONS[name], tmp_path)[0] == json.loads(ANSWERS.read_text())[name]
 
 

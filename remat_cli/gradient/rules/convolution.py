@@ -16,9 +16,9 @@ from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.window import Window, window
 
-LARGE = 400  # places of an image from which a flipped convolution beats a transposed one
+LARGE_PLACES = 400  # places of an image from which a flipped convolution beats a transposed one
 COLUMNS = 3  # im2col may take this many of the largest forward value (any schedule holds a few of those),
-SMALL = 1 << 16  # or this many elements
+SMALL_ELEMENTS = 1 << 16  # or this many elements
 
 
 def _conv(op: Taped, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
@@ -89,7 +89,7 @@ def _options(place: Window, groups: int) -> dict[str, object]:
 def _by_input(dy: Tensor, w: Tensor, place: Window, groups: int) -> Tensor:
     extra = place.left_over(dy.shape[2:])
     flippable = groups == 1 and set(place.strides) == {1} and not any(extra)
-    if flippable and (set(place.kernel) == {1} or math.prod(dy.shape[2:]) >= LARGE):
+    if flippable and (set(place.kernel) == {1} or math.prod(dy.shape[2:]) >= LARGE_PLACES):
         return _by_flipped(dy, w, place)
     options = _options(place, groups)
     return dy.tape.op("ConvTranspose", dy, w, output_padding=extra if any(extra) else None, **options)
@@ -119,7 +119,7 @@ def _by_weight(x: Tensor, dy: Tensor, place: Window, groups: int) -> Tensor:
     if _einsum(x) and place.untouched() and place.kernel == place.strides and set(place.dilations) == {1}:
         return _by_patches(x, dy, place).reshape(*shape)
     elements = x.shape[0] * x.shape[1] * math.prod(place.kernel) * math.prod(dy.shape[2:])
-    if elements <= max(COLUMNS * x.tape.largest, SMALL):
+    if elements <= max(COLUMNS * x.tape.largest, SMALL_ELEMENTS):
         return _product(_columns(x, place, 0, place.kernel[0]), dy).reshape(*shape)
     return _by_rows(x, dy, place)
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-MOST = 2**30  # no size is larger
-HALVE = 3  # every so many questions the middle is asked of, however straight the line looked
+LARGEST_SIZE = 2**30  # no size is larger
+HALVING_QUESTIONS = 3  # every so many questions the middle is asked of, however straight the line looked
 
 
 def last(holds: Callable[[int], bool], guess: int) -> int:
     """The last size, from 1 on, for which this holds; 0: for none. `guess`: about where."""
-    step, low, high = 1, 0, MOST
+    step, low, high = 1, 0, LARGEST_SIZE
     at = guess
     while True:  # outwards from the guess, until it lies between two sizes
         if holds(at):
             low, at = at, at + step
-            if at >= MOST:
+            if at >= LARGEST_SIZE:
                 return low
         else:
             high, at = at, max(1, at - step)
         step *= 2
-        if (low and high < MOST) or high == 1:
+        if (low and high < LARGEST_SIZE) or high == 1:
             break
     while high - low > 1:
         middle = (low + high) // 2
@@ -35,7 +35,7 @@ def last_within(taken: Callable[[int], int | None], room: int) -> int:
     line through those around it meets the room.
     """
     known: dict[int, int] = {}
-    low, high, at, turn = 0, MOST, 1, 0
+    low, high, at, turn = 0, LARGEST_SIZE, 1, 0
     while True:
         value = taken(at)
         if value is not None:
@@ -43,8 +43,8 @@ def last_within(taken: Callable[[int], int | None], room: int) -> int:
         low, high = (at, high) if value is not None and value <= room else (low, at)
         if high - low <= 1:
             return low
-        turn += high < MOST
-        wanted = _meeting(known, low, high, room) if turn % HALVE else (low + high) // 2
+        turn += high < LARGEST_SIZE
+        wanted = _meeting(known, low, high, room) if turn % HALVING_QUESTIONS else (low + high) // 2
         at = min(max(wanted, low + 1), high - 1)
 
 

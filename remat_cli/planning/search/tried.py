@@ -18,8 +18,8 @@ from remat_cli.planning.time_plan import NEARER_SHARE, RETRY_PART
 from solvers.notes import Note
 from solvers.problem import Status
 
-STEP_PART = 200  # the part of the budget that is asked for less, besides what was too much
-MOVES = 4  # times that what nearly fits is moved about
+LESS_PART = 200  # the part of the budget that is asked for less, besides what was too much
+NEARER_MOVES = 4  # times that what nearly fits is moved about
 SPARE_PART = 50  # the part of the budget that is worth another search
 
 
@@ -78,7 +78,7 @@ class _Hunt:
 
     def _nearer(self, way: PlanRequest, outcome: _Outcome) -> tuple[_Outcome, bool]:
         """The same computes, moved about until less is predicted, as far as that goes; whether it went all the way."""
-        for _ in range(MOVES):
+        for _ in range(NEARER_MOVES):
             if outcome.over <= 0 or self.request.late:
                 return outcome, True
             budget = outcome.budget - outcome.over - self._step
@@ -123,7 +123,7 @@ class _Hunt:
 
     @property
     def _step(self) -> int:
-        return self.request.budget // STEP_PART
+        return self.request.budget // LESS_PART
 
     def _over(self, found: Answer) -> int:
         assert found.promise is not None

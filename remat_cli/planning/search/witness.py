@@ -23,7 +23,7 @@ from remat_cli.rewrite import Rewritten
 from solvers.notes import Note
 from solvers.problem import Limits
 
-NAMED = 5
+NAMED_VALUES = 5
 
 
 def find_witnessed(request: PlanRequest, trials: Trials) -> Answer:
@@ -145,5 +145,5 @@ def _as_of(subject: Subject, found: Answer, once: Collection[str]) -> Answer:
 
 
 def _names(found: Collection[str]) -> str:
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return ", ".join(sorted(found)[:NAMED]) + more
+    more = f" and {len(found) - NAMED_VALUES} more" if len(found) > NAMED_VALUES else ""
+    return ", ".join(sorted(found)[:NAMED_VALUES]) + more

@@ -21,7 +21,7 @@ from remat_cli.runtime.optimized import LAYOUTS, optimize
 from solvers.problem import Problem
 
 MOVERS = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Slice", "Expand", "Gather"}
-HEAVY = 1 << 30
+HEAVY_BYTES = 1 << 30
 
 
 def as_fused(subject: Subject, provider: str = "cpu") -> Subject:
@@ -34,7 +34,7 @@ def as_fused(subject: Subject, provider: str = "cpu") -> Subject:
 
 def heavy(graph: Graph) -> bool:
     """Whether its weights are too large to be loaded only to see what would be fused."""
-    return sum(graph.values[name].bytes for name in graph.weights) > HEAVY
+    return sum(graph.values[name].bytes for name in graph.weights) > HEAVY_BYTES
 
 
 def keeping_bits(graph: Graph, named: Named, fused: bool = False) -> Named:
@@ -42,7 +42,8 @@ def keeping_bits(graph: Graph, named: Named, fused: bool = False) -> Named:
     is `fused` already.
 
     No result may be left out there: optimizers remove a Dropout without its mask. Where the runtime cannot run the
-    model there is no default session either; weights of `HEAVY` bytes are not loaded only to see what would be fused.
+    model there is no default session either; weights of more than `HEAVY_BYTES` are not loaded only to see what would
+    be fused.
     """
     named = replace(named, problem=replace(named.problem, optional=frozenset()))
     if fused or heavy(graph):

@@ -28,8 +28,8 @@ from solvers.placement.largest import Placement
 if TYPE_CHECKING:
     from remat_cli.planning.search.request import PlanRequest
 
-SETTLINGS = 8  # times, each for as much less as the model of the last was over: its session adds to what ops need
-LOWERINGS = 6  # times
+SETTLING_ROUNDS = 8  # times, each for as much less as the model of the last was over: its session adds to what ops need
+LOWERING_ROUNDS = 6  # times
 
 
 def place(target: Target, candidate: Candidate, budget: int | None = None, clock: Clock | None = None) -> Candidate:
@@ -77,7 +77,7 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     clock = Clock(PLACING_GRACE_SECONDS) if request.late else request.limits.clock.share(SETTLING_SHARE)
     move = target.arrange if request.may_walk else target.settle
     room, step = _room(request, candidate), 0
-    for _ in range(SETTLINGS):
+    for _ in range(SETTLING_ROUNDS):
         part = clock.share(SETTLING_ROUND_SHARE) if target.online else clock
         settled = move(problem, order, room, request.limits.seed, part)
         if settled is None:
@@ -107,7 +107,7 @@ def lower(request: PlanRequest, candidate: Candidate) -> Candidate:
     Ops that are moved about hold less at once, so that an even lower block may do.
     """
     request = replace(request, limits=request.limits.share(LOWERING_SHARE))
-    for _ in range(LOWERINGS):
+    for _ in range(LOWERING_ROUNDS):
         other = None if request.late else _lower_once(request, candidate)
         if other is None:
             break

@@ -18,8 +18,8 @@ from remat_cli.rewrite import Manner, Rewritten, rewrite
 from remat_cli.rewrite.kernels import Numbered, find_astray
 from solvers.plan import Plan
 
-ROUNDS = 8  # of letting be what optimizers treat differently
-STEPS = 3  # from op to op, by which more is let be where that alone does not help
+LETTING_ROUNDS = 8  # of letting be what optimizers treat differently
+LETTING_STEPS = 3  # from op to op, by which more is let be where that alone does not help
 
 
 def rewrite_surely(
@@ -36,13 +36,13 @@ def rewrite_surely(
     if original is None:
         return found
     far = 0
-    for number in range(ROUNDS):
+    for number in range(LETTING_ROUNDS):
         wrong = _astray(graph, original, found)
         found = replace(found, astray=wrong)
-        if not wrong or number == ROUNDS - 1:
+        if not wrong or number == LETTING_ROUNDS - 1:
             break
         far += wrong <= found.bare  # what is pushed along a path stops at what lies further on
-        around = _around(graph, wrong, STEPS * far)
+        around = _around(graph, wrong, LETTING_STEPS * far)
         if around <= found.bare:
             break
         found = rewrite(graph, subject.problem, plan, session, replace(manner, bare=found.bare | around))

@@ -20,7 +20,7 @@ from remat_cli.saying.showing import Shown
 from solvers.plan import Allocate, Compute, Deallocate, Plan
 from solvers.problem import Problem
 
-COARSE, FINE = 260, 1200  # rows drawn at most: of more, several share one, so that what is rare is seen
+COARSE_ROWS, FINE_ROWS = 260, 1200  # rows drawn at most: of more, several share one, so that what is rare is seen
 NOTHING, COMPUTED, AGAIN, HELD = range(4)
 COLORS = ("#ffffff", canvas.PHASES["forward"], canvas.PHASES["recomputed"], "#8792ad")
 
@@ -76,8 +76,8 @@ def draw_matrices(path: Path, found: Shown) -> None:
     computed = np.where(again, AGAIN, np.where(both.computed, COMPUTED, NOTHING))
     with canvas.drawing(path, 11, 5.9) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
-        _draw(left, computed, COARSE, "R: what each stage computes")
-        _draw(right, np.where(both.held, HELD, NOTHING), FINE, "S: what is in memory as it begins")
+        _draw(left, computed, COARSE_ROWS, "R: what each stage computes")
+        _draw(right, np.where(both.held, HELD, NOTHING), FINE_ROWS, "S: what is in memory as it begins")
         left.set_ylabel("stage: ends with the first compute of its op")
         early = [place for place, node in enumerate(both.nodes) if not problem.nodes[node].backward]
         turn = early[-1] + 0.5 if early and early[-1] + 1 < len(both.nodes) else None

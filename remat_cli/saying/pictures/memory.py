@@ -15,7 +15,7 @@ from remat_cli.saying.pictures import canvas
 from remat_cli.saying.showing import Shown
 from remat_cli.saying.units import show_bytes
 
-LISTED = 4  # of the values that fill the peak
+LISTED_VALUES = 4  # of the values that fill the peak
 THIRDS = ((0.02, 0.02, "left"), (0.36, 0.53, "center"), (0.65, 0.98, "right"))  # begins; what is there is written from
 DASHES = ("-", "-.", ":")  # of models as they stand
 
@@ -117,12 +117,13 @@ def _peak(axes: Any, found: Shown, scale: _Scale) -> None:
     x, y = (edges[step] + edges[step + 1]) / 2, line.memory[step] / scale.byte
     held = line.held(step)
     names = [
-        f"{show_bytes(block.bytes):>8}  {canvas.short(found.subject.values[block.value])}" for block in held[:LISTED]
+        f"{show_bytes(block.bytes):>8}  {canvas.short(found.subject.values[block.value])}"
+        for block in held[:LISTED_VALUES]
     ]
     if work := line.problem.nodes[line.order[step]].workspace:
         names.append(f"{show_bytes(work):>8}  workspace")
-    if len(held) > LISTED:
-        names.append(f"and {len(held) - LISTED} smaller")
+    if len(held) > LISTED_VALUES:
+        names.append(f"and {len(held) - LISTED_VALUES} smaller")
     words = f"peak {show_bytes(line.memory[step])} at {canvas.short(found.subject.nodes[line.order[step]])}"
     place, side = _free(found, scale, x)
     axes.plot([x], [y], marker="o", markersize=5, color=canvas.INK, zorder=6)

@@ -87,7 +87,7 @@ def test_what_is_dropped_is_a_share(tmp_path: Path) -> None:
 
 def test_a_loop_that_never_ends_is_refused_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "PATIENCE", 3.0)
-    monkeypatch.setattr(observing, "PATIENCE", 3.0)
+    monkeypatch.setattr(observing, "PATIENCE_SECONDS", 3.0)
     path = tmp_path / "m.onnx"
     path.write_bytes(Chain("endless", 0).with_twist(endless).SerializeToString())
     with pytest.raises(remat.BadInput, match=r"did not end within [\d.]+ s on random inputs; a Loop that data ends"):

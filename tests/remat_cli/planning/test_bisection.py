@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remat_cli.planning.plans.bisection import MOST, last, last_within
+from remat_cli.planning.plans.bisection import LARGEST_SIZE, last, last_within
 
 
 @given(st.integers(0, 300), st.integers(1, 300))
@@ -38,7 +38,7 @@ def test_the_last_size_that_takes_no_more_than_there_is(lines: list[tuple[int, i
     found = last_within(taken, room)
     assert found == 0 or fits(found)
     assert not fits(found + 1)
-    assert len(tried) <= 4 * MOST.bit_length()
+    assert len(tried) <= 4 * LARGEST_SIZE.bit_length()
 
 
 def test_a_line_is_followed_at_once() -> None:
