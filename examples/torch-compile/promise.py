@@ -62,7 +62,6 @@ MODELS = {
     "bert": of("Bert", "ForMaskedLM", max_position_embeddings=LENGTH, **SIZES),
     "llama": of("Llama", "ForCausalLM", num_key_value_heads=2, **SIZES),
     "qwen3": of("Qwen3", "ForCausalLM", num_key_value_heads=2, head_dim=16, **SIZES),
-    "t5": of("T5", "ForConditionalGeneration", d_model=64, d_kv=16, d_ff=256, num_layers=2, num_heads=4),
 }
 
 
