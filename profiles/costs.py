@@ -56,7 +56,7 @@ class OpCost:
         return replace(self, ns=ns, workspace=workspace)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Costs:
     """`model`, `device` and `whole` are as in the file: what was costed, where, and the whole graph's own figures.
 
@@ -73,6 +73,11 @@ class Costs:
     unit: str = "ns"
     batch: str = ""  # the dimension that the ops' fits run over
     kernels: Mapping[str, OpCost] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        total = sum(cost.ns for cost in self.ops.values())
+        where = self.device.get("name") or self.device.get("kind") or "a device"
+        return f"<costs of {self.model}: {len(self.ops)} ops, {total:,} {self.unit} in all, on {where}>"
 
     def table(self, by_default: bool = False) -> dict[str, tuple[int, int]]:
         """Time and workspace by op name: what a schedule is made from; or those of the kernels of default sessions."""

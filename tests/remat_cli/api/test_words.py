@@ -40,6 +40,9 @@ def test_a_plan_and_a_curve_take_a_line() -> None:
     assert repr(plan).startswith("<plan of torch_cnn.onnx: status ")
     assert len(repr(plan)) < 200
     assert f"peak {show_bytes(plan.peak)}" in repr(plan)
+    costs = remat.profile(CNN, estimate="v100")
+    assert repr(costs).startswith("<costs of torch_cnn.onnx: ")
+    assert len(repr(costs)) < 200
     curve = remat.sweep(CNN, budgets="100%,90%", methods=("evict",), time_limit="5s")
     assert repr(curve).startswith("<curve of torch_cnn.onnx: 2 plans at 2 points")
     assert len(repr(curve)) < 200
