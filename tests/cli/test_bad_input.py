@@ -94,7 +94,7 @@ ROWS: dict[str, tuple[Given, tuple[object, ...], int, str]] = {
     "budget below inputs": (model, ("solve", "m.onnx", "--budget", "1MB"), 4, "inputs and weights"),
     "plan that is not there": (nothing, ("emit", "m.plan.json"), 3, "m.plan.json"),
     "unknown command": (nothing, ("slove",), 2, "did you mean solve?"),
-    "nothing like a command": (nothing, ("zzz",), 2, "the commands are grad, profile"),
+    "nothing like a command": (nothing, ("zzz",), 2, "there are grad, profile"),
     "unknown option": (model, (*SOLVE, "--budjet"), 2, "--budget"),
     "a folder": (model, ("solve", ".", "--budget", "80%"), 2, "is a directory"),
     "not a share": (model, (*SOLVE, "--gap", "x"), 2, "write 0.1%"),
