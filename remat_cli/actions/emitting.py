@@ -57,7 +57,7 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     """The model of the plan, for the session it is for; its external tensors are where the original's are."""
     graph = graph_of(plan)
     statements, _ = plan.replayed()
-    as_given = plan.subject.apart or plan.subject
+    as_given = plan.subject.as_given
     before = original(graph_of(replace(plan, subject=as_given)), as_given.problem)
     if is_untouched(statements, plan.subject) and not functions:
         return Emitted(plan, replace(before, model=_own(plan)), before.promise, unchanged=True)
@@ -85,6 +85,13 @@ def graph_of(plan: Planned) -> Graph:
         what, bare = plan.path or "the plan", plan.subject.path.name
         raise BadInput(f"{what} schedules the bare problem {bare}: there is no ONNX model to rewrite or run")
     return graph
+
+
+def given_graph_of(plan: Planned) -> Graph:
+    """The graph of the model as it was given, with what the plan holds once."""
+    graph = graph_of(plan)
+    whole = plan.subject.whole
+    return graph if whole is None else replace(graph_of(replace(plan, subject=whole)), in_place=graph.in_place)
 
 
 def place_of(plan: Planned, output: Path | None = None) -> Path:

@@ -1,19 +1,101 @@
-"""Ops in pieces as they are asked for.
+"""Ops in pieces as they are asked for: which, and how many, for a budget or for the least memory.
 
-Invariant: what is asked for is done whole, or refused with the value and the op that are in the way.
+Invariant: what is asked for is done whole, or refused with the value and the op that are in the way. With `exact`
+every kind of cut was tried on this machine and gave the same bits.
 """
 
 from __future__ import annotations
 
-from remat_cli.errors import BadInput
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from remat_cli.actions.solving import Question
+from remat_cli.errors import BadInput, Usage
+from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.graph import Graph
-from remat_cli.pieces.finding import Found, narrowed_to
+from remat_cli.model.sessions import STRICT, Session
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.pieces.finding import Found, narrowed_to, untouched, with_one
+from remat_cli.pieces.regions import Region
+from remat_cli.pieces.table import ANY, Allowed
+from remat_cli.pieces.trying import Known, not_the_same
+from remat_cli.planning.plans.record import plan_file
+from remat_cli.planning.search.answer import Answer, answer, find_solver
+from remat_cli.planning.search.untouched import held_as_it_is, too_small
+from remat_cli.planning.subjects.in_pieces import found_in_pieces, lowered, rungs
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.kinds import target_of
+from remat_cli.planning.time_plan import OFFER_SECONDS, PIECES_SHARE
 from remat_cli.saying.units import show_bytes
+from solvers.methods.exact.low_walks import lowest
+from solvers.notes import Note
+from solvers.orders.bounds import peak_bound
+from solvers.problem import Limits
+from solvers.reductions.views import reduced
+from solvers.registry import DEFAULT
+
+AUTO, EXACT, OFF = "auto", "exact", "off"
+CHEAPER = 0.002  # of the cost, and
+LOWER = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
+TRIES = 6  # times that cuts are looked for which all give the same bits
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A value that is to be cut, into how many pieces, and along which axis if that is said."""
+
+    value: str
+    pieces: int
+    axis: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pieces:
+    """`how`: auto, exact or off; `listed`: instead, the values that are cut. `largest`: of any value, in bytes."""
+
+    how: str = OFF
+    listed: tuple[Listed, ...] = ()
+    largest: int | None = None
+
+    @property
+    def wanted(self) -> bool:
+        return self.how != OFF or bool(self.listed) or self.largest is not None
+
+    @property
+    def words(self) -> str:
+        """What was asked for, as plan files say it."""
+        largest = "" if self.largest is None else f"{self.largest} bytes"
+        listed = ",".join(
+            f"{one.value}{'' if one.axis is None else f'@{one.axis}'}={one.pieces}" for one in self.listed
+        )
+        return "; ".join(filter(None, (listed or self.how.removeprefix(OFF), largest)))
+
+    @property
+    def exact(self) -> bool:
+        return self.how == EXACT
+
+
+def pieces_named(text: str | None, largest: int | None = None) -> Pieces:
+    """What `--pieces` says: auto, exact, off, or VALUE=N and VALUE@AXIS=N, separated by commas."""
+    if text is None or text in (AUTO, EXACT, OFF):
+        return Pieces(how=text or OFF, largest=largest)
+    return Pieces(listed=tuple(_listed(part) for part in text.split(",")), largest=largest)
+
+
+def _listed(text: str) -> Listed:
+    name, equals, count = text.rpartition("=")
+    value, at, axis = name.rpartition("@")
+    if not (at and axis.isdigit()):
+        value, axis = name, ""
+    if not equals or not value or not count.isdigit() or int(count) < 2:
+        raise Usage(f"--pieces {text}: write auto, exact, off, or a value and into how many pieces, as in logits=16")
+    return Listed(value, int(count), int(axis) if axis else None)
 
 
 def narrowed(graph: Graph, most: int, exact: bool = False) -> Found:
     """The graph in pieces in which no op makes a value of more than `most` bytes."""
-    found = narrowed_to(graph, most, exact)
+    found = _as_tried(untouched(graph), lambda allowed: narrowed_to(graph, most, allowed), Allowed(exact), {})
     if left := found.wider(most):
         op = next(op for op in found.made.graph.ops if left[0] in op.writes)
         size = found.made.graph.values[left[0]].bytes
@@ -23,3 +105,121 @@ def narrowed(graph: Graph, most: int, exact: bool = False) -> Found:
             f" be cut{how}; the least that can be asked for is about that"
         )
     return found
+
+
+def _as_tried(start: Found, find: Callable[[Allowed], Found], allowed: Allowed, known: Known) -> Found:
+    """What is found; with `exact` of ways that gave the same bits when they were tried here."""
+    for _ in range(TRIES if allowed.exact else 1):
+        found = find(allowed)
+        if not allowed.exact or not (others := not_the_same(start.made, _added(start, found), known)):
+            return found
+        allowed = replace(allowed, barred=allowed.barred | others)
+    return start
+
+
+@dataclass(frozen=True, slots=True)
+class ToPlan:
+    """What is to be planned, and plans of it that were found on the way."""
+
+    subject: Subject
+    plans: tuple[PlanFile, ...] = ()
+
+    def asked(self, question: Question, pieces: Pieces) -> Question:
+        """The question with what is known of its answer."""
+        return replace(question, pieces=pieces.words, earlier=(*question.earlier, *self.plans))
+
+
+def in_pieces(subject: Subject, asked: Pieces, budget: int | None, session: Session, limits: Limits) -> ToPlan:
+    """The subject whose plan is to be found: with its ops in pieces where that is asked for, and helps.
+
+    `budget`: for which time is to be least; None: memory is.
+    """
+    if not asked.wanted or (budget is not None and too_small(subject, budget, session)):
+        return ToPlan(subject)
+    if subject.graph is None:
+        raise Usage(f"{subject.path} is a bare problem, which has no ops that could be cut; leave out --pieces")
+    if session.robust:
+        raise Usage("ops in pieces are planned for strict sessions; leave out --session default, or --pieces")
+    start = _as_listed(subject.graph, asked)
+    if not start.regions and budget is not None and held_as_it_is(subject, session) <= budget:
+        return ToPlan(subject)
+    least = found_in_pieces(subject, start) if start.regions else subject
+    if asked.how == OFF:
+        return ToPlan(least)
+    share = limits.share(PIECES_SHARE).silent()
+    finer = rungs(subject, least, partial(_lowered, subject, start, Allowed(asked.exact), {}))
+    if budget is None:
+        return ToPlan(_leanest(least, finer, share))
+    return _cheapest(least, finer, budget - target_of(session).aside(subject), share)
+
+
+def _added(start: Found, found: Found) -> tuple[Region, ...]:
+    return found.regions[len(start.regions) :]
+
+
+def _lowered(whole: Subject, start: Found, allowed: Allowed, known: Known, wide: int) -> Found:
+    """What sets the least peak in pieces of so many bytes."""
+    return _as_tried(start, lambda ways: lowered(whole, start, wide, ways), allowed, known)
+
+
+def _as_listed(graph: Graph, asked: Pieces) -> Found:
+    """What must be in pieces whatever it brings."""
+    found = untouched(graph)
+    if asked.largest is not None:
+        found = narrowed(graph, asked.largest, asked.exact)
+    for one in asked.listed:
+        more = with_one(found, one.value, one.axis, one.pieces)
+        if more is None:
+            raise BadInput(f"{graph.path}: value {one.value!r} cannot be cut into {one.pieces} pieces; leave it out")
+        found = more
+    return found
+
+
+def _leanest(start: Subject, finer: Iterator[Subject], limits: Limits) -> Subject:
+    """The coarsest of those whose least peak, as walks reach it, is about the least."""
+    best, peak = start, _walked(start, limits)
+    for subject in finer:
+        if limits.clock.over():
+            break
+        if (found := _walked(subject, limits)) < (1 - LOWER) * peak:
+            best, peak = subject, found
+    return best
+
+
+def _walked(subject: Subject, limits: Limits) -> int:
+    leanest = lowest(reduced(subject.problem).problem, limits).leanest
+    assert leanest is not None
+    return leanest.peak
+
+
+def _cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limits) -> ToPlan:
+    """The coarsest of those whose plan within the budget costs about the least, as a short search finds it; where
+    none finds any, the one that can need least."""
+    every = [start, *finer]
+    fitting = [subject for subject in every if peak_bound(subject.problem).peak <= budget]
+    best: Answer | None = None
+    for left, subject in zip(range(len(fitting), 0, -1), fitting):
+        found = answer(subject, budget, DEFAULT, find_solver(DEFAULT, {}), limits.share(1 / left))
+        if found.found and (best is None or found.cost < (1 - CHEAPER) * best.cost):
+            best = found
+    return ToPlan(every[-1]) if best is None else ToPlan(best.subject, (plan_file(best),))
+
+
+def offered(found: Answer, limits: Limits) -> Answer:
+    """An answer without a plan, with how little memory the model can run in in pieces, if a walk shows that."""
+    subject, session = found.subject, found.session or STRICT
+    if (
+        found.found
+        or subject.graph is None
+        or subject.pieces
+        or session.robust
+        or found.says(PlanNote.HELD_IN_ANY_CASE)
+    ):
+        return found
+    clock = Limits(limits.clock.within(OFFER_SECONDS))
+    best = _leanest(
+        subject, rungs(subject, subject, partial(_lowered, subject, untouched(subject.graph), ANY, {})), clock
+    )
+    if best is subject:
+        return found
+    return found.noted(Note(PlanNote.LESS_IN_PIECES, (show_bytes(_walked(best, clock) + found.aside),)))

@@ -42,6 +42,7 @@ ONLY_PEAK = "--minimize peak has a method of its own; leave out --method, --from
 class Question:
     """What is asked of a subject. `options`: what only its method can be told. `known`: plans to beat.
 
+    `pieces`: how ops were to be cut before this is asked, in words.
     `earlier`: plans that a search must not come out dearer than, if they fit. `stands`: the one that it begins with, if
     it fits, since it stands where the new one is to go. `enough`: what is as good as the best.
     """
@@ -56,6 +57,7 @@ class Question:
     enough: Enough | None = None
     session: Session = STRICT
     reorder: bool | None = None
+    pieces: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
@@ -135,6 +137,7 @@ def _besides(question: Question) -> dict[str, Any]:
         "budget": "none" if question.budget is None else None,
         "max_overhead": question.max_overhead,
         "reorder": question.reorder,
+        "pieces": question.pieces or None,
         "options": {name: str(value) for name, value in question.options.items() if value is not None} or None,
     }
     return {name: value for name, value in said.items() if value is not None}
@@ -184,6 +187,11 @@ def budget_of(subject: Subject, question: Question) -> int:
         return held_as_it_is(subject, question.session)
     problem = subject.problem
     return 2 * (problem.resident + sum(problem.sizes) + sum(node.workspace for node in problem.nodes))
+
+
+def budget_to_keep(subject: Subject, question: Question) -> int | None:
+    """The budget, where time is to be least; None where memory is."""
+    return budget_of(subject, question) if question.minimize == "cost" else None
 
 
 def bytes_of(budget: Budget, subject: Subject, session: Session) -> int:

@@ -18,7 +18,7 @@ import onnx
 from remat_cli.actions import emitting
 from remat_cli.checking import Asked, Mode, Verification, verify
 from remat_cli.checking import feeds as feeding
-from remat_cli.checking.compare import EXACT, Difference, Tolerance
+from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance
 from remat_cli.checking.processes import Bench, nobody
 from remat_cli.checking.seeding import find_unseeded, write_seeded
 from remat_cli.checking.trying import in_file
@@ -72,6 +72,7 @@ class Verified:
     threads: int
     faults: tuple[str, ...]
     draws: int = 0
+    near: Tolerance = EXACT
 
     @property
     def ok(self) -> bool:
@@ -113,7 +114,7 @@ class Verified:
 def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verified:
     """Run both models, the rewritten one at `model`, and hold them to the plan."""
     _check_provider(trial.provider)
-    graph, threads = emitting.graph_of(plan), plan.subject.threads
+    graph, threads = emitting.given_graph_of(plan), plan.subject.threads
     feeds = _feeds(graph, trial)
     session = plan.recorded.kind
     cap = plan.budget if (session.capped if trial.cap is None else trial.cap) else None
@@ -122,7 +123,7 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
         in_a_file(plan, graph) as original,
     ):
         costs = {name: node.cost for name, node in zip(plan.subject.nodes, plan.subject.problem.nodes, strict=True)}
-        asked = Asked(cap, trial.near, trial.seconds, costs)
+        asked = Asked(cap, _near(plan, trial), trial.seconds, costs)
         draws = len(find_unseeded(graph.model))
         if draws:
             original = replace(original, path=write_seeded(original.path, bench.folder / "original"))
@@ -132,7 +133,13 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
     lowered = trial.level != "all" and plan.recorded.graph == AS_RUN
     if lowered and report.mode(session.name).differs:
         faults = (*faults, LOWER.format(trial.level))
-    return Verified(report, promise, session, plan.budget, threads, faults, draws)
+    return Verified(report, promise, session, plan.budget, threads, faults, draws, asked.near)
+
+
+def _near(plan: Planned, trial: Trial) -> Tolerance:
+    """How far results may be off: as was asked, or else not at all, unless sums are made in pieces."""
+    summed = plan.recorded.pieces is not None and not plan.recorded.pieces["exact"]
+    return IN_PIECES if summed and trial.near == EXACT else trial.near
 
 
 def verified(plan: Planned, trial: Trial) -> Verified:

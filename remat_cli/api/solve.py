@@ -11,7 +11,7 @@ from typing import Unpack
 import onnx
 
 from profiles.costs import Costs
-from remat_cli.actions import certifying, solving
+from remat_cli.actions import certifying, piecing, solving
 from remat_cli.actions.certifying import Proved
 from remat_cli.actions.interrupts import stoppable
 from remat_cli.api import given
@@ -32,7 +32,18 @@ from solvers.problem import Limits, Progress
 from solvers.registry import DEFAULT
 
 OWN = ("budget", "method", "session", "allocator", "costs", "minimize", "max_overhead", "reorder", "known", "dims")
-LIMITS = ("in_place", "time_limit", "work_limit", "gap", "seed", "cache", "certificate", "report")
+LIMITS = (
+    "in_place",
+    "pieces",
+    "largest_value",
+    "time_limit",
+    "work_limit",
+    "gap",
+    "seed",
+    "cache",
+    "certificate",
+    "report",
+)
 KEYWORDS = (*OWN, *LIMITS, *MethodOptions.__annotations__)
 
 
@@ -50,6 +61,8 @@ def solve(
     known: Sequence[Plan] | Plan = (),
     dims: Mapping[str, int] | None = None,
     in_place: Mapping[str, str] | bool = True,
+    pieces: str = "off",
+    largest_value: int | str | None = None,
     time_limit: float | str | None = None,
     work_limit: int | str | None = None,
     gap: float | str = 0.001,
@@ -70,6 +83,8 @@ def solve(
     - `minimize`: "cost", or "peak" for the least memory, with `max_overhead` as the share of time that it may add.
     - `in_place`: outputs that are written over inputs, as {"weight": "weight_new"}; True: those of a training step, and
       what is found; False: none.
+    - `pieces`: which ops are cut first: "auto", "exact" (so that the bits are the same), "off", or values with how many
+      pieces each, as "logits=16". `largest_value`: so that no op makes a larger value, in bytes or as "1GiB".
     - `time_limit`: in seconds or words ("5m"), by default 60; `work_limit`: in moves of the search, the same on every
       machine, by default instead of a time. `gap`: how close to the bound is near enough. `seed`: of random choices.
     - `cache`: what was found before is not looked for again, and what is found is kept.
@@ -103,7 +118,10 @@ def solve(
     )
     limits = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed), report or nobody)
     proof = None if certificate is None else given.path_of(certificate, "certificate")
-    return _planned(subject, question, limits, cache, proof)
+    most = None if largest_value is None else given.bytes_of(largest_value, "largest_value")
+    cuts, budget = piecing.pieces_named(pieces, most), solving.budget_to_keep(subject, question)
+    found = piecing.in_pieces(subject, cuts, budget, question.session, limits)
+    return _planned(found.subject, found.asked(question, cuts), limits, cache, proof)
 
 
 def _pairs(in_place: Mapping[str, str] | bool) -> dict[str, str] | None:
@@ -122,7 +140,7 @@ def _planned(
     with stoppable() as interrupts:
         limits = replace(limits, clock=limits.clock.unless(interrupts))
         searching = limits if certificate is None else limits.share(1 - PROVING_SHARE)
-        found = replace(solving.ask(subject, question, searching, memory), limits=limits)
+        found = piecing.offered(replace(solving.ask(subject, question, searching, memory), limits=limits), limits)
         if certificate is not None:
             made, _ = certifying.certify(subject, found, question.session, limits.clock)
             certificatefile.write(made, certificate)

@@ -20,13 +20,16 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Numbers may differ by `absolute`, and by `relative` of what they should be; by default the bits are the same."""
+    """Numbers may differ by `absolute`, by `relative` of what they should be, and by `scale` of the largest of their
+    output; by default the bits are the same."""
 
     relative: float = 0.0
     absolute: float = 0.0
+    scale: float = 0.0
 
 
 EXACT = Tolerance()
+IN_PIECES = Tolerance(scale=1e-4)  # of sums that are made in another order
 
 
 def differences(
@@ -53,7 +56,9 @@ def _differ(old: np.ndarray, new: np.ndarray, near: Tolerance) -> tuple[str] | t
         gaps = np.abs(old.astype(wide) - new.astype(wide))
         gaps = np.where(wrong, np.where(np.isnan(gaps), np.inf, gaps), 0.0)
         if old.dtype.kind not in "iu" and near != EXACT:
-            wrong &= ~(gaps <= near.absolute + near.relative * np.abs(old.astype(wide)))
+            sizes = np.abs(old.astype(wide))
+            largest = float(np.max(sizes, where=np.isfinite(sizes), initial=0.0))
+            wrong &= ~(gaps <= near.absolute + near.relative * sizes + near.scale * largest)
     if not wrong.any():
         return None
     gaps = np.where(wrong, gaps, 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +21,7 @@ from remat_cli.model.quantities import (
 )
 
 if TYPE_CHECKING:
+    from remat_cli.actions.piecing import Pieces
     from solvers.clock import Clock
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -149,6 +150,25 @@ def asked_in_place(pairs: tuple[str, ...], held_twice: bool) -> dict[str, str] |
     if held_twice and pairs:
         raise Usage("--no-in-place leaves nothing for --in-place; leave one of them out")
     return {} if held_twice else parse_pairs(pairs) or None
+
+
+_cuts = click.option(
+    "--pieces",
+    metavar="HOW",
+    help="Ops in pieces: auto, exact (same bits), off, or VALUE=N.",
+)
+_largest_value = click.option("--largest-value", type=BYTES, help="No op may make a larger value: 1GiB.")
+
+
+def pieces(command: Command) -> Command:
+    """Which ops are cut into pieces before anything is planned; `asked_pieces` reads both flags."""
+    return _cuts(_largest_value(command))
+
+
+def asked_pieces(given: Mapping[str, Any]) -> Pieces:
+    from remat_cli.actions.piecing import pieces_named
+
+    return pieces_named(given["pieces"], given["largest_value"])
 
 
 optimize = click.option(

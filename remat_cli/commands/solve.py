@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 @methods.own_options
 @options.optimize
 @options.in_place
+@options.pieces
 @options.dims
 @options.time_limit
 @options.work_limit
@@ -91,7 +92,8 @@ def command(model: Path | None, **given: Any) -> None:
 
 def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline | None) -> None:
     from remat_cli.actions.interrupts import listening
-    from remat_cli.actions.solving import budget_of
+    from remat_cli.actions.piecing import in_pieces, pieces_named
+    from remat_cli.actions.solving import budget_of, budget_to_keep
     from remat_cli.errors import Usage
     from remat_cli.planning.loading import load_subject
     from remat_cli.planning.search.answer import find_solver
@@ -100,6 +102,7 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
     from remat_cli.saying.progress import tell_times
 
     question, in_place = question_of(flags), options.asked_in_place(flags.in_place, flags.held_twice)
+    cuts = pieces_named(flags.pieces, flags.largest_value)
     if flags.optimize:
         if model is None:
             raise Usage("--optimize needs a model: name it")
@@ -113,6 +116,10 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
         )  # brings what it needs: from here on an interrupt is heard, and only asked about
     with listening() as interrupts:
         clock = clock.unless(interrupts)
+        with times.part("finding pieces"):
+            budget = budget_to_keep(subject, question)
+            found = in_pieces(subject, cuts, budget, question.session, limits_of(flags, clock))
+            subject, question = found.subject, found.asked(question, cuts)
         if flags.lp_bound:
             _tell_relaxation(subject, question, flags, clock)
         elif flags.every_method:
@@ -128,6 +135,7 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
 def _solve(
     subject: Subject, question: Question, flags: SolveFlags, limits: Limits, deadline: Deadline, times: PartTimes
 ) -> None:
+    from remat_cli.actions.piecing import offered
     from remat_cli.actions.solving import ask
     from remat_cli.errors import BadInput
     from remat_cli.formats.files import check_apart
@@ -141,7 +149,8 @@ def _solve(
     check_apart(flags.certificate, subject.path, destination, *flags.known)
     if not destination.parent.is_dir():
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
-    question = replace(question, **known_before(destination, subject.source.sha256))
+    before = known_before(destination, subject.source.sha256)
+    question = replace(question, stands=before["stands"], earlier=(*question.earlier, *before["earlier"]))
     place = Place(destination, subject)
     latest = LatestPlan(subject, question, place, flags, limits)
     deadline.last_words = latest.last_words
@@ -158,7 +167,7 @@ def _solve(
             latest.hear(progress)
 
         found = ask(subject, question, replace(searching, report=report), _memory(flags), latest.keep, times)
-    found = replace(found, limits=limits)
+    found = offered(replace(found, limits=limits), limits)
     notes = unknown_version()
     if flags.certificate:
         deadline.last_words = lambda: _uncertified(found, place, flags)

@@ -40,6 +40,8 @@ class SolveFlags:
     optimize: str | None
     in_place: tuple[str, ...]
     held_twice: bool
+    pieces: str | None
+    largest_value: int | None
     dims: tuple[tuple[str, int], ...]
     time_limit: float
     work_limit: int | None

@@ -15,6 +15,7 @@ from remat_cli.commands import options
 if TYPE_CHECKING:
     from remat_cli.actions.verifying import Verified
     from remat_cli.checking import Capped, Mode, Process, Verification
+    from remat_cli.checking.compare import Tolerance
     from remat_cli.planning.plans.planned import Planned
     from remat_cli.saying.progress import Line
 
@@ -127,18 +128,18 @@ def _summary(found: Verified) -> str:
     from profiles.system import processors
     from remat_cli.saying.report import table
 
-    report, name, weight = found.report, found.session.name, found.report.process
+    report, name, weight, same = found.report, found.session.name, found.report.process, _same_words(found.near)
     mode = report.mode(name)
     rows = [["measured", "before", "after", "change", "predicted", "outputs"]]
-    rows.append(_row(f"live, {name} session", mode, mode.before.first, mode.after.first, found.promise.live))
+    rows.append(_row(f"live, {name} session", mode, mode.before.first, mode.after.first, found.promise.live, same))
     if mode.after.second is not None:
-        rows.append(_row("  second run", mode, mode.before.second, mode.after.second, found.promise.later))
+        rows.append(_row("  second run", mode, mode.before.second, mode.after.second, found.promise.later, same))
     if weight is not None:
-        rows.append(_row("the process", weight, weight.before, weight.after, found.promise.arena))
+        rows.append(_row("the process", weight, weight.before, weight.after, found.promise.arena, same))
     words = [table(rows), *_heavier(weight, found.promise.arena)]
     if report.capped:
         words.append(_under_cap(report.capped))
-    words += _others(report, name)
+    words += [*_others(report, name, same), *_tolerance(found.near)]
     if found.draws:
         count = f"{found.draws} random op{'s' if found.draws > 1 else ''}"
         words.append(f"{count} without a seed got one for the comparison, because no two runs of such a model agree.")
@@ -186,7 +187,7 @@ def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:
         yield f"{weight.stray} allocations were not as planned and got memory of their own."
 
 
-def _others(report: Verification, promised: str) -> Iterator[str]:
+def _others(report: Verification, promised: str, same: str) -> Iterator[str]:
     """The sessions that the plan is not for, in a line each."""
     from remat_cli.saying.units import show_bytes
 
@@ -196,7 +197,23 @@ def _others(report: Verification, promised: str) -> Iterator[str]:
         mode = report.mode(name)
         sizes = [show_bytes(peak) for peak in (mode.before.first, mode.after.first) if peak is not None]
         live = f", {' before, '.join(sizes)} after" if sizes[1:] else ""
-        yield f"{name} session, not promised: {_same(mode)}{live}"
+        yield f"{name} session, not promised: {_outputs(mode, same)}{live}"
+
+
+def _same_words(near: Tolerance) -> str:
+    from remat_cli.checking.compare import EXACT
+
+    return "same bytes" if near == EXACT else "near enough"
+
+
+def _tolerance(near: Tolerance) -> Iterator[str]:
+    """How near that is."""
+    from remat_cli.checking.compare import EXACT, IN_PIECES
+
+    if near == IN_PIECES:
+        yield f"sums are made in pieces: outputs may be off by {near.scale:g} of the largest number in each"
+    elif near != EXACT:
+        yield f"outputs may be off by {near.relative:g} of each number and {near.absolute:g} besides"
 
 
 def _under_cap(capped: Capped) -> str:
@@ -210,13 +227,15 @@ def _ran(failed: str | None) -> str:
     return "runs" if failed is None else f"does not ({failed})"
 
 
-def _same(mode: Mode | Process) -> str:
-    return "failed" if mode.failed else f"{len(mode.differs)} differ" if mode.differs else "same bytes"
+def _outputs(mode: Mode | Process, same: str) -> str:
+    return "failed" if mode.failed else f"{len(mode.differs)} differ" if mode.differs else same
 
 
-def _row(name: str, mode: Mode | Process, before: int | None, after: int | None, said: int | None) -> list[str]:
+def _row(
+    name: str, mode: Mode | Process, before: int | None, after: int | None, said: int | None, same: str
+) -> list[str]:
     from remat_cli.saying.units import show_bytes
 
     change = f"{after / before - 1:+.2%}" if before and after else ""
     shown = ["" if size is None else show_bytes(size) for size in (before, after, said)]
-    return [name, *shown[:2], change, shown[2], _same(mode)]
+    return [name, *shown[:2], change, shown[2], _outputs(mode, same)]

@@ -25,6 +25,7 @@ from solvers.problem import Problem
 from solvers.simulate import IllegalPlan, Outcome, simulate
 
 FORMAT = "remat-plan/1"
+MOST_PIECES = 1 << 16
 FILE, AS_RUN = "file", "as run"  # what is scheduled: the model's own ops, or the kernels that a default session runs
 
 
@@ -72,6 +73,7 @@ class PlanFile:
     graph: str = FILE
     in_place: dict[str, str] = field(default_factory=dict)  # outputs that are written over these inputs
     asked: dict[str, Any] = field(default_factory=dict)  # what the question said besides, where it is not the usual
+    pieces: dict[str, Any] | None = field(default=None, repr=False)  # ops that were cut before anything was planned
 
     @property
     def kind(self) -> Session:
@@ -99,7 +101,7 @@ def describe(path: Path) -> Source:
 def dump(plan: PlanFile, folder: Path) -> str:
     """The file's content, one statement a line; `folder` is where it will stand."""
     head = {"format": FORMAT, **{f.name: getattr(plan, f.name) for f in fields(plan) if f.name != "program"}}
-    for name in ("in_place", "asked"):
+    for name in ("in_place", "asked", "pieces"):
         if not head[name]:
             del head[name]
     for name in ("model", "costs"):
@@ -167,6 +169,7 @@ def _plan(data: dict[str, Any], path: Path) -> PlanFile:
         graph=AS_RUN if data.get("graph") == AS_RUN else FILE,
         in_place=_in_place(data.get("in_place", {}), path),
         asked=_field({"asked": {}, **data}, "asked", dict, path),
+        pieces=_pieces(data.get("pieces"), path),
     )
 
 
@@ -184,6 +187,7 @@ _SPECIAL = frozenset(
         "graph",
         "in_place",
         "asked",
+        "pieces",
     }
 )
 
@@ -201,6 +205,23 @@ def _in_place(found: object, path: Path) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found.values()):
         raise BadInput(f"{path}: 'in_place' does not name an input for each output")
     return found
+
+
+def _pieces(found: object, path: Path) -> dict[str, Any] | None:
+    match found:
+        case None:
+            return None
+        case {"exact": bool(), "sha256": str(), "regions": list(regions)} if all(map(_is_region, regions)):
+            assert isinstance(found, dict)
+            return found
+    raise BadInput(f"{path}: 'pieces' does not give a digest, and of each region how its ops are cut into how many")
+
+
+def _is_region(region: object) -> bool:
+    match region:
+        case {"pieces": int(pieces), "ways": dict(ways)} if not isinstance(pieces, bool):
+            return 1 < pieces <= MOST_PIECES and all(isinstance(how, str) for how in ways.values())
+    return False
 
 
 def _placement(found: object, path: Path) -> dict[str, Any] | None:

@@ -20,6 +20,7 @@ class PlanNote(StrEnum):
     NEEDS_TRAINING_BUILD = "needs training build"
     NOT_RUN = "not run"
     KERNELS_UNCHECKED = "kernels unchecked"
+    IN_PIECES = "in pieces"
     # of how a plan was found
     REORDERED = "reordered"
     STILL_SEARCHING = "still searching"
@@ -40,6 +41,7 @@ class PlanNote(StrEnum):
     ANOTHER_STOOD = "another stood"
     WORSE_STOOD = "worse stood"
     # of why there is none
+    LESS_IN_PIECES = "less in pieces"
     ASTRAY = "astray"
     UNTRIED = "untried"
     HELD_IN_ANY_CASE = "held in any case"

@@ -44,6 +44,10 @@ SENTENCES: dict[str, str] = {
         "ONNX Runtime cannot load the rewritten model here, or the file holds more than 1 GiB of weights. So nobody"
         " checked whether default options pick the same kernels for it."
     ),
+    PlanNote.IN_PIECES: (
+        "{} ops run in {} pieces. The bounds are of the graph in pieces; every schedule of whole ops needs at least {}"
+        " bytes."
+    ),
     PlanNote.REORDERED: (
         "The ops first run in another order than the model's, one that needs less memory. The bound is for that order."
     ),
@@ -86,6 +90,7 @@ SENTENCES: dict[str, str] = {
         " With -o both can be kept."
     ),
     PlanNote.WORSE_STOOD: "{} held a plan for the same question ({}). This one ({}) takes its place.",
+    PlanNote.LESS_IN_PIECES: "in pieces the least is about {}",
     PlanNote.ASTRAY: (
         "for every plan found, ONNX Runtime would pick different kernels than for the original model, around {}"
     ),

@@ -6,54 +6,83 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from remat_cli.model.graph import Graph
 from remat_cli.pieces.cutting import Cutting
 from remat_cli.pieces.graph_in_pieces import InPieces, cut
 from remat_cli.pieces.regions import Links, Region, grown
-from remat_cli.pieces.table import Table
+from remat_cli.pieces.table import ANY, Allowed, Table
 
 OVER_TIMES = 1.3  # times as wide as asked: what a piece may be for the sake of its borders
 TIGHTER = (0.75, 0.5)
 CUTTING_ROUNDS = 12  # regions that are cut one after the other
 
+Wanted = Callable[[InPieces], Iterable[str]]  # the values to be cut, those first that matter most
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`regions`, each of the graph that those before it have made, and the graph with all of them cut."""
+    """`regions`, each of the graph that those before it have made, and the graph with all of them cut.
+
+    `exact`: whether all ways are of those whose pieces give the same bits.
+    """
 
     regions: tuple[Region, ...]
     made: InPieces = field(repr=False)
+    exact: bool = True
 
     def wider(self, most: int) -> list[str]:
         """Values that ops make of more than so many bytes, the widest first."""
         return wider(self.made.graph, most)
 
 
-def narrowed_to(graph: Graph, most: int, exact: bool = False) -> Found:
+def narrowed_to(graph: Graph, most: int, allowed: Allowed = ANY) -> Found:
     """The graph with no value of more than `most` bytes, if that can be: borders of windows make pieces wider, so that
     more is asked for than that."""
-    found = narrowed(graph, most, exact)
+    found = narrowed(graph, most, allowed)
     for share in TIGHTER:
         if not found.wider(most):
             break
-        found = narrowed(graph, int(most * share), exact)
+        found = narrowed(graph, int(most * share), allowed)
     return found
 
 
-def narrowed(graph: Graph, wide: int, exact: bool = False) -> Found:
+def narrowed(graph: Graph, wide: int, allowed: Allowed = ANY) -> Found:
     """The graph with its values of more than `wide` bytes in pieces of about as much, where they can be."""
-    made, regions = InPieces(graph, {}), list[Region]()
+    return cut_down(untouched(graph), lambda made: _too_wide(made, wide), wide, allowed)
+
+
+def untouched(graph: Graph) -> Found:
+    return Found((), InPieces(graph, {}))
+
+
+def cut_down(start: Found, wanted: Wanted, wide: int, allowed: Allowed = ANY) -> Found:
+    """The graph with what is `wanted` in pieces of about `wide` bytes, until nothing is that can be cut."""
+    made, regions = start.made, list(start.regions)
     given_up: set[str] = set()
     for _ in range(CUTTING_ROUNDS):
-        found = _next(made, wide, exact, given_up)
+        found = _next(made, wanted(made), wide, allowed, given_up)
         if found is None:
             break
         regions.append(found)
         made = cut(made, found)
-    return Found(tuple(regions), made)
+    return Found(tuple(regions), made, start.exact and allowed.exact)
+
+
+def with_one(start: Found, value: str, axis: int | None, pieces: int) -> Found | None:
+    """The graph with the ops around a value in so many pieces, along an axis if it is named; None if that cannot be."""
+    made, graph = start.made, start.made.graph
+    if value not in {name for op in graph.ops for name in op.writes}:
+        return None
+    wide = -(-graph.values[value].bytes // pieces)
+    found = _regions(made, Table(graph), Links(graph), value, wide)
+    fitting = [(gain, region) for along, gain, region in found if region and (axis is None or along == axis)]
+    if not fitting:
+        return None
+    region = max(fitting, key=lambda pair: pair[0])[1]
+    return Found((*start.regions, region), cut(made, region), exact=False)
 
 
 def wider(graph: Graph, wide: int) -> list[str]:
@@ -71,30 +100,31 @@ def _too_wide(made: InPieces, wide: int) -> Iterator[str]:
             yield name
 
 
-def _next(made: InPieces, wide: int, exact: bool, given_up: set[str]) -> Region | None:
-    """The region around the widest value for which there is one. Those without are not looked at again."""
+def _next(made: InPieces, values: Iterable[str], wide: int, allowed: Allowed, given_up: set[str]) -> Region | None:
+    """The region around the first value for which there is one. Those without are not looked at again."""
     graph = made.graph
-    table, links = Table(graph, exact), Links(graph)
-    for value in _too_wide(made, wide):
+    table, links = Table(graph, allowed), Links(graph)
+    for value in values:
         if value in given_up:
             continue
         regions = list(_regions(made, table, links, value, wide))
-        gain, region = max(regions, key=lambda pair: pair[0], default=(0, None))
+        _, gain, region = max(regions, key=lambda one: one[1], default=(0, 0, None))
         if region is not None and gain > 0:
             return region
         given_up.add(value)
     return None
 
 
-def _regions(made: InPieces, table: Table, links: Links, value: str, wide: int) -> Iterator[tuple[int, Region]]:
-    """A region along each of the value's axes, and how many bytes it makes narrow that were wide."""
+def _regions(made: InPieces, table: Table, links: Links, value: str, wide: int) -> Iterator[tuple[int, int, Region]]:
+    """A region along each of the value's axes, with that axis, and how many bytes it makes narrow that were wide."""
     values = made.graph.values
     pieces = -(-values[value].bytes // wide)
     for axis, size in enumerate(values[value].shape):
         if size > 1:
             seeds = dict.fromkeys(_alike(made, links, value), axis)
             region = grown(table, links, seeds, wide, pieces)
-            yield _gain(Cutting(links, region), wide) if region else 0, region
+            cutting = Cutting(links, region)
+            yield axis, _gain(cutting, wide) if region else 0, replace(region, pieces=cutting.pieces)
 
 
 def _alike(made: InPieces, links: Links, value: str) -> list[str]:

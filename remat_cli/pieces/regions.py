@@ -103,6 +103,10 @@ def _carrying(op: Op, way: Way, along: Mapping[str, Along]) -> Way:
     """The way with local indices on both sides, if they are so on one and it only moves them."""
     if not way.carries or not any(name in along and along[name].local for name in (op.inputs[0], op.outputs[0])):
         return way
+    return localized(way)
+
+
+def localized(way: Way) -> Way:
     inputs, outputs = (tuple(cut and replace(cut, local=True) for cut in cuts) for cuts in (way.inputs, way.outputs))
     return replace(way, inputs=inputs, outputs=outputs)
 

@@ -5,12 +5,15 @@ Invariant: nothing of an op is said elsewhere but how its pieces are written (`w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.signatures import small_constants
 from remat_cli.pieces.rows import along_axes, places, pointwise, products, windows
 from remat_cli.pieces.ways import Call, Row, Way
+
+Kind = Hashable  # of ops that are the same but for their names
 
 TABLE: Mapping[tuple[str, str], Row] = {
     **pointwise.ROWS,
@@ -21,11 +24,23 @@ TABLE: Mapping[tuple[str, str], Row] = {
 }
 
 
-class Table:
-    """The ways of each op of a graph. `exact`: only those whose pieces give the same bits."""
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Which ways may be taken. `exact`: only those whose pieces give the same bits. `barred`: ways, by the kind of op
+    and their name, that did not when they were tried."""
 
-    def __init__(self, graph: Graph, exact: bool = False) -> None:
-        self.graph, self.exact = graph, exact
+    exact: bool = False
+    barred: frozenset[tuple[Kind, str]] = frozenset()
+
+
+ANY = Allowed()
+
+
+class Table:
+    """The ways of each op of a graph that are allowed."""
+
+    def __init__(self, graph: Graph, allowed: Allowed = ANY) -> None:
+        self.graph, self.allowed = graph, allowed
         self.constants = dict(small_constants(graph.model))
         self.known: dict[str, tuple[Way, ...]] = {}
 
@@ -40,7 +55,11 @@ class Table:
         touched = (*op.reads, *op.writes)
         if row is None or op.captures or not op.writes or not self.graph.loose.isdisjoint(touched):
             return ()
-        return tuple(way for way in row(self.call(op)) if way.exact or not self.exact)
+        found = tuple(way for way in row(self.call(op)) if way.exact or not self.allowed.exact)
+        if not self.allowed.barred:
+            return found
+        kind = kind_of(self.graph, op)
+        return tuple(way for way in found if (kind, way.name) not in self.allowed.barred)
 
     def call(self, op: Op) -> Call:
         held = {place: self.constants[name] for place, name in enumerate(op.inputs) if name in self.constants}
@@ -52,3 +71,10 @@ class Table:
 
     def _shapes(self, names: tuple[str, ...]) -> tuple[tuple[int, ...] | None, ...]:
         return tuple(self.graph.values[name].shape if name else None for name in names)
+
+
+def kind_of(graph: Graph, op: Op) -> Kind:
+    """What op it is, with its attributes and the types and shapes of its operands."""
+    operands = tuple((graph.values[name].dtype, graph.values[name].shape) if name else None for name in op.inputs)
+    said = sorted(entry.SerializeToString(deterministic=True) for entry in op.node.attribute)
+    return op.domain, op.op_type, tuple(said), operands, tuple(map(bool, op.outputs))

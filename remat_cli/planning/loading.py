@@ -25,6 +25,7 @@ from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.onnx_graph.walk import has_subgraph
 from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
 from remat_cli.planning.subjects.subject import Behaviour, Subject
 from remat_cli.planning.targets.target import Target
 from remat_cli.runtime.optimized import SAYS
@@ -126,11 +127,16 @@ def subject_of(
     in_place: InPlace = None,
 ) -> Subject:
     """The subject of a graph; `where` its costs are kept, if in a file. Without costs, they are estimates."""
+
+    def recast(other: Graph, paid: Costs | None) -> Subject:
+        return subject_of(other, paid, where, session, as_run, in_place)
+
     pairs = _in_place(graph, costs, session, in_place)
-    apart = _subject_of(graph, costs, where, session, as_run)
+    apart = replace(_subject_of(graph, costs, where, session, as_run), recast=recast, costed=costs)
     if not pairs:
         return apart
-    return replace(_subject_of(replace(graph, in_place=pairs), costs, where, session, as_run), apart=apart)
+    both = _subject_of(replace(graph, in_place=pairs), costs, where, session, as_run)
+    return replace(both, apart=apart, recast=recast, costed=costs)
 
 
 def _in_place(graph: Graph, costs: Costs | None, session: Session, asked: InPlace) -> dict[str, str]:
@@ -273,4 +279,4 @@ def load_planned(path: Path) -> Planned:
         planfile.check_source(plan.costs, "cost file")
     costs, as_run = plan.costs.path if plan.costs else None, plan.graph == planfile.AS_RUN
     subject = load_subject(plan.model.path, costs, plan.dims, plan.kind, as_run, plan.in_place)
-    return Planned(plan, subject, path)
+    return Planned(plan, replayed_in_pieces(subject, plan.pieces) if plan.pieces else subject, path)

@@ -15,6 +15,10 @@ from time import monotonic
 PROVING_SHARE = 0.3  # for a certificate, if one is wanted
 EVALUATIONS_KEPT = 3  # times that one evaluation of a plan takes: to hold the plan to its word and to write it
 
+# what of the model is in pieces, where that is asked for
+PIECES_SHARE = 0.4  # for short searches with each number of pieces
+OFFER_SECONDS = 20.0  # at most, after a refusal: for saying what pieces would do
+
 # what of the model is planned
 FIRST_GRAPH_SHARE = 0.6  # for plans of the graph that a default session runs; what is left is for the file's own ops
 

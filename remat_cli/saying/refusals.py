@@ -131,6 +131,9 @@ def _ways_out(answer: Answer) -> str:
         ways.append(f"try --budget {said.enough(enough, _base(answer))}")
     elif answer.status is not Status.INFEASIBLE:
         ways.append("try a longer --time-limit")
+    for note in answer.schedule.result.notes:
+        if note.kind is PlanNote.LESS_IN_PIECES:
+            ways.append(f"{sentence(note)}: --pieces auto")
     if graph is not None and not any(op.backward for op in graph.ops):
         ways.append(f"it has no backward pass: `remat grad {answer.subject.path.name}` makes a training step")
     return "".join(f"; {way}" for way in ways)

@@ -60,8 +60,10 @@ class Shown:
 
     def breakdowns(self) -> tuple[Breakdown, Breakdown]:
         """What fills the memory at either peak."""
-        old, new = (at_peak(self.subject, line, self.parts) for line in self.lines)
-        return old, new
+        before, after = self.lines
+        whole, parts = self.subject.whole or self.subject, self.parts
+        old = at_peak(whole, before, parts if whole is self.subject else anatomy(whole))
+        return old, at_peak(self.subject, after, parts)
 
 
 def shown(path: Path, costs: Path | None = None, dims: Mapping[str, int] | None = None, fusion: str = "ideal") -> Shown:
@@ -83,9 +85,9 @@ def shown(path: Path, costs: Path | None = None, dims: Mapping[str, int] | None 
     if fusion == "runtime":
         subject = as_fused(subject)
     parts = anatomy(subject)
-    late = parts.late(subject.problem)
-    old = timeline(subject.problem, given, late)
-    new = timeline(subject.problem, plan, late) if recorded else old
+    whole = subject.whole or subject
+    old = timeline(whole.problem, given, anatomy(whole).late(whole.problem))
+    new = timeline(subject.problem, plan, parts.late(subject.problem)) if recorded else old
     return Shown(path, subject, plan, before, after, (old, new), parts, recorded, fusion)
 
 
@@ -175,9 +177,10 @@ def heading(found: Shown) -> str:
 
 def _traffic(subject: Subject, plan: Plan, fusion: str) -> list[tuple[str, Traffic, Traffic]]:
     """Bytes moved, before and after: with a kernel for each op, and with ops fused."""
-    every, order = range(len(subject.problem.nodes)), plan.order()
+    whole = (subject.whole or subject).problem
+    every, order = range(len(whole.nodes)), plan.order()
     return [
-        (name, traffic_of(subject.problem, every, kernels), traffic_of(subject.problem, order, kernels))
+        (name, traffic_of(whole, every, kernels), traffic_of(subject.problem, order, kernels))
         for name, kernels in (("unfused", "none"), ("fused", fusion))
     ]
 

@@ -92,6 +92,6 @@ def during(subject: Subject, line: Timeline, step: int, parts: Anatomy) -> Break
 
 def at_peaks(subject: Subject, plan: Plan | None) -> tuple[Breakdown, Breakdown | None]:
     """At the peak of the file as it stands, and at the plan's, if there is one."""
-    parts, given = anatomy(subject), subject.as_it_is()[0]
-    before = at_peak(subject, timeline(subject.problem, given), parts)
-    return before, None if plan is None else at_peak(subject, timeline(subject.problem, plan), parts)
+    whole = subject.whole or subject
+    before = at_peak(whole, timeline(whole.problem, subject.as_it_is()[0]), anatomy(whole))
+    return before, None if plan is None else at_peak(subject, timeline(subject.problem, plan), anatomy(subject))

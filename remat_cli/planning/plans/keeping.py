@@ -15,6 +15,7 @@ from remat_cli.formats.planfile import PlanFile, replay
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.runtime.session import placement_in
 from solvers.notes import Note
@@ -76,11 +77,14 @@ def _stays(old: PlanFile, new: PlanFile, subject: Subject, ours: bool) -> bool:
     if new.method not in METHODS or not METHODS[new.method].proof:
         return False
     as_good = _rank(old)[0] < _rank(new)[0] if ours else _rank(old) <= _rank(new)
-    return as_good and _question(old) == _question(new) and _is_sound(old, _subject_of(old, subject))
+    return as_good and _question(old) == _question(new) and _is_sound(old, subject)
 
 
 def _subject_of(plan: PlanFile, subject: Subject) -> Subject:
-    """Of the graphs that the subject's target plans, the one that the plan is of."""
+    """Of the graphs that the subject's target plans, the one that the plan is of, in the plan's own pieces."""
+    if plan.pieces != subject.pieces:
+        whole = subject.whole or subject
+        return replayed_in_pieces(whole, plan.pieces) if plan.pieces else whole
     return subject if plan.graph == subject.graph_planned else subject.own
 
 
@@ -104,6 +108,7 @@ def _least_memory(plan: PlanFile) -> bool:
 def _is_sound(plan: PlanFile, subject: Subject) -> bool:
     """Whether the plan says of itself what `simulate` says: files can be damaged."""
     try:
+        subject = _subject_of(plan, subject)
         _, outcome = replay(plan, subject.problem, subject.nodes, subject.values)
     except BadInput:
         return False

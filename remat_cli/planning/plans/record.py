@@ -44,6 +44,7 @@ def plan_file(answer: Answer) -> PlanFile:
         session=kind.name,
         allocator=kind.allocator,
         graph=subject.graph_planned,
+        pieces=dict(subject.pieces) if subject.pieces else None,
         in_place=dict(subject.graph.in_place) if subject.graph else {},
         placement=asdict(answer.placement) if answer.placement else None,
         asked=dict(answer.asked),

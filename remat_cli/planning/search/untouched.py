@@ -24,7 +24,7 @@ from solvers.schedule import Schedule
 
 def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, session: Session) -> Answer | None:
     """The model as it is, if that keeps to the budget in such a session."""
-    subject = subject.apart or subject
+    subject = subject.as_given
     plan, outcome = subject.as_it_is()
     if outcome.peak > budget or (subject.graph is not None and subject.graph.expanded):
         return None
@@ -56,7 +56,7 @@ def refused(subject: Subject, budget: int, method: str, limits: Limits, session:
 
 def held_as_it_is(subject: Subject, session: Session) -> int:
     """What the budget must be for the model as it is."""
-    subject = subject.apart or subject
+    subject = subject.as_given
     if subject.graph is None:
         return subject.before().peak
     return target_of(session).counted(_figures(subject, subject.graph, session).promise)

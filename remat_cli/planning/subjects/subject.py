@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from profiles.costs import Costs
 from profiles.kernels import THREADS
@@ -41,6 +42,8 @@ class Behaviour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
+    """`recast`: makes the same of another graph of the model, with what its ops cost; None where there is no graph."""
+
     source: Source  # the file that holds it
     named: Named
     graph: Graph | None = None  # None for a `*.problem.json`
@@ -55,6 +58,16 @@ class Subject:
     given_costs: Costs | None = None  # costs that are in memory only
     behaviour: Behaviour = field(default_factory=Behaviour)
     apart: Subject | None = None  # the same with both the old and the new of what this one updates in place
+    whole: Subject | None = None  # the model as it was given, where this one has its ops in pieces
+    pieces: Mapping[str, Any] | None = None  # how, as plan files say it
+    costed: Costs | None = field(default=None, compare=False, repr=False)  # what its ops cost, where that is known
+    recast: Callable[[Graph, Costs | None], Subject] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def as_given(self) -> Subject:
+        """The model in its file: its ops whole, and nothing in the place of anything else."""
+        whole = self.whole or self
+        return whole.apart or whole
 
     @property
     def own(self) -> Subject:
@@ -95,7 +108,7 @@ class Subject:
 
     def as_it_is(self) -> tuple[Plan, Outcome]:
         """The file as a plan: every op once, in its order."""
-        problem = (self.apart or self).problem
+        problem = self.as_given.problem
         return baseline(as_it_stands(problem) if self.named.rewritten else problem)
 
     def solving(self, problem: Problem) -> Subject:

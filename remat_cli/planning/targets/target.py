@@ -180,7 +180,7 @@ class Target(ABC):
         subject = request.subject
         if subject.behaviour.peaks is None or subject.behaviour.optimized:
             return 0
-        before = as_it_stands(request.in_units((subject.apart or subject).problem))
+        before = as_it_stands(request.in_units(subject.as_given.problem))
         return baseline(before)[1].peak - max(subject.behaviour.peaks)
 
     def held_by_original(self, subject: Subject) -> int:

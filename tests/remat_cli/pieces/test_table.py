@@ -21,7 +21,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.pieces.graph_in_pieces import in_pieces
 from remat_cli.pieces.regions import Links, Region, grown
 from remat_cli.pieces.rows.pointwise import FUSED, POINTWISE
-from remat_cli.pieces.table import TABLE, Table
+from remat_cli.pieces.table import TABLE, Allowed, Table
 from remat_cli.pieces.ways import Way
 
 Case = tuple[str, str, Mapping[str, Any], Sequence[Any], int]  # op, domain, attributes, inputs, outputs
@@ -271,7 +271,7 @@ def test_indices_of_pooling() -> None:
     proto = helper.make_graph(nodes, "pooling", [image], [onnx.ValueInfoProto(name="y")])
     model = helper.make_model(proto, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     graph = graph_of(model, Path("pooling.onnx"))
-    region = grown(Table(graph, exact=True), Links(graph), {"pooled": 0}, 0, PIECES)
+    region = grown(Table(graph, Allowed(exact=True)), Links(graph), {"pooled": 0}, 0, PIECES)
     assert set(region.ways) == {"pool", "relu", "unpool"}
     pieces = in_pieces(graph, [region]).graph
     assert len(pieces.ops) > 3 * PIECES

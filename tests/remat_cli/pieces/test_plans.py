@@ -1,0 +1,152 @@
+"""Plans of graphs in pieces, on the whole road: solve, save, load, emit, verify on the real runtime."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import remat_cli as remat
+from remat_cli.actions.piecing import Listed, pieces_named
+from remat_cli.planning.loading import load_subject
+from remat_cli.zoo.build import build
+from tests.remat_cli.pieces.test_models import values_of
+
+WORK = 200_000  # moves
+GPT2 = {"layers": 1, "hidden": 32, "heads": 2, "seq": 33, "batch": 3, "vocabulary": 1501}
+UNET = {"image": 96, "width": 8, "batch": 1}
+
+
+@pytest.fixture(scope="module")
+def step(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A training step of a language model, its state held once, whose loss sets the least peak."""
+    path = tmp_path_factory.mktemp("step") / "gpt2.train.onnx"
+    onnx.save(remat.grad(build("gpt2", **GPT2), optimizer="adamw"), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def unet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("unet") / "unet.onnx"
+    onnx.save(build("unet", training=False, **UNET), path)
+    return path
+
+
+def floor(path: Path) -> int:
+    """What nothing of whole ops fits, as the refusal says it."""
+    with pytest.raises(remat.Infeasible) as refused:
+        remat.solve(path, budget=load_subject(path, None, {}).problem.resident + 1, work_limit=WORK, cache=False)
+    assert "--pieces auto (in pieces the least is about" in str(refused.value)
+    assert refused.value.least_peak is not None
+    return refused.value.least_peak
+
+
+@pytest.fixture(scope="module")
+def below(step: Path) -> remat.Planned:
+    """A plan for less than what any plan of whole ops needs."""
+    return remat.solve(step, budget=int(0.85 * floor(step)), pieces="auto", work_limit=WORK, cache=False)
+
+
+def test_a_budget_below_the_floor_is_kept_in_pieces(below: remat.Planned, step: Path, tmp_path: Path) -> None:
+    assert below.recorded.pieces
+    assert below.recorded.in_place
+    assert any("in pieces" in note for note in below.notes)
+    below.save(tmp_path / "m.plan.json")
+    again = remat.load_plan(tmp_path / "m.plan.json")
+    assert again.recorded.pieces == below.recorded.pieces
+    assert again.subject.nodes == below.subject.nodes
+    assert remat.emit(again).SerializeToString() is not None
+    found = remat.verify(again)
+    assert found.ok
+    assert found.report.strict.after.first is not None
+    assert found.report.strict.after.first <= below.budget
+    assert found.near.scale > 0
+
+
+def test_the_baseline_is_the_model_as_it_was_given(below: remat.Planned, step: Path) -> None:
+    whole = load_subject(step, None, {})
+    assert below.recorded.baseline_peak == whole.before().peak
+    assert below.recorded.baseline_cost == whole.before().cost
+    assert below.cost >= sum(node.cost for node in below.subject.problem.nodes)
+
+
+def test_a_record_that_makes_another_graph_is_refused(below: remat.Planned, tmp_path: Path) -> None:
+    path = tmp_path / "m.plan.json"
+    below.save(path)
+    said = json.loads(path.read_text())
+    said["pieces"]["regions"][-1]["ways"].popitem()
+    path.write_text(json.dumps(said))
+    with pytest.raises(remat.BadInput, match="other pieces"):
+        remat.load_plan(path)
+    said["pieces"]["regions"][-1]["ways"] = {"nowhere": "axis 0"}
+    path.write_text(json.dumps(said))
+    with pytest.raises(remat.BadInput, match="no op 'nowhere'"):
+        remat.load_plan(path)
+    said["pieces"]["regions"] = [{"pieces": "many", "ways": {}}]
+    path.write_text(json.dumps(said))
+    with pytest.raises(remat.BadInput, match="'pieces'"):
+        remat.load_plan(path)
+
+
+def test_the_least_memory_of_a_forward_model_is_less_in_pieces(unet: Path) -> None:
+    whole = remat.solve(unet, minimize="peak", work_limit=WORK, cache=False)
+    pieces = remat.solve(unet, minimize="peak", pieces="auto", work_limit=WORK, cache=False)
+    assert pieces.peak < 0.85 * whole.peak
+    assert remat.verify(pieces).ok
+
+
+def test_exact_pieces_give_the_same_bytes(unet: Path) -> None:
+    whole = load_subject(unet, None, {}).before().peak
+    plan = remat.solve(unet, minimize="peak", pieces="exact", work_limit=WORK, cache=False)
+    assert plan.recorded.pieces
+    assert plan.recorded.pieces["exact"]
+    assert plan.peak < whole
+    found = remat.verify(plan)
+    assert found.ok
+    assert found.near.scale == 0
+
+
+def test_a_model_that_fits_stays_whole(unet: Path) -> None:
+    plan = remat.solve(unet, budget="100%", pieces="auto", work_limit=WORK, cache=False)
+    assert plan.recorded.pieces is None
+    assert plan.overhead == 0
+
+
+def test_values_by_name_and_the_largest_value(unet: Path) -> None:
+    subject = load_subject(unet, None, {})
+    assert subject.graph is not None
+    sizes = {name: subject.graph.values[name].bytes for name in subject.values}
+    widest = max(sizes, key=lambda name: sizes[name])
+    listed = remat.solve(unet, minimize="peak", pieces=f"{widest}@2=3", work_limit=WORK, cache=False)
+    assert listed.recorded.pieces
+    assert listed.recorded.pieces["regions"][0]["pieces"] == 3
+    narrow = remat.solve(unet, minimize="peak", largest_value=sizes[widest] // 2, work_limit=WORK, cache=False)
+    assert max(narrow.subject.problem.sizes) <= sizes[widest] // 2
+    session = remat.session(narrow)
+    feeds = values_of(onnx.load(unet))
+    found = session.run(None, feeds)
+    right = remat.session(remat.solve(unet, budget="100%", cache=False)).run(None, feeds)
+    for one, other in zip(found, right, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_what_cannot_be_asked_is_said(unet: Path, data: Path) -> None:
+    with pytest.raises(remat.Usage, match="auto, exact, off"):
+        remat.solve(unet, minimize="peak", pieces="some")
+    with pytest.raises(remat.BadInput, match="'nowhere' cannot be cut"):
+        remat.solve(unet, minimize="peak", pieces="nowhere=2")
+    with pytest.raises(remat.Usage, match="strict sessions"):
+        remat.solve(unet, minimize="peak", pieces="auto", session="default")
+    with pytest.raises(remat.Usage, match="bare problem"):
+        remat.solve(data / "networks" / "unet.problem.json", minimize="peak", pieces="auto")
+
+
+def test_a_list_names_values_and_axes() -> None:
+    assert pieces_named("a=2,b/c@1=16").listed == (Listed("a", 2), Listed("b/c", 16, 1))
+    assert pieces_named("x@y=3").listed == (Listed("x@y", 3),)
+    assert not pieces_named("off").wanted
+    assert replace(pieces_named(None), largest=5).wanted
