@@ -14,6 +14,7 @@ import remat_cli as remat
 from remat_cli.actions.piecing import Listed, pieces_named
 from remat_cli.planning.loading import load_subject
 from remat_cli.zoo.build import build
+from solvers.orders.bounds import peak_bound
 from tests.remat_cli.pieces.test_models import values_of
 
 WORK = 200_000  # moves
@@ -37,12 +38,13 @@ def unet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def floor(path: Path) -> int:
-    """What nothing of whole ops fits, as the refusal says it."""
-    with pytest.raises(remat.Infeasible) as refused:
-        remat.solve(path, budget=load_subject(path, None, {}).problem.resident + 1, work_limit=WORK, cache=False)
-    assert "--pieces auto (in pieces the least is about" in str(refused.value)
-    assert refused.value.least_peak is not None
-    return refused.value.least_peak
+    """What nothing of whole ops gets below."""
+    return peak_bound(load_subject(path, None, {}).problem).peak
+
+
+def test_a_refusal_says_what_pieces_would_do(step: Path) -> None:
+    with pytest.raises(remat.Infeasible, match=r"in pieces the least is about .*: --pieces auto"):
+        remat.solve(step, budget=int(0.95 * floor(step)), work_limit=WORK, cache=False)
 
 
 @pytest.fixture(scope="module")
