@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
+import tokenize
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -55,3 +58,62 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
         "# A title\n[a](#a-title) [b](#nothing) [c](nowhere.md) [d](https://example.org) `docs/nothing.md`\n"
     )
     assert broken(page) == ["docs/nothing.md", "#nothing", "nowhere.md"]
+
+
+SOURCE_FILE = re.compile(r"[\w./-]*\w\.(?:py|hpp|cpp)\b")
+
+
+def tracked(*kinds: str) -> list[str]:
+    asked = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *kinds]
+    return subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+
+
+def words_about(source: str) -> Iterator[str]:
+    """The comments and docstrings of a module."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.string.startswith('"""')):
+            yield token.string
+
+
+def stale(text: str, files: Collection[str]) -> list[str]:
+    """The source files that the text names, by their names or paths, and that are not there."""
+    return [
+        name
+        for name in SOURCE_FILE.findall(text)
+        if not any(file == name or file.endswith(f"/{name.lstrip('./')}") for file in files)
+    ]
+
+
+def test_comments_and_docstrings_name_files_that_are_there() -> None:
+    files = tracked("*.py", "*.hpp", "*.cpp")
+    if not files:
+        pytest.skip("not in a checkout")
+    modules = [name for name in files if name.startswith(("remat_cli/", "solvers/", "profiles/", "building/"))]
+    wrong = {
+        name: found
+        for name in modules
+        if name.endswith(".py")
+        and (found := [one for words in words_about((ROOT / name).read_text()) for one in stale(words, files)])
+    }
+    assert wrong == {}
+
+
+def test_the_rooms_of_the_architecture_have_the_files_that_it_names() -> None:
+    files = tracked("*.py", "*.hpp", "*.cpp", "*.c", "*.h")
+    if not files:
+        pytest.skip("not in a checkout")
+    rows = re.findall(r"^\| `([\w./]+/)` \| (.*?) \| .* \|$", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    assert len(rows) > 30
+    wrong = {
+        (room, name)
+        for room, duty in rows
+        for name in re.findall(r"`(\w+\.(?:py|hpp|cpp|c|h))`", duty)
+        if not any(file.startswith(room) and file.endswith(f"/{name}") for file in files)
+    }
+    assert wrong == set()
+
+
+def test_a_stale_name_is_found() -> None:
+    files = ["solvers/orders/evict.py", "solvers/orders/walk.hpp"]
+    assert stale("`walk.hpp` by `evict.py`, as orders/evict.py says", files) == []
+    assert stale("passing.py, solvers/evict.py", files) == ["passing.py", "solvers/evict.py"]

@@ -1,7 +1,8 @@
 """How an op can be cut into pieces: along which axis of each operand, and how the pieces make the whole.
 
 Invariant: a Way is about one op of known shapes. The pieces of its results, joined along their axes or summed up in
-order, are the op's results; with `exact` they are the same bits, as `tests/pieces/test_table.py` holds every row to.
+order, are the op's results; with `exact` they are the same bits: `tests/remat_cli/pieces/test_table.py` holds every
+row to that.
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ LOWERING_SHARE = 0.5  # at the end, for a block that is lower than it must be
 # when time is up
 LATE_SECONDS = 0.5  # with less left, nothing more is asked
 PLACING_GRACE_SECONDS = 2.0  # that a found plan has to be placed
+PLACING_GRACE_MOVES = 1_000_000  # the same where work is limited, which time must not decide
 REPLACING_SECONDS = 20.0  # to find places again that were found already
 TRIAL_SECONDS = 600.0  # at most, for trying one model: a search that is limited by work alone has all the time
 TRIAL_GRACE_SECONDS = 5.0  # for trying a model: a process has to start, and there are two short runs

@@ -14,6 +14,7 @@ from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.target import Target
 from remat_cli.planning.time_plan import (
     LOWERING_SHARE,
+    PLACING_GRACE_MOVES,
     PLACING_GRACE_SECONDS,
     REPLACING_SECONDS,
     SETTLING_ROUND_SHARE,
@@ -21,7 +22,7 @@ from remat_cli.planning.time_plan import (
     WALKING_SHARE,
 )
 from remat_cli.rewrite import Manner, Rewritten, rewrite
-from solvers.clock import Clock
+from solvers.clock import Clock, limited
 from solvers.notes import Note
 from solvers.placement.largest import Placement
 
@@ -74,7 +75,7 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     """The order after it was moved about until its model fits; in an arena ops may be computed again besides."""
     order, target = candidate.order, request.target
     problem = target.in_units(candidate.subject.problem)
-    clock = Clock(PLACING_GRACE_SECONDS) if request.late else request.limits.clock.share(SETTLING_SHARE)
+    clock = _grace(request) if request.late else request.limits.clock.share(SETTLING_SHARE)
     move = target.arrange if request.may_walk else target.settle
     room, step = _room(request, candidate), 0
     for _ in range(SETTLING_ROUNDS):
@@ -91,6 +92,12 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
         if clock.over():
             return None
     return None
+
+
+def _grace(request: PlanRequest) -> Clock:
+    """What a plan that was found has to be placed when time, or work, is up."""
+    by_work = request.limits.clock.work is not None
+    return limited(moves=PLACING_GRACE_MOVES) if by_work else Clock(PLACING_GRACE_SECONDS)
 
 
 def arrange_cheaper(request: PlanRequest, candidate: Candidate) -> Candidate:

@@ -10,8 +10,10 @@ import pytest
 
 from remat_cli.model.sessions import CAPPED, DEFAULT, STRICT, Session
 from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.targets import repairs as repairs_module
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.repairs import lower, repair, repairs, settle, walk
+from solvers.clock import limited
 from solvers.schedule import evaluate
 from tests.remat_cli.planning.requests import candidate_for, request_for, within
 
@@ -96,3 +98,20 @@ def test_walks_make_a_plan_of_their_own(data: Path, session: Session) -> None:
 def test_a_paper_s_method_has_no_walks(data: Path) -> None:
     request, candidate = placed(data / "torch_cnn.onnx", STRICT)
     assert walk(replace(request, method="ap-greedy"), candidate) is None
+
+
+def test_where_work_is_limited_no_clock_ends_the_last_placement(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that was found when all work was done is placed the same on a machine that is out of time at once."""
+    request, candidate = placed(data / "torch_cnn.onnx", CAPPED)
+    spent = limited(moves=1)
+    spent.spend(moves=1)
+    late = within(replace(request, method="auto", limits=replace(request.limits, clock=spent)), LARGE)
+    assert late.late
+    just = within(late, request.counted(candidate) - 4096)
+    found = []
+    for seconds in (2.0, 0.0):
+        monkeypatch.setattr(repairs_module, "PLACING_GRACE_SECONDS", seconds)
+        moved = settle(just, candidate)
+        assert moved is not None
+        found.append(moved.order)
+    assert found[0] == found[1]
