@@ -45,8 +45,7 @@ SENTENCES: dict[str, str] = {
         " checked whether default options pick the same kernels for it."
     ),
     PlanNote.IN_PIECES: (
-        "{} ops run in {} pieces. The bounds are of the graph in pieces; every schedule of whole ops needs at least {}"
-        " bytes."
+        "{} ops run in {} pieces, and the bounds are for that. With whole ops every plan needs at least {:size}."
     ),
     PlanNote.REORDERED: (
         "The ops first run in another order than the model's, one that needs less memory. The bound is for that order."
