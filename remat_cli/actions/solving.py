@@ -22,7 +22,14 @@ from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.proposals import candidate_so_far
 from remat_cli.planning.search.request import PlanRequest, ignore
-from remat_cli.planning.search.untouched import counted, fitting_already, held_as_it_is, refused, share_base, too_small
+from remat_cli.planning.search.untouched import (
+    bytes_counted,
+    fitting_already,
+    held_as_it_is,
+    refused,
+    share_base,
+    too_small,
+)
 from remat_cli.planning.search.witness import witness_alone
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
@@ -124,7 +131,7 @@ def ask(
             found = cheaper_known(asked, found, question.known)
         return replace(found, budget=needed(found)) if question.budget is None and found.found else found
 
-    key = _asked(question, limits)
+    key = _question_in_json(question, limits)
     found = search() if memory is None else memory.answer(key, subject, question.session, limits, search)
     found = cheaper_known(asked, found, question.earlier) if searching else found
     return replace(found, asked=besides, said=question.budget)
@@ -160,7 +167,7 @@ def _at_hand(subject: Subject, budget: int, question: Question) -> int | None:
     return min((plan.cost - plan.baseline_cost for plan in plans if plan.budget <= budget), default=None)
 
 
-def _asked(question: Question, limits: Limits) -> dict[str, Any]:
+def _question_in_json(question: Question, limits: Limits) -> dict[str, Any]:
     """All of the question that goes into an answer, in JSON; not the plan that the answer is held against at the end,
     nor the time it may take."""
     return {
@@ -205,7 +212,7 @@ def bytes_of(budget: Budget, subject: Subject, session: Session) -> int:
 def needed(found: Answer) -> int:
     """What a plan that was made for no budget needs, which is then its budget."""
     assert found.schedule.outcome is not None
-    return max(found.schedule.outcome.peak, counted(found))
+    return max(found.schedule.outcome.peak, bytes_counted(found))
 
 
 def _reorder(question: Question) -> bool | None:
@@ -258,7 +265,7 @@ def refusal(found: Answer) -> NoSchedule | None:
     return kind(why_not(found), least_peak=least_needed(found))
 
 
-def compared(subject: Subject, budget: int, limits: Callable[[str], Limits]) -> Iterator[Answer]:
+def compare_methods(subject: Subject, budget: int, limits: Callable[[str], Limits]) -> Iterator[Answer]:
     """Every method's answer to the same question; `limits`: of each, which hear the same stop."""
     for name in METHODS:
         own = limits(name)

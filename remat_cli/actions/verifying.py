@@ -215,13 +215,13 @@ def _faults(report: Verification, session: Session, budget: int, promise: Promis
     if peak is not None and peak > budget:
         yield f"{where}: {peak} bytes are live at once, {peak - budget} over the budget of {budget}"
     later = mode.after.second
-    if later is not None and later > _allowed_later(promise, budget, mode):
-        yield f"{where}: {later} bytes are live in the second run, more than {_allowed_later(promise, budget, mode)}"
+    if later is not None and later > _most_later(promise, budget, mode):
+        yield f"{where}: {later} bytes are live in the second run, more than {_most_later(promise, budget, mode)}"
     if session.capped and report.capped and report.capped.rewritten:
         yield f"under a hard cap of {report.capped.budget} bytes it fails: {report.capped.rewritten}"
 
 
-def _allowed_later(promise: Promise, budget: int, mode: Mode) -> int:
+def _most_later(promise: Promise, budget: int, mode: Mode) -> int:
     """Of a model that was tried: the budget. Where later runs were not seen to: no more than the original's."""
     return budget if promise.later is not None else max(budget, mode.before.second or budget)
 

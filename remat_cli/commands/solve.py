@@ -214,7 +214,7 @@ def _memory(flags: SolveFlags) -> Memory:
 
 def _compare(subject: Subject, budget: int, flags: SolveFlags, clock: Clock) -> None:
     """Every method on the same question, as a table."""
-    from remat_cli.actions.solving import compared
+    from remat_cli.actions.solving import compare_methods
     from remat_cli.errors import Infeasible, NoPlan, NoSchedule, error_in
     from remat_cli.saying import report
     from remat_cli.saying.progress import Line
@@ -227,7 +227,7 @@ def _compare(subject: Subject, budget: int, flags: SolveFlags, clock: Clock) -> 
             line.say(f"{name} ...")
             return limits_of(flags, clock.again())
 
-        answers = list(compared(subject, budget, limits))
+        answers = list(compare_methods(subject, budget, limits))
     error: NoSchedule | None = None
     if not any(found.found for found in answers):
         proved = any(found.status is Status.INFEASIBLE for found in answers)

@@ -25,7 +25,7 @@ from remat_cli.pieces.table import Kind, kind_of
 from remat_cli.pieces.ways import Range, Way
 from remat_cli.pieces.writing import Writer
 
-LARGEST = 1 << 30  # bytes that an op reads and makes: beyond that it is not tried
+LARGEST_OP_BYTES = 1 << 30  # bytes that an op reads and makes: beyond that it is not tried
 
 Barred = tuple[Kind, str]
 
@@ -73,7 +73,7 @@ class _Trial:
     def same(self, cuts: Sequence[Cut], nodes: Sequence[onnx.NodeProto]) -> bool:
         sizes = sum(self.graph.values[name].bytes for name in (*self.op.reads, *self.op.writes))
         local = any(cut is not None and cut.local for cut in self.way.inputs)
-        if self.way.total is not None or local or sizes > LARGEST:
+        if self.way.total is not None or local or sizes > LARGEST_OP_BYTES:
             return False
         try:
             feeds = self._feeds()

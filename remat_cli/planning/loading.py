@@ -172,7 +172,7 @@ def _subject_of(graph: Graph, costs: Costs | None, where: Source | None, session
         graph=graph,
         dims=graph.dims,
         costs=where,
-        notes=(*_notes(graph, costs, target, view.optimized), *_unchecked(graph, costs, target.unchecked(view))),
+        notes=(*_notes(graph, costs, target, view.optimized), *_missing_checks(graph, costs, target.unchecked(view))),
         measured=costs is not None and costs.measured,
         threads=threads,
         launch=launch,
@@ -225,7 +225,7 @@ def _unknown_subgraphs(graph: Graph) -> Iterator[Note]:
         yield Note(PlanNote.SUBGRAPHS_UNKNOWN, (holders[0].op_type, holders[0].name, more))
 
 
-def _unchecked(graph: Graph, costs: Costs | None, unchecked: bool) -> Iterator[Note]:
+def _missing_checks(graph: Graph, costs: Costs | None, unchecked: bool) -> Iterator[Note]:
     """Checks that other models get and this one does not."""
     if any(needs_training_build(op.node) for op in graph.ops):
         yield Note(PlanNote.NEEDS_TRAINING_BUILD)

@@ -11,47 +11,54 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
-# what the command keeps for the end
-PROVING_SHARE = 0.3  # for a certificate, if one is wanted
-EVALUATIONS_KEPT = 3  # times that one evaluation of a plan takes: to hold the plan to its word and to write it
+# The command keeps time for the end.
+PROVING_SHARE = 0.3  # A certificate has this much, if one is wanted.
+EVALUATIONS_KEPT = 3  # The plan is held to its word and written in so many times what one evaluation of a plan takes.
 
-# what of the model is in pieces, where that is asked for
-PIECES_SHARE = 0.4  # for short searches with each number of pieces
-OFFER_SECONDS = 20.0  # at most, after a refusal: for saying what pieces would do
+# Where ops in pieces are asked for, short searches say how many pieces are best.
+PIECES_SHARE = 0.4  # All of these searches together have this much.
+OFFER_SECONDS = 20.0  # After a refusal, this is the most for saying what pieces would do.
 
-# what of the model is planned
-FIRST_GRAPH_SHARE = 0.6  # for plans of the graph that a default session runs; what is left is for the file's own ops
+# A default session's graph is planned before the file's own ops are.
+FIRST_GRAPH_SHARE = 0.6  # Plans of the first graph have this much; the file's own ops have what is left.
 
-# each search, where models are witnessed and may have to be searched for again
-WITNESSED_SHARE = 0.75
-WITNESSED_ONCE_SHARE = 0.9  # where what is planned are the kernels that run, which seldom has to be done again
-RETRY_PART = 0.5  # of what a search took: with less time left there is no other
+# Where models are witnessed, a search may have to be done again.
+WITNESSED_SHARE = 0.75  # Each search has this much of what is left.
+WITNESSED_ONCE_SHARE = (
+    0.9  # It has this much where the kernels that run are planned: those seldom need a second search.
+)
+RETRY_PART = 0.5  # There is no second search with less time left than this part of what the first took.
 
-# the search itself
-SEARCH_SHARE = 0.6  # at least
-PLACING_SECONDS = 15.0  # at most, that are kept for placing after it
-IDLE_SHARE, IDLE_SECONDS = 0.4, 4.0  # of the time until the last gain, and at least: then a large search has had enough
-ONLINE_SEARCH_SHARE = 0.4  # where the allocator places as it is asked, so that orders are searched for afterwards
-ORDER_SHARE = 1 / 2  # for the model's own order of first computes, before another one is tried
+# The search itself comes before its plan is placed.
+SEARCH_SHARE = 0.6  # It has at least this much.
+PLACING_SECONDS = 15.0  # At most this much is kept for placing after it.
+IDLE_SHARE, IDLE_SECONDS = (
+    0.4,
+    4.0,
+)  # A large search ends after so much idle time: a share of its time up to then, or more.
+ONLINE_SEARCH_SHARE = (
+    0.4  # It has this much where the allocator places as it is asked: orders are searched for after it.
+)
+ORDER_SHARE = 1 / 2  # The model's own order of first computes has this much, before another order is tried.
 
-# while the search goes on
-PREMIUM_SHARE, PREMIUM_SECONDS = 0.1, 1.0  # for placing one plan that was met on the way: the longer of the two
+# While the search goes on, a plan that was met on the way is placed.
+PREMIUM_SHARE, PREMIUM_SECONDS = 0.1, 1.0  # One such plan has the longer of the two.
 
-# repairs
-SETTLING_SHARE = 0.7  # for moving ops about, and for packing longer
-SETTLING_ROUND_SHARE = 0.4  # of that, for one time out of several
-WALKING_SHARE = 0.3  # for walks: the plan of last resort
-LESS_SHARE = 0.5  # for each search for a plan that needs less
-NEARER_SHARE = 0.3  # for each time that ops are moved about until a model that was tried fits
-LOWERING_SHARE = 0.5  # at the end, for a block that is lower than it must be
+# Repairs come after the search.
+SETTLING_SHARE = 0.7  # Moving ops about has this much, and so has packing for longer.
+SETTLING_ROUND_SHARE = 0.4  # One round of moving ops about, out of several, has this much of that.
+WALKING_SHARE = 0.3  # Walks, which make the plan of last resort, have this much.
+LESS_SHARE = 0.5  # Each search for a plan that needs less has this much.
+NEARER_SHARE = 0.3  # Each time that ops are moved about until a model that was tried fits has this much.
+LOWERING_SHARE = 0.5  # At the end, making the block lower has this much.
 
-# when time is up
-LATE_SECONDS = 0.5  # with less left, nothing more is asked
-PLACING_GRACE_SECONDS = 2.0  # that a found plan has to be placed
-PLACING_GRACE_MOVES = 1_000_000  # the same where work is limited, which time must not decide
-REPLACING_SECONDS = 20.0  # to find places again that were found already
-TRIAL_SECONDS = 600.0  # at most, for trying one model: a search that is limited by work alone has all the time
-TRIAL_GRACE_SECONDS = 5.0  # for trying a model: a process has to start, and there are two short runs
+# When time is up, what was begun is finished.
+LATE_SECONDS = 0.5  # With less left, nothing more is asked.
+PLACING_GRACE_SECONDS = 2.0  # A plan that was found has this much to be placed.
+PLACING_GRACE_MOVES = 1_000_000  # It has so many moves where work is limited, which time must not decide.
+REPLACING_SECONDS = 20.0  # Places that were found already are found again within this.
+TRIAL_SECONDS = 600.0  # One model is tried for at most this long: a search that is limited by work has no end of time.
+TRIAL_GRACE_SECONDS = 5.0  # A trial has at least this much: a process has to start, and there are two short runs.
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ def as_object(curve: Curve, plans: Plans) -> dict[str, Any]:
         "points": [_point(point, plans.get((point.method, point.budget))) for point in curve.points],
         "knee": None if knee is None else {"budget": knee.budget, "method": knee.method, "overhead": knee.overhead},
         "least_peak": curve.least_peak,
-        "measured": _measured(curve.ran),
+        "measured": _measurements(curve.ran),
         "notes": list(sentences(curve.subject.notes)),
     }
 
@@ -53,12 +53,12 @@ def _point(point: Point, plan: str | None) -> dict[str, Any]:
         "least_peak": point.least_peak,
         "made_by": point.made_by or None,
         "cached": point.cached,
-        "measured": _measured(point.ran),
+        "measured": _measurements(point.ran),
         "notes": list(sentences(point.notes)),
     }
 
 
-def _measured(ran: Ran | None) -> dict[str, Any] | None:
+def _measurements(ran: Ran | None) -> dict[str, Any] | None:
     if ran is None:
         return None
     return {"steps_per_second": ran.per_second, "ns": ran.ns, "held": ran.held}
@@ -70,7 +70,7 @@ COLUMNS = ("method", "budget", "of the model's", "peak", "overhead", "bound", "g
 def as_table(curve: Curve) -> str:
     """The rows, and under them what is to be said of the whole."""
     head = COLUMNS if curve.ran is None else (*COLUMNS, "steps/s", "held")
-    lines = [table([head, *_rows(curve)], left=(0, 7)), *_said(curve)]
+    lines = [table([head, *_rows(curve)], left=(0, 7)), *_bounds_said(curve)]
     return "\n".join(lines)
 
 
@@ -79,13 +79,13 @@ def as_markdown(curve: Curve) -> str:
     if curve.ran is not None:
         head, rule = [*head, "steps/s", "held"], [*rule, "---:", "---:"]
     rows = [head, rule, *_rows(curve)]
-    return "\n".join(["\n".join(f"| {' | '.join(row)} |" for row in rows), "", *_said(curve)])
+    return "\n".join(["\n".join(f"| {' | '.join(row)} |" for row in rows), "", *_bounds_said(curve)])
 
 
 def as_csv(curve: Curve) -> str:
     """Bytes, nanoseconds and shares, unrounded."""
     text = io.StringIO()
-    rows = [{**_point(point, None), **_prefixed(point.ran)} for point in curve.points]
+    rows = [{**_point(point, None), **_columns_of(point.ran)} for point in curve.points]
     every = dict.fromkeys(name for row in rows for name in row)
     names = [name for name in ("method", *every) if name not in ("plan", "notes", "made_by", "cached", "measured")]
     writer = csv.DictWriter(text, list(dict.fromkeys(names)), extrasaction="ignore", lineterminator="\n")
@@ -94,9 +94,9 @@ def as_csv(curve: Curve) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def _prefixed(ran: Ran | None) -> dict[str, Any]:
+def _columns_of(ran: Ran | None) -> dict[str, Any]:
     """Of a measured point, in columns of its own."""
-    return {f"measured_{name}": value for name, value in (_measured(ran) or {}).items()}
+    return {f"measured_{name}": value for name, value in (_measurements(ran) or {}).items()}
 
 
 def _rows(curve: Curve) -> list[Sequence[str]]:
@@ -127,7 +127,7 @@ def _run_of(ran: Ran | None) -> tuple[str, str]:
     return f"{ran.per_second:.4g}", "-" if ran.held is None else show_bytes(ran.held)
 
 
-def _said(curve: Curve) -> list[str]:
+def _bounds_said(curve: Curve) -> list[str]:
     words = []
     if curve.ran:
         held = "" if curve.ran.held is None else f", {show_bytes(curve.ran.held)} held"

@@ -13,7 +13,7 @@ from remat_cli.notes.kinds import WHY_NONE, PlanNote
 from remat_cli.notes.words import sentence
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
-from remat_cli.planning.search.untouched import counted, share_base
+from remat_cli.planning.search.untouched import bytes_counted, share_base
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.saying.units import show_bytes
 from solvers.problem import Status
@@ -58,11 +58,11 @@ def _best_found(answer: Answer) -> list[str]:
     lines = []
     if (enough := least_needed(answer)) is not None and enough > answer.budget:
         lines.append(f"A plan is known for --budget {enough} ({show_bytes(enough)}).")
-    if outcome.peak <= answer.budget and (needed := counted(answer)):
+    if outcome.peak <= answer.budget and (needed := bytes_counted(answer)):
         return [*lines, f"The best plan found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}."]
     where = answer.subject.nodes[order[outcome.peak_step]]
     peak = show_bytes(outcome.peak + answer.aside)
-    return [*lines, f"The least peak found is {peak}, at {where}{_filled(answer, outcome.peak_values)}."]
+    return [*lines, f"The least peak found is {peak}, at {where}{_what_fills(answer, outcome.peak_values)}."]
 
 
 def gradients_held(subject: Subject, budget: int) -> str:
@@ -89,7 +89,7 @@ def least_peak_bound(answer: Answer) -> str | None:
         return None
     where = "at the end" if result.peak_node is None else f"at {answer.subject.nodes[result.peak_node]}"
     words = f"Every plan needs at least {show_bytes(least)}, {where}"
-    return f"{words}{_filled(answer, result.peak_values)}."
+    return f"{words}{_what_fills(answer, result.peak_values)}."
 
 
 def _of_the_order_alone(answer: Answer) -> str:
@@ -139,7 +139,7 @@ def _ways_out(answer: Answer) -> str:
     return "".join(f"; {way}" for way in ways)
 
 
-def _filled(answer: Answer, values: Sequence[int]) -> str:
+def _what_fills(answer: Answer, values: Sequence[int]) -> str:
     """The inputs and weights, and the largest of the values held beside them."""
     problem, names = answer.subject.problem, answer.subject.values
     largest = sorted(set(values), key=lambda value: (-problem.sizes[value], value))[:NAMED_VALUES]

@@ -52,7 +52,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "allocator": answer.session.allocator if answer.session else None,
         **_needs(answer, promise),
         "wall_seconds": round(answer.limits.clock.elapsed(), 3),
-        "stopped": stopped(answer),
+        "stopped": why_stopped(answer),
         "made_by": answer.made_by or getattr(result, "made_by", None) or answer.method,
         "cached": answer.cached,
         "breakdown": breakdown_object(answer.subject, answer.schedule.plan if answer.found else None),
@@ -86,7 +86,7 @@ def _needs(answer: Answer, promise: Promise | None) -> dict[str, int | None]:
     return {"live": promise.live, "arena": promise.arena, "default_arena": promise.default_arena}
 
 
-def stopped(answer: Answer) -> str:
+def why_stopped(answer: Answer) -> str:
     """Why the search ended."""
     clock = answer.limits.clock
     if clock.stopped():
@@ -126,7 +126,7 @@ def before_and_after(
         _row("  fixed (inputs, weights)", fixed, fixed, show_bytes),
         _row("  the rest", before.peak - fixed, after.peak - fixed, show_bytes),
         *([("  new state", show_bytes(once), "held once", "")] if once else []),
-        *_held(promise, verbose),
+        *_rows_held(promise, verbose),
         _row("time", before.cost, after.cost, show_time),
         ("ops computed again", "0", str(again), ""),
     ]
@@ -135,7 +135,7 @@ def before_and_after(
     return table(rows)
 
 
-def _held(promise: Promise | None, verbose: bool) -> list[tuple[str, str, str, str]]:
+def _rows_held(promise: Promise | None, verbose: bool) -> list[tuple[str, str, str, str]]:
     """What the process holds for the plan, by allocator."""
     if promise is None or promise.arena is None:
         return []
@@ -161,7 +161,7 @@ def status_line(answer: Answer) -> str:
         return words + "; kept from before (--force searches again)"
     if not METHODS[answer.method].proof:
         return words
-    why = stopped(answer)
+    why = why_stopped(answer)
     return words + ENDED.get("limit" if why == "work" and answer.cut else why, "")
 
 

@@ -109,10 +109,10 @@ def alternatives(request: PlanRequest, first: Answer, met: Candidate | None) -> 
         return
     if met is None and (walked := walk(request, candidate_of(first))):
         yield Proposal(walked, Note(PlanNote.WALKED), 2)
-    yield from _made_for_less(request, first)
+    yield from _make_for_less(request, first)
 
 
-def _made_for_less(request: PlanRequest, first: Answer) -> Iterator[Proposal]:
+def _make_for_less(request: PlanRequest, first: Answer) -> Iterator[Proposal]:
     """Plans for less and less memory; each step is twice the last.
 
     It begins with what would be enough if a plan for less were over its budget by the same part.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.request import PlanRequest, candidate_of
-from remat_cli.planning.search.witness import find_witnessed, witness, witnessed_limits
+from remat_cli.planning.search.witness import find_witnessed, limits_of_one_search, witness
 from remat_cli.planning.targets.repairs import repair
 from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import NEARER_SHARE, RETRY_PART
@@ -113,7 +113,7 @@ class _Hunt:
         return replace(outcome, found=found)
 
     def _search(self, budget: int, way: PlanRequest) -> Answer:
-        limits = witnessed_limits(self.request)
+        limits = limits_of_one_search(self.request)
         return find_witnessed(replace(way, budget=budget, limits=limits, keep=self._keep), self.trials)
 
     def _keep(self, found: Answer) -> None:

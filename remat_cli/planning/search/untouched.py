@@ -76,7 +76,7 @@ def _figures(subject: Subject, graph: Graph, session: Session) -> Footprint:
     return target.as_seen(subject, target.footprint(original(graph, subject.problem), target.aside(subject)))
 
 
-def counted(found: Answer) -> int:
+def bytes_counted(found: Answer) -> int:
     """What of the answer its budget is for, beyond what is live by the plan itself."""
     if found.session is None or found.promise is None:
         return 0

@@ -34,16 +34,16 @@ def find_witnessed(request: PlanRequest, trials: Trials) -> Answer:
     once = set[str]()
 
     def keep(found: Answer) -> None:
-        witnessed = witness(request, subject, _placed(found), trials)
+        witnessed = witness(request, subject, _candidate_from(found), trials)
         if witnessed is not None:
             request.keep(replace(found.with_candidate(witnessed, request.target.session), subject=subject))
 
     while True:
-        now = replace(request, subject=run_once(subject, once), limits=witnessed_limits(request), keep=keep)
+        now = replace(request, subject=run_once(subject, once), limits=limits_of_one_search(request), keep=keep)
         found = find_fitting(now)
         if not found.found or found.schedule.plan is None:
             return _as_of(subject, found, once)
-        candidate = _placed(found)
+        candidate = _candidate_from(found)
         model = trials.model(subject, candidate)
         if (made := _as_made(request, candidate, model)) is not None:
             ran = _as_run(request, made, model, trials)
@@ -58,7 +58,7 @@ def find_witnessed(request: PlanRequest, trials: Trials) -> Answer:
         once = more_once(subject, around, once)
 
 
-def witnessed_limits(request: PlanRequest) -> Limits:
+def limits_of_one_search(request: PlanRequest) -> Limits:
     """The limits of one search where it may have to be done again."""
     seldom = request.target.seldom_asks_again(request.subject)
     return request.limits.share(WITNESSED_ONCE_SHARE if seldom else WITNESSED_SHARE)
@@ -113,7 +113,7 @@ def _as_run(request: PlanRequest, candidate: Candidate, model: Rewritten, trials
     return replace(candidate, footprint=replace(candidate.footprint, promise=promise))
 
 
-def _placed(found: Answer) -> Candidate:
+def _candidate_from(found: Answer) -> Candidate:
     """The candidate that the answer came from."""
     return replace(candidate_of(found), model=found.model, footprint=found.footprint)
 

@@ -83,7 +83,7 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
         settled = move(problem, order, room, request.limits.seed, part)
         if settled is None:
             return None
-        other = _placed_again(request, candidate, settled)
+        other = _place_again(request, candidate, settled)
         if request.fits(other):
             return other.noted(Note(PlanNote.MOVED if other.cost == candidate.cost else PlanNote.ARRANGED))
         over = request.counted(other) - request.budget
@@ -142,7 +142,7 @@ def walk(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     clock = request.limits.clock.share(WALKING_SHARE)
     room = _room(request, candidate)
     order = request.target.walk(candidate.subject.problem, request.room, room, request.limits.seed, clock)
-    other = None if order is None else _placed_again(request, candidate, order)
+    other = None if order is None else _place_again(request, candidate, order)
     return replace(other, made_by="evict") if other is not None and request.fits(other) else None
 
 
@@ -158,6 +158,6 @@ def _room(request: PlanRequest, candidate: Candidate) -> int:
     return request.room - prediction.problem.resident - prediction.rounding - target.reserve(subject.problem)
 
 
-def _placed_again(request: PlanRequest, candidate: Candidate, order: tuple[int, ...]) -> Candidate:
+def _place_again(request: PlanRequest, candidate: Candidate, order: tuple[int, ...]) -> Candidate:
     """The candidate that runs another order, which is known to have places."""
     return request.place(candidate.with_order(order), Clock(REPLACING_SECONDS))

@@ -19,7 +19,7 @@ def draw_curve(path: Path, curve: Curve) -> None:
     panels = 1 if curve.ran is None else 2
     with canvas.drawing(path, 8 if panels == 1 else 13, 5) as figure:
         every = figure.subplots(1, panels, squeeze=False)[0]
-        _planned(every[0], curve, scale)
+        _draw_plans(every[0], curve, scale)
         every[0].set_xlabel(f"budget ({unit})")
         if curve.ran is not None:
             _throughput(every[1], curve, scale)
@@ -27,7 +27,7 @@ def draw_curve(path: Path, curve: Curve) -> None:
         figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
 
 
-def _planned(axes: Any, curve: Curve, scale: float) -> None:
+def _draw_plans(axes: Any, curve: Curve, scale: float) -> None:
     for method, style in _styles(curve).items():
         own = [point for point in curve.points if point.method == method and point.overhead is not None]
         over = [_percent(point.time, curve) for point in own]
