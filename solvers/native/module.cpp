@@ -9,6 +9,7 @@
 #include "solvers/orders/measure.hpp"
 #include "solvers/orders/traces.hpp"
 #include "solvers/orders/walk.hpp"
+#include "solvers/pebbles/cheapest.hpp"
 #include "solvers/pebbles/reach.hpp"
 #include "solvers/placement/arranging.hpp"
 #include "solvers/placement/canonical.hpp"
@@ -27,6 +28,7 @@ PyMethodDef LOOPS[] = {
     loop<orders::follow_traces>("follow_traces"),
     loop<orders::walk_through>("walk_through"),
     loop<pebbles::reach>("reach"),
+    loop<pebbles::cheapest>("cheapest"),
     loop<annealing::fill_state>("fill_state"),
     loop<annealing::order_of_state>("order_of_state"),
     loop<annealing::excess_of_state>("excess_of_state"),

@@ -76,6 +76,35 @@ class Held {
         return total;
     }
 
+    // What is held before a node runs, if this is held afterwards and has that size, and its own size; a last copy can
+    // be read too.
+    std::pair<Bits, i64> before(i64 node, i64 size) {
+        Bits earlier;
+        bool shared = false;
+        for (i64 bit : bits_) {
+            if (t.writer[bit] == node) {
+                shared |= t.shared[bit];
+                size -= t.bytes[bit];
+            } else {
+                earlier.push_back(bit);
+            }
+        }
+        const auto kept = static_cast<std::ptrdiff_t>(earlier.size());
+        for (i64 bit : t.reads_of(node)) {
+            if (has(bit) || is_held(t.last_bit[t.value[bit]])) continue;
+            shared |= t.shared[bit];
+            size += t.bytes[bit];
+            earlier.push_back(bit);
+        }
+        std::sort(earlier.begin() + kept, earlier.end());
+        std::inplace_merge(earlier.begin(), earlier.begin() + kept, earlier.end());
+        if (shared) {
+            become(earlier);
+            size = this->size();
+        }
+        return {std::move(earlier), size};
+    }
+
   private:
     bool is_held(i64 bit) const { return bit >= 0 && flags_[bit]; }
     bool stays(i64 value) const { return is_held(t.ordinary_bit[value]) || is_held(t.last_bit[value]); }

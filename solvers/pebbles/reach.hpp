@@ -132,8 +132,9 @@ class Search {
             held_.become(bits);
             if (t.problem.once[node] && is_needed(node, bits)) continue;
             const i64 taken = held_.taken(node);
-            Back step = before(node, bits, size);
-            step.need = std::max(peak, t.problem.resident + t.problem.workspace[node] + step.size + taken);
+            auto [earlier, before] = held_.before(node, size);
+            const i64 need = t.problem.resident + t.problem.workspace[node] + before + taken;
+            Back step{std::max(peak, need), before, node, -1, std::move(earlier)};
             if (step.need >= known_) continue;
             const bool only = step.need == peak && (is_smaller(step.earlier, bits) || may_be_last(node, bits));
             steps.push_back(std::move(step));
@@ -153,35 +154,6 @@ class Search {
     void meet_all(const std::vector<Back>& steps, i64 after) {
         for (const Back& step : steps)
             meet(states_.number(step.earlier), step.need, step.size, {after, step.node, step.bit});
-    }
-
-    // What is held before a node runs, if these bits are held afterwards; a last copy can be read too.
-    Back before(i64 node, const Bits& bits, i64 size) {
-        Bits earlier;
-        bool shared = false;
-        for (i64 bit : bits) {
-            if (is_written(node, bit)) {
-                shared |= t.shared[bit];
-                size -= t.bytes[bit];
-            } else {
-                earlier.push_back(bit);
-            }
-        }
-        const auto kept = earlier.size();
-        for (i64 bit : t.reads_of(node)) {
-            const i64 last = t.last_bit[t.value[bit]];
-            if (held_.has(bit) || (last >= 0 && held_.has(last))) continue;
-            shared |= t.shared[bit];
-            size += t.bytes[bit];
-            earlier.push_back(bit);
-        }
-        std::sort(earlier.begin() + kept, earlier.end());
-        std::inplace_merge(earlier.begin(), earlier.begin() + kept, earlier.end());
-        if (shared) {
-            held_.become(earlier);
-            size = held_.size();
-        }
-        return {0, size, node, -1, std::move(earlier)};
     }
 
     bool is_written(i64 node, i64 bit) const { return t.writer[bit] == node; }

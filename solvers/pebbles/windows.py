@@ -1,0 +1,96 @@
+"""Stretches of an order computed anew at the least cost, from the copies at hand before them to those wanted after them.
+
+Invariant: the order given back costs no more than the one given, and needs no more than the budget if that did not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from solvers._loops import cheapest
+from solvers.orders.arrays import Ints
+from solvers.orders.best import Best, Weighed
+from solvers.orders.halting import halting
+from solvers.pebbles.copies import Copies
+
+_WIDTHS = (16, 32, 64)  # computes in a stretch
+_STATES = 2_000  # of a search
+_FAR = 1 << 62
+
+
+class Stretches:
+    """`most`: states of all searches together."""
+
+    def __init__(self, copies: Copies, best: Best, most: int) -> None:
+        self.copies = copies
+        self.best = best
+        self.left = most
+        self.done: set[tuple[bytes, bytes, int]] = set()  # stretches that are as cheap as they can be
+
+    def improve(self, known: Weighed) -> Weighed:
+        """Over and over, until no stretch becomes cheaper."""
+        with halting(self.best.limits.clock) as halt:
+            before = None
+            while known is not before and not self.over():
+                before = known
+                for width in _WIDTHS:
+                    known = self.sweep(known, width, halt)
+        return known
+
+    def over(self) -> bool:
+        return self.left <= 0 or self.best.over()
+
+    def sweep(self, known: Weighed, width: int, halt: Ints) -> Weighed:
+        """Every stretch of that width in which something is computed again, from the end to the beginning."""
+        end = len(known.order)
+        while end > 0 and not self.over():
+            begin = max(0, end - width)
+            if _again(known.order)[begin:end].any():
+                known = self.anew(known, begin, end, halt)
+            end -= width // 2
+        return known
+
+    def anew(self, known: Weighed, begin: int, end: int, halt: Ints) -> Weighed:
+        tables, order = self.copies.tables, known.order
+        given, wanted = at_hand(self.copies, order, begin), at_hand(self.copies, order, end)
+        spent = int(tables.problem.cost[order[begin:end]].sum())
+        key = given.tobytes(), wanted.tobytes(), spent
+        if key in self.done:
+            return known
+        self.done.add(key)
+        _, cost, states, way = cheapest(tables, wanted, given, self.best.budget, spent, _STATES, halt)
+        self.best.limits.clock.spend(states)
+        self.left -= states
+        if cost < 0:
+            return known
+        found = self.best.weigh(np.concatenate([order[:begin], way, order[end:]]))
+        if found is None or len(np.unique(found.order)) < len(tables.problem.cost) or not self.best.fits(found):
+            return known
+        return found if found.cost < known.cost else known
+
+
+def _again(order: Ints) -> Ints:
+    """Which computes are not their node's first."""
+    again = np.ones(len(order), np.bool_)
+    again[np.unique(order, return_index=True)[1]] = False
+    return again
+
+
+def at_hand(copies: Copies, order: Ints, place: int) -> Ints:
+    """The copies in memory before the compute at that place: those made before it that are read there or later."""
+    nodes = copies.problem.nodes
+    made = set(value for node in order[:place].tolist() for value in nodes[node].writes)
+    wanted, anew = set[int](), set[int]()
+    for node in order[place:].tolist():
+        wanted.update(value for value in nodes[node].reads if value not in anew)
+        anew.update(nodes[node].writes)
+    last = set(copies.last_bit).intersection(made) - anew
+    ordinary = wanted.intersection(made) - last
+    return np.array(sorted(_bits(copies, ordinary, last)), np.int64)
+
+
+def _bits(copies: Copies, ordinary: set[int], last: set[int]) -> Iterator[int]:
+    yield from (copies.ordinary_bit[value] for value in ordinary if value in copies.ordinary_bit)
+    yield from (copies.last_bit[value] for value in last)
