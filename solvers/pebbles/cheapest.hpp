@@ -13,11 +13,14 @@ namespace remat::pebbles {
 
 class Cheapest {
   public:
-    // `given`: the copies at hand. `below`: no way is wanted that costs that or more. `most`: states looked at.
-    Cheapest(const Tables& tables, Ints given, i64 budget, i64 below, i64 most, Halt halt)
+    // `given`: the copies at hand; only these `nodes` may make one of those again. `below`: no way is wanted that costs
+    // that or more. `most`: states looked at.
+    Cheapest(const Tables& tables, Ints given, Ints nodes, i64 budget, i64 below, i64 most, Halt halt)
         : t(tables), budget_(budget), below_(below), most_(most), halt_(halt), held_(tables),
-          given_(static_cast<std::size_t>(tables.count()), false), mark_(static_cast<std::size_t>(tables.problem.nodes()), 0) {
+          given_(static_cast<std::size_t>(tables.count()), false), mark_(static_cast<std::size_t>(tables.problem.nodes()), 0),
+          again_(mark_.size(), false) {
         for (i64 bit : given) given_[static_cast<std::size_t>(bit)] = true;
+        for (i64 node : nodes) again_[static_cast<std::size_t>(node)] = true;
     }
 
     void run(Ints wanted) {
@@ -108,7 +111,10 @@ class Cheapest {
         const Bits bits = held_.bits();
         const i64 size = states_[number].size;
         std::vector<i64> nodes;
-        for (i64 bit : bits) nodes.push_back(t.writer[bit]);
+        for (i64 bit : bits) {
+            const i64 node = t.writer[bit];
+            if (!given_[static_cast<std::size_t>(bit)] || again_[static_cast<std::size_t>(node)]) nodes.push_back(node);
+        }
         std::sort(nodes.begin(), nodes.end());
         nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
         for (i64 node : nodes) {
@@ -133,14 +139,15 @@ class Cheapest {
     States states_;
     std::vector<char> given_;
     std::vector<i64> mark_, stack_;
+    std::vector<char> again_;
     i64 stamp_ = 0, start_ = 0, found_ = 0;
     std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
 };
 
 // (no way costs less, what the way found costs or -1, states looked at, the way).
-inline std::tuple<i64, i64, i64, Owned<i64>> cheapest(Tables tables, Ints wanted, Ints given, i64 budget, i64 below,
-                                                       i64 most, Halt halt) {
-    Cheapest search(tables, given, budget, below, most, halt);
+inline std::tuple<i64, i64, i64, Owned<i64>> cheapest(Tables tables, Ints wanted, Ints given, Ints nodes, i64 budget,
+                                                       i64 below, i64 most, Halt halt) {
+    Cheapest search(tables, given, nodes, budget, below, most, halt);
     search.run(wanted);
     return {search.bound, search.cost, search.looked_at(), search.way()};
 }

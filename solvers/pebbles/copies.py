@@ -1,7 +1,7 @@
 """Sets of copies that are in memory together, as the loop in C++ has them: tables of what can be held.
 
-A bit is a copy of a value, or the last copy of an output, which has memory of its own. Values of no bytes are in no
-set.
+A bit is a copy of a value, or the last copy of an output, which has memory of its own. The smallest
+values can be left out of all sets: that asks for no more memory.
 
 Invariant: `copies.hpp` says of a set no more bytes than any order takes that holds those copies.
 """
@@ -47,15 +47,15 @@ class Tables(NamedTuple):
 
 
 class Copies:
-    """The copies of one problem."""
+    """The copies of one problem. Values of at most `ignored` bytes are in no set."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, ignored: int = 0) -> None:
         self.problem = problem
         self.blocks = blocks = Blocks(problem)
         self.writer = problem.writers()
         roots = blocks.root
-        self.ordinary = [v for v, root in enumerate(roots) if root != RESIDENT and blocks.floor[v]]
-        self.last = [v for v in dict.fromkeys(sorted(problem.outputs)) if problem.sizes[v]]
+        self.ordinary = [v for v, root in enumerate(roots) if root != RESIDENT and blocks.floor[v] > ignored]
+        self.last = [v for v in dict.fromkeys(sorted(problem.outputs)) if problem.sizes[v] > ignored]
         self.value = [*self.ordinary, *self.last]  # of each bit
         self.ordinary_bit = dict(zip(self.ordinary, range(len(self.ordinary)), strict=True))
         self.last_bit = dict(zip(self.last, range(len(self.ordinary), len(self.value)), strict=True))

@@ -9,6 +9,8 @@ Invariant: `bound` holds for every order, repeats and any order of first compute
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from solvers.orders.arrays import Ints
@@ -22,18 +24,19 @@ from solvers.pebbles.reach import NEVER, BackwardSearch, BackwardStep, Reached
 from solvers.problem import Limits, Problem
 
 _STATES = (200, 1_000, 5_000, 25_000, 125_000)  # of a search, from round to round
+_IGNORED = 500  # the smallest values, of that part of the bound by ops together, are in no set at first
 _NEAR = 500  # what lies between the bound and the least peak known is halved until it is that part of the bound
 
 
 class Floor:
     """One search. `known`: a peak that can be reached; above that no bound is sought."""
 
-    def __init__(self, problem: Problem, known: int, limits: Limits) -> None:
+    def __init__(self, problem: Problem, known: int, limits: Limits, ignored: int = 0) -> None:
         self.problem = problem
         self.known = known
         self.clock = limits.clock
         self.bound = peak_bound(problem)
-        self.copies = Copies(problem)
+        self.copies = Copies(problem, ignored)
         self.alone: Ints = np.full(len(self.copies.value), NEVER)  # the least peak known with which each is made
         self.least = [0] * len(problem.nodes)  # for each node: no order runs it at a lower peak
         self.ways: dict[int, tuple[BackwardStep, ...]] = {}  # node -> how what it reads gets into memory
@@ -65,9 +68,12 @@ class Floor:
         """Try for the budget, or else for the bound, and for ever less between that and what is known."""
         low = max(self.bound.peak, best.budget)
         if not self.try_for(low, states, best, halt):
-            while not self.over() and self.known - low > self.bound.peak // _NEAR:
-                aim = (low + self.known) // 2
-                if not self.try_for(aim, states, best, halt):
+            high = self.known
+            while not self.over() and high - low > self.bound.peak // _NEAR:
+                aim = (low + high) // 2
+                if self.try_for(aim, states, best, halt):
+                    high = min(aim, self.known)
+                else:
                     low = aim
 
     def try_for(self, aim: int, states: int, best: Best, halt: Ints) -> bool:
@@ -75,7 +81,6 @@ class Floor:
         self.seek(aim, states, halt)
         if self.end is None or self.end.peak is None:
             return False
-        self.known = min(self.known, self.end.peak)
         found = self.order(best)
         if found is not None:
             self.known = min(self.known, found.peak)
@@ -133,10 +138,33 @@ class Floor:
 
 
 def dig(best: Best, known: int, limits: Limits) -> PeakBound:
-    """The best bound found, up to `known`; `best` is offered orders of lower peak."""
-    floor = Floor(best.problem, known, limits)
-    floor.run(best)
-    return floor.bound
+    """The best bound found, up to `known`; `best` is offered orders of lower peak.
+
+    The smallest values are left out at first, which is quicker and says nearly as much.
+    """
+    bound, clock = peak_bound(best.problem), limits.clock
+    for ignored in (_smallest(best.problem, bound.peak // _IGNORED), 0):
+        part = limits if not ignored else replace(limits, clock=clock.share(1 / 2))
+        floor = Floor(best.problem, known, part, ignored)
+        floor.bound = max(bound, floor.bound, key=lambda bound: bound.peak)
+        floor.run(best)
+        bound = floor.bound
+        if bound.peak >= known or best.fitting is not None or clock.over():
+            break
+        if best.leanest is not None:
+            known = min(known, best.leanest.peak)
+    return bound
+
+
+def _smallest(problem: Problem, room: int) -> int:
+    """The size of which all values up to it need no more room together."""
+    largest = 0
+    for size in sorted(problem.sizes):
+        room -= size
+        if room < 0:
+            break
+        largest = size
+    return largest
 
 
 def prove(problem: Problem, known: int, limits: Limits) -> PeakBound:

@@ -43,24 +43,25 @@ class Making:
         self.there: dict[int, int] = {}  # values in memory, and when each was last touched
         self.used = 0
         self.order: list[int] = []
+        self.ran: set[int] = set()
 
     def run(self, last: tuple[BackwardStep, ...]) -> list[int] | None:
-        """First what no output needs, then the way to the end; None if that takes too many computes."""
+        """First what no output needs or no set names, then the way to the end; None if that takes too many computes."""
         problem, wanted = self.problem, 0
         nodes = needed(problem, self.copies.writer)
         for output in problem.outputs:
             wanted |= nodes[self.copies.writer[output]]
         for index in range(len(problem.nodes)):
-            if not wanted >> index & 1 and not self.go(self.whole(index)):
+            apart = not wanted >> index & 1 or self.lasting.issuperset(problem.nodes[index].writes)
+            if apart and index not in self.ran and not self.go(self.whole(index)):
                 return None
         if not self.go(last):
             return None
         for output in problem.outputs:  # those that no set names
             if output not in self.there and not self.go(self.whole(self.copies.writer[output]), self.kept()):
                 return None
-        ran = set(self.order)
         for index in range(len(problem.nodes)):
-            if index not in ran and not self.go(self.whole(index), self.kept()):
+            if index not in self.ran and not self.go(self.whole(index), self.kept()):
                 return None
         return self.order
 
@@ -114,6 +115,7 @@ class Making:
         if self.used > room:
             self.evict(room, beside.union(node.reads, node.writes))
         self.order.append(index)
+        self.ran.add(index)
         for write in node.writes:
             self.used += 0 if write in self.there else self.bytes[write]
         self.there.update(dict.fromkeys((*node.reads, *node.writes), now))

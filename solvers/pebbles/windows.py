@@ -1,4 +1,4 @@
-"""Stretches of an order computed anew at the least cost, from the copies at hand before them to those wanted after them.
+"""Stretches of an order computed anew at the least cost, from the copies at hand before to those wanted afterwards.
 
 Invariant: the order given back costs no more than the one given, and needs no more than the budget if that did not.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers._loops import cheapest
 from solvers.orders.arrays import Ints
@@ -17,7 +18,6 @@ from solvers.pebbles.copies import Copies
 
 _WIDTHS = (16, 32, 64)  # computes in a stretch
 _STATES = 2_000  # of a search
-_FAR = 1 << 62
 
 
 class Stretches:
@@ -60,18 +60,19 @@ class Stretches:
         if key in self.done:
             return known
         self.done.add(key)
-        _, cost, states, way = cheapest(tables, wanted, given, self.best.budget, spent, _STATES, halt)
+        budget = max(self.best.budget, known.peak)
+        _, cost, states, way = cheapest(tables, wanted, given, order[begin:end], budget, spent, _STATES, halt)
         self.best.limits.clock.spend(states)
         self.left -= states
         if cost < 0:
             return known
         found = self.best.weigh(np.concatenate([order[:begin], way, order[end:]]))
-        if found is None or len(np.unique(found.order)) < len(tables.problem.cost) or not self.best.fits(found):
+        if found is None or len(np.unique(found.order)) < len(tables.problem.cost) or found.peak > budget:
             return known
         return found if found.cost < known.cost else known
 
 
-def _again(order: Ints) -> Ints:
+def _again(order: Ints) -> NDArray[np.bool_]:
     """Which computes are not their node's first."""
     again = np.ones(len(order), np.bool_)
     again[np.unique(order, return_index=True)[1]] = False
@@ -81,7 +82,7 @@ def _again(order: Ints) -> Ints:
 def at_hand(copies: Copies, order: Ints, place: int) -> Ints:
     """The copies in memory before the compute at that place: those made before it that are read there or later."""
     nodes = copies.problem.nodes
-    made = set(value for node in order[:place].tolist() for value in nodes[node].writes)
+    made = {value for node in order[:place].tolist() for value in nodes[node].writes}
     wanted, anew = set[int](), set[int]()
     for node in order[place:].tolist():
         wanted.update(value for value in nodes[node].reads if value not in anew)
