@@ -29,7 +29,9 @@ from solvers.orders.arrays import Ints
 from solvers.orders.best import Best, Weighed
 from solvers.orders.bounds import peak_bound
 from solvers.orders.evict import RULES, Evictor
+from solvers.pebbles.copies import Copies
 from solvers.pebbles.floor import dig
+from solvers.pebbles.windows import Stretches
 from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
 from solvers.reductions.reorder import in_order_of, lazy_orders
 from solvers.updates import following_readers, in_time
@@ -86,6 +88,7 @@ class Auto:
         self.large = large = count > _VERY_LARGE
         self.first_goes, self.more, self.longest = (_FEWER, 1, _FEWER) if large else (_GOES, _MORE, _LONGEST)
         self.hunts: list[HuntWithin] = []
+        self.stretched: Weighed | None = None  # no stretch of this can be computed at less
         self.asked = False  # for hunts within the given order and the one that does best alone
         self.goes = self.idle = 0
 
@@ -98,6 +101,7 @@ class Auto:
             self.seek_least_peak()
         while not self.done() and not self.spent():
             self.raise_bound()
+            self.stretch()
             self.search_within()
         return self.result()
 
@@ -132,6 +136,7 @@ class Auto:
             self.starts.append(self.reordered)
         self.starts += [self.given, *map(tuple, lazy)]
         self.try_walked()
+        self.stretch()
         self.search_locally(1)
         if slow:
             self.approach()
@@ -181,6 +186,14 @@ class Auto:
                 orders.append(known)
         further = [known.steps() for known in sorted(orders, key=lambda known: known.cost)[1:_KEPT]]
         self.starts = further + ([] if self.large and further else self.starts)
+
+    def stretch(self) -> None:
+        """Stretches of the best order known computed anew, where it is not the same as before."""
+        known = self.best.fitting
+        if known is None or known is self.stretched or self.large or self.done():
+            return
+        self.best.offer(Stretches(Copies(self.as_asked), self.best, self.moves).improve(known).order)
+        self.stretched = self.best.fitting
 
     def seek_least_peak(self) -> None:
         """Nothing fits yet: look for what does, for a proof that nothing can, and for the least peak."""
