@@ -17,6 +17,7 @@ from remat_cli.batch.tasks import LOG, Task, find_record, preparing, solving
 from remat_cli.errors import BadInput, RematError
 from remat_cli.formats.files import sha256
 
+INTERRUPTED_CODE = 130
 NOTHING: Mapping[str, Any] = {"status": "failed", "cached": False, "verified": None, "seconds": {}, "plan": None}
 
 
@@ -64,13 +65,13 @@ class Batch:
         self.force = force
         self.of_task: dict[str, list[Job]] = {}  # which jobs wait for a task, by its folder
         self.hashes: dict[Path, str] = {}
+        self.found: dict[str, JobReport] = {}  # what came of the jobs that have ended, by their titles
 
     def run(self, tell: Callable[[JobReport | None], None]) -> list[JobReport]:
         """All results, in the order of the jobs; `tell` hears of each as it comes, and of None in between."""
-        found: dict[str, JobReport] = {}
 
         def take(result: JobReport) -> None:
-            found[result.job.title] = result
+            self.found[result.job.title] = result
             tell(result)
 
         for jobs in _by_model(self.jobs):
@@ -82,7 +83,15 @@ class Batch:
                 continue
             for result in self._after(ended):
                 take(result)
-        return [found[job.title] for job in self.jobs]
+        return [self.found[job.title] for job in self.jobs]
+
+    def interrupted(self) -> list[JobReport]:
+        """All results of a batch that a signal ended: jobs that were not done have failed for that."""
+        why = "the batch was interrupted before this job was done"
+        return [
+            self.found.get(job.title) or self._failed(job, self._folder(job), why, INTERRUPTED_CODE)
+            for job in self.jobs
+        ]
 
     def _begin(self, jobs: list[Job]) -> Iterator[JobReport]:
         model = jobs[0].model

@@ -81,14 +81,19 @@ def _run(jobs: Sequence[Any], given: Mapping[str, Any]) -> int:
 
     from remat_cli.batch import baseline
     from remat_cli.batch.expect import worst
-    from remat_cli.batch.run import Batch
+    from remat_cli.batch.run import INTERRUPTED_CODE, Batch
     from remat_cli.batch.table import ProgressTable
 
     before = baseline.read(given["baseline"]) if given["baseline"] else {}
     begun, workers = monotonic(), _workers(given)
+    batch = Batch(jobs, given["out"], workers, given["force"])
     try:
         with ProgressTable(len(jobs), workers.running, given["quiet"] or given["as_json"]) as table:
-            results = Batch(jobs, given["out"], workers, given["force"]).run(table)
+            results = batch.run(table)
+    except KeyboardInterrupt:
+        _write(batch.interrupted(), before, given, monotonic() - begun)
+        click.echo("remat: interrupted", err=True)
+        return INTERRUPTED_CODE
     finally:
         workers.close()
     if before:

@@ -255,6 +255,24 @@ def test_an_interrupt_ends_it_with_130(remat: Command, here: Path) -> None:
     assert said.rstrip().endswith("remat: interrupted")
 
 
+def test_an_interrupted_batch_writes_its_report(remat: Command, here: Path) -> None:
+    """What was done is in it, what was not has failed for that; the same command afterwards does only the rest."""
+    process = begun("m.yaml", "--jobs", "1", "--report", "r.json", "--md", "r.md")
+    until(lambda: len(list(Path("out").rglob(RECORD))) >= 2, process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.rstrip().endswith("remat: interrupted")
+    jobs = report()["jobs"]
+    undone = [job for job in jobs if job["code"] == 130]
+    assert undone
+    assert all(job["status"] == "failed" and "interrupted" in job["why"] for job in undone)
+    assert any(job["passed"] for job in jobs)
+    assert Path("r.md").is_file()
+    assert remat("batch", "m.yaml", "--report", "r.json").code == 5
+    assert report()["cached"] >= len(jobs) - len(undone)
+
+
 def test_two_batches_share_a_folder(here: Path) -> None:
     going = [begun("m.yaml", "--jobs", "1", "--report", f"r{number}.json") for number in range(2)]
     for process in going:
