@@ -20,6 +20,7 @@ from remat_cli.planning.loading import load_planned
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder
+from solvers.clock import Clock, limited
 
 CPU = ("CPUExecutionProvider",)
 File: TypeAlias = str | os.PathLike[str]
@@ -85,6 +86,15 @@ def bytes_of(given: int | str, what: str) -> int:
 def seconds_of(given: float | str, what: str = "time_limit") -> float:
     """A time in seconds, or as the command takes it: "5s", "2m"."""
     return read(given, parse_seconds, what)
+
+
+def clock_of(time_limit: float | str | None, work_limit: int | str | None, seconds: float | None = None) -> Clock:
+    """The clock of these limits; `seconds` where neither is given."""
+    if time_limit is not None:
+        seconds = seconds_of(time_limit)
+    elif work_limit is not None:
+        seconds = None
+    return limited(seconds, None if work_limit is None else count_of(work_limit, "work_limit"))
 
 
 def share_of(given: float | str, what: str) -> float:

@@ -21,12 +21,25 @@ from remat_cli.model.quantities import Budgets, parse_budgets
 from remat_cli.planning.loading import given_subject
 from remat_cli.planning.plans.points import Curve
 from remat_cli.planning.plans.sizes import Largest
-from solvers.clock import Clock
 from solvers.problem import Limits
 from solvers.registry import DEFAULT
 
+SWEEP_SECONDS = 90.0
+BATCH_SECONDS = 600.0
 ASKED = ("budget", "max_overhead", "method", "baselines", "dim", "dims", "step", "loss", "logits", "optimizer", "train")
-HOW = ("freeze_bn", "costs", "estimate", "measure", "session", "allocator", "time_limit", "seed", "cache", "report")
+HOW = (
+    "freeze_bn",
+    "costs",
+    "estimate",
+    "measure",
+    "session",
+    "allocator",
+    "time_limit",
+    "work_limit",
+    "seed",
+    "cache",
+    "report",
+)
 KEYWORDS = (*ASKED, *HOW, *OptimizerSettings.__annotations__)
 
 
@@ -39,7 +52,8 @@ def sweep(
     allocator: str | None = None,
     costs: File | Costs | None = None,
     dims: Mapping[str, int] | None = None,
-    time_limit: float | str = 90.0,
+    time_limit: float | str | None = None,
+    work_limit: int | str | None = None,
     gap: float | str = 0.001,
     seed: int = 0,
     cache: bool = True,
@@ -49,7 +63,8 @@ def sweep(
 
     - `model`, `costs`, `dims`, `session`, `allocator`, `gap`, `seed`, `cache`: as `solve` takes them.
     - `budgets`: as the command takes them ("30%..100%/8"), or one by one. `methods`: one or several.
-    - `time_limit`: for all of it, in seconds or words ("5m"). `report`: called with how far it is.
+    - `time_limit`: for all of it, in seconds or words ("5m"), by default 90. `work_limit`: as `solve` takes it,
+      for each search. `report`: called with how far it is.
 
     Example:
 
@@ -59,7 +74,7 @@ def sweep(
     kind = solving.kind_named(session, allocator)
     asked = sweeping.SweepQuestion(budgets=_budgets(budgets), methods=given.names_of(methods, "methods"), session=kind)
     asked.check()
-    clock = Clock(given.seconds_of(time_limit))
+    clock = given.clock_of(time_limit, work_limit, SWEEP_SECONDS)
     subject = given_subject(given.model_of(model), given.costs_of(costs), given.sizes_of(dims), kind)
     memory = given.memory_of(cache, clock.seconds)
     with stoppable() as interrupts:
@@ -110,7 +125,8 @@ def max_batch(
     measure: bool | None = None,
     session: str = "strict",
     allocator: str | None = None,
-    time_limit: float | str = 600.0,
+    time_limit: float | str | None = None,
+    work_limit: int | str | None = None,
     seed: int = 0,
     cache: bool = True,
     report: Callable[[str], None] | None = None,
@@ -126,7 +142,8 @@ def max_batch(
     - `method`; `baselines`: methods to say the same of. `session`, `allocator`, `seed`, `cache`: as of `solve`.
     - `costs`, `estimate`: what ops cost, if they are not measured. `measure`: whether they are, at the size that comes
       out; by default unless costs or an estimate are given.
-    - `time_limit`: for all of it, in seconds or words ("5m"). `report`: called with what is being tried.
+    - `time_limit`: for all of it, in seconds or words ("5m"), by default 600. `work_limit`: as `solve` takes it,
+      for each search. `report`: called with what is being tried.
 
     Example:
 
@@ -134,7 +151,7 @@ def max_batch(
         print(most.size, most.plan.overhead)
     """
     given.checked_keywords("max_batch", settings, KEYWORDS)
-    kind, clock = solving.kind_named(session, allocator), Clock(given.seconds_of(time_limit))
+    kind, clock = solving.kind_named(session, allocator), given.clock_of(time_limit, work_limit, BATCH_SECONDS)
     asked = sizing.SizeQuestion(
         budget=given.some_budget(budget),
         method=method,

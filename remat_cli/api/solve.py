@@ -27,7 +27,6 @@ from remat_cli.planning.plans import record
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.time_plan import PROVING_SHARE
-from solvers.clock import limited
 from solvers.problem import Limits, Progress
 from solvers.registry import DEFAULT
 
@@ -111,8 +110,7 @@ def solve(
         session=solving.kind_named(session, allocator),
     )
     question.check()
-    seconds = None if time_limit is None else given.seconds_of(time_limit)
-    clock = limited(seconds, None if work_limit is None else given.count_of(work_limit, "work_limit"))
+    clock = given.clock_of(time_limit, work_limit)
     subject = given_subject(
         given.model_of(model), given.costs_of(costs), given.sizes_of(dims), question.session, _pairs(in_place)
     )

@@ -18,9 +18,10 @@ from remat_cli.saying.units import show_bytes, show_time
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """`made_by`: the method of a plan; None of a model as it stands."""
+    """`made_by`: the method of a plan; None of a model as it stands. `file`: the plan's or the model's."""
 
     name: str
+    file: str
     made_by: str | None
     budget: int | None
     filled: Breakdown
@@ -30,7 +31,13 @@ class Bar:
         return self.filled.sizes
 
     def as_object(self) -> dict[str, Any]:
-        return {"name": self.name, "method": self.made_by, "budget": self.budget, **self.filled.as_object()}
+        return {
+            "name": self.name,
+            "file": self.file,
+            "method": self.made_by,
+            "budget": self.budget,
+            **self.filled.as_object(),
+        }
 
 
 def bars(every: Sequence[Shown]) -> list[Bar]:
@@ -39,9 +46,10 @@ def bars(every: Sequence[Shown]) -> list[Bar]:
     for shown in every:
         before, after = shown.breakdowns()
         model = (shown.subject.source.sha256, tuple(shown.subject.dims.items()))
-        own = found.setdefault(model, [Bar(shown.name, None, None, before)])
+        own = found.setdefault(model, [Bar(shown.name, shown.subject.path.name, None, None, before)])
         if shown.recorded:
-            own.append(Bar(shown.name, shown.recorded.method, shown.recorded.budget, after))
+            plan = shown.recorded
+            own.append(Bar(shown.name, shown.path.name, plan.method, plan.budget, after))
     return [bar for own in found.values() for bar in own]
 
 
@@ -67,15 +75,16 @@ def breakdowns(every: Sequence[Bar], as_csv: bool) -> str:
     roles = roles_used(every)
     if as_csv:
         known = [role for role in Role if any(role in bar.sizes for bar in every)]
-        rows = [",".join(("name", "method", "budget", *(role.key for role in known), "total", "at"))]
+        rows = [",".join(("name", "method", "budget", *(role.key for role in known), "total", "at", "file"))]
         for bar in every:
             cells = (bar.name, bar.made_by, bar.budget, *(bar.sizes.get(role) for role in known), bar.filled.total)
-            rows.append(",".join(map(_cell, (*cells, bar.filled.node))))
+            rows.append(",".join(map(_cell, (*cells, bar.filled.node, bar.file))))
         return "\n".join(rows)
-    lines = [["at the peak", "plan", *(role.value for role in roles), "in all"]]
+    lines = [["at the peak", "plan", "budget", *(role.value for role in roles), "in all"]]
     for bar in every:
         sizes = [show_bytes(bar.sizes[role]) if role in bar.sizes else "-" for role in roles]
-        lines.append([bar.name, bar.made_by or "none", *sizes, show_bytes(bar.filled.total)])
+        budget = "" if bar.budget is None else show_bytes(bar.budget)
+        lines.append([bar.file, bar.made_by or "none", budget, *sizes, show_bytes(bar.filled.total)])
     return table(lines, left=(0, 1))
 
 

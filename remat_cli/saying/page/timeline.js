@@ -159,7 +159,9 @@ function listen() {
     select(stepAt(event.clientX).step);
     showStatement(chart.step);
   });
-  picture.addEventListener("dblclick", () => zoom(0, 0));
+  document.addEventListener("dblclick", (event) => {
+    if (!event.target.closest("button, select, input, #lines, table")) zoom(0, 0);  // where it takes a word, it takes a word
+  });
   picture.addEventListener("keydown", (event) => {
     const moves = { ArrowLeft: chart.step - 1, ArrowRight: chart.step + 1, Home: 0, End: after.order.length - 1, p: after.peak };
     if (event.key === "Escape") zoom(0, 0);

@@ -28,6 +28,7 @@ globalThis.document = {
   createElement: (tag) => new Element(tag),
   createElementNS: (_, tag) => new Element(tag),
   documentElement: new Element("html"),
+  addEventListener() {},
 };
 globalThis.window = { addEventListener() {}, matchMedia: () => ({ matches: false }) };
 (0, eval)(script);

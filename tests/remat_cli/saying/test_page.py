@@ -243,7 +243,17 @@ def test_it_is_looked_at(page: Path, path: str, tmp_path: Path) -> None:
         press = {"button": "left", "clickCount": 1}
         browser.mouse("mousePressed", left + 0.4 * width, top + 50, **press)
         browser.mouse("mouseReleased", left + 0.6 * width, top + 50, **press)
-        assert browser.ask("document.getElementById('whole').hidden") is False  # zoomed in
+        whole = "document.getElementById('whole').hidden"
+        for place in (-0.2, 0.01, 0.25, 0.5, 0.75, 0.99):  # a double-click zooms out wherever the cursor is
+            browser.mouse("mousePressed", left + 0.4 * width, top + 50, **press)
+            browser.mouse("mouseReleased", left + 0.6 * width, top + 50, **press)
+            assert browser.ask(whole) is False  # zoomed in
+            x, y = left + max(place, 0) * width, top + place * height
+            browser.mouse("mouseMoved", x, y)
+            for count in (1, 2):
+                browser.mouse("mousePressed", x, y, button="left", clickCount=count)
+                browser.mouse("mouseReleased", x, y, button="left", clickCount=count)
+            assert browser.ask(whole) is True, place
         browser("Emulation.setDeviceMetricsOverride", width=PHONE, height=800, deviceScaleFactor=1, mobile=True)
         browser.open(page)
         assert browser.ask("document.documentElement.scrollWidth") <= PHONE

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 from pathlib import Path
 from random import Random
 from shutil import copytree
@@ -20,6 +22,7 @@ from remat_cli.planning.plans.roles import Role
 from remat_cli.saying.pictures import canvas
 from remat_cli.saying.pictures.canvas import BYTES, PHASES, ROLES, short, unit
 from remat_cli.saying.pictures.matrices import matrices
+from remat_cli.saying.units import show_bytes
 from solvers.plan import IllegalOrder
 from solvers.problem import Problem
 from solvers.schedule import evaluate
@@ -128,7 +131,12 @@ def test_bars(planned: Command, data: Path, tmp_path: Path) -> None:
         assert tuple(round(255 * part) for part in to_rgb(ROLES[role])) in shades
     bars = planned("show", *files, "--breakdown", "--json").object["bars"]
     assert [str(bar["total"]) for bar in bars] == [row["total"] for row in rows]
-    assert "activations" in planned("show", "m.plan.json", "--breakdown").out
+    assert [row["file"] for row in rows] == ["m.onnx", "m.plan.json", "ort_mlp.onnx", "linear4.problem.json"]
+    assert [bar["file"] for bar in bars] == [row["file"] for row in rows]
+    words = planned("show", "m.plan.json", "--breakdown").out
+    assert "activations" in words
+    budget = json.loads(Path("m.plan.json").read_text())["budget"]
+    assert re.search(rf"m\.plan\.json +evict +{re.escape(show_bytes(budget))} ", words)
 
 
 @pytest.mark.parametrize("kind, begins", [("svg", b"<?xml"), ("pdf", b"%PDF")])
