@@ -51,7 +51,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pieces:
+class PiecesAsked:
     """`how`: auto, exact or off; `listed`: instead, the values that are cut. `largest`: of any value, in bytes."""
 
     how: str = OFF
@@ -76,11 +76,11 @@ class Pieces:
         return self.how == EXACT
 
 
-def pieces_named(text: str | None, largest: int | None = None) -> Pieces:
+def pieces_named(text: str | None, largest: int | None = None) -> PiecesAsked:
     """What `--pieces` says: auto, exact, off, or VALUE=N and VALUE@AXIS=N, separated by commas."""
     if text is None or text in (AUTO, EXACT, OFF):
-        return Pieces(how=text or OFF, largest=largest)
-    return Pieces(listed=tuple(_listed(part) for part in text.split(",")), largest=largest)
+        return PiecesAsked(how=text or OFF, largest=largest)
+    return PiecesAsked(listed=tuple(_listed(part) for part in text.split(",")), largest=largest)
 
 
 def _listed(text: str) -> Listed:
@@ -124,12 +124,12 @@ class ToPlan:
     subject: Subject
     plans: tuple[PlanFile, ...] = ()
 
-    def asked(self, question: Question, pieces: Pieces) -> Question:
+    def asked(self, question: Question, pieces: PiecesAsked) -> Question:
         """The question with what is known of its answer."""
         return replace(question, pieces=pieces.words, earlier=(*question.earlier, *self.plans))
 
 
-def in_pieces(subject: Subject, asked: Pieces, budget: int | None, session: Session, limits: Limits) -> ToPlan:
+def in_pieces(subject: Subject, asked: PiecesAsked, budget: int | None, session: Session, limits: Limits) -> ToPlan:
     """The subject whose plan is to be found: with its ops in pieces where that is asked for, and helps.
 
     `budget`: for which time is to be least; None: memory is.
@@ -162,7 +162,7 @@ def _lowered(whole: Subject, start: Found, allowed: Allowed, known: Known, wide:
     return _as_tried(start, lambda ways: lowered(whole, start, wide, ways), allowed, known)
 
 
-def _as_listed(graph: Graph, asked: Pieces) -> Found:
+def _as_listed(graph: Graph, asked: PiecesAsked) -> Found:
     """What must be in pieces whatever it brings."""
     found = untouched(graph)
     if asked.largest is not None:

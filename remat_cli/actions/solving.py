@@ -101,11 +101,9 @@ def ask(
     keep: Callable[[Answer], None] = ignore,
     times: PartTimes | None = None,
 ) -> Answer:
-    """The answer, whatever it is; `limits.report` hears of better orders as they are found, `keep` of plans that fit as
-    they really run.
+    """The answer, whatever it is; `limits.report` hears of better orders, `keep` of plans that fit as they really run.
 
-    With a `memory`, what was found there is not looked for again, and what is found is kept in it. `times`: where what
-    each part took is noted.
+    What is in `memory` is not searched for again. `times`: where what each part took is noted.
     """
     question.check()
     besides = _besides(question)

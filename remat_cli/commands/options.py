@@ -21,7 +21,7 @@ from remat_cli.model.quantities import (
 )
 
 if TYPE_CHECKING:
-    from remat_cli.actions.piecing import Pieces
+    from remat_cli.actions.piecing import PiecesAsked
     from solvers.clock import Clock
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -165,7 +165,7 @@ def pieces(command: Command) -> Command:
     return _cuts(_largest_value(command))
 
 
-def asked_pieces(given: Mapping[str, Any]) -> Pieces:
+def asked_pieces(given: Mapping[str, Any]) -> PiecesAsked:
     from remat_cli.actions.piecing import pieces_named
 
     return pieces_named(given["pieces"], given["largest_value"])
