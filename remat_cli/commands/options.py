@@ -155,7 +155,7 @@ def asked_in_place(pairs: tuple[str, ...], held_twice: bool) -> dict[str, str] |
 _cuts = click.option(
     "--pieces",
     metavar="HOW",
-    help="Ops in pieces: auto, exact (same bits), off, or VALUE=N.",
+    help="Ops in pieces: auto, exact, off or VALUE=N.",
 )
 _largest_value = click.option("--largest-value", type=BYTES, help="No op may make a larger value: 1GiB.")
 

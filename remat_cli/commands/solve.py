@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import methods, options
+from remat_cli.commands.helping import MethodOption
 from remat_cli.commands.solve_answer import LatestPlan, Place, tell_answer, tell_nothing_yet
 from remat_cli.commands.solve_flags import SolveFlags, limits_of, name_of, question_of
 
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 @click.option(
     "--reorder/--no-reorder",
     default=None,
-    help="milp: whether another order may be taken.",
+    cls=MethodOption,
+    owners=("milp",),
+    help="Whether another order may be taken.",
 )
 @click.option("--list", "list_methods", is_flag=True, help="List the methods and what they can do.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, with --method all.")
@@ -69,8 +72,7 @@ if TYPE_CHECKING:
 def command(model: Path | None, **given: Any) -> None:
     """Find the fastest plan of MODEL within a memory budget.
 
-    MODEL is a .onnx or .problem.json file. Without it, the only *.costs.yaml in
-    the working directory names it.
+    MODEL is a .onnx or .problem.json file; by default that of the *.costs.yaml.
 
     \b
     remat solve train.onnx --budget 70%
