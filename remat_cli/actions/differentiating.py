@@ -28,6 +28,10 @@ class Parameter:
 def differentiate(model: Path | onnx.ModelProto, options: Options) -> onnx.ModelProto:
     """The training graph; a model in memory is left as it is."""
     options.recipe.check()
+    if options.accumulate and options.recipe.name != "none":
+        raise Usage(
+            "a step that adds up gradients updates nothing; leave out the optimizer here, and give it to remat.step"
+        )
     if options.precision not in PRECISIONS:
         raise Usage(f"there is no precision '{options.precision}'; there are {', '.join(PRECISIONS)}")
     if isinstance(model, Path):

@@ -18,7 +18,7 @@ from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options
 
 OWN = ("loss", "logits", "class_axis", "outputs", "wrt", "params", "ties", "as_exported", "batch", "shapes", "dims")
-KEYWORDS = (*OWN, "optimizer", "train", "freeze_bn", "precision", *OptimizerSettings.__annotations__)
+KEYWORDS = (*OWN, "optimizer", "accumulate", "train", "freeze_bn", "precision", *OptimizerSettings.__annotations__)
 
 
 def grad(
@@ -36,6 +36,7 @@ def grad(
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Mapping[str, int] | None = None,
     optimizer: str | Any = "none",
+    accumulate: bool = False,
     train: bool = False,
     freeze_bn: bool = False,
     precision: str = "float32",
@@ -56,6 +57,8 @@ def grad(
       step), `weight_decay`, `betas`, `eps` and `momentum`; `groups`: other settings by a pattern of names, as
       {"*.bias": {"weight_decay": 0}}; `clip`: the norm that all gradients together are held to. Or a torch.optim object
       with all of these but `clip`, whose groups are named by `params=module`.
+    - `accumulate`: gradients are added to sums that come in, instead of given: for `remat.step(..., accumulate=k)`,
+      which then holds each gradient for a moment only. Without an optimizer.
     - `train`: every Dropout and BatchNormalization, whatever mode the file has it in; `freeze_bn`: those in inference
       mode are meant. `precision`: products in "float16" or "bfloat16", the rest in float32.
 
@@ -76,6 +79,7 @@ def grad(
         freeze_bn=freeze_bn,
         train=train,
         precision=precision,
+        accumulate=accumulate,
     )
     training = differentiate(given, options)
     warn([*lost_dropouts(params, given), *notes_of(training)])

@@ -96,9 +96,9 @@ def session(plan: Plan, *, providers: Sequence[Any] = CPU, keep_state: bool = Fa
     """
     planned, wanted = given.plan_of(plan), providers_of(providers)
     made, graph = _session(planned, wanted), planned.subject.graph
-    if graph is None or keep_state or wanted != CPU:
+    if graph is None or wanted != CPU:
         return made
-    return in_place(made, graph.in_place)
+    return in_place(made, graph.in_place, apart=keep_state)
 
 
 def providers_of(providers: Any) -> tuple[Any, ...]:

@@ -43,6 +43,11 @@ if TYPE_CHECKING:
 @click.option("--momentum", type=float, help="Of momentum.  [default: 0.9]")
 @click.option("--clip", type=float, help="Hold all gradients together to this norm.")
 @click.option("--group", "groups", multiple=True, help="Other settings by name: '*.bias:weight_decay=0'.")
+@click.option(
+    "--accumulate",
+    is_flag=True,
+    help="Add gradients to sums that come in, instead of giving them: for several batches an update.",
+)
 @options.train
 @options.freeze_bn
 @click.option(
@@ -67,7 +72,8 @@ def command(forward: Path, **parsed: Any) -> None:
     """Write the training graph of the model FORWARD: loss, gradients and updates in standard ONNX ops.
 
     Its inputs are the data, `labels` (cross-entropy) or `target` (mse), and every parameter under its own name; its
-    outputs `loss` and `<parameter>_grad`, or with an optimizer `<parameter>_new`.
+    outputs `loss` and `<parameter>_grad`, or with an optimizer `<parameter>_new`, or with --accumulate
+    `<parameter>_grad_sum_new`.
 
     \b
     remat grad resnet50.onnx

@@ -33,6 +33,7 @@ class GradFlags:
     momentum: float | None
     clip: float | None
     groups: tuple[str, ...]
+    accumulate: bool
     train: bool
     freeze_bn: bool
     precision: str
@@ -64,6 +65,7 @@ def options_of(flags: GradFlags) -> Options:
         freeze_bn=flags.freeze_bn,
         train=flags.train,
         precision=flags.precision,
+        accumulate=flags.accumulate,
     )
 
 

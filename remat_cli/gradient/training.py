@@ -1,8 +1,8 @@
 """The training graph of a forward model: loss, gradients, and what else goes in and comes out of a step.
 
 Invariant: inputs are data, labels, parameters and state under their own names; outputs are `loss`, `<parameter>_grad`
-(or, with an optimizer, `<parameter>_new` and `<state>_new`) and the updated statistics, each named by the node that
-makes it.
+(or, with an optimizer, `<parameter>_new` and `<state>_new`, or `<parameter>_grad_sum_new`) and the updated statistics,
+each named by the node that makes it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.scaling import FINITE, FIRST_SCALE, LOSS_SCALE, Scaling
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.gradient.tensor import Tensor
-from remat_cli.model.step_parts import OPTIMIZER, STEP_PARTS, Parts
+from remat_cli.model.step_parts import OPTIMIZER, STEP_PARTS, Parts, sum_of
 from remat_cli.onnx_graph.stored import array_of
 
 BUILT_IN = ("cross-entropy", "mse")
@@ -47,6 +47,7 @@ class Options:
     freeze_bn: bool = False  # BatchNormalization in inference mode is meant
     train: bool = False  # every Dropout and BatchNormalization trains, whatever mode the file has it in
     precision: str = "float32"  # that products are computed in
+    accumulate: bool = False  # gradients are added to sums that come in
 
 
 def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
@@ -63,11 +64,14 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     loss = _loss(forward, options, axis)
     scaling = Scaling(forward.tape) if narrow == onnx.TensorProto.FLOAT16 else None
     gradients: dict[str, Tensor] = {}
+    sums: dict[str, Tensor] = {}  # inputs -> what they are with this batch's gradients
     updates = Updates(forward.tape, options.recipe)
 
     def finished(parameter: Tensor, gradient: Tensor) -> None:
         gradients[parameter.name] = scaling.taken_off(gradient) if scaling else gradient
-        if scaling is None:
+        if options.accumulate:
+            sums[sum_of(parameter.name)] = _added(parameter, gradients[parameter.name])
+        elif scaling is None:
             updates.take(parameter, gradients[parameter.name])
 
     wanted = list(forward.parameters.values())
@@ -76,17 +80,24 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     options.recipe.check_names(forward.parameters)
     update, finite = _finish(forward, updates, scaling, gradients)
     outputs = {"loss": loss}
-    if options.recipe.name == "none":
+    if options.recipe.name == "none" and not options.accumulate:
         outputs |= {f"{name}_grad": gradients[tensor.name] for name, tensor in forward.parameters.items()}
-    outputs |= _renewals(forward, update)
+    outputs |= _renewals(forward, update) | {f"{name}_new": tensor for name, tensor in sums.items()}
     if finite is not None:
         outputs[FINITE] = finite
     outputs |= {name: in_float32(tensor) for name, tensor in forward.others.items() if name not in outputs}
-    names = [*forward.inputs, *forward.parameters, *update.inputs]
+    names = [*forward.inputs, *forward.parameters, *update.inputs, *sums]
     training = assemble(forward.tape, names, outputs, _defaults(forward, model, options.recipe, scaling))
-    properties = {STEP_PARTS: json.dumps(asdict(_parts(forward, model, update, choice)))}
+    parts = replace(_parts(forward, model, update, choice), sums=tuple(sums))
+    properties = {STEP_PARTS: json.dumps(asdict(parts))}
     onnx.helper.set_model_props(training, properties | _properties(options, axis % max(1, forward.output.rank)))
     return training
+
+
+def _added(parameter: Tensor, gradient: Tensor) -> Tensor:
+    """The sum of a parameter's gradients with this one: at once, so that no gradient is held for long."""
+    with parameter.tape.scope(f"{parameter.name}/sum"):
+        return parameter.tape.declare(sum_of(parameter.name), parameter.dtype, parameter.shape) + gradient
 
 
 def _properties(options: Options, class_axis: int) -> dict[str, str]:

@@ -63,7 +63,8 @@ def _usual(graph: Graph) -> dict[str, str]:
     """What a step made by `grad` says of its state; of another graph, outputs named after inputs they are made of."""
     parts = parts_of(graph.model)
     if parts is not None:
-        names = (*(() if _may_be_discarded(graph) else (*parts.parameters, *parts.state)), *parts.statistics)
+        updated = () if _may_be_discarded(graph) else (*parts.parameters, *parts.state)
+        names = (*updated, *parts.statistics, *parts.sums)
         return {f"{name}{NEW}": name for name in names if f"{name}{NEW}" in graph.outputs}
     inputs = sorted(graph.inputs, key=lambda name: (-len(name), name))
     look = _Look(graph)

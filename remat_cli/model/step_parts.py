@@ -2,7 +2,7 @@
 
 `grad` writes this into the step's metadata, where rewriting leaves it.
 
-Invariant: parameters, state and statistics come out as `<name>_new`, where they come out at all.
+Invariant: parameters, state, statistics and sums come out as `<name>_new`, where they come out at all.
 """
 
 from __future__ import annotations
@@ -20,13 +20,21 @@ FINITE = "finite"  # the output of a step with float16 that says whether all gra
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Names of inputs; `parameters` with how many ops of the forward pass read each. `notes`: what is to be known."""
+    """Names of inputs; `parameters` with how many ops of the forward pass read each. `notes`: what is to be known.
+
+    `sums`: what gradients are added to, of a step that accumulates them; `sum_of` is the name of a parameter's.
+    """
 
     parameters: dict[str, int]
     state: tuple[str, ...]
     statistics: tuple[str, ...]
     data: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()
+
+
+def sum_of(parameter: str) -> str:
+    return f"{parameter}_grad_sum"
 
 
 def parts_of(step: onnx.ModelProto) -> Parts | None:
@@ -35,7 +43,8 @@ def parts_of(step: onnx.ModelProto) -> Parts | None:
     if said is None:
         return None
     told = json.loads(said)
-    return Parts(told["parameters"], *(tuple(told[key]) for key in ("state", "statistics", "data", "notes")))
+    lists = (tuple(told.get(key, ())) for key in ("state", "statistics", "data", "notes", "sums"))
+    return Parts(told["parameters"], *lists)
 
 
 def optimizer_of(step: onnx.ModelProto) -> dict[str, Any] | None:

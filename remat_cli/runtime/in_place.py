@@ -1,12 +1,13 @@
 """Runs in which outputs are written over the inputs whose places they take.
 
 Invariant: the arrays that are given for those inputs hold the outputs afterwards, and no other memory does; a run that
-fails may have written some of them.
+fails may have written some of them. A session asks its allocator for the same where outputs are written into other
+arrays of the caller's instead, so a plan's places are those of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,18 +16,26 @@ import numpy as np
 from remat_cli.errors import Usage
 
 
-def in_place(session: Any, pairs: Mapping[str, str]) -> Any:
-    """The session, whose `run` from now on writes each of the outputs over the array given for its input."""
+def in_place(session: Any, pairs: Mapping[str, str], apart: bool = False) -> Any:
+    """The session, whose `run` from now on writes each of the outputs over the array given for its input.
+
+    `apart`: into a new array instead.
+    """
     if pairs:
-        session.run = partial(_run, session, dict(pairs))
+        session.run = partial(_run, session, _fresh if apart else run_in_place, dict(pairs))
     return session
 
 
 def _run(
-    session: Any, pairs: Mapping[str, str], names: Sequence[str] | None, feeds: Mapping[str, Any], options: Any = None
+    session: Any,
+    how: Callable[..., dict[str, Any]],
+    pairs: Mapping[str, str],
+    names: Sequence[str] | None,
+    feeds: Mapping[str, Any],
+    options: Any = None,
 ) -> list[Any]:
     every = [output.name for output in session.get_outputs()]
-    made = run_in_place(session, feeds, pairs, options)
+    made = how(session, feeds, pairs, options)
     return [made[name] for name in names or every]
 
 
@@ -34,19 +43,31 @@ def run_in_place(
     session: Any, feeds: Mapping[str, Any], pairs: Mapping[str, str], options: Any = None
 ) -> dict[str, Any]:
     """Every output by its name; those of `pairs` are the very arrays of their inputs."""
-    import onnxruntime
-    from onnxruntime.capi.onnxruntime_pybind11_state import RuntimeException
-
     state = {name: _writable(name, feeds[name]) for name in pairs.values()}
     arrays = {name: np.asarray(given, order="C") for name, given in feeds.items()}
     _check_apart(arrays, state)
+    return _bound(session, arrays, {output: state[old] for output, old in pairs.items()}, options)
+
+
+def _fresh(session: Any, feeds: Mapping[str, Any], pairs: Mapping[str, str], options: Any = None) -> dict[str, Any]:
+    """Every output by its name; those of `pairs` in arrays of their own."""
+    arrays = {name: np.asarray(given, order="C") for name, given in feeds.items()}
+    return _bound(session, arrays, {output: np.empty_like(arrays[old]) for output, old in pairs.items()}, options)
+
+
+def _bound(session: Any, arrays: Mapping[str, Any], written: Mapping[str, np.ndarray], options: Any) -> dict[str, Any]:
+    """`written`: the arrays that these outputs are written into."""
+    import onnxruntime
+    from onnxruntime.capi.onnxruntime_pybind11_state import RuntimeException
+
     binding = session.io_binding()
     values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
     for name, value in values.items():
         binding.bind_ortvalue_input(name, value)
     for output in session.get_outputs():
-        if output.name in pairs:
-            binding.bind_ortvalue_output(output.name, values[pairs[output.name]])
+        if output.name in written:
+            over = onnxruntime.OrtValue.ortvalue_from_numpy(written[output.name])
+            binding.bind_ortvalue_output(output.name, over)
         else:
             binding.bind_output(output.name)
     try:
@@ -54,7 +75,7 @@ def run_in_place(
     except RuntimeError as error:  # with bound buffers the runtime's own errors are not raised as such
         raise RuntimeException(str(error)) from error
     made = dict(zip([output.name for output in session.get_outputs()], binding.get_outputs(), strict=True))
-    return {name: state[pairs[name]] if name in pairs else value.numpy() for name, value in made.items()}
+    return {name: written[name] if name in written else value.numpy() for name, value in made.items()}
 
 
 def _writable(name: str, given: Any) -> np.ndarray:

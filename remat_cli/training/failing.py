@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from remat_cli.errors import BadInput
 
 # where onnxruntime noticed, which is for its developers
@@ -35,6 +37,11 @@ class WrittenState:
 
 
 NOTHING_WRITTEN = WrittenState()
+
+
+def small_of(state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Copies of what a run may have written over when it is still as if it had not begun."""
+    return {name: value.copy() for name, value in state.items() if value.nbytes <= SMALL_BYTES}
 
 
 class OpFailed(BadInput):

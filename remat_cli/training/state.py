@@ -29,7 +29,7 @@ def parts_told(step: onnx.ModelProto) -> Parts:
 
 
 def initial_state(values: Mapping[str, Any], step: onnx.ModelProto) -> State:
-    """Arrays for the step's parameters, state and statistics. `values`: by name, arrays or PyTorch's tensors."""
+    """Arrays for the step's parameters, state, statistics and sums. `values`: by name, arrays or PyTorch's tensors."""
     parts = parts_told(step)
     kinds = {value.name: value.type.tensor_type for value in step.graph.input}
     found: State = {}
@@ -42,8 +42,8 @@ def initial_state(values: Mapping[str, Any], step: onnx.ModelProto) -> State:
         raise BadInput(f"there are values for some of the optimizer's state, but not for {describe_names(missing[:3])}")
     for name in parts.state:
         given = values.get(name)
-        found[name] = _zeros(kinds[name]) if given is None else fitting(name, given, kinds[name])
-    return found
+        found[name] = zeros(kinds[name]) if given is None else fitting(name, given, kinds[name])
+    return found | {name: zeros(kinds[name]) for name in parts.sums}
 
 
 def default_rate(step: onnx.ModelProto) -> float:
@@ -100,7 +100,7 @@ def _family(dtype: Any) -> str:
     return "whole" if np.dtype(dtype).kind in "iu" else "bool" if np.dtype(dtype).kind == "b" else "float"
 
 
-def _zeros(kind: onnx.TypeProto.Tensor) -> np.ndarray:
+def zeros(kind: onnx.TypeProto.Tensor) -> np.ndarray:
     dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
     return np.zeros([dim.dim_value for dim in kind.shape.dim], dtype)
 

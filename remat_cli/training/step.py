@@ -22,10 +22,11 @@ from remat_cli.gradient.optimizers import RATE
 from remat_cli.gradient.scaling import FINITE, LOSS_SCALE
 from remat_cli.training import checkpoint
 from remat_cli.training.checkpoint import Checkpoint
-from remat_cli.training.failing import BROKEN, NOTHING_WRITTEN, SMALL_BYTES, OpFailed, WrittenState, run
+from remat_cli.training.failing import BROKEN, NOTHING_WRITTEN, OpFailed, WrittenState, run, small_of
 from remat_cli.training.regime import Regime, differences
 from remat_cli.training.scale import LossScale
 from remat_cli.training.state import State, check_labels, describe_names, fitting, parts_told
+from remat_cli.training.sums import Sums
 
 TRACKED = "num_batches_tracked"  # PyTorch's count of a BatchNorm's batches, which nothing reads
 
@@ -51,8 +52,8 @@ class Step:
         self._chooses = named_class_axis(model) is not None  # labels choose among classes
         self._kinds = {value.name: value.type.tensor_type for value in model.graph.input}
         self._outputs = [output.name for output in session.get_outputs()]
-        self._state = state
-        self._sums: State = {}
+        self._state = {name: value for name, value in state.items() if name not in self._parts.sums}
+        self._sums = Sums(self._parts, self._kinds)
         self._rate = regime.rate
         self.loss_scale = LossScale() if LOSS_SCALE in self._kinds else None  # of a step with float16
         self.calls = 0  # batches seen
@@ -67,7 +68,7 @@ class Step:
     @property
     def outputs(self) -> tuple[str, ...]:
         """What a call can give besides the loss."""
-        state = {f"{name}_new" for name in (*self._state, *self._parts.parameters)}
+        state = {f"{name}_new" for name in (*self._state, *self._parts.parameters, *self._parts.sums)}
         return tuple(name for name in self._outputs if name != "loss" and name not in state)
 
     @property
@@ -112,7 +113,7 @@ class Step:
         self._check_whole()
         wanted = None if outputs is None else self._wanted(outputs)
         feeds = self._feeds(batch)
-        feeds |= {name: value for name, value in self._state.items() if name in self._kinds}
+        feeds |= {name: value for name, value in self._state.items() if name in self._kinds} | self._sums.feeds()
         with self._writing():
             found = dict(zip(self._outputs, run(self._session, self._outputs, feeds), strict=True))
             asked = {name: found[name].copy() for name in wanted or ()}  # gradients may be summed where they are
@@ -148,12 +149,13 @@ class Step:
     def _writing(self) -> Iterator[None]:
         """The state is whole again only if all of this comes to its end, or an op fails before any of it is written."""
         self._whole = not self._written.state
-        small = {name: value.copy() for name, value in self._state.items() if value.nbytes <= SMALL_BYTES}
+        small, sums = small_of(self._state), self._sums.small()
         try:
             yield
         except OpFailed as error:
             if error.op in self._written.before:
                 self._state |= small
+                self._sums.put_back(sums)
                 self._whole = True
             raise
         self._whole = True
@@ -191,28 +193,23 @@ class Step:
                 self._state[name] = found[f"{name}_new"]
 
     def _count_in(self, found: Mapping[str, Any]) -> None:
-        for name in self._parts.parameters:
-            gradient = np.asarray(found[f"{name}_grad"])
-            if name in self._sums:
-                self._sums[name] += gradient
-            else:
-                self._sums[name] = gradient if self._regime.accumulate == 1 else gradient.copy()
+        self._sums.take(found, alone=self._regime.accumulate == 1)
         if self.calls % self._regime.accumulate == 0:
             self._apply()
 
     def _apply(self) -> None:
-        if self.loss_scale is not None and not all(np.isfinite(total).all() for total in self._sums.values()):
-            self._sums.clear()
+        if self.loss_scale is not None and not self._sums.finite():
+            self._sums.begin()
             return
         names = [output.name for output in self._update.get_outputs()]
         taken = {entry.name for entry in self._update.get_inputs()}
         feeds = {name: value for name, value in self._state.items() if name in taken}
-        for name in self._parts.parameters:
-            feeds[f"{name}_grad"] = self._sums.pop(name)
-            if self._regime.accumulate > 1:
-                feeds[f"{name}_grad"] /= self._regime.accumulate
+        feeds |= self._sums.mean(self._regime.accumulate)
         feeds[RATE] = np.array(self.next_rate, np.float32)
-        self._take(dict(zip(names, self._update.run(names, feeds), strict=True)))
+        try:
+            self._take(dict(zip(names, self._update.run(names, feeds), strict=True)))
+        finally:
+            self._sums.begin()
         self.updates += 1
 
     def state_dict(self) -> State:
@@ -246,7 +243,8 @@ class Step:
         self._check_whole()
         scale = None if self.loss_scale is None else self.loss_scale.written()
         counts = self.calls, self.updates, self._handed
-        Checkpoint(self._state, self._sums, counts, self.learning_rate, scale, self._regime.described()).write(path)
+        sums = self._sums.written(amid=self.calls % self._regime.accumulate > 0)
+        Checkpoint(self._state, sums, counts, self.learning_rate, scale, self._regime.described()).write(path)
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Go on from a checkpoint that `save` wrote, at the learning rate that was set then.
@@ -255,11 +253,13 @@ class Step:
         on with its own and a RematWarning says which.
         """
         held = checkpoint.read(path)
-        if set(held.state) != set(self._state) or not set(held.sums) <= set(self._parts.parameters):
+        if set(held.state) != set(self._state):
             raise BadInput(f"the checkpoint {path} is not of this step: they hold other names")
         state = {name: fitting(name, value, self._kind_of(name)) for name, value in held.state.items()}
+        sums = self._sums.read(held.sums)
         self._compare(path, held)
-        self._state, self._sums = state, held.sums
+        self._state = state
+        self._sums.load(sums)
         if self.loss_scale is not None and held.scale is not None:
             self.loss_scale = LossScale.read(held.scale)
         if held.rate is not None:

@@ -15,13 +15,15 @@ from heapq import heapify, heappop, heappush
 
 from solvers.problem import Kind, Node, Problem
 from solvers.reductions.contraction import Contraction
+from solvers.updates import following_readers
 
 WEIGHTIEST = (Kind.COMPUTE, Kind.EPILOGUE, Kind.OPAQUE, Kind.CONCAT, Kind.REDUCTION, Kind.POINTWISE)
 
 
 def with_whole_kernels(problem: Problem) -> Contraction:
     """One node for each kernel, standing where its last op stood."""
-    kernels = _in_order(problem, _kernels(problem))
+    ordered = following_readers(problem)  # an update of an input comes after all kernels that read it as it was
+    kernels = _in_order(ordered, _kernels(ordered))
     readers = problem.readers()
     inside = [_inside(problem, kernel, readers) for kernel in kernels]
     gone = set().union(*inside)

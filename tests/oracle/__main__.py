@@ -1,4 +1,8 @@
-"""By hand: `python -m tests.oracle SEED COUNT [SECONDS]` holds so many problems to the oracle, aloud."""
+"""By hand: `python -m tests.oracle SEED COUNT [SECONDS] [--updates]` holds so many problems to the oracle, aloud.
+
+`--updates`: only problems in which inputs are updated in their place, and a budget at which something is decided.
+`updates.txt` is what it said last.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,13 @@ CRASHES = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 EVERY = 500  # problems between two counts
 
 
-def main(seed: int, count: int, seconds: float) -> None:
+def main(seed: int, count: int, seconds: float, updates: bool) -> None:
     seen: Counter[str] = Counter()
+    small, large = (promises.updating(make) if updates else make for make in (promises.small_case, promises.large_case))
     for number in range(count):
-        _small(promises.small_case(Random(f"{seed} {number}"), seconds), number, seen)
+        _small(small(Random(f"{seed} {number}"), seconds), number, seen)
         if number % 10 == 0:
-            _large(promises.large_case(Random(f"{seed} {number} large"), seconds), number, seen)
+            _large(large(Random(f"{seed} {number} large"), seconds), number, seen)
         if (number + 1) % EVERY == 0 or number + 1 == count:
             print(number + 1, dict(sorted(seen.items())), f"{time.process_time():.0f} s of CPU time", flush=True)
 
@@ -68,4 +73,5 @@ def _count(what: str, case: promises.Case, number: int, wrong: list[str], seen: 
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]) if len(sys.argv) > 3 else 0.2)
+    given = [word for word in sys.argv[1:] if word != "--updates"]
+    main(int(given[0]), int(given[1]), float(given[2]) if len(given) > 2 else 0.2, "--updates" in sys.argv)

@@ -5,7 +5,7 @@ Invariant: nothing here believes a solver, `lower` or `simulate`; time limits ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -58,6 +58,19 @@ def large_case(random: Random, seconds: float) -> Case:
     problem = random_problem(random, random.randint(4, 60))
     budget = round(random.uniform(0.4, 1.0) * peak_of(problem, range(len(problem.nodes))))
     return Case(problem, budget, random.choice(list(METHODS)), seconds)
+
+
+def updating(make: Callable[[Random, float], Case]) -> Callable[[Random, float], Case]:
+    """Cases of that kind in which an update waits for a reader that may run again."""
+
+    def found(random: Random, seconds: float) -> Case:
+        while True:
+            case = make(random, seconds)
+            nodes, waits = case.problem.nodes, case.problem.waits()
+            if any(not nodes[reader].once for readers in waits.values() for reader in readers):
+                return case
+
+    return found
 
 
 def wrong_figures(case: Case, found: Schedule) -> Iterator[str]:

@@ -11,11 +11,13 @@ from solvers.clock import limited
 from solvers.faults import faults
 from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
 from solvers.problem import RESIDENT, Limits, Node, Problem
+from solvers.reductions.kernels import with_whole_kernels
 from solvers.registry import METHODS
 from solvers.schedule import evaluate, schedule
 from solvers.simulate import IllegalPlan, simulate
 from solvers.updates import following_readers, in_time
 from tests.oracle.problems import hasty_order, random_problem
+from tests.oracle.promises import large_case, small_case, updating, wrong_figures, wrong_proofs
 from tests.oracle.replay import replay
 
 WEIGHT = ((0, 8),)
@@ -105,6 +107,22 @@ def test_no_update_is_held_back_for_nothing() -> None:
     assert changed > 10
 
 
+def test_whole_kernels_keep_updates_behind_readers() -> None:
+    """A kernel stands where its last op stood: that may be behind an update of what its first op reads."""
+    nodes = (
+        Node(1, (), (0,), takes=WEIGHT),
+        Node(1, (), (1,), once=True, updates=((1, 0),)),
+        Node(1, (0,), (2,)),
+    )
+    problem = Problem(nodes, (1, 0, 1), (1, 2), resident=8, inner=frozenset({0}))
+    whole = with_whole_kernels(problem)
+    assert not list(faults(whole.problem))
+    assert whole.expand((0, 1)) == (0, 2, 1)
+    for seed in (7490, 13560, 15850):  # that brute force found
+        case = updating(large_case)(Random(f"2026 {seed} large"), 0.05)
+        assert not list(faults(with_whole_kernels(case.problem).problem))
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_keeps_updates_behind_readers(method: str) -> None:
     limits = Limits(limited(20.0, 20_000))
@@ -116,3 +134,11 @@ def test_every_method_keeps_updates_behind_readers(method: str) -> None:
         found = schedule(problem, round(0.8 * full), METHODS[method].load(), limits)
         if found.plan is not None:
             assert replay(problem, found.plan.order()) is not None
+
+
+def test_small_problems_with_updates_against_the_oracle() -> None:
+    """A sample of what `python -m tests.oracle 2026 20000 0.05 --updates` looks at."""
+    for seed in range(60):
+        case = updating(small_case)(Random(f"sample {seed}"), 20.0)
+        found = case.solved()
+        assert not [*wrong_figures(case, found), *wrong_proofs(case, found)], seed

@@ -79,3 +79,12 @@ def test_arrays_that_cannot_be_written_over_are_refused() -> None:
         run_in_place(made, {"x0": read_only, "x1": one}, {"y": "x0"})
     with pytest.raises(Usage, match="'x0' is updated in place"):
         run_in_place(made, {"x0": np.zeros(SHAPE[::-1], np.float32).T, "x1": one}, {"y": "x0"})
+
+
+def test_runs_may_write_into_new_arrays_instead() -> None:
+    made = in_place(session("Add", [SHAPE, []], [TensorProto.FLOAT] * 2), {"y": "x0"}, apart=True)
+    feeds = {"x0": np.zeros(SHAPE, np.float32), "x1": np.float32(1)}
+    first, second = (made.run(None, feeds)[0] for _ in range(2))
+    assert (first == 1).all()
+    assert not np.shares_memory(first, second)
+    assert not feeds["x0"].any()

@@ -123,4 +123,51 @@ def test_a_plan_holds_state_once_and_says_so() -> None:
     (found,) = session.run(["ln1.weight_new"], feeds)
     assert found is feeds["ln1.weight"]
     assert (found != was).any()
-    remat.session(plan, keep_state=True).run(None, feeds)
+    kept = remat.session(plan, keep_state=True)
+    was = feeds["ln1.weight"].copy()
+    kept.run(None, feeds)
+    assert (feeds["ln1.weight"] == was).all()
+    kept.run(None, feeds)
+    assert kept.missed.requests == 0  # both copies have the same places
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+@pytest.mark.parametrize("planned", [False, True])
+def test_gradients_are_added_to_sums_where_they_lie(planned: bool, precision: str, tmp_path: Path) -> None:
+    """The same bits as gradients added up outside of the step, through checkpoints of either."""
+    apart, inside = (remat.grad(FORWARD, accumulate=sums, precision=precision) for sums in (False, True))
+    assert not any(output.name.endswith("_grad") for output in inside.graph.output)
+    given = remat.solve(inside, budget="99%", work_limit=20_000, cache=False) if planned else inside
+    if planned and precision == "float32":
+        assert isinstance(given, remat.Planned)
+        assert given.recorded.in_place["ln1.weight_grad_sum_new"] == "ln1.weight_grad_sum"
+    options: dict[str, Any] = {"optimizer": "adamw", "accumulate": 3}
+    one, other = remat.step(given, FORWARD, **options), remat.step(apart, FORWARD, keep_state=True, **options)
+    both = remat.step(given, FORWARD, keep_state=True, **options)
+    for number, batch in enumerate(batches(8)):
+        assert one(batch) == other(batch) == both(batch)
+        assert same(one, other)
+        assert same(both, other)
+        if number == 4:  # amid an update
+            one.save(tmp_path / "one.npz")
+            other.save(tmp_path / "other.npz")
+            one.load(tmp_path / "other.npz")
+            other.load(tmp_path / "one.npz")
+    assert one.updates == 2
+    assert "ln1.weight_grad_sum_new" not in one.outputs
+
+
+def test_a_batch_that_fails_changes_no_sum() -> None:
+    model = remat.grad(FORWARD, accumulate=True)
+    options: dict[str, Any] = {"optimizer": "adamw", "accumulate": 2}
+    step, other = remat.step(model, FORWARD, **options), remat.step(model, FORWARD, keep_state=True, **options)
+    for batch in batches(4):
+        with pytest.raises(remat.BadInput, match="failed on this batch"):
+            step((batch[0] + 1000, batch[1]))
+        assert step(batch) == other(batch)
+        assert same(step, other)
+
+
+def test_a_step_that_adds_up_gradients_has_no_optimizer() -> None:
+    with pytest.raises(remat.Usage, match=r"give it to remat\.step"):
+        remat.grad(FORWARD, accumulate=True, optimizer="adamw")
