@@ -1,4 +1,4 @@
-"""From what the user named on the command line to a Subject: a model with its costs, or a bare problem.
+"""Builds a Subject from what the user names on the command line: a model with its costs, or a bare problem.
 
 Invariant: a cost file is used only for the very model it was made for.
 """
@@ -41,11 +41,11 @@ def load_subject(
     as_run: bool = True,
     in_place: InPlace = None,
 ) -> Subject:
-    """The subject at `model`; without one, the model that the only cost file here was made for.
+    """The subject at `model`. Without a path, it is the model that the only cost file in this folder was made for.
 
-    `session`: the kind of session that plans are for. Which ops go together in it is decided here, once. `as_run`:
-    whether it may be of the graph that such a session runs, where that is another than the file's. `in_place`: the
-    outputs that come in the places of inputs.
+    `session`: the kind of session that plans are for; it decides here, once, which ops share a kernel. `as_run`:
+    whether the subject may be the graph that such a session runs, where that differs from the file's. `in_place`: the
+    outputs that take the memory of inputs.
     """
     if model is None:
         costs = costs or _only_costs(Path())
@@ -73,7 +73,7 @@ def _model(
 
 
 def is_model(path: Path) -> bool:
-    """Whether the file is what a subject is made of, and not a plan, by its name."""
+    """Whether the name is that of a model, a problem or a chain, and not that of a plan."""
     return path.name.endswith((".onnx", ".problem.json", ".chain.json", ".joint.json"))
 
 

@@ -1,6 +1,6 @@
-"""How the time of one solve is divided: every share in one place, in the order in which the parts come.
+"""Divides the time of one solve: every share is in one place, in the order in which the parts come.
 
-A share is of what is left of its part's clock when the part begins, unless it says otherwise. `PartTimes` notes what
+A share is of the time left on its part's clock when the part begins, unless it says otherwise. `PartTimes` records what
 each part really took; `solve -v` prints that.
 """
 
@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
-# The command keeps time for the end.
+# The command keeps time for the end of the run.
 PROVING_SHARE = 0.3  # A certificate has this much, if one is wanted.
-EVALUATIONS_KEPT = 3  # The plan is held to its word and written in so many times what one evaluation of a plan takes.
+EVALUATIONS_KEPT = 3  # Checking the plan and writing it take about as long as this many evaluations of a plan.
 
 # Where ops in pieces are asked for, short searches say how many pieces are best.
 PIECES_SHARE = 0.4  # All of these searches together have this much.

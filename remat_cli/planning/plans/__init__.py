@@ -1,1 +1,1 @@
-"""What plans say once they are found: recorded, side by side on a curve, and in memory over time."""
+"""What is done with plans once they are found: record them, compare them on a curve, and follow memory over time."""

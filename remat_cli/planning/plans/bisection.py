@@ -1,18 +1,22 @@
-"""The last size for which something holds that holds for all smaller ones, found with few questions: each is dear."""
+"""Finds the last size for which a condition holds, with few questions, because each question is expensive.
+
+Invariant: the condition holds for every size below one for which it holds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 LARGEST_SIZE = 2**30  # no size is larger
-HALVING_QUESTIONS = 3  # every so many questions the middle is asked of, however straight the line looked
+HALVING_QUESTIONS = 3  # after this many questions the middle is asked, however straight the line looks
 
 
 def last(holds: Callable[[int], bool], guess: int) -> int:
-    """The last size, from 1 on, for which this holds; 0: for none. `guess`: about where."""
+    """The last size, from 1 on, for which the condition holds; 0 where it holds for none. `guess`: a size near the
+    answer."""
     step, low, high = 1, 0, LARGEST_SIZE
     at = guess
-    while True:  # outwards from the guess, until it lies between two sizes
+    while True:  # The interval grows outwards from the guess until it contains the answer.
         if holds(at):
             low, at = at, at + step
             if at >= LARGEST_SIZE:
@@ -29,10 +33,11 @@ def last(holds: Callable[[int], bool], guess: int) -> int:
 
 
 def last_within(taken: Callable[[int], int | None], room: int) -> int:
-    """The last size, from 1 on, that takes no more than the room; 0: not even that. None: more than can be told.
+    """The last size, from 1 on, that takes no more than the room; 0 where even size 1 takes more. `taken` answers None
+    for a size that takes more than can be measured.
 
-    What is taken grows about as a line does, or as several, one after the other: the next size to ask of is where the
-    line through those around it meets the room.
+    The bytes taken grow about linearly, or piecewise linearly. So the next size to ask is where the line through the
+    neighbouring sizes meets the room.
     """
     known: dict[int, int] = {}
     low, high, at, turn = 0, LARGEST_SIZE, 1, 0

@@ -1,6 +1,6 @@
-"""What fills the memory: the bytes held during one compute of a plan, by what they are there for.
+"""What fills the memory during one compute of a plan, by the role of each tensor.
 
-Invariant: the parts add up to what `simulate` says is in use then.
+Invariant: the parts add up to the bytes in use that `simulate` reports for that compute.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from solvers.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class Anatomy:
-    """What each value is there for, and how much of what is always in memory is there for what."""
+    """The role of each value, and the bytes of each role among inputs and weights."""
 
     fixed: Mapping[Role, int]
     values: tuple[Role, ...]
 
     @property
     def known(self) -> tuple[Role, ...]:
-        """The roles that can be told apart."""
+        """The roles that this subject can tell apart."""
         bare = Role.FIXED in self.fixed
         apart = (Role.PARAMETERS, Role.STATE, Role.INPUTS, Role.CONSTANTS)
         return tuple(role for role in Role if (role not in apart if bare else role is not Role.FIXED))
 
     def late(self, problem: Problem) -> list[int]:
-        """The ops of the backward pass: those that make something for it."""
+        """The ops of the backward pass: those that make a value with a backward role."""
         early = (Role.ACTIVATIONS, Role.CONSTANTS)
         return [
             index
@@ -42,7 +42,7 @@ class Anatomy:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """Bytes by role during the compute of `node`; `sizes` has every role that can be told apart."""
+    """Bytes by role during the compute of `node`; `sizes` has an entry for every role that can be told apart."""
 
     node: str
     step: int
@@ -57,7 +57,7 @@ class Breakdown:
 
 
 def anatomy(subject: Subject) -> Anatomy:
-    """Of a model, read from its graph; of a bare problem, what its phases and outputs tell."""
+    """The anatomy of a model is read from its graph; that of a bare problem from its phases and outputs."""
     problem, graph = subject.problem, subject.graph
     if graph is None:
         late = {value for node in problem.nodes if node.backward for value in node.writes}
@@ -75,7 +75,7 @@ def anatomy(subject: Subject) -> Anatomy:
 
 
 def at_peak(subject: Subject, line: Timeline, parts: Anatomy) -> Breakdown:
-    """What fills the memory where most is held; of nothing that runs, what is there all the same."""
+    """What fills the memory at the peak; where nothing runs, the inputs and weights alone."""
     if not line.order:
         return Breakdown("", 0, {role: parts.fixed.get(role, 0) for role in parts.known})
     return during(subject, line, line.peak_step, parts)

@@ -1,6 +1,6 @@
-"""Where plans are written: a better plan is never replaced by a worse one for the same question, and what goes is said.
+"""Writes plan files: a better plan is never replaced by a worse one for the same question, and the user hears of both.
 
-Invariant: of any number of programs that write plans for one question to one place at once, the best is left there.
+Invariant: when several programs write plans for one question to one place at once, the best plan is left there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from solvers.schedule import Schedule
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What stands in a place now, and what is to be said of what stood there, or stays there."""
+    """The plan that stands at a path now, and the note about the plan that was replaced or stays."""
 
     plan: PlanFile
     text: str
@@ -36,10 +36,11 @@ class Kept:
 def put(plan: PlanFile, path: Path, subject: Subject, ours: str = "") -> Kept:
     """Write the plan, unless a better one for the same question stands there.
 
-    `subject`: what was asked about, or what the plan is of. `ours`: what we wrote there before, which need not be said.
+    `subject`: what the question was about, or what the plan is of. `ours`: what this program wrote there before, which
+    needs no note.
     """
     text = planfile.dump(plan, path.parent)
-    if path.exists() and not path.is_file():  # a pipe would be waited for
+    if path.exists() and not path.is_file():  # Reading a pipe would block.
         write_whole(path, text)
         return Kept(plan, text)
     with alone_in(path.parent):
@@ -52,14 +53,14 @@ def put(plan: PlanFile, path: Path, subject: Subject, ours: str = "") -> Kept:
 
 
 def keep(found: Answer, path: Path, asked: Subject, ours: str = "") -> tuple[Answer, Kept]:
-    """The same of an answer: the answer that is the plan which stands there now."""
+    """Write the plan of the answer. The result is the answer for the plan that stands there now."""
     plan = plan_file(found)
     kept = put(plan, path, asked, ours)
     return (found if kept.plan is plan else _answer_of(kept.plan, _subject_of(kept.plan, asked), found)), kept
 
 
 def _standing(path: Path) -> tuple[str, PlanFile | None]:
-    """What stands there: its text, and the plan that it is, if it is one."""
+    """The text of the file that stands there, and the plan in it, if it is a plan."""
     try:
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
         return text, planfile.read(path) if text else None
@@ -70,9 +71,10 @@ def _standing(path: Path) -> tuple[str, PlanFile | None]:
 
 
 def _stays(old: PlanFile, new: PlanFile, subject: Subject, ours: bool) -> bool:
-    """Whether the old plan is for the same question, sound, and as good; better, if it is ours from a moment ago.
+    """Whether the old plan stays: it answers the same question, is sound, and is as good. If it is ours from a moment
+    ago, it stays only if it is better.
 
-    What a method says that has another aim than the least time, or none, is its answer and no other.
+    The plan of a method that does not aim at the least time is that method's own answer, so it is always written.
     """
     if new.method not in METHODS or not METHODS[new.method].proof:
         return False
@@ -81,7 +83,8 @@ def _stays(old: PlanFile, new: PlanFile, subject: Subject, ours: bool) -> bool:
 
 
 def _subject_of(plan: PlanFile, subject: Subject) -> Subject:
-    """Of the graphs that the subject's target plans, the one that the plan is of, in the plan's own pieces."""
+    """The graph that the plan schedules, in the plan's own pieces: one of the graphs that the subject's target
+    plans."""
     if plan.pieces != subject.pieces:
         whole = subject.whole or subject
         return replayed_in_pieces(whole, plan.pieces) if plan.pieces else whole
@@ -89,14 +92,14 @@ def _subject_of(plan: PlanFile, subject: Subject) -> Subject:
 
 
 def _question(plan: PlanFile) -> tuple[object, ...]:
-    """All that goes into the question that a plan answers, but how hard was looked."""
+    """All that makes up the question that a plan answers, except how hard the search tried."""
     costs = plan.costs.sha256 if plan.costs else None
     graph = plan.model.sha256, costs, plan.dims, plan.in_place, plan.session, plan.allocator
     return graph, plan.method, None if "budget" in plan.asked else plan.budget, plan.asked
 
 
 def _rank(plan: PlanFile) -> tuple[float, ...]:
-    """The least is the best: what is asked to be least, and of equal ones the one of which more is proved."""
+    """A sort key, the best plan first: by the figure to be minimised, then by the bound, the arena and the peak."""
     rank = plan.time, -(plan.bound or 0), plan.promises.arena or 0, plan.peak
     return (plan.budget, *rank) if _least_memory(plan) else rank
 
@@ -106,7 +109,7 @@ def _least_memory(plan: PlanFile) -> bool:
 
 
 def _is_sound(plan: PlanFile, subject: Subject) -> bool:
-    """Whether the plan says of itself what `simulate` says: files can be damaged."""
+    """Whether the plan's figures are those of `simulate`; a damaged file's are not."""
     try:
         subject = _subject_of(plan, subject)
         _, outcome = replay(plan, subject.problem, subject.nodes, subject.values)
@@ -135,12 +138,12 @@ def _staying(path: Path, stood: PlanFile, plan: PlanFile) -> Note:
 
 
 def _figure(plan: PlanFile) -> str:
-    """That by which plans for one question are compared."""
+    """The figure by which plans for one question are compared."""
     return f"{plan.budget} bytes" if _least_memory(plan) else f"{plan.overhead:+.2%} time"
 
 
 def _answer_of(plan: PlanFile, subject: Subject, found: Answer) -> Answer:
-    """The plan as the answer to the question that `found` answers too, with what either proved."""
+    """The plan as the answer to the question that `found` answers too, with the better of both proofs."""
     numbers, outcome = replay(plan, subject.problem, subject.nodes, subject.values)
     status, result = Status(plan.status), found.schedule.result
     best = max((bound for bound in (plan.bound, result.bound) if bound is not None), default=None)

@@ -1,7 +1,7 @@
-"""How a notebook shows what came of a question: a small table, and a picture under it.
+"""How a notebook shows an answer: a small table, with a picture under it.
 
-Invariant: no script, nothing that is fetched, and no word that is not escaped; a picture has the page's own colour for
-text, so that it can be read on a dark one too.
+Invariant: the output has no script and fetches nothing, and every word is escaped. A picture draws text in the page's
+own colour, so that it can be read on a dark page too.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from html import escape
 from remat_cli.planning.plans.timeline import Timeline
 from remat_cli.units import show_bytes
 
-WIDE, HIGH, ROOM = 480, 150, 18  # of a picture; above and below it are lines of text
+WIDE, HIGH, ROOM = 480, 150, 18  # of a picture, in points; ROOM is left above and below for lines of text
 BEFORE, AFTER = "#999999", "#2a6fbb"
 Spot = tuple[float, float]
 
 
 def shown(caption: str, rows: Sequence[Sequence[str]], head: Sequence[str] = (), picture: str = "") -> str:
-    """A table whose first column has names, and the picture."""
+    """A table whose first column has the names, with the picture under it."""
     lines = [f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr>"] if head else []
     for name, *cells in rows:
         lines.append(f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
@@ -35,7 +35,8 @@ def memory_over_time(before: Timeline, after: Timeline, budget: int) -> str:
 
 
 def overhead_by_budget(spots: Sequence[tuple[int, float]]) -> str:
-    """A dot for each plan of a curve: its budget to the right, what it costs upwards. Nothing where there is none."""
+    """A dot for each plan of a curve: budget to the right, overhead upwards. The picture is empty where there is no
+    plan."""
     if not spots:
         return ""
     widest, dearest = max(budget for budget, _ in spots), max(0.001, *(over for _, over in spots))
@@ -58,12 +59,12 @@ def bars(sizes: Sequence[tuple[str, int]]) -> str:
 
 
 def _edges(line: Timeline) -> Sequence[int]:
-    """When each compute begins and the last one ends; their numbers, where computes take no time."""
+    """The time at which each compute begins and the last one ends; their indices, where computes take no time."""
     return line.begins if line.begins[-1] else range(len(line.order) + 1)
 
 
 def _area(line: Timeline, top: int, last: int, color: str) -> str:
-    """What is in memory: of all that happens within one dot's width, the most."""
+    """The area under the memory curve; each dot's width shows the most held within it."""
     columns, edges = [0] * (WIDE + 1), _edges(line)
     for step, size in enumerate(line.memory):
         for column in range(int(_across(edges[step], last)), int(_across(edges[step + 1], last)) + 1):

@@ -1,7 +1,7 @@
-"""A plan with the model it is for: what `solve` gives to a program, and `emit`, `verify` and a session take.
+"""A plan with the model it is for: the Python API's `solve` returns it; `emit`, `verify` and a session take it.
 
-Invariant: the figures are those of the plan file that `save` writes; what that file refers to is in files once it is
-saved.
+Invariant: the figures are those of the plan file that `save` writes. Once the plan is saved, all that the plan file
+refers to is in files.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Planned:
 
     @property
     def bound(self) -> float | None:
-        """What no schedule of the class that `notes` name can cost less than; None if nothing was proved."""
+        """The cost that no schedule of the class named in `notes` can go below; None if nothing was proved."""
         return self.recorded.bound
 
     @property
     def overhead(self) -> float:
-        """The share of time that recomputation adds, and what the rewritten model has besides, where that is known."""
+        """The overhead of recomputation and of the ops that rewriting adds, as far as those are known."""
         return self.recorded.overhead
 
     @property
@@ -96,9 +96,10 @@ class Planned:
         return replay(self.recorded, self.subject.problem, self.subject.nodes, self.subject.values)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `m.plan.json`; beside it, as `m.onnx` and `m.costs.yaml`, what was in memory only.
+        """Write `m.plan.json`. A model or costs that are in memory only are written beside it, as `m.onnx` and
+        `m.costs.yaml`.
 
-        A better plan for the same question that stands there stays; a warning says so, and what is written over.
+        A better plan for the same question that stands there stays. A warning says so, and says what is replaced.
         """
         if not isinstance(path, str | os.PathLike):
             raise Usage(f"a plan's file is a path, not {type(path).__name__}")
@@ -106,7 +107,7 @@ class Planned:
             warnings.warn(said, RematWarning, stacklevel=2)
 
     def saved(self, path: Path) -> tuple[Note, ...]:
-        """The same; what is to be said of what stood there."""
+        """Write the files at this path. The result is the notes about what stood there."""
         destination = path
         check_apart(destination, *(source.path for source in (self.recorded.model, self.recorded.costs) if source))
         stem = destination.name.removesuffix(".json").removesuffix(".plan")
@@ -121,7 +122,7 @@ class Planned:
 
 
 def _kept(path: Path, content: bytes) -> Source:
-    """The file with this content; another that stands there is not written over."""
+    """The file with this content, written if it is missing; a different file that stands there is an error."""
     if path.exists():
         if path.read_bytes() != content:
             raise InTheWay(f"{path} is in the way: it is not what the plan was made from; save the plan elsewhere")

@@ -1,8 +1,7 @@
-"""The points of a curve: what each method needs and costs at each budget, and what the points teach each other.
+"""The points of a curve: what each method needs and costs at each budget, and what points imply for each other.
 
-Invariant: a larger budget is never dearer than a smaller one, since the smaller one's plan keeps to it; no bound for
-every order is less than that of a larger budget, since what fits the smaller fits the larger; what is proved
-impossible is so at every smaller budget.
+Invariant: a larger budget is never dearer than a smaller one, because the smaller budget's plan keeps to both. A bound
+for every order holds at every smaller budget. What is proved impossible is impossible at every smaller budget.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from solvers.simulate import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a step took, in ns, and what its process held, in bytes, when it was run."""
+    """The time of a step, in ns, and the bytes that its process held, as measured in a run."""
 
     ns: int
     held: int | None
@@ -44,8 +43,9 @@ class Ran:
 class Point:
     """One method at one budget. Bytes and nanoseconds.
 
-    `bound`: what no schedule of the class that `notes` name costs less than; `bound_any_order`: what none at all does.
-    `least_peak`: what the method comes to where that is over the budget. `made_by`: whose plan it is.
+    `bound`: the cost that no schedule of the class named in `notes` goes below. `bound_any_order`: the cost that no
+    schedule at all goes below. `least_peak`: the least peak the method reached, where that is over the budget.
+    `made_by`: the method that made the plan.
     """
 
     budget: int
@@ -58,8 +58,8 @@ class Point:
     seconds: float = 0.0
     notes: tuple[Note, ...] = ()
     made_by: str = ""
-    cached: bool = False  # as it was found before
-    ran: Ran | None = None  # if it was measured
+    cached: bool = False  # whether the answer came from the store
+    ran: Ran | None = None  # the figures of a run, if it was measured
 
     @property
     def found(self) -> bool:
@@ -71,7 +71,7 @@ class Point:
 
     @property
     def time(self) -> int | None:
-        """The cost, and what the rewritten model has besides."""
+        """The cost of the plan, with the ops that rewriting adds."""
         return self.plan.time if self.plan else None
 
     @property
@@ -80,7 +80,7 @@ class Point:
 
     @property
     def overhead(self) -> float | None:
-        """The share of time that recomputation adds, and what the rewritten model has besides."""
+        """The overhead of recomputation and of the ops that rewriting adds."""
         return self.plan.overhead if self.plan else None
 
     @property
@@ -92,14 +92,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Curve:
-    """`whole`: what the model holds as it is. `points`: by method, from the largest budget to the smallest."""
+    """`whole`: the bytes that the model holds without a plan. `points`: by method, from the largest budget to the
+    smallest."""
 
     subject: Subject
     before: Outcome
     whole: int
     points: tuple[Point, ...]
-    least_peak: int | None = None  # the least that was found
-    ran: Ran | None = None  # the model as it is, if it was measured
+    least_peak: int | None = None  # the least peak of any plan found
+    ran: Ran | None = None  # the model without a plan, if it was measured
 
     @property
     def knee(self) -> Point | None:
@@ -129,7 +130,7 @@ def _cells(point: Point) -> tuple[str, ...]:
 
 
 def takes_plans(method: str) -> bool:
-    """Whether the method looks for the cheapest plan there is, and so has use for others'."""
+    """Whether the method looks for the cheapest plan of all, so that plans of other methods help it."""
     return any(entry.kind == Orders for entry in options_of(METHODS[method].options))
 
 
@@ -150,20 +151,21 @@ def point_of(found: Answer) -> Point:
 
 
 def known_bound(points: Iterable[Point], budget: int) -> int | None:
-    """What nothing costs less than within the budget, from what was proved for it and for larger ones."""
+    """The cost that no schedule within the budget goes below, by proofs for this budget and for larger ones."""
     return max(
         (p.bound_any_order for p in points if p.budget >= budget and p.bound_any_order is not None), default=None
     )
 
 
 def known_impossible(points: Iterable[Point], budget: int, method: str) -> Point | None:
-    """A proof that the method, or any, finds nothing within the budget."""
+    """A point that proves that the method, or any method, finds no plan within the budget."""
     proofs = (p for p in points if p.status is Status.INFEASIBLE and p.budget >= budget)
     return next((p for p in proofs if p.method == method or METHODS[p.method].own_order), None)
 
 
 def known_plans(points: Iterable[Point], budget: int, method: str) -> list[Point]:
-    """Points whose plans keep to the budget, the cheapest first: the method's own, or any if it looks for the best."""
+    """Points whose plans keep to the budget, the cheapest first. A method that looks for the cheapest plan takes plans
+    of any method; the others take their own."""
     own = [
         p for p in points if p.plan and budget_needed(p.plan) <= budget and (p.method == method or takes_plans(method))
     ]
@@ -171,9 +173,9 @@ def known_plans(points: Iterable[Point], budget: int, method: str) -> list[Point
 
 
 def budget_needed(plan: PlanFile) -> int:
-    """The least budget that the plan keeps to, which may be much less than the one that it was made for.
+    """The least budget that the plan keeps to, which may be much less than the one it was made for.
 
-    Under a cap an arena does otherwise than under a lower one: there it is the plan's own.
+    A capped arena behaves differently under each cap, so there it is the plan's own budget.
     """
     kind, promises = kind_of(plan.session, plan.allocator), plan.promises
     if kind is None:
@@ -183,7 +185,7 @@ def budget_needed(plan: PlanFile) -> int:
 
 
 def agree(points: Sequence[Point], gap: float) -> tuple[Point, ...]:
-    """The same points, of which each knows what the others found and proved."""
+    """The same points, each with what the other points found and proved."""
     return tuple(_tell(point, points, gap) for point in points)
 
 
@@ -224,6 +226,6 @@ def envelope(points: Iterable[Point]) -> list[Point]:
 
 
 def knee(points: Iterable[Point]) -> Point | None:
-    """Where memory times time is least: with less memory than that, time grows faster than memory shrinks."""
+    """The knee: the point at which memory times time is least. Below it, time grows faster than memory shrinks."""
     curve = envelope(points)
     return min(curve, key=lambda point: point.budget * (point.time or 0)) if len(curve) > 2 else None

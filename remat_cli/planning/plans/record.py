@@ -1,4 +1,4 @@
-"""From an Answer to the plan file that records it, and from a plan file back to an order.
+"""Converts an Answer to the plan file that records it, and a plan file back to an order.
 
 Invariant: every figure in the file is the Answer's; nothing that changes from run to run is written.
 """

@@ -1,10 +1,10 @@
-"""What each tensor of a training graph is there for: a parameter, its gradient, an optimizer's state, data ...
+"""The role of each tensor in a training graph: a parameter, its gradient, an optimizer's state, data and so on.
 
-Read from what the graph does, not from where it came from: a result of the backward pass that has a parameter's shape
-is its gradient or, if it is computed from the parameter element by element, its update. Names settle which of several
-tensors of one shape belong together; without them, order does.
+The roles are read from what the graph computes. A result of the backward pass with a parameter's shape is its gradient.
+If it is computed from the parameter element by element, it is its update. Where several tensors have one shape, names
+decide which belong together; without telling names, order does.
 
-Invariant: every input, weight and value of the graph has one role.
+Invariant: every input, weight and value of the graph has exactly one role.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from solvers.problem import Kind
 
 
 class Role(Enum):
-    """In the order in which they are shown: what stays for the whole step comes first."""
+    """The roles in the order in which they are shown: what stays for the whole step comes first."""
 
     PARAMETERS = "parameters"
     STATE = "optimizer state"
     INPUTS = "inputs"
-    CONSTANTS = "constants"  # with all else that is in memory without being trained: masks, running statistics
+    CONSTANTS = "constants"  # all else that is in memory without being trained: masks, running statistics
     FIXED = "inputs and weights"  # of a bare problem, which does not tell them apart
     GRADIENTS = "gradients"  # of parameters
-    ACTIVATIONS = "activations"  # what the forward pass makes, for the first time or again
-    TEMPORARIES = "temporaries"  # what the backward pass makes on its way to the gradients
+    ACTIVATIONS = "activations"  # what the forward pass computes, the first time or again
+    TEMPORARIES = "temporaries"  # what the backward pass computes on its way to the gradients
     WORKSPACE = "workspace"
 
     @property
     def key(self) -> str:
-        """Its name in JSON."""
+        """The role's name in JSON."""
         return self.value.replace(" ", "_")
 
 
@@ -65,7 +65,7 @@ def roles_of(graph: Graph) -> dict[str, Role]:
 
 
 class _Reading:
-    """What a graph says of its tensors."""
+    """What the graph says about its tensors."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -110,7 +110,8 @@ class _Reading:
     # Which result belongs to which tensor.
 
     def _pair(self) -> None:
-        """Find the gradient or the update of each tensor that has one: by name, by what it is made of, by order."""
+        """Find the gradient or the update of each tensor that has one: by name, by what it is computed from, by
+        order."""
         waiting = [name for name in self._results() if not self._named(name) and self._is_late(name)]
         made_of = {name: self._made_of(name) for name in waiting}
         for name in sorted(waiting, key=lambda name: len(made_of[name])):
@@ -128,13 +129,15 @@ class _Reading:
                 self.trained[tensor] = name
 
     def _results(self) -> Iterator[str]:
-        """What may be a gradient or an updated tensor: float outputs but the loss, and what is accumulated."""
+        """The values that may be a gradient or an updated tensor: float outputs except the loss, and accumulated
+        values."""
         graph, loss = self.graph, find_loss(self.graph.outputs, self.graph.values, self.writer)
         yield from (name for name in graph.outputs if name != loss and graph.values[name].dtype in FLOATS)
         yield from (op.inputs[1] for op in graph.ops if op.op_type in ACCUMULATORS)
 
     def _named(self, name: str) -> bool:
-        """Whether its name says whose gradient or update it is: `w_grad`, `grad_w`, `w_new` ..."""
+        """Whether the value's name names the tensor that it is the gradient or the update of: `w_grad`, `grad_w`,
+        `w_new` ..."""
         for match in GRADIENT.finditer(name.replace("_", ".")):
             for tensor in (name[: match.start()].rstrip("._/@:"), name[match.end() :].lstrip("._/@:")):
                 if self._alike(tensor, name):
@@ -148,18 +151,18 @@ class _Reading:
         return False
 
     def _alike(self, tensor: str, name: str) -> bool:
-        """Whether the first is an input or weight of the other's type and shape."""
+        """Whether `tensor` is an input or weight of the same type and shape as `name`."""
         values = self.graph.values
         if tensor not in values or tensor in self.writer:
             return False
         return (values[tensor].shape, values[tensor].dtype) == (values[name].shape, values[name].dtype)
 
     def _made_of(self, name: str) -> list[str]:
-        """The inputs of its shape, with a default or without, that it is computed from element by element."""
+        """The inputs and weights of its shape from which it is computed element by element."""
         return [source for source in self._walk(name) if source in self.fed]
 
     def _walk(self, name: str, ops: Collection[str] = ()) -> list[str]:
-        """Tensors of its shape that it is made from, itself first, by these ops or all that work on each element."""
+        """Tensors of its shape that it is computed from, itself first, through these ops or all elementwise ones."""
         shape = self.graph.values[name].shape
         seen, stack = {name: None}, [name]
         while stack:
@@ -171,10 +174,11 @@ class _Reading:
             stack += fresh
         return list(seen)
 
-    # What each is there for.
+    # The roles.
 
     def _state(self) -> set[str]:
-        """What is updated besides parameters, unless the forward pass alone decides on it, as on running statistics."""
+        """Tensors that are updated but are no parameters. Those that the forward pass alone updates, such as running
+        statistics, are left out."""
         made = {self.updated[name] for name in self.parameters if name in self.updated}
         needed, caused = set(made), {*made, *self.trained.values()}
         for op in reversed(self.graph.ops):
@@ -187,7 +191,7 @@ class _Reading:
         return {name for name, after in others.items() if name in needed or after in caused}
 
     def _made_again(self) -> Iterator[tuple[str, str]]:
-        """What an op makes that does just what another did: a rewritten model computes activations again."""
+        """Pairs of values that equal ops compute from equal inputs: a rewritten model recomputes activations."""
         same: dict[str, str] = {}
         seen: dict[object, Op] = {}
         for op in self.graph.ops:
@@ -199,7 +203,8 @@ class _Reading:
         return ((copy, first) for copy, first in same.items() if copy not in self.graph.outputs)
 
     def _for_constants(self, found: Mapping[str, Role]) -> set[str]:
-        """What only leads to what running statistics become: the forward pass's, though no loss depends on it."""
+        """Values that only lead to updated running statistics. They belong to the forward pass, though no loss depends
+        on them."""
         wanted = {name for name in self.graph.outputs if found[name] is not Role.CONSTANTS}
         rest: set[str] = set()
         for op in reversed(self.graph.ops):
@@ -220,7 +225,7 @@ class _Reading:
         return {value.name for value in values if value.dtype in FLOATS and value.shape}
 
     def _read_at(self, places: Places) -> set[str]:
-        """What the forward pass's ops read at these places, or what that was before it was only moved about."""
+        """The tensors that the forward pass's ops read at these places, traced back through ops that only move data."""
         found: set[str] = set()
         for op in self.graph.ops:
             for place in () if op.backward else places.get(op.op_type, ()):
@@ -231,7 +236,7 @@ class _Reading:
         return found
 
     def _gradients(self) -> Iterator[str]:
-        """Gradients, the parts that they are sums of, and the buffers in which they are accumulated."""
+        """Gradients, the terms that they are sums of, and the buffers in which they are accumulated."""
         for name in self.trained.values():
             yield from (part for part in self._walk(name, SUMS) if part in self.writer)
         for name in self.parameters.difference(self.trained):
@@ -241,7 +246,8 @@ class _Reading:
                 yield op.inputs[0]
 
     def _read_by_update(self, name: str) -> set[str]:
-        """Where the work on each element of a parameter begins, and sums of that: its gradient."""
+        """The values at which the elementwise update of a parameter begins, and the terms of their sums: its
+        gradient."""
         reached = set(self._walk(name))
         found: set[str] = set()
         for op in {id(op): op for part in reached if (op := self.writer.get(part))}.values():

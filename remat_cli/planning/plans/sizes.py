@@ -1,4 +1,4 @@
-"""What came of trying sizes of a training step: which fits, by what plan, and which is proved not to."""
+"""The results of trying sizes of a training step: which size fits, by what plan, and which is proved not to fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Verdict = Literal["fits", "infeasible", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of a size. `why`: what the proof covers, or what the size was refused for."""
+    """The result of one size. `why`: what the proof covers, or why the size was refused."""
 
     size: int
     verdict: Verdict
@@ -22,10 +22,10 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Largest:
-    """`size` fits, by its plan; `next` is the one after it. `below`: the least size that is proved not to fit.
+    """`size` fits, by its plan; `next` is the size after it. `below`: the least size that is proved not to fit.
 
-    `baselines`: how far the other methods come, under the same budget and allowance; 0: nowhere, None:
-    not known.
+    `baselines`: the largest size for each of the other methods, under the same budget and allowance. 0 means that no
+    size fits, None that it is not known.
     """
 
     size: int

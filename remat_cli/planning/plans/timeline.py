@@ -1,8 +1,8 @@
-"""What is in memory during each compute of a plan, block by block: what pictures and breakdowns are made from.
+"""What is in memory during each compute of a plan, block by block: the source of pictures and breakdowns.
 
-Invariant: during each compute the blocks held, its workspace and the problem's `resident` come to what `simulate` says
-is in use. A block belongs to the value that was written into it, not to its views; what overwrites a value owns the
-block from then on.
+Invariant: during each compute the blocks held, the workspace and the problem's `resident` add up to the bytes in use
+that `simulate` reports. A block belongs to the value that was written into it, not to its views; a value that
+overwrites another owns the block from then on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The computes of a plan in their order, and the memory held while they run. `late`: the backward pass's ops."""
+    """The computes of a plan in their order, and the memory held while they run. `late`: the ops of the backward
+    pass."""
 
     problem: Problem
     late: frozenset[int]
@@ -48,12 +49,12 @@ class Timeline:
 
     @cached_property
     def begins(self) -> tuple[int, ...]:
-        """When each compute begins, in nanoseconds, and when the last one ends."""
+        """The time at which each compute begins, in nanoseconds, and the time at which the last one ends."""
         return tuple(accumulate((self.problem.nodes[node].cost for node in self.order), initial=0))
 
     @cached_property
     def again(self) -> tuple[bool, ...]:
-        """Whether each compute is of an op that ran before; views, which take no time, are not computed."""
+        """Whether each compute is a recomputation. A view takes no time, so making one again does not count."""
         ran: set[int] = set()
         found = []
         for node in self.order:
@@ -62,14 +63,14 @@ class Timeline:
         return tuple(found)
 
     def phase(self, step: int) -> str:
-        """What runs: the forward pass, something computed again, or the backward pass."""
+        """The phase of the compute: the forward pass, a recomputation, or the backward pass."""
         if self.again[step]:
             return "recomputed"
         return "backward" if self.order[step] in self.late else "forward"
 
     @property
     def peak_step(self) -> int:
-        """The first compute during which most is held."""
+        """The first compute at which the peak is reached."""
         return max(range(len(self.memory)), key=lambda step: self.memory[step])
 
     def held(self, step: int) -> list[Block]:
@@ -79,7 +80,7 @@ class Timeline:
 
 
 def timeline(problem: Problem, plan: Plan, late: Collection[int] | None = None) -> Timeline:
-    """The timeline of a plan that is known to be legal. `late`: by default what the problem says."""
+    """The timeline of a plan that is known to be legal. `late` defaults to the problem's own backward ops."""
     if late is None:
         late = [index for index, node in enumerate(problem.nodes) if node.backward]
     return Timeline(problem, frozenset(late), plan.order(), tuple(_blocks(problem, plan)))
@@ -87,7 +88,7 @@ def timeline(problem: Problem, plan: Plan, late: Collection[int] | None = None) 
 
 @dataclass(slots=True)
 class _Place:
-    """A block of memory while it is held, and who owns it since when."""
+    """A block of memory while it is held, with its owners and the steps at which they took it."""
 
     value: int
     bytes: int
@@ -101,7 +102,7 @@ class _Place:
 
 def _blocks(problem: Problem, plan: Plan) -> Iterator[Block]:
     views = {pair for node in problem.nodes for pair in node.views}
-    places: dict[int, _Place] = {}  # register -> where it lives
+    places: dict[int, _Place] = {}  # register -> its block
     values: dict[int, int] = {}
     step = 0
     for statement in plan.statements:
@@ -113,7 +114,7 @@ def _blocks(problem: Problem, plan: Plan) -> Iterator[Block]:
                     continue
                 place = places[register] = places[shares]
                 place.holders += 1
-                if (value, values[shares]) not in views:  # it is written over what was there
+                if (value, values[shares]) not in views:  # the value overwrites the one that was there
                     yield from place.closed(step)
                     place.value, place.start = value, step
             case Compute():

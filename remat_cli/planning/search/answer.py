@@ -1,6 +1,6 @@
-"""The stages in order: a subject and a budget in, a schedule with all its figures out.
+"""Runs the stages in order: a subject and a budget go in, a schedule with all its figures comes out.
 
-Invariant: every figure of an Answer is `simulate`'s or a solver's proved bound; nothing here reckons cost or memory.
+Invariant: every figure of an Answer is `simulate`'s or a solver's proved bound; nothing here computes cost or memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from solvers.simulate import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Enough:
-    """What ends a search: a plan that costs no more than `cost`, or a bound of more than `bound`."""
+    """A search may end with a plan that costs no more than `cost`, or with a bound above `bound`."""
 
     cost: float | None = None
     bound: float | None = None
@@ -45,7 +45,7 @@ class Enough:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of asking one method for one budget."""
+    """The result of asking one method for one budget."""
 
     subject: Subject
     method: str
@@ -54,20 +54,20 @@ class Answer:
     schedule: Schedule
     seconds: float
     limits: Limits
-    session: Session | None = None  # that the plan is for, where there is a model
-    promise: Promise | None = None  # what the rewritten model needs
-    placement: Placement | None = None  # of what it allocates, where that is planned
-    made_by: str | None = None  # whose schedule it is, if not the method's
-    untouched: bool = False  # the model fits as it is
-    cut: bool = False  # there was no time, or work, to look further
-    asked: Mapping[str, Any] = field(default_factory=dict)  # what the question said besides the budget and the method
-    said: Budget | None = None  # the budget as it was asked for
-    cached: bool = False  # it was found before, and not looked for again
-    model: Rewritten | None = field(default=None, compare=False, repr=False)  # the plan's, while it is witnessed
+    session: Session | None = None  # the session that the plan is for, where there is a model
+    promise: Promise | None = None  # the figures of the rewritten model
+    placement: Placement | None = None  # the places of its values, where places are planned
+    made_by: str | None = None  # the method that made the schedule, if not the one asked
+    untouched: bool = False  # the model fits without a plan
+    cut: bool = False  # time or work ran out before the search ended
+    asked: Mapping[str, Any] = field(default_factory=dict)  # the question, without the budget and the method
+    said: Budget | None = None  # the budget in the user's own words
+    cached: bool = False  # the answer came from the store, without a search
+    model: Rewritten | None = field(default=None, compare=False, repr=False)  # the plan's model, while it is witnessed
 
     @property
     def aside(self) -> int:
-        """What kernels take beside the allocator, which the budget is for too."""
+        """Bytes that kernels take beside the allocator; the budget covers them too."""
         return target_of(self.session).aside(self.subject) if self.session else 0
 
     @property
@@ -80,18 +80,18 @@ class Answer:
         return self.schedule.outcome.cost
 
     def noted(self, note: Note) -> Answer:
-        """The answer with one more note, once."""
+        """The answer with one more note; a note is added once only."""
         result = self.schedule.result
         notes = tuple(dict.fromkeys((*result.notes, note)))
         return replace(self, schedule=replace(self.schedule, result=replace(result, notes=notes)))
 
     def given_up(self, why: Note) -> Answer:
-        """The answer whose plan is not to be given."""
+        """The answer without its plan, which must not be given, with the reason."""
         result = replace(self.schedule.result, status=Status.UNKNOWN)
         return replace(self, schedule=replace(self.schedule, result=result)).noted(why)
 
     def with_candidate(self, candidate: Candidate, session: Session) -> Answer:
-        """The answer with that plan in place of its own."""
+        """The answer with the candidate's plan in place of its own."""
         footprint = candidate.footprint
         assert footprint is not None
         return replace(
@@ -115,28 +115,29 @@ class Answer:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What is to be said of the answer, of its subject first."""
+        """All notes of the answer, those of its subject first."""
         return (*self.subject.notes, *self.schedule.result.notes)
 
     def says(self, kind: PlanNote) -> bool:
-        """Whether the search left a note of that kind."""
+        """Whether the answer has a note of this kind."""
         return any(note.kind == kind for note in self.schedule.result.notes)
 
     @property
     def overhead(self) -> float | None:
-        """The share of time that recomputation adds, and what the rewritten model has besides, where that is known."""
+        """The overhead of recomputation and of the ops that rewriting adds, as far as those are known."""
         if self.schedule.outcome is None:
             return None
         return ((self.promise and self.promise.time) or self.schedule.outcome.cost) / max(self.baseline.cost, 1) - 1
 
     @property
     def bound(self) -> int | None:
-        """Costs are integers, so a bound can be rounded up, but for what floating point may have added to it."""
+        """The bound in whole nanoseconds. Costs are integers, so it is rounded up, less what floating point may have
+        added."""
         return _round_up(self.schedule.result.bound)
 
     @property
     def bound_any_order(self) -> int | None:
-        """What no schedule costs less than, in whatever order it first computes the ops."""
+        """The cost that no schedule goes below, in whatever order it first computes the ops."""
         return _round_up(self.schedule.result.bound_any_order)
 
     @property
@@ -147,7 +148,7 @@ class Answer:
 
     @property
     def recomputed(self) -> int | None:
-        """Computes beyond the first of each node; views made again take no time and do not count."""
+        """Recomputations in the plan. A view takes no time, so making one again does not count."""
         order = self.schedule.result.order
         if order is None:
             return None
@@ -160,7 +161,7 @@ def _round_up(bound: float | None) -> int | None:
 
 
 def find_solver(method: str, options: Mapping[str, Any]) -> Solver:
-    """The method with its own options bound. Options that it does not have are a usage error."""
+    """The method with its own options bound. An option that it does not have is a usage error."""
     if method not in METHODS:
         raise Usage(f"there is no method '{method}'; {meant(method, METHODS)}")
     own = {option.name for option in options_of(METHODS[method].options)}
@@ -179,8 +180,8 @@ def answer(
 ) -> Answer:
     """Ask for a schedule within `budget` bytes.
 
-    `reorder`: whether to first compute the ops in an order that needs less memory than the model's; None: only if the
-    model's own order leads to no plan, for which it may take half of the time.
+    `reorder`: whether to first compute the ops in an order that needs less memory than the model's. None: only if the
+    model's own order leads to no plan; the model's order may then take half of the time.
     """
     plain = subject.before()
 
@@ -196,7 +197,7 @@ def answer(
     if reorder is not None or METHODS[method].own_order:
         return ask(limits, bool(reorder) and not METHODS[method].own_order)
     first = ask(half(limits), False)
-    hopeless = (first.schedule.result.peak_bound or 0) > budget  # in any order of first computes
+    hopeless = (first.schedule.result.peak_bound or 0) > budget  # no order of first computes fits
     if first.found or limits.clock.over() or limits.clock.left() < 1 or hopeless:
         return replace(first, limits=limits)
     second = ask(limits, True)
@@ -210,7 +211,7 @@ def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:
 
 
 def half(limits: Limits) -> Limits:
-    """The same limits, but with an end at half the time unless a plan is known by then."""
+    """The same limits, but the search ends at half the time unless a plan is known by then."""
     known = [False]
     clock = limits.clock.share(ORDER_SHARE)
 
@@ -225,7 +226,7 @@ def half(limits: Limits) -> Limits:
 
 
 def ending(limits: Limits, enough: Enough) -> Limits:
-    """The same limits, but with an end as soon as what is known is enough."""
+    """The same limits, but the search ends as soon as what is known is enough."""
     known = [False]
 
     def report(progress: Progress) -> None:
@@ -236,7 +237,7 @@ def ending(limits: Limits, enough: Enough) -> Limits:
 
 
 def _smaller(first: Answer, second: Answer) -> Answer:
-    """Of two answers without a plan, the first, with the least peak that either found."""
+    """The first of two answers without a plan, with the lesser of both peaks."""
     one, two = first.schedule, second.schedule
     if one.outcome and two.outcome and two.outcome.peak < one.outcome.peak:
         found = replace(two, result=replace(one.result, order=two.result.order))

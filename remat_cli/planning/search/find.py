@@ -1,7 +1,7 @@
-"""From a request to an answer: the graphs that a target plans, one after the other, until one has a plan.
+"""Turns a request into an answer: plans the graphs of the target one after the other, until one has a plan.
 
-This is where a search begins: `find_tried` where plans must be run before they are given, `find_witnessed` where their
-kernels must be the original's, and below both the loop of `find_fitting`.
+A search begins here. `find_tried` runs plans before they are given; `find_witnessed` holds their kernels to the
+original's. Below both is the loop of `find_fitting`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from solvers.problem import Status
 
 
 def find_plan(request: PlanRequest) -> Answer:
-    """A plan that fits, whose results cannot differ from the original's in the session that it is for.
+    """A plan that fits and gives the original's results in the session that it is for.
 
-    The graph that a session runs is planned first. Where that has no plan there may be one of the file's own ops: what
-    is added for it keeps default options from folding constants, and from packing what they make of them. So whether
-    there is none at all is for that search to say.
+    The graph that a session runs is planned first. Where that has no plan, the file's own ops may have one: what the
+    rewriting adds keeps default options from folding and packing constants. So only the last search proves that there
+    is no plan.
     """
     first, *others = request.target.graphs(request.subject)
     limits = request.limits.share(FIRST_GRAPH_SHARE) if others else request.limits

@@ -1,6 +1,6 @@
-"""Plans that are known already, as candidates: a larger budget never leads to a dearer plan than theirs.
+"""Offers plans that are known already as candidates, so that a larger budget never leads to a dearer plan.
 
-Invariant: a known plan stands in only if it is cheaper than what was found, and holds no more than the budget itself.
+Invariant: a known plan stands in only if it is cheaper than the plan found, and keeps to the budget.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from solvers.problem import Result, Status
 from solvers.schedule import Schedule, evaluate
 from solvers.simulate import IllegalPlan
 
-BESIDE, HEAD = 64, 4096  # plans in a folder that are looked at, and how far for the model that they are of
+BESIDE, HEAD = 64, 4096  # how many plans of a folder are read, and how many bytes of each to find its model
 
 
 def known_before(destination: Path, sha256: str) -> dict[str, Any]:
-    """Of a question whose plan is to go there: the plans of its model in that folder, and the one that stands there."""
+    """Plans of the model in the folder of `destination`, and the one that stands at `destination` itself."""
     found = plans_beside(destination, sha256)
     return {"earlier": tuple(found.values()), "stands": found.get(destination)}
 
 
 def plans_beside(destination: Path, sha256: str) -> dict[Path, PlanFile]:
-    """Plans of the same model in the folder where a new one is to go, itself among them if it stands there."""
+    """Plans of the same model in the folder of a new plan, the one that it replaces among them."""
     found: dict[Path, PlanFile] = {}
     for path in sorted({destination, *destination.parent.glob("*.plan.json")})[:BESIDE]:
-        if not path.is_file():  # a pipe would be waited for
+        if not path.is_file():  # Reading a pipe would block.
             continue
         try:
             with path.open(encoding="utf-8") as file:
@@ -53,7 +53,7 @@ def plans_beside(destination: Path, sha256: str) -> dict[Path, PlanFile]:
 
 
 def cheaper_known(request: PlanRequest, found: Answer, plans: Iterable[PlanFile]) -> Answer:
-    """The answer found, or the cheapest of these plans that fits and costs less; those of other models are passed."""
+    """The answer found, or the cheapest of these plans that fits and costs less; plans of other models are ignored."""
     for plan in plans:
         other = _as_answer(request, found, plan) if plan.model.sha256 == request.subject.source.sha256 else None
         if other is not None:
@@ -62,7 +62,7 @@ def cheaper_known(request: PlanRequest, found: Answer, plans: Iterable[PlanFile]
 
 
 def cheapest_known(request: PlanRequest, plans: Iterable[PlanFile]) -> Answer | None:
-    """The cheapest of these plans that fits, before anything was searched for; only that one is given its places."""
+    """The cheapest of these plans that fits, taken before any search; only that one is given its places."""
     nothing = Schedule(Result(Status.UNKNOWN, None), None, None)
     subject, plain = request.subject, request.subject.before()
     start = Answer(subject, request.method, request.budget, plain, nothing, 0.0, request.limits, cut=True)
@@ -73,7 +73,7 @@ def cheapest_known(request: PlanRequest, plans: Iterable[PlanFile]) -> Answer | 
 
 
 def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer | None:
-    """The known plan as an answer, if it fits and costs less than what was found."""
+    """The known plan as an answer, if it fits and costs less than the plan found."""
     try:
         order = number_program(known.program, request.subject.nodes, request.subject.values).order()
         plan, outcome = evaluate(request.subject.problem, order)
@@ -93,7 +93,7 @@ def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer |
 
 
 def _with_its_places(request: PlanRequest, candidate: Candidate, known: PlanFile) -> Candidate:
-    """The plan where its file says that its values lie: to find such places may have taken long."""
+    """The candidate with the places that the plan file gives, because finding such places may have taken long."""
     if known.placement is None or (known.session, known.allocator) != _names(request.target.session):
         return candidate
     fits = placed_as(request.target, candidate, placement_in(known.placement))

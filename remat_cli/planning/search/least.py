@@ -1,7 +1,7 @@
-"""The least budget that is known to be enough where no plan was found within the one that was asked for.
+"""The least budget that is known to be enough, where no plan was found within the budget that was asked for.
 
-Invariant: of a model it is what its target counts, with what emit adds and where values lie in memory, so that the same
-order keeps to it when it is asked for.
+Invariant: for a model it is what its target counts: the additions of the rewriting and the places in memory are part of
+it. So the same order keeps to that budget when it is asked for.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The loop: candidates are proposed, each is repaired by the target, and the cheapest that fits is the answer.
 
-Invariant: an answer that found a plan keeps to the budget that was asked for, and its bounds are of that budget. Where
-the allocator cannot place a plan that tightly, ops are moved about, and only then is a plan for less taken; a note says
-which. Where time is up before, it is what was placed on the way.
+Invariant: an answer that found a plan keeps to the budget that was asked for, and its bounds are for that budget.
+
+Where the allocator cannot place a plan that tightly, ops are moved about. Only then is a plan for a smaller budget
+taken, and a note says which. If time ends before, the answer is the best candidate placed so far.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from solvers.problem import Progress, Result, Status
 
 
 def find_fitting(request: PlanRequest) -> Answer:
-    """A plan whose model holds no more than the budget in its session, or why there is none."""
+    """A plan whose model holds no more than the budget in its session, or the reason why there is none."""
     if request.subject.graph is None:
         return _find_bare(request)
     met = Met(request)
@@ -40,7 +41,7 @@ def find_fitting(request: PlanRequest) -> Answer:
 
 
 def _find_bare(request: PlanRequest) -> Answer:
-    """Of a problem without a model nothing needs a place."""
+    """A plan of a problem without a model: nothing needs a place."""
     limits = ending(request.limits, request.enough) if request.enough else request.limits
 
     def report(progress: Progress) -> None:
@@ -54,12 +55,12 @@ def _find_bare(request: PlanRequest) -> Answer:
 
 
 def _cheapest_alternative(request: PlanRequest, first: Answer, met: Candidate | None) -> Candidate | None:
-    """The cheapest of what can be had where the plan that was found cannot be placed."""
+    """The cheapest alternative to a plan that was found but cannot be placed."""
     fitting: list[tuple[int, int, Candidate]] = []
     for proposal in alternatives(request, first, met):
         if repaired := repair(request, proposal.candidate):
             fitting.append((repaired.cost, proposal.rank, repaired.noted(proposal.note)))
-            if proposal.candidate.footprint is None:  # a plan for even less costs more
+            if proposal.candidate.footprint is None:  # a plan for even less memory costs more
                 break
     if not fitting:
         return None
@@ -67,13 +68,13 @@ def _cheapest_alternative(request: PlanRequest, first: Answer, met: Candidate | 
 
 
 def _is_useless(request: PlanRequest, found: Answer) -> bool:
-    """Whether it is proved that nothing is as cheap as is asked for."""
+    """Whether a proof shows that no plan is as cheap as the request asks."""
     bound, most = found.schedule.result.bound_any_order, request.enough.bound if request.enough else None
     return bound is not None and most is not None and bound > most
 
 
 def _without_plan(request: PlanRequest, first: Answer, candidate: Candidate | None = None) -> Answer:
-    """The answer without a plan; `candidate`: the one that comes nearest, as it could be placed."""
+    """The answer without a plan. `candidate`: the placed plan that comes nearest to the budget."""
     result = first.schedule.result
     if first.found:
         result = replace(result, status=Status.UNKNOWN)
@@ -89,7 +90,7 @@ def _at_the_end(request: PlanRequest, first: Answer, found: Answer) -> Answer:
 
 
 def _as_asked(request: PlanRequest, first: Answer, best: Candidate) -> Answer:
-    """The candidate as the answer to what was asked, whose bounds are those that the search proved."""
+    """The candidate as the answer to the request, with the bounds that the search proved."""
     proved = first.schedule.result
     with request.times.part("lowering the block"):
         best = lower(request, best)
@@ -107,7 +108,7 @@ def _as_asked(request: PlanRequest, first: Answer, best: Candidate) -> Answer:
 
 
 def _status(request: PlanRequest, candidate: Candidate, result: Result) -> Status:
-    """Another plan than the one that was proved may be as good as that."""
+    """The status of the candidate's plan. A plan other than the proved one may be as good, and is optimal then."""
     for status, bound in ((Status.OPTIMAL, result.bound_any_order), (Status.ORDER_OPTIMAL, result.bound)):
         if bound is not None and candidate.cost <= bound * (1 + request.limits.gap):
             return status

@@ -1,10 +1,10 @@
-"""Where candidates come from: the search itself, what it met on the way, searches for less memory, and walks.
+"""Proposes candidates: the search's own, plans it meets on the way, plans for less memory, and walks.
 
-A search ends with an order, and whether that can be placed is seen when little time is left. So the first order that it
-reports is placed at once, or if it cannot be, one from walks that evict; and then each that costs a good deal less than
-the last one tried.
+Whether an order can be placed is known only after the search, when little time is left. So the first order that the
+search reports is placed at once, or replaced by a walk if it cannot be. After that, each order is placed that costs
+much less than the last one tried.
 
-Invariant: what is tried on the way depends on what the orders cost, never on the clock.
+Invariant: which orders are tried depends on what they cost, never on the clock.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ from solvers.notes import Note
 from solvers.problem import Limits, Progress, Result, Status
 from solvers.schedule import Schedule, evaluate
 
-LARGE_NODES = 3000  # from which on a plan is not placed at once
-IDLE_GAIN = 0.0005  # of what a plan costs: less is no gain
-WORTH_PLACING = 0.7  # of what the last one tried cost beyond the model as it is
+LARGE_NODES = 3000  # from this size on, a plan is not placed at once
+IDLE_GAIN = 0.0005  # share of a plan's cost; a smaller gain does not count
+WORTH_PLACING = 0.7  # share of the extra cost of the last order tried; an order must cost less to be placed
 LESS_ROUNDS = 6
-LESS_STEP = 0.01  # of the budget, by which the first search for less asks for less
+LESS_STEP = 0.01  # share of the budget; the first search for less memory asks for this much less
 
 
 def search(request: PlanRequest, met: Met) -> Answer:
-    """The request itself, with room for what the rewriting may add; without, if so little less leads to no plan."""
+    """Search with room left for the additions of the rewriting. Where that leads to no plan, search without that
+    room."""
     left = request.limits.clock.left()
     online = request.target.online
     if online or request.limits.clock.work is not None:
@@ -61,7 +62,7 @@ def search(request: PlanRequest, met: Met) -> Answer:
 
 
 def _search_as_fused(request: PlanRequest, budget: int, limits: Limits, met: Met) -> Answer:
-    """Schedule what is fused by default as one, if it is marked; op by op only if that leads to no plan."""
+    """Schedule each kernel that the runtime fuses by default as one op; op by op only if that leads to no plan."""
     subject = request.subject
     if not subject.problem.inner:
         return request.ask(subject, budget, met.listening(subject, limits), request.reorder)
@@ -74,7 +75,7 @@ def _search_as_fused(request: PlanRequest, budget: int, limits: Limits, met: Met
 
 
 def until_idle(limits: Limits) -> Limits:
-    """The same limits, with an end where nothing much cheaper has come for long: placing needs the time."""
+    """The same limits, but the search ends when it has found nothing much cheaper for long. Placing needs the time."""
     cheapest, since = math.inf, 0.0
 
     def report(progress: Progress) -> None:
@@ -91,7 +92,7 @@ def until_idle(limits: Limits) -> Limits:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A candidate in place of the one that was found. `rank`: which of those that cost the same is taken: the least."""
+    """An alternative to the candidate that was found. `rank`: among candidates of one cost the lowest rank is taken."""
 
     candidate: Candidate
     note: Note
@@ -99,9 +100,9 @@ class Proposal:
 
 
 def alternatives(request: PlanRequest, first: Answer, met: Candidate | None) -> Iterator[Proposal]:
-    """What may be taken where the plan that was found cannot be placed, until one that was made for less can be.
+    """Alternatives to a plan that cannot be placed, up to the first plan for less memory that can be.
 
-    Those met on the way and those from walks are placed already.
+    The plans met on the way and those from walks are placed already.
     """
     if met is not None:
         yield Proposal(met, Note(PlanNote.MET_EARLIER), 1)
@@ -115,7 +116,7 @@ def alternatives(request: PlanRequest, first: Answer, met: Candidate | None) -> 
 def _make_for_less(request: PlanRequest, first: Answer) -> Iterator[Proposal]:
     """Plans for less and less memory; each step is twice the last.
 
-    It begins with what would be enough if a plan for less were over its budget by the same part.
+    The first step assumes that a plan for less memory exceeds its budget by the same share as the first plan does.
     """
     step = LESS_STEP * request.budget
     needed = request.counted(request.place(candidate_of(first), request.limits.clock.within(0)))
@@ -132,7 +133,7 @@ def _make_for_less(request: PlanRequest, first: Answer) -> Iterator[Proposal]:
 
 
 def _ask_for(request: PlanRequest, first: Answer, budget: int) -> Answer:
-    """A plan for a smaller budget, in the order of first computes that led to this one."""
+    """A plan for a smaller budget, with the order of first computes that led to the first plan."""
     quiet = request.limits.silent().share(LESS_SHARE)
     again = bool(request.reorder) or first.says(PlanNote.REORDERED)
     found = request.ask(first.subject, budget, quiet, again)
@@ -143,9 +144,10 @@ def _ask_for(request: PlanRequest, first: Answer, budget: int) -> Answer:
 
 @dataclass(slots=True)
 class Met:
-    """The cheapest plan that is known to fit as it really runs, while the search for a cheaper one still goes on.
+    """The cheapest plan known to fit in its session, while the search for a cheaper one still goes on.
 
-    `tried`: what the last order that was placed, or was to be, cost beyond the model as it is; or a plan at hand.
+    `tried`: the extra cost, over the model without a plan, of the last order that was placed or was to be; or that of a
+    known plan.
     """
 
     request: PlanRequest
@@ -157,7 +159,7 @@ class Met:
         self.tried = self.request.at_hand
 
     def listening(self, subject: Subject, limits: Limits) -> Limits:
-        """The same limits, of a search in that subject whose orders are heard of here as well."""
+        """The same limits, for a search in that subject; this object hears of its orders too."""
 
         def report(progress: Progress) -> None:
             limits.report(progress)
@@ -188,7 +190,7 @@ class Met:
 
 
 def candidate_so_far(request: PlanRequest, progress: Progress) -> Candidate | None:
-    """What a search has found by now, if what is live at once is within the budget."""
+    """The search's order so far as a candidate, if its live bytes are within the budget."""
     if progress.order is None:
         return None
     plan, outcome = evaluate(request.subject.problem, progress.order)

@@ -1,6 +1,6 @@
-"""What is asked of which solver, for which target, within which limits.
+"""A request: what is asked of which solver, for which target, within which limits.
 
-Invariant: what a budget is held against is what the target counts.
+Invariant: the budget is compared with what the target counts.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ def ignore(_: Answer) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """`enough`: what a search may end with. `keep`: hears of each plan that fits as it really runs while there may
-    still be a cheaper one. `at_hand`: what the cheapest plan that fits in any case costs beyond the model as it is.
+    """`enough`: what a search may end with. `keep`: is told of each plan that fits in its session, while a cheaper one
+    may still come. `at_hand`: the extra cost, over the model without a plan, of the cheapest known plan that fits.
 
-    `later_runs`: whether memory is predicted as later runs of a default session hold it: outputs from the beginning.
+    `later_runs`: whether memory is predicted for the later runs of a default session, which hold outputs from the
+    beginning.
     """
 
     subject: Subject
@@ -48,7 +49,7 @@ class PlanRequest:
 
     @property
     def room(self) -> int:
-        """What of the budget is the allocator's, inputs and weights included."""
+        """The part of the budget that the allocator has, inputs and weights included."""
         return self.budget - self.target.aside(self.subject)
 
     @property
@@ -57,11 +58,11 @@ class PlanRequest:
 
     @property
     def may_walk(self) -> bool:
-        """Whether a plan by any means is wanted. The papers' methods answer for themselves, or not at all."""
+        """Whether a plan by any method may answer. The papers' methods answer with their own plans, or not at all."""
         return self.method in METHODS and METHODS[self.method].may_reorder
 
     def ask(self, subject: Subject, budget: int, limits: Limits, reorder: bool | None) -> Answer:
-        """The method's answer, every size being what the allocator takes for it."""
+        """The method's answer, with every size rounded to what the allocator takes for it."""
         in_units = subject.solving(self.in_units(subject.problem))
         limits = ending(limits, self.enough) if self.enough else limits
         with self.times.part("searching"):
@@ -74,7 +75,7 @@ class PlanRequest:
         return replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome))
 
     def in_units(self, problem: Problem) -> Problem:
-        """The problem as the allocator takes it."""
+        """The problem with every size as the allocator takes it."""
         problem = self.target.in_units(problem)
         return outputs_apart(problem) if self.later_runs else problem
 
@@ -112,5 +113,5 @@ class PlanRequest:
 
 
 def candidate_of(found: Answer) -> Candidate:
-    """The plan of an answer, of whose model nothing is known yet."""
+    """The plan of an answer as a candidate whose model is not made yet."""
     return Candidate(found.subject, found.schedule, found.made_by)

@@ -1,7 +1,8 @@
-"""Plans of models that were seen to hold something else than is predicted: the budget asked for follows what is seen.
+"""Finds plans of models whose measured memory differs from the prediction: the budget asked for follows the
+measurement.
 
-Invariant: an answer that found a plan is of one whose model was run and held no more than the budget, in its later runs
-as well.
+Invariant: an answer that found a plan is of a model that was run and held no more than the budget, in its later runs
+too.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from remat_cli.planning.time_plan import NEARER_SHARE, RETRY_PART
 from solvers.notes import Note
 from solvers.problem import Status
 
-LESS_PART = 200  # the part of the budget that is asked for less, besides what was too much
-NEARER_MOVES = 4  # times that what nearly fits is moved about
-SPARE_PART = 50  # the part of the budget that is worth another search
+LESS_PART = 200  # one over this is the part of the budget asked for less, besides the measured excess
+NEARER_MOVES = 4  # how often a plan that nearly fits is moved about
+SPARE_PART = 50  # one over this is the part of the budget that, left unused, is worth another search
 
 
 def find_tried(request: PlanRequest) -> Answer:
-    """A plan whose model was seen to hold no more than the budget."""
+    """A plan whose model was measured to hold no more than the budget."""
     hunt = _Hunt(request, Trials(request.target))
     untried: list[Answer] = []
     for way in request.target.ways(request):
@@ -43,7 +44,8 @@ def find_tried(request: PlanRequest) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What came of asking for `budget`. `over`: by how much the plan's model was seen to exceed the request's own."""
+    """The result of asking for `budget`. `over`: how far the measured memory of the plan's model exceeds the request's
+    budget."""
 
     found: Answer
     over: int
@@ -56,14 +58,14 @@ class _Outcome:
 
 @dataclass(slots=True)
 class _Hunt:
-    """`met`: the cheapest of what was seen to fit on the way, if anything was."""
+    """The search over budgets. `met`: the cheapest plan that was measured to fit on the way, if any was."""
 
     request: PlanRequest
     trials: Trials
     met: list[Answer] = field(default_factory=list)
 
     def down(self, way: PlanRequest) -> _Outcome:
-        """What a plan's model was seen to hold too much is taken off the budget that the next is made for."""
+        """Ask for smaller budgets, each less by the measured excess of the last plan, until a plan fits."""
         clock, budget = self.request.limits.clock, way.budget
         while True:
             begun, found = clock.elapsed(), self._search(budget, way)
@@ -77,7 +79,7 @@ class _Hunt:
             budget = outcome.budget - (outcome.over + self._step if moved else 0)
 
     def _nearer(self, way: PlanRequest, outcome: _Outcome) -> tuple[_Outcome, bool]:
-        """The same computes, moved about until less is predicted, as far as that goes; whether it went all the way."""
+        """The same computes moved about until less is predicted; with whether every excess could be moved away."""
         for _ in range(NEARER_MOVES):
             if outcome.over <= 0 or self.request.late:
                 return outcome, True
@@ -89,7 +91,7 @@ class _Hunt:
         return outcome, True
 
     def _moved(self, budget: int, way: PlanRequest, found: Answer) -> Answer | None:
-        """The plan with ops moved about until less is predicted, as its model was seen to run then."""
+        """The plan with ops moved about until less is predicted, measured again."""
         way = replace(way, budget=budget)
         limits = self.request.limits.share(NEARER_SHARE)
         moved = repair(replace(way, limits=limits), candidate_of(found))
@@ -99,7 +101,7 @@ class _Hunt:
         return None if witnessed is None else found.with_candidate(witnessed, way.target.session)
 
     def up(self, way: PlanRequest, outcome: _Outcome) -> _Outcome:
-        """What a plan was seen not to need, a cheaper one may."""
+        """Ask for larger budgets while the measured plan leaves memory unused, because a cheaper plan may fit."""
         request, clock, found, budget = self.request, self.request.limits.clock, outcome.found, outcome.budget
         took = clock.elapsed()
         while (spare := -self._over(found)) > request.budget // SPARE_PART and not request.late:
@@ -131,10 +133,10 @@ class _Hunt:
 
 
 def _as_asked(request: PlanRequest, found: Answer, over: int) -> Answer:
-    """The answer as one for the budget itself; no plan if it is over.
+    """The answer as one for the budget itself, without its plan if that is over.
 
-    What the search proved is of what is predicted, and is not told. What is held at the end of every run is a bound,
-    whatever optimizers do.
+    The search's proofs are about predicted memory, so they are dropped. The bytes held at the end of every run are a
+    bound whatever optimizers do.
     """
     fits = found.found and over <= 0
     notes, least = found.schedule.result.notes, request.target.held_at_the_end(request.subject)

@@ -1,7 +1,6 @@
-"""What needs no search: models that meet their budget as they are, of which nothing in the file is changed, and budgets
-that nothing can meet.
+"""Answers that need no search: models that meet their budget as they are, and budgets that nothing can meet.
 
-Invariant: every op must run at least once, so that running each once costs least; the plan says that and no more.
+Invariant: every op must run at least once, so running each once costs least; the plan says that and no more.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from solvers.schedule import Schedule
 
 
 def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, session: Session) -> Answer | None:
-    """The model as it is, if that keeps to the budget in such a session."""
+    """The model as it is, if it keeps to the budget in such a session."""
     subject = subject.as_given
     plan, outcome = subject.as_it_is()
     if outcome.peak > budget or (subject.graph is not None and subject.graph.expanded):
@@ -40,13 +39,14 @@ def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, 
 
 
 def too_small(subject: Subject, budget: int, session: Session) -> bool:
-    """Whether what is held in any case is more than the budget."""
+    """Whether the memory held in any case exceeds the budget."""
     held = target_of(session).held_in_any_case
     return subject.graph is not None and held(subject) > budget and held(subject.own) > budget
 
 
 def refused(subject: Subject, budget: int, method: str, limits: Limits, session: Session) -> Answer:
-    """Why there is no plan for a budget that is too small; what is known to be enough is the model as it is."""
+    """The answer without a plan for a budget that is too small; the model as it is gives a budget known to be
+    enough."""
     target, (plan, outcome) = target_of(session), subject.as_it_is()
     result = Result(Status.INFEASIBLE, plan.order(), notes=(Note(PlanNote.HELD_IN_ANY_CASE),))
     result = replace(result, peak_bound=target.held_in_any_case(subject.own) - target.aside(subject))
@@ -55,7 +55,7 @@ def refused(subject: Subject, budget: int, method: str, limits: Limits, session:
 
 
 def held_as_it_is(subject: Subject, session: Session) -> int:
-    """What the budget must be for the model as it is."""
+    """The budget that the model needs without a plan."""
     subject = subject.as_given
     if subject.graph is None:
         return subject.before().peak
@@ -63,8 +63,8 @@ def held_as_it_is(subject: Subject, session: Session) -> int:
 
 
 def share_base(subject: Subject, session: Session) -> int:
-    """The bytes that a relative budget is a share of: what is live in the file's order and what kernels take beside
-    it, or what was seen to be held, as by default options."""
+    """The bytes that a relative budget is a share of: the live bytes of the file's order and the aside. Default options
+    use the measured bytes instead."""
     target = target_of(session)
     if target.shares_of_all(subject):
         return held_as_it_is(subject, session)
@@ -77,12 +77,12 @@ def _figures(subject: Subject, graph: Graph, session: Session) -> Footprint:
 
 
 def bytes_counted(found: Answer) -> int:
-    """What of the answer its budget is for, beyond what is live by the plan itself."""
+    """The bytes that the budget covers beyond the plan's own live bytes."""
     if found.session is None or found.promise is None:
         return 0
     return target_of(found.session).counted(found.promise)
 
 
 def is_untouched(plan: Plan, subject: Subject) -> bool:
-    """Whether the plan is what the model's file does by itself."""
+    """Whether the plan runs exactly what the model's file runs without it."""
     return subject.graph is not None and not subject.graph.expanded and plan == subject.as_it_is()[0]

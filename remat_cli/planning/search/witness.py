@@ -1,8 +1,8 @@
-"""Plans that are witnessed before they are given: by the original's kernels, whatever optimizers do, and by a run.
+"""Witnesses plans before they are given: by the original's kernels, whatever optimizers do, and by a run.
 
-Invariant: an answer that found a plan is of one whose model is not `astray`, and which, where the original was seen to
-hold something else than is predicted, was run too and found to keep to the budget. Ops that optimizers treat
-differently once they are copied, and that cannot be let be, are run once; a note names them.
+Invariant: an answer that found a plan has a model that is not `astray`. Where the original's measured memory differs
+from the prediction, the model was run too and kept to the budget. Ops that optimizers treat differently once copied,
+and that cannot be let be, run once; a note names them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ NAMED_VALUES = 5
 
 
 def find_witnessed(request: PlanRequest, trials: Trials) -> Answer:
-    """A plan that fits and is witnessed; after one that goes astray, one that runs the ops around that once."""
+    """A plan that fits and is witnessed. After a plan that goes astray, the next one runs the ops around that place
+    once."""
     subject = request.subject
     if not request.target.bears_witness(subject):
         return find_fitting(request)
@@ -59,13 +60,13 @@ def find_witnessed(request: PlanRequest, trials: Trials) -> Answer:
 
 
 def limits_of_one_search(request: PlanRequest) -> Limits:
-    """The limits of one search where it may have to be done again."""
+    """The limits of one search, where it may have to be done again."""
     seldom = request.target.seldom_asks_again(request.subject)
     return request.limits.share(WITNESSED_ONCE_SHARE if seldom else WITNESSED_SHARE)
 
 
 def witness_alone(request: PlanRequest, found: Answer, candidate: Candidate | None = None) -> Answer | None:
-    """A plan from elsewhere as an answer, if it fits as its model is made and run; None if not.
+    """A plan from elsewhere as an answer, if it fits once its model is made and run; None if not.
 
     `candidate`: the plan with its places, where they are known.
     """
@@ -82,17 +83,17 @@ def witness_alone(request: PlanRequest, found: Answer, candidate: Candidate | No
 
 
 def witness(request: PlanRequest, subject: Subject, candidate: Candidate, trials: Trials) -> Candidate | None:
-    """The candidate as its model is made, and was seen to run; None if it does not fit or does not run."""
+    """The candidate with its model as made and measured; None if it does not fit or does not run."""
     model = trials.model(subject, candidate)
     made = _as_made(request, candidate, model)
     return None if made is None else _as_run(request, made, model, trials)
 
 
 def _as_made(request: PlanRequest, candidate: Candidate, model: Rewritten) -> Candidate | None:
-    """As is predicted of the model, if that fits and its kernels are the original's."""
+    """The candidate with its predicted figures, if those fit and its kernels are the original's."""
     if model.astray:
         return None
-    if model.bare:  # what is let be is held as optimizers and the runtime's planner will have it
+    if model.bare:  # optimizers and the runtime's planner decide how the values let be are held
         aside = request.target.aside(request.subject)
         footprint = request.target.footprint(model, aside, request.budget)
         candidate = replace(candidate, model=model, footprint=footprint)
@@ -100,7 +101,8 @@ def _as_made(request: PlanRequest, candidate: Candidate, model: Rewritten) -> Ca
 
 
 def _as_run(request: PlanRequest, candidate: Candidate, model: Rewritten, trials: Trials) -> Candidate | None:
-    """With what its model was seen to hold, where models are tried; None if it does not run in the time left."""
+    """The candidate with its measured figures, where models are tried; None if the model does not run in the time
+    left."""
     if not request.target.tries_plans(request.subject):
         return candidate
     with request.times.part("trying models"):
@@ -114,12 +116,13 @@ def _as_run(request: PlanRequest, candidate: Candidate, model: Rewritten, trials
 
 
 def _candidate_from(found: Answer) -> Candidate:
-    """The candidate that the answer came from."""
+    """The candidate that the answer was made from."""
     return replace(candidate_of(found), model=found.model, footprint=found.footprint)
 
 
 def more_once(subject: Subject, values: Collection[str], once: Collection[str]) -> set[str]:
-    """These ops, and those that make any of the values; where they are there already, all around them as well."""
+    """These ops, and the ops that make any of the values. Where those are in the set already, all ops around them
+    too."""
     assert subject.graph is not None
     wanted = set(values)
     found = {op.name for op in subject.graph.ops if wanted.intersection((*op.writes, *op.reads))}
@@ -138,7 +141,7 @@ def run_once(subject: Subject, once: Collection[str]) -> Subject:
 
 
 def _as_of(subject: Subject, found: Answer, once: Collection[str]) -> Answer:
-    """The answer as one of the subject that was asked about."""
+    """The answer as one about the subject that was asked about."""
     if not once:
         return found
     return replace(found.noted(Note(PlanNote.RUN_ONCE, (_names(once),))), subject=subject)

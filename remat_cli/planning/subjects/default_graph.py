@@ -1,11 +1,11 @@
-"""The graph that default sessions run: what onnxruntime's optimizers make of a model, ahead of any plan.
+"""Makes the graph that default sessions run: what onnxruntime's optimizers make of a model, before any plan.
 
-A plan of that graph leaves them nothing to fuse, so that nothing that is added for the plan can come between, and its
-ops are the kernels that run.
+A plan of that graph leaves the optimizers nothing to fuse. So nothing that is added for the plan can come between, and
+the graph's ops are the kernels that run.
 
-Invariant: inputs, outputs and weights are the original's, and a default session computes each result of it by the very
-kernels by which it computes it of the original; where that cannot be had, there is none. A file that says that it was
-optimized is planned as it stands, for programs that set a lower level.
+Invariant: inputs, outputs and weights are the original's. A default session computes each result of the graph by the
+very kernels by which it computes it in the original; where that is impossible, there is no such graph. A file that says
+that it was optimized is planned as it stands, for programs that set a lower level.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimize
 def written_out(graph: Graph) -> Graph | None:
     """The model with the kernels that a strict session runs in place of those that it lacks; None if it lacks none.
 
-    Of float16 on a CPU, say: casts, and kernels of float32. The file holds none of these, so a plan of it must be made.
+    On a CPU, for example, float16 ops become casts and float32 kernels. The file holds none of these, so a plan that
+    counts them needs a graph that does.
     """
     made = optimized_graph(graph, "disabled")
     if made is None or {op.name for op in made.ops} == {op.name for op in graph.ops}:
@@ -39,7 +40,8 @@ def written_out(graph: Graph) -> Graph | None:
 
 
 def optimized_graph(graph: Graph, level: str = "all") -> Graph | None:
-    """The model as onnxruntime optimizes it, but for layouts of this machine; None where it is not looked at."""
+    """The model as onnxruntime optimizes it, without this machine's own layouts; None where its weights are not
+    loaded."""
     if heavy(graph) or any(entry.key == SAYS for entry in graph.model.metadata_props):
         return None
     try:
@@ -51,10 +53,11 @@ def optimized_graph(graph: Graph, level: str = "all") -> Graph | None:
 
 
 def default_graph(graph: Graph, may: bool = True) -> tuple[Graph, Numbered | None]:
-    """The graph to plan for default sessions, and the kernels that the original runs there by default.
+    """The graph to plan for default sessions, and the kernels that the original runs there.
 
-    The graph itself where it `may` not be another, or its optimized one leads to other kernels; no kernels where the
-    runtime cannot run it, or its weights are not loaded only to see what is fused.
+    The graph is the file's own where `may` forbids another, or where the optimized one leads to other kernels. There
+    are no kernels where the runtime cannot run the model, or where its weights are too large to load only to see what
+    is fused.
     """
     if heavy(graph):
         return graph, None
@@ -74,12 +77,14 @@ def shapes_of(graph: Graph) -> dict[str, tuple[int, ...]]:
 
 
 def kernels(graph: Graph, model: onnx.ModelProto, shapes: Shapes) -> Numbered:
-    """What a default session runs of a model whose external tensors lie where the graph's do. Raises CannotRun."""
+    """The kernels that a default session runs for a model whose external tensors lie where the graph's do. Raises
+    CannotRun."""
     return number_kernels(optimize(model.SerializeToString(), graph.path.resolve().parent), shapes)
 
 
 def _as_given(made: onnx.ModelProto, graph: Graph) -> None:
-    """External weights stay outside of the file, and what is known of the graph's values is told of its own."""
+    """Keep external weights outside of the file, and give the new graph's values the types and shapes known of the old
+    one's."""
     outside = {tensor.name: tensor for tensor in graph.model.graph.initializer if _is_external(tensor)}
     for tensor in made.graph.initializer:
         old = outside.get(tensor.name)
@@ -93,14 +98,15 @@ def _as_given(made: onnx.ModelProto, graph: Graph) -> None:
 
 
 def _in_order(made: onnx.GraphProto, graph: Graph) -> list[onnx.NodeProto]:
-    """Its nodes as near to the order of the original's ops as can be: optimizers leave them in one of their own."""
+    """The nodes as near to the order of the original's ops as possible, because optimizers leave an order of their
+    own."""
     nodes = list(made.node)
     place = {name: index for index, op in enumerate(graph.ops) for name in op.writes}
     reads = edges([[*node.input, *captures(node)] for node in nodes], [node.output for node in nodes])
     wanted = [min((place[name] for name in node.output if name in place), default=len(place)) for node in nodes]
-    for index in reversed(range(len(nodes))):  # they stand in an order that runs
+    for index in reversed(range(len(nodes))):  # the nodes stand in an order that runs
         for source in reads[index]:
-            if not any(name in place for name in nodes[source].output):  # it is new: it comes where it is first read
+            if not any(name in place for name in nodes[source].output):  # a new node comes where it is first read
                 wanted[source] = min(wanted[source], wanted[index])
     return [nodes[index] for index in by_rank(reads, wanted)]
 

@@ -1,7 +1,7 @@
-"""Which ops the runtime really fuses: read from the graph that it has optimized, on the provider it will run on.
+"""Finds the ops that the runtime really fuses, in the graph that it has optimized for the provider it will run on.
 
-Invariant: ops share a number only if the optimized graph computes all of them in one node; the ops are the model's own,
-and every other op has a kernel to itself.
+Invariant: ops share a kernel's number only if the optimized graph computes all of them in one node. The ops are the
+model's own, and every other op has a kernel to itself.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ def as_fused(subject: Subject, provider: str = "cpu") -> Subject:
 
 
 def heavy(graph: Graph) -> bool:
-    """Whether its weights are too large to be loaded only to see what would be fused."""
+    """Whether the weights are too large to be loaded only to see what would be fused."""
     return sum(graph.values[name].bytes for name in graph.weights) > HEAVY_BYTES
 
 
 def keeping_bits(graph: Graph, named: Named, fused: bool = False) -> Named:
-    """The graph's problem, told which values live only within kernels that the runtime fuses by default: none where it
-    is `fused` already.
+    """The problem with the values marked that exist only within kernels that the runtime fuses by default. A graph that
+    is `fused` already has none.
 
-    No result may be left out there: optimizers remove a Dropout without its mask. Where the runtime cannot run the
-    model there is no default session either; weights of more than `HEAVY_BYTES` are not loaded only to see what would
-    be fused.
+    No result may be left out there, because optimizers remove a Dropout without its mask. Where the runtime cannot run
+    the model, there is no default session. Weights of more than `HEAVY_BYTES` are not loaded only to see what would be
+    fused.
     """
     named = replace(named, problem=replace(named.problem, optional=frozenset()))
     if fused or heavy(graph):
@@ -57,12 +57,12 @@ def keeping_bits(graph: Graph, named: Named, fused: bool = False) -> Named:
 
 
 def inner_values(graph: Graph, provider: str = "cpu") -> frozenset[str]:
-    """Values that the optimized graph no longer has, as they are computed within another op's kernel.
+    """Values that the optimized graph no longer has, because another op's kernel computes them.
 
-    Not those that were only moved about, whose bits are the same; nor those that depend on weights alone, or that
-    another op computes as well, which are gone without being fused.
+    Values that were only moved about are left out, because their bits are the same. So are values that depend on
+    weights alone or that another op computes too: they vanish without being fused.
     """
-    fused = _optimize(graph, provider, "all").graph  # where a convolution, a sum and a Relu are one, too
+    fused = _optimize(graph, provider, "all").graph  # at this level a convolution, a sum and a Relu become one op
     left = {name for node in fused.node for name in node.output}.union(entry.name for entry in fused.initializer)
     fixed = set(graph.weights)
     twins = Counter(_computes(op) for op in graph.ops)
@@ -82,14 +82,14 @@ def _computes(op: Op) -> tuple[object, ...]:
 
 
 def find_fused_kernels(graph: Graph, provider: str = "cpu") -> dict[str, int]:
-    """The number of the kernel of each op that has no kernel to itself."""
+    """The number of the kernel of each op that shares its kernel with others."""
     model = _optimize(graph, provider)
     producer = {name: place for place, op in enumerate(graph.ops) for name in op.writes}
     left = {name for node in model.graph.node for name in node.output if name}
     found: dict[str, int] = {}
     for number, node in enumerate(model.graph.node):
         covered, read = _cover(graph, producer, left, node)
-        if len(covered) > 1 and read <= set(node.input):  # else it reads a twin of what was there
+        if len(covered) > 1 and read <= set(node.input):  # otherwise it reads a twin of the value that was there
             for place in covered:
                 found.setdefault(graph.ops[place].name, number)
     alone = {number for number, many in Counter(found.values()).items() if many == 1}
@@ -99,7 +99,8 @@ def find_fused_kernels(graph: Graph, provider: str = "cpu") -> dict[str, int]:
 def _cover(
     graph: Graph, producer: Mapping[str, int], left: set[str], node: onnx.NodeProto
 ) -> tuple[set[int], set[str]]:
-    """The ops whose work an optimized node does, back from its results to what is left; and what they read of that."""
+    """The ops whose work an optimized node does, traced back from its results to values that are left; and those
+    values."""
     covered: set[int] = set()
     read: set[str] = set()
     waiting = [producer[name] for name in node.output if name in producer]

@@ -1,4 +1,4 @@
-"""What a command works on: a scheduling problem, and what its nodes and values are called in the user's file.
+"""The subject of a command: a scheduling problem, and the names of its nodes and values in the user's file.
 
 Invariant: `nodes[i]` names `problem.nodes[i]`, `values[j]` the value of size `problem.sizes[j]`; names are unique.
 """
@@ -26,12 +26,12 @@ from solvers.simulate import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What is known of how sessions of the target's kind run the model. The targets alone ask.
+    """What is known about how sessions of the target's kind run the model. Only targets read it.
 
-    `kernels`: what the original runs there; None: nobody asks, or it does not run here. `optimized`: the graph is what
-    onnxruntime makes of the file, so that its ops are the kernels that run. `by_file`: the same subject by the file's
-    own ops, where the graph is optimized. `peaks`: what the original was seen to hold, where that is not what is
-    predicted; None: plans need not be tried.
+    `kernels`: the kernels that the original runs there; None: no target asks, or the model does not run here.
+    `optimized`: the graph is what onnxruntime makes of the file, so that its ops are the kernels that run. `by_file`:
+    the same subject by the file's own ops, where the graph is optimized. `peaks`: the measured memory of the original,
+    where it differs from the prediction; None: plans need not be tried.
     """
 
     kernels: Numbered | None = None
@@ -42,43 +42,45 @@ class Behaviour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """`recast`: makes the same of another graph of the model, with what its ops cost; None where there is no graph."""
+    """`recast`: makes the subject for another graph of the model, with the costs of its ops; None where there is no
+    graph."""
 
-    source: Source  # the file that holds it
+    source: Source  # the file that holds the model
     named: Named
     graph: Graph | None = None  # None for a `*.problem.json`
     dims: Mapping[str, int] = field(default_factory=dict)
     costs: Source | None = None
-    notes: tuple[Note, ...] = ()  # what the user should know of where the costs came from
-    threads: int = THREADS  # of the sessions that the costs are for: some kernels work in memory of each thread's own
-    measured: bool = True  # whether kernels were run for the costs, so that what they work in is known
-    launch: int = 0  # what the least kernel costs: a rewritten model has some besides the plan's
-    probe: int = 0  # ns of the op that is timed with every profile; 0: not known
-    content: bytes | None = None  # of a model that is in memory only
+    notes: tuple[Note, ...] = ()  # what the user should know about the origin of the costs
+    # threads of the sessions that the costs are for, because some kernels work in memory of each thread's own
+    threads: int = THREADS
+    measured: bool = True  # whether kernels were run for the costs, so that their workspace is known
+    launch: int = 0  # the cost of the cheapest kernel: a rewritten model has some besides the plan's
+    probe: int = 0  # the time in ns of the op that is timed with every profile; 0 where it is not known
+    content: bytes | None = None  # the bytes of a model that is in memory only
     given_costs: Costs | None = None  # costs that are in memory only
     behaviour: Behaviour = field(default_factory=Behaviour)
-    apart: Subject | None = None  # the same with both the old and the new of what this one updates in place
-    whole: Subject | None = None  # the model as it was given, where this one has its ops in pieces
-    pieces: Mapping[str, Any] | None = None  # how, as plan files say it
-    costed: Costs | None = field(default=None, compare=False, repr=False)  # what its ops cost, where that is known
+    apart: Subject | None = None  # the same subject without updates in place: it holds both the old and the new values
+    whole: Subject | None = None  # the model as it was given, where this subject has ops in pieces
+    pieces: Mapping[str, Any] | None = None  # which ops are in pieces, as plan files record it
+    costed: Costs | None = field(default=None, compare=False, repr=False)  # the costs of its ops, where they are known
     recast: Callable[[Graph, Costs | None], Subject] | None = field(default=None, compare=False, repr=False)
 
     @property
     def as_given(self) -> Subject:
-        """The model in its file: its ops whole, and nothing in the place of anything else."""
+        """The model in its file: ops whole, and nothing written in place of anything else."""
         whole = self.whole or self
         return whole.apart or whole
 
     @property
     def own(self) -> Subject:
-        """The same by the ops of its file, which say what no schedule gets below."""
+        """The same subject by the ops of its file, whose bounds hold for every schedule."""
         if self.behaviour.by_file is None:
             return self
         return replace(self.behaviour.by_file(), content=self.content, given_costs=self.given_costs)
 
     @property
     def graph_planned(self) -> str:
-        """Which graph the nodes are of, as plan files say it."""
+        """The name, in plan files, of the graph that the nodes are of."""
         return AS_RUN if self.behaviour.optimized else FILE
 
     @property
@@ -103,21 +105,21 @@ class Subject:
         return self.named.values
 
     def before(self) -> Outcome:
-        """What the file needs and costs as it stands."""
+        """The memory and cost of the file without a plan."""
         return self.as_it_is()[1]
 
     def as_it_is(self) -> tuple[Plan, Outcome]:
-        """The file as a plan: every op once, in its order."""
+        """The file as a plan: every op once, in the file's order."""
         problem = self.as_given.problem
         return baseline(as_it_stands(problem) if self.named.rewritten else problem)
 
     def solving(self, problem: Problem) -> Subject:
-        """The same subject with more, or less, said of its problem."""
+        """The same subject with another problem."""
         return replace(self, named=replace(self.named, problem=problem))
 
     @property
     def stem(self) -> str:
-        """The name that output files share: `m` of `m.onnx`, of `m.problem.json` and of `m.chain.json`."""
+        """The stem that output files share: `m` for `m.onnx`, `m.problem.json` and `m.chain.json`."""
         name = self.path.name.removesuffix(".json")
         for kind in (".problem", ".chain", ".joint", ".onnx"):
             name = name.removesuffix(kind)

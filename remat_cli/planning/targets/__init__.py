@@ -1,1 +1,1 @@
-"""What each kind of session decides, one object each: what a model holds there, and how a plan is made to fit."""
+"""One object for each kind of session: what a model holds there, and how a plan is made to fit."""

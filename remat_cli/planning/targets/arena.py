@@ -24,7 +24,7 @@ class ArenaTarget(Target):
     def footprint(
         self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None
     ) -> Footprint:
-        """Not every region that is larger than one that does need do as well, so the budget's own is tried."""
+        """A region larger than one that is enough need not be enough, so the budget's own region is tried."""
         prediction, live = model.prediction, model.promise.strict
         assert live is not None
         total = least_arena(prediction.problem, prediction.strict, live) + prediction.rounding + aside
@@ -34,7 +34,7 @@ class ArenaTarget(Target):
         return Footprint(replace(model.promise, live=live, arena=total, default_arena=arena_if_uncapped(prediction)))
 
     def needed(self, promise: Promise, budget: int) -> int:
-        """Under a cap an arena does otherwise than under a lower one."""
+        """The plan's own budget, because a capped arena behaves differently under each cap."""
         return budget
 
     def settle(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:

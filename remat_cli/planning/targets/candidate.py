@@ -26,9 +26,10 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """`model`: the plan's model as it is rewritten for the target, and `footprint` what that holds; None: not made yet.
+    """`model`: the plan's model as it is rewritten for the target. `footprint`: what that model holds. None: not made
+    yet.
 
-    `made_by`: whose order it is, if not that of the method asked.
+    `made_by`: the method that made the order, if not the method asked.
     """
 
     subject: Subject
@@ -57,14 +58,14 @@ class Candidate:
         return self.footprint.promise
 
     def with_order(self, order: tuple[int, ...]) -> Candidate:
-        """The candidate that runs another order, of which nothing is known yet."""
+        """The candidate that runs another order, whose model is not made yet."""
         plan, outcome = evaluate(self.subject.problem, order)
         result = replace(self.schedule.result, order=order)
         schedule = replace(self.schedule, plan=plan, outcome=outcome, result=result)
         return replace(self, schedule=schedule, model=None, footprint=None)
 
     def noted(self, note: Note) -> Candidate:
-        """The candidate with one more note, once."""
+        """The candidate with one more note; a note is added once only."""
         result = self.schedule.result
         notes = tuple(dict.fromkeys((*result.notes, note)))
         return replace(self, schedule=replace(self.schedule, result=replace(result, notes=notes)))

@@ -1,8 +1,7 @@
-"""Sessions with default options: optimizers change the graph, nobody caps the arena, later runs are laid out anew.
+"""Sessions with default options: optimizers change the graph, the arena has no cap, and later runs have another layout.
 
-Here it is decided that the graph which such a session makes of the file is planned, that a plan's kernels must be the
-original's, and that a plan is tried before it is given where the original was seen to hold something else than is
-predicted.
+Three things are decided here. The graph that such a session makes of the file is planned. A plan's kernels must be the
+original's. A plan is tried before it is given where the original's measured memory differs from the prediction.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from solvers.problem import Problem
 if TYPE_CHECKING:
     from remat_cli.planning.search.request import PlanRequest
 
-UNSURE_PART = 100  # the part of the predicted bytes that is kept for what was not foretold
+UNSURE_PART = 100  # one over this is the share of the predicted bytes that is kept as a margin of error
 
 
 class DefaultTarget(Target):
@@ -54,13 +53,13 @@ class DefaultTarget(Target):
         return view.kernels is None
 
     def aside(self, subject: Subject) -> int:
-        """Such a session's process is promised nothing beside its arena."""
+        """Zero, because such a session promises nothing for its process beside the arena."""
         return 0
 
     def footprint(
         self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None
     ) -> Footprint:
-        """What is live in the runtime's own arena is what can be promised."""
+        """The footprint is the bytes live in the runtime's own arena, because only those can be promised."""
         prediction, live = model.prediction, model.promise.default
         assert live is not None
         total = prediction.problem.resident + grown(prediction.default_lifetimes(model.hidden))
@@ -68,7 +67,7 @@ class DefaultTarget(Target):
         return Footprint(replace(model.promise, live=live, arena=total, default_arena=total, later_foretold=later))
 
     def counted(self, promise: Promise) -> int:
-        """What the runtime does with an order of its own is foretold to a fiftieth; what was seen, to the byte."""
+        """The promised bytes with a margin where they are predicted, and exactly where they are measured."""
         assert promise.live is not None
         if promise.later is not None:
             return max(promise.live, promise.later)
@@ -89,7 +88,7 @@ class DefaultTarget(Target):
         return walked_in_pattern(problem, live, room, seed, clock)
 
     def readings(self, request: PlanRequest) -> tuple[PlanRequest, ...]:
-        """As later runs hold memory, and as the first does, unless that follows as the graph's kernels are known."""
+        """Memory as later runs hold it; then, where the graph's ops are not the kernels that run, as the first does."""
         later = replace(request, later_runs=True)
         return (later,) if request.subject.behaviour.optimized else (later, request)
 

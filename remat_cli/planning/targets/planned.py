@@ -18,8 +18,9 @@ from solvers.placement.quiet import settled_in_block
 from solvers.placement.settle import walked_in_block
 from solvers.problem import Problem
 
-LARGE_STEPS = 4000  # from which on the search itself makes a plan hold less: to move ops about takes too long
-PACKING_ROUNDS = 1  # a plan that takes more is asked to need less
+# from this many steps on, the search itself makes a plan hold less, because moving ops about takes too long
+LARGE_STEPS = 4000
+PACKING_ROUNDS = 1  # a plan that needs more packing rounds is asked to need less
 
 
 class PlannedTarget(Target):

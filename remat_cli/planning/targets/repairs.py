@@ -1,6 +1,7 @@
-"""How a candidate is made to fit: as it is, with its ops moved about, or in a block that was packed for longer.
+"""Makes a candidate fit: as it is, with its ops moved about, or in a block that was packed for longer.
 
-Invariant: only what computes, and where its values lie, changes; what it costs never does, but for a walk's.
+Invariant: a repair changes the order of computes and the places of values, never the cost. Only a walk changes the
+cost.
 """
 
 from __future__ import annotations
@@ -29,19 +30,21 @@ from solvers.placement.largest import Placement
 if TYPE_CHECKING:
     from remat_cli.planning.search.request import PlanRequest
 
-SETTLING_ROUNDS = 8  # times, each for as much less as the model of the last was over: its session adds to what ops need
-LOWERING_ROUNDS = 6  # times
+# each round asks for less by the excess of the last model, because its session adds to what ops need
+SETTLING_ROUNDS = 8
+LOWERING_ROUNDS = 6  # rounds of making the block lower
 
 
 def place(target: Target, candidate: Candidate, budget: int | None = None, clock: Clock | None = None) -> Candidate:
-    """The candidate with its model for such a session and what that holds; with a budget, as tightly as that asks."""
+    """The candidate with its model for such a session and the model's footprint; with a budget, as tightly as that
+    asks."""
     subject = candidate.subject
     model = candidate.model or _rewritten(target, candidate, budget)
     return replace(candidate, model=model, footprint=target.footprint(model, target.aside(subject), budget, clock))
 
 
 def placed_as(target: Target, candidate: Candidate, placement: Placement) -> Candidate:
-    """The candidate with the places that a plan file gives it, if they are sound; without any if not."""
+    """The candidate with the places that a plan file gives, if they are sound; without places if not."""
     model = _rewritten(target, candidate)
     footprint = target.as_recorded(model, target.aside(candidate.subject), placement)
     return candidate if footprint is None else replace(candidate, model=model, footprint=footprint)
@@ -54,7 +57,7 @@ def _rewritten(target: Target, candidate: Candidate, budget: int | None = None) 
 
 
 def repairs(request: PlanRequest, candidate: Candidate) -> Iterator[Candidate]:
-    """The candidate as it is, then with ops moved about, then packed for longer; one that is placed is as it is."""
+    """The candidate as it is, then with ops moved about, then packed for longer; a placed candidate only as it is."""
     if candidate.footprint is not None:
         yield candidate
         return
@@ -72,7 +75,7 @@ def repair(request: PlanRequest, candidate: Candidate) -> Candidate | None:
 
 
 def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
-    """The order after it was moved about until its model fits; in an arena ops may be computed again besides."""
+    """The order moved about until its model fits; in an arena, ops may also be computed again."""
     order, target = candidate.order, request.target
     problem = target.in_units(candidate.subject.problem)
     clock = _grace(request) if request.late else request.limits.clock.share(SETTLING_SHARE)
@@ -95,13 +98,13 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
 
 
 def _grace(request: PlanRequest) -> Clock:
-    """What a plan that was found has to be placed when time, or work, is up."""
+    """The time or work for placing a plan that was found, after the limits are used up."""
     by_work = request.limits.clock.work is not None
     return limited(moves=PLACING_GRACE_MOVES) if by_work else Clock(PLACING_GRACE_SECONDS)
 
 
 def arrange_cheaper(request: PlanRequest, candidate: Candidate) -> Candidate:
-    """The candidate, or what its order leads to in an arena, where ops may be computed again."""
+    """The candidate, or a cheaper one that its order leads to in an arena, where ops may be computed again."""
     if not request.target.online or request.late:
         return candidate
     other = settle(request, candidate)
@@ -109,9 +112,10 @@ def arrange_cheaper(request: PlanRequest, candidate: Candidate) -> Candidate:
 
 
 def lower(request: PlanRequest, candidate: Candidate) -> Candidate:
-    """The same plan in as low a block as some of the time gets, with ops moved about if that takes it lower.
+    """The same plan in a lower block, as far as a share of the time allows, with ops moved about if that lowers it
+    further.
 
-    Ops that are moved about hold less at once, so that an even lower block may do.
+    Moving ops about lowers the live bytes, so that an even lower block may be enough.
     """
     request = replace(request, limits=request.limits.share(LOWERING_SHARE))
     for _ in range(LOWERING_ROUNDS):
@@ -123,7 +127,7 @@ def lower(request: PlanRequest, candidate: Candidate) -> Candidate:
 
 
 def _lower_once(request: PlanRequest, candidate: Candidate) -> Candidate | None:
-    """The plan in a lower block than it has, if there is one and it is found."""
+    """The plan in a lower block than its own, if one exists and is found."""
     assert candidate.footprint is not None
     places = candidate.footprint.placement
     if places is None or places.block <= places.bound:
@@ -136,7 +140,7 @@ def _lower_once(request: PlanRequest, candidate: Candidate) -> Candidate | None:
 
 
 def walk(request: PlanRequest, candidate: Candidate) -> Candidate | None:
-    """A plan from walks that evict, if its model fits; None where the method's own plan alone will do."""
+    """A plan from walks that evict, if its model fits; None where only the method's own plan may answer."""
     if not request.may_walk:
         return None
     clock = request.limits.clock.share(WALKING_SHARE)
@@ -147,12 +151,12 @@ def walk(request: PlanRequest, candidate: Candidate) -> Candidate | None:
 
 
 def _room(request: PlanRequest, candidate: Candidate) -> int:
-    """What the allocator has for the plan itself."""
+    """The bytes that the allocator has for the plan itself."""
     footprint, subject, target = candidate.footprint, candidate.subject, request.target
     if footprint is not None and footprint.placement is not None:
         return request.budget - request.counted(candidate) + footprint.placement.block
     model = candidate.model
-    if model is None or model.promise.hiding:  # what is hidden for the sake of a budget is not counted here
+    if model is None or model.promise.hiding:  # what is hidden only to keep to a budget does not count here
         model = _rewritten(target, candidate)
     prediction = model.prediction
     return request.room - prediction.problem.resident - prediction.rounding - target.reserve(subject.problem)

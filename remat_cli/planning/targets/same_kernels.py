@@ -1,7 +1,8 @@
-"""Rewritten models whose results cannot differ: in default sessions too they run the kernels that the original runs.
+"""Rewrites plans so that results cannot differ: in default sessions too the model runs the original's kernels.
 
-Invariant: a model that is not `astray` makes each of its results, once onnxruntime has optimized it, by the very
-kernels by which the optimized original makes it. What optimizers would do differently is let be, before it is given up.
+Invariant: a model that is not `astray` makes each result, once onnxruntime has optimized it, by the very kernels by
+which the optimized original makes it. Ops that optimizers would treat differently are let be before the plan is given
+up.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from remat_cli.rewrite import Manner, Rewritten, rewrite
 from remat_cli.rewrite.kernels import Numbered, find_astray
 from solvers.plan import Plan
 
-LETTING_ROUNDS = 8  # of letting be what optimizers treat differently
-LETTING_STEPS = 3  # from op to op, by which more is let be where that alone does not help
+LETTING_ROUNDS = 8  # rounds of leaving alone the values that optimizers treat differently
+LETTING_STEPS = 3  # how many ops further values are left alone, where that is not enough
 
 
 def rewrite_surely(
     subject: Subject, plan: Plan, session: Session, hiding: int = 0, first: Rewritten | None = None
 ) -> Rewritten:
-    """The model of a plan, with as little in the way of optimizers as keeps its kernels the original's.
+    """The model of a plan, with the fewest changes in the way of optimizers that keep its kernels the original's.
 
     `first`: the plan's model with nothing let be, if it was made already.
     """
@@ -41,7 +42,7 @@ def rewrite_surely(
         found = replace(found, astray=wrong)
         if not wrong or number == LETTING_ROUNDS - 1:
             break
-        far += wrong <= found.bare  # what is pushed along a path stops at what lies further on
+        far += wrong <= found.bare  # a change that is pushed along a path stops at values that lie further on
         around = _around(graph, wrong, LETTING_STEPS * far)
         if around <= found.bare:
             break
@@ -50,7 +51,7 @@ def rewrite_surely(
 
 
 def _around(graph: Graph, values: frozenset[str], steps: int) -> frozenset[str]:
-    """The values, and those that are read or made by so many ops from them on."""
+    """The values, and those that are read or made by ops within so many steps of them."""
     for _ in range(steps):
         near = [op for op in graph.ops if not values.isdisjoint((*op.reads, *op.writes))]
         values = values.union(*((*op.reads, *op.writes) for op in near))
@@ -58,7 +59,7 @@ def _around(graph: Graph, values: frozenset[str], steps: int) -> frozenset[str]:
 
 
 def _astray(graph: Graph, original: Numbered, found: Rewritten) -> frozenset[str]:
-    """Values of the original around which the rewritten model's kernels are other ones, or it does not load."""
+    """Values of the original around which the rewritten model runs other kernels, or where it does not load."""
     origin = found.prediction.origin
     try:
         copies = {name: graph.values[value].shape for name, value in origin.items()}

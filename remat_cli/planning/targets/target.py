@@ -1,7 +1,7 @@
-"""What a kind of session decides: the graph to plan, the model of a plan and its footprint, repairs, witnesses.
+"""The decisions of a kind of session: the graph to plan, the model of a plan and its footprint, repairs, witnesses.
 
-Invariant: what a target `counts` is what the budget is for, inputs, weights and all that the rewriting added among it.
-Nothing outside of this folder asks which kind of session it is.
+Invariant: what a target `counts` is what the budget is for: inputs, weights and all that the rewriting adds are part of
+it. Nothing outside of this folder asks which kind of session it is.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Order = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The graph to plan. `kernels`: what the original runs, where results are held to that."""
+    """The graph to plan. `kernels`: the original's, where results must come from the same ones."""
 
     graph: Graph
     kernels: Numbered | None = None
@@ -48,7 +48,7 @@ class View:
 
 
 class Target(ABC):
-    """A kind of session with its allocator. `unit`: what it hands out comes in multiples of that many bytes.
+    """A kind of session with its allocator. `unit`: the allocator hands out multiples of that many bytes.
 
     `online`: it places values as requests come, so that there is no table of places.
     """
@@ -56,14 +56,15 @@ class Target(ABC):
     session: Session
     unit = 1
     online = True
-    differs = PlanNote.DIFFERS  # what is said where the original holds something else than is predicted
+    differs = PlanNote.DIFFERS  # the note where the original's measured memory differs from the prediction
 
-    # the subject
+    # The subject.
 
     def view(self, graph: Graph, may_optimize: bool, whole: Totals | None) -> View:
-        """The graph whose ops are planned; it may be an optimized one only if that is allowed.
+        """The graph whose ops are planned; an optimized one only where `may_optimize` allows it.
 
-        `whole`: what a profile saw of it. Where it held more than its ops account for, others may have run.
+        `whole`: the profile's measurement of the whole graph. Where it held more than its ops account for, other ops
+        may have run.
         """
         strange = whole is not None and whole.unlike and (whole.peak or 0) > (whole.predicted_peak or 0)
         made = written_out(graph) if may_optimize and strange else None
@@ -74,21 +75,21 @@ class Target(ABC):
         return named
 
     def unlike(self, whole: Totals) -> Peaks | None:
-        """What the profile saw the original hold, of a model whose plans must be tried; None if they need not be."""
+        """The measured memory of the original, for a model whose plans must be tried; None if they need not be."""
         return None if whole.unlike is None or whole.peak is None else (whole.peak, whole.peak)
 
     def unchecked(self, view: View) -> bool:
-        """Whether it is not known which kernels such a session runs of the original, though results hang on that."""
+        """Whether it is unknown which kernels such a session runs of the original, though results depend on them."""
         return False
 
-    # the footprint
+    # The footprint.
 
     def aside(self, subject: Subject) -> int:
-        """Bytes that kernels take beside the allocator: what it ever used stays, so each plan takes as many."""
+        """Bytes that kernels take beside the allocator. Memory once used there stays, so every plan takes the same."""
         return 0 if subject.graph is None else subject.named.aside
 
     def reserve(self, problem: Problem) -> int:
-        """Bytes that the rewriting may add to what a plan needs, for which room is left from the start."""
+        """Bytes that the rewriting may add to the needs of a plan; room for them is left from the start."""
         return additions(self.session, problem)
 
     def in_units(self, problem: Problem) -> Problem:
@@ -98,7 +99,7 @@ class Target(ABC):
     def footprint(
         self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None
     ) -> Footprint:
-        """What such a session holds for the model; with a budget, whether that is kept is all that is asked."""
+        """The footprint of the model in such a session. With a budget, it only needs to tell whether that is kept."""
 
     def as_recorded(self, model: Rewritten, aside: int, placement: Placement) -> Footprint | None:
         """The footprint with the places of a plan file, where such a session has places and these are sound."""
@@ -114,16 +115,16 @@ class Target(ABC):
         return self.counted(promise)
 
     def with_peaks(self, promise: Promise, peaks: Peaks) -> Promise:
-        """The promise with what such a session was seen to hold in place of what was foretold."""
+        """The promise with measured bytes in place of predicted ones."""
         first, _ = peaks
         return replace(promise, strict=first, live=first, arena=max(first, promise.arena or first))
 
     def as_seen(self, subject: Subject, footprint: Footprint) -> Footprint:
-        """The original's footprint, with what it was seen to hold where that is not as predicted."""
+        """The original's footprint, with its measured bytes where those differ from the prediction."""
         peaks = subject.behaviour.peaks
         return replace(footprint, promise=self.with_peaks(footprint.promise, peaks)) if peaks else footprint
 
-    # the repairs
+    # The repairs.
 
     @abstractmethod
     def settle(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
@@ -137,10 +138,10 @@ class Target(ABC):
     def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:
         """An order from walks that evict, made afresh for the allocator."""
 
-    # the witnesses
+    # The witnesses.
 
     def tries_plans(self, subject: Subject) -> bool:
-        """Whether predictions are known to be off, so that a plan counts only once its model was seen to run."""
+        """Whether predictions are known to be off, so that a plan counts only once its model was run."""
         return subject.behaviour.peaks is not None
 
     def bears_witness(self, subject: Subject) -> bool:
@@ -148,20 +149,21 @@ class Target(ABC):
         return subject.behaviour.kernels is not None or self.tries_plans(subject)
 
     def graphs(self, subject: Subject) -> tuple[Subject, ...]:
-        """The subjects to plan, one after the other until one has a plan: the graph that is run, then the file's."""
+        """The subjects to plan, one after the other until one has a plan: the graph that is run, then the file's
+        own."""
         return (subject,) if subject.behaviour.by_file is None else (subject, subject.own)
 
     def seldom_asks_again(self, subject: Subject) -> bool:
-        """Whether predictions are of the kernels that run, so that the first search may take nearly all the time."""
+        """Whether predictions are about the kernels that run, so that the first search may take nearly all the time."""
         return subject.behaviour.optimized
 
     def readings(self, request: PlanRequest) -> tuple[PlanRequest, ...]:
-        """The ways in which such a session's memory can be reckoned with, the strictest first."""
+        """The ways in which such a session's memory can be predicted, the strictest first."""
         return (request,)
 
     def ways(self, request: PlanRequest) -> Iterator[PlanRequest]:
-        """Each reading, for as much less as the original holds more than is predicted, and then for as much more as it
-        holds less."""
+        """Requests for each reading: with less memory where the original holds more than predicted, then with more
+        where it holds less."""
         for reading in self.readings(request):
             unknown = max(0, -self._less_held(reading))
             if unknown and request.budget - unknown > request.subject.problem.resident:
@@ -169,13 +171,15 @@ class Target(ABC):
             yield self.foreseen(reading)
 
     def foreseen(self, request: PlanRequest) -> PlanRequest:
-        """The request with a larger budget where the original holds less than is predicted, as what is fused is not."""
+        """The request with a larger budget where the original holds less than predicted, because fused values are not
+        held."""
         return replace(request, budget=request.budget + max(0, self._less_held(request)))
 
     def _less_held(self, request: PlanRequest) -> int:
-        """How much less the original was seen to hold than is predicted, where its plans can be expected to do so too.
+        """How much less than predicted the original was measured to hold, where its plans can be expected to do so too.
 
-        Of kernels that run as they stand, a plan is predicted better than the original's own order.
+        Where the graph's ops are the kernels that run, a plan's prediction is better than that of the original's own
+        order.
         """
         subject = request.subject
         if subject.behaviour.peaks is None or subject.behaviour.optimized:
@@ -184,12 +188,12 @@ class Target(ABC):
         return baseline(before)[1].peak - max(subject.behaviour.peaks)
 
     def held_by_original(self, subject: Subject) -> int:
-        """What the original was seen to hold."""
+        """The measured bytes of the original."""
         assert subject.behaviour.peaks is not None
         return max(subject.behaviour.peaks)
 
     def held_at_the_end(self, subject: Subject) -> int:
-        """What any model of the graph holds when a run ends: what is outside of the arena, and the outputs."""
+        """The bytes that any model of the graph holds when a run ends: those outside of the arena, and the outputs."""
         assert subject.graph is not None
         problem = subject.problem
         return outside(subject.graph) + sum(problem.sizes[value] for value in set(problem.outputs))
@@ -200,10 +204,10 @@ class Target(ABC):
         foretold = not (self.session.robust or self.tries_plans(subject))
         return subject.problem.resident + self.aside(subject) if foretold else outside(subject.graph)
 
-    # what is asked
+    # The question.
 
     def shares_of_all(self, subject: Subject) -> bool:
-        """Whether a budget in percent is of what the original holds, not of what is live in it."""
+        """Whether a budget in percent is a share of all that the original holds, and not of its live bytes."""
         return self.tries_plans(subject)
 
 
@@ -222,6 +226,6 @@ def in_units(problem: Problem, unit: int) -> Problem:
 
 
 def arena_if_uncapped(prediction: Prediction) -> int:
-    """What the runtime's own arena holds in the strict session."""
+    """The bytes that the runtime's own arena holds in the strict session."""
     lifetimes = requests(prediction.problem, prediction.strict).lifetimes
     return prediction.problem.resident + grown((life.start, life.end, life.bytes) for life in lifetimes)

@@ -1,6 +1,6 @@
-"""What bears witness that a plan's model runs as is said: the kernels that onnxruntime makes of it, and a run of it.
+"""Gathers the witnesses of a plan's model: the kernels that onnxruntime makes of it, and a run of it.
 
-Invariant: each model is made once and run once; after one that does not end in the longest time, none is run.
+Invariant: each model is made once and run once. After a model that does not end within the longest time, none is run.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from remat_cli.planning.time_plan import TRIAL_SECONDS
 from remat_cli.rewrite import Rewritten
 from solvers.plan import Plan
 
-Key = tuple[Plan, int]  # of a model: its plan, and how much is hidden from the runtime's planner
+Key = tuple[Plan, int]  # a model's plan, and how much of it is hidden from the runtime's planner
 
 
 @dataclass(slots=True)
 class Trials:
-    """The models of plans, as they were made for one target and seen to run there.
+    """The models of plans, as they were made for one target and measured there.
 
-    `held`: what each held; None if it did not run. `endless`: a model had the longest time and did not end.
+    `held`: the measured bytes of each model; None if it did not run. `endless`: a model had the longest time and did
+    not end.
     """
 
     target: Target
@@ -34,7 +35,8 @@ class Trials:
     endless: bool = False
 
     def model(self, subject: Subject, candidate: Candidate) -> Rewritten:
-        """The plan's model, with the original's kernels if it can be. `subject`: with all that default options fuse."""
+        """The plan's model, with the original's kernels if possible. `subject`: the one with all that default options
+        fuse."""
         plan, hiding = key = _key_of(candidate)
         if key not in self.models:
             same = candidate.subject.problem.inner == subject.problem.inner
@@ -43,7 +45,7 @@ class Trials:
         return self.models[key]
 
     def peaks(self, candidate: Candidate, model: Rewritten, seconds: float) -> Peaks | None:
-        """What the model was seen to hold; None if it does not run in so many seconds."""
+        """The measured memory of the model; None if it does not run in so many seconds."""
         graph, key = candidate.subject.graph, _key_of(candidate)
         assert graph is not None
         if key not in self.held and not self.endless:
