@@ -16,6 +16,7 @@ from solvers.pebbles.floor import dig
 from solvers.problem import Limits, Problem, Result, Status
 
 _FIRST, _MOST = 0.01, 0.1  # of what lies between the bound and the least peak known, is asked for less
+_DUG = 1 / 2  # of the time left is for the search through all orders
 _CHEAPER = 1 / 2  # of the time left is for a cheaper schedule of that peak
 
 
@@ -28,10 +29,10 @@ def minimize_peak(problem: Problem, budget: int, limits: Limits, *, max_overhead
         return _within_overhead(problem, budget, limits, max_overhead)
     best = Best(problem, -1, limits)  # nothing fits: only the least peak counts
     best.offer(range(len(problem.nodes)))
-    walked = lowest(problem, limits.share(1 / 4)).leanest
+    walked = lowest(problem, limits.share(1 / 8)).leanest
     assert walked is not None
     best.offer(walked.order)
-    bound = dig(best, _least(best), limits)
+    bound = dig(best, _least(best), limits.share(_DUG))
     bound = _ask_for_less(best, bound, limits)
     order = _cheaper(best, limits)
     if _least(best) > budget:
