@@ -13,6 +13,7 @@ from solvers.orders.arrays import Ints
 from solvers.orders.best import Best, Weighed
 from solvers.orders.measure import memory_of
 from solvers.pebbles.copies import Copies
+from solvers.problem import Problem
 
 _ROUNDS = 100
 
@@ -20,7 +21,7 @@ _ROUNDS = 100
 @dataclass(frozen=True, slots=True)
 class _Repeat:
     """A compute that is not its node's first. `gaps`: from when to when each value would have to be held, and its
-    bytes; `worth`: what it costs for each byte and step of those."""
+    bytes; `worth`: what it costs, with what is computed again for it, for each byte and step of those."""
 
     step: int
     gaps: tuple[tuple[int, int, int], ...]
@@ -77,14 +78,31 @@ def _repeats(copies: Copies, order: Ints) -> list[_Repeat]:
         again.append(all(value in used for value in node.writes) and bool(node.writes))
         last.append({value: used[value] for value in node.writes if value in used})
         used.update(dict.fromkeys(node.writes, step))
-    wanted = set(copies.problem.outputs)
+    wanted, prices = set(copies.problem.outputs), _prices(copies.problem, steps, again)
     found: list[_Repeat] = []
     for step in range(len(steps) - 1, -1, -1):
         node = nodes[steps[step]]
         if again[step] and not node.once:
             gaps = [(last[step][v] + 1, step + 1, sizes[v]) for v in node.writes if v in wanted]
             size = sum((end - begin) * size for begin, end, size in gaps)
-            found.append(_Repeat(step, tuple(gap for gap in gaps if gap[0] < gap[1]), node.cost / max(1, size)))
+            found.append(_Repeat(step, tuple(gap for gap in gaps if gap[0] < gap[1]), prices[step] / max(1, size)))
         wanted.difference_update(node.writes)
         wanted.update(node.reads)
     return found
+
+
+def _prices(problem: Problem, steps: list[int], again: list[bool]) -> list[float]:
+    """What each compute that is not its node's first costs, with its part of those that it reads from."""
+    maker: dict[int, int] = {}
+    readers = [0] * len(steps)
+    sources: list[set[int]] = []
+    for step, index in enumerate(steps):
+        sources.append({maker[value] for value in problem.nodes[index].reads})
+        for source in sources[-1]:
+            readers[source] += 1
+        maker.update(dict.fromkeys(problem.nodes[index].writes, step))
+    prices: list[float] = []
+    for step, index in enumerate(steps):
+        shared = sum(prices[source] / readers[source] for source in sources[step])
+        prices.append(problem.nodes[index].cost + shared if again[step] else 0.0)
+    return prices
