@@ -5,9 +5,9 @@ Usage: python examples/bench/near_floor.py [--seconds 20] [-o FILE] GRAPH.proble
 `remat problem` writes such graphs, of `remat zoo` and `remat grad` with `remat profile --estimate v100`: mobilenet-v2,
 resnet18, resnet50, mlp at batch 64; densenet121, vgg19, vit-b16 at 32; bert-base at 16 x 384; gpt2 at 8 x 512; unet at
 8 x 256 pixels; u1 is `unet --upsample nearest --image 32 --width 8 --layers 2 --batch 1`. The others are exports of
-PyTorch and onnxruntime. Peaks are shares of what the ops need in the order given; costs are shares beyond every op once. Each
-plan above the least peak has half of the seconds. `cpu` is of all three questions; costs at the least peak are of what
-is left of its time.
+PyTorch and onnxruntime. Peaks are shares of what the ops need in the order given. Costs are shares beyond every op
+once. Each plan above the least peak has half of the seconds. `cpu` is of all three questions; what lowers the cost at
+the least peak has what is left of its time.
 """
 
 from __future__ import annotations

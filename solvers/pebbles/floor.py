@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.orders.arrays import Ints
-from solvers.orders.best import Best, Weighed
+from solvers.orders.best import Best
 from solvers.orders.bounds import PeakBound, peak_bound
 from solvers.orders.halting import halting
 from solvers.pebbles.copies import Copies, needed
@@ -66,36 +66,31 @@ class Floor:
 
     def go(self, states: int, best: Best, halt: Ints) -> None:
         """Try for the budget, or else for the bound, and for ever less between that and what is known."""
-        low = max(self.bound.peak, best.budget)
-        if not self.try_for(low, states, best, halt):
-            high = self.known
-            while not self.over() and high - low > self.bound.peak // _NEAR:
-                aim = (low + high) // 2
-                if self.try_for(aim, states, best, halt):
-                    high = min(aim, self.known)
-                else:
-                    low = aim
+        low, high, self.end = max(self.bound.peak, best.budget), self.known, None
+        met = self.seek(low, states, halt) is not None
+        while not met and not self.over() and high - low > self.bound.peak // _NEAR:
+            aim = (low + high) // 2
+            if self.seek(aim, states, halt) is None:
+                low = aim
+            else:
+                high = aim
+        self.order(self.end, best)
 
-    def try_for(self, aim: int, states: int, best: Best, halt: Ints) -> bool:
-        """Whether there is a way to the end at that peak, as far as so many states of each search show."""
-        self.seek(aim, states, halt)
-        if self.end is None or self.end.peak is None:
-            return False
-        found = self.order(best)
-        if found is not None:
-            self.known = min(self.known, found.peak)
-        return True
-
-    def seek(self, aim: int, states: int, halt: Ints) -> None:
-        self.end = None
+    def seek(self, aim: int, states: int, halt: Ints) -> Reached | None:
+        """A way to the end at that peak, as far as so many states of each search show."""
         for index in range(len(self.problem.nodes)):
             if self.peaks[index] > max(aim, self.bound.peak) and not self.over():
                 self.reach(index, states, aim, halt)
-        if not self.over():
-            aim = max(aim, self.bound.peak)
-            self.end = self.search(self.copies.outputs, states, aim, halt)
-            if self.end.least > aim:
-                self.raise_to(self.end.least, None)
+        if self.over():
+            return None
+        aim = max(aim, self.bound.peak)
+        found = self.search(self.copies.outputs, states, aim, halt)
+        if found.least > aim:
+            self.raise_to(found.least, None)
+        if found.peak is None:
+            return None
+        self.end = found
+        return found
 
     def search(self, wanted: list[int], states: int, at_least: int, halt: Ints) -> Reached:
         found = BackwardSearch(self.copies, self.alone, self.known, states, halt).run(wanted, at_least)
@@ -122,13 +117,16 @@ class Floor:
             writes = copies.writes(index)
             self.alone[writes] = np.minimum(self.alone[writes], whole)
 
-    def order(self, best: Best) -> Weighed | None:
+    def order(self, end: Reached | None, best: Best) -> None:
         """By the ways found, within the budget if that can be, else at their peak."""
-        if self.end is None or self.end.way is None or self.end.peak is None:
-            return None
-        steps = Making(self.copies, self.ways, max(self.end.peak, best.budget)).run(self.end.way)
+        if end is None or end.way is None or end.peak is None:
+            return
+        steps = Making(self.copies, self.ways, max(end.peak, best.budget)).run(end.way)
         found = None if steps is None else best.weigh(steps)
-        return found if found is None else best.offer(kept(self.copies, found, best).order)
+        if found is not None:
+            found = kept(self.copies, found, best)
+            best.offer(found.order)
+            self.known = min(self.known, found.peak)
 
     def raise_to(self, peak: int, index: int | None) -> None:
         peak = min(peak, self.known)

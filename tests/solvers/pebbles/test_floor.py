@@ -56,11 +56,11 @@ def test_what_is_known_to_be_reached_is_no_bound_surpassed() -> None:
 def test_searches_cut_short_still_bound() -> None:
     for problem in small_problems(31, 100):
         least = least_peak(problem, any_order=True)
-        floor, best = Floor(problem, ABOVE_ALL, Limits()), nothing_fits(problem)
+        floor = Floor(problem, ABOVE_ALL, Limits())
         with halting(None) as halt:
             for states in (1, 2, 3):
                 for aim in (0, least - 1, least, least + 1):
-                    floor.try_for(aim, states, best, halt)
+                    floor.seek(aim, states, halt)
                     assert floor.bound.peak <= least
 
 
