@@ -1,7 +1,8 @@
 """The kinds of session that a plan can be made for, as values.
 
 Invariant: what a kind decides is read from its fields, in one place each: `robust` by `rewrite`, `allocator` by
-`planning.targets` and by `runtime`, `name` and `runs` by `verify`. Nothing else asks which session it is.
+`planning.targets` and by `runtime`, `name` and `runs` by `verify`, `grows` by `saying`. Nothing else asks which session
+it is.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ class Session:
     robust: bool = False
     capped: bool = False
     runs: int = 1
+
+    @property
+    def grows(self) -> bool:
+        """Whether its arena grows as it likes, so that what the process comes to hold is foretold about."""
+        return self.allocator == OWN
 
 
 PLANNED, ARENA, OWN = "planned", "arena", "own"  # by the plan's table; by one capped region; the runtime's own way

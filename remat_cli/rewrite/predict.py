@@ -12,7 +12,8 @@ from remat_cli.model.graph import Graph, Op
 from remat_cli.model.promise import Promise
 from remat_cli.rewrite.copies import EmittedNode
 from remat_cli.rewrite.orders import default_order, edges, strict_order
-from solvers.placement.pattern import block_of, most_at_once
+from solvers.placement.growing import grown
+from solvers.placement.pattern import Held, block_of, most_at_once
 from solvers.placement.region import ALIGNMENT
 from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem
@@ -101,7 +102,7 @@ class Prediction:
         spans, work = self._buffers(hidden)
         return replace(self.strict_promise(), default=self.problem.resident + _find_peak(spans, work)[0])
 
-    def default_lifetimes(self, hidden: Collection[str] = ()) -> list[tuple[int, int, int]]:
+    def default_lifetimes(self, hidden: Collection[str] = ()) -> list[Held]:
         """From which step, before which one, and how many bytes: what default options hold, in their order."""
         spans, work = self._buffers(hidden)
         found = [(span.tenants[0][1], span.tenants[-1][2] + 1, span.size) for span in spans]
@@ -109,14 +110,28 @@ class Prediction:
 
     def later(self, hidden: Collection[str] = ()) -> int:
         """What runs after the first hold with default options: a block laid out by the first, and outputs beside it."""
+        block, beside = self._laid_out(hidden)
+        return self.problem.resident + block + most_at_once(beside)
+
+    def grown_by_default(self, hidden: Collection[str] = ()) -> int:
+        """What a process comes to hold with default options: the arena keeps the regions of the first run.
+
+        Later runs ask for their block, which seldom fits into what is free there, and for the rest beside it.
+        """
+        end = len(self.problem.nodes)
+        block, beside = self._laid_out(hidden)
+        again = [(end, 2 * end, block), *((start + end, stop + end, size) for start, stop, size in beside)]
+        return self.problem.resident + grown([*self.default_lifetimes(hidden), *again])
+
+    def _laid_out(self, hidden: Collection[str]) -> tuple[int, list[Held]]:
+        """The block of later runs, and what these ask for one by one."""
         spans, work = self._buffers(hidden)
         apart = {self.names[value] for value in self.outputs}
         held = [(span.tenants[0][1], span.tenants[-1][2] + 1, span.size) for span in spans]
         outer = [any(name in apart for name, _, _ in span.tenants) for span in spans]
         beside = [life for life, out in zip(held, outer, strict=True) if out]
         beside += [(step, step + 1, size) for step, size in enumerate(work) if size]
-        block = block_of(life for life, out in zip(held, outer, strict=True) if not out)
-        return self.problem.resident + block + most_at_once(beside)
+        return block_of(life for life, out in zip(held, outer, strict=True) if not out), beside
 
     def idle(self, known: Collection[str] = (), hiding: int = 0) -> set[str]:
         """The values to hide, lest buffers wait for them at the peak of the default session; none of those `known`.

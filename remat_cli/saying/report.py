@@ -9,16 +9,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from remat_cli.model.promise import Promise
+from remat_cli.model.sessions import Session
 from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.breakdown import Breakdown, at_peaks
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
+from remat_cli.planning.search.untouched import bytes_counted
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.saying.units import show_bytes, show_share, show_time
 from solvers.plan import Plan
 from solvers.problem import Status
 from solvers.registry import METHODS
 from solvers.simulate import Outcome
+
+Row = tuple[str, str, str, str]  # of a table: what, before, after, change
 
 ENDED = {
     "time": "; more time (--time-limit) may find a faster plan",
@@ -101,23 +105,33 @@ def summary(answer: Answer, verbose: bool = False) -> str:
     outcome = answer.schedule.outcome
     assert outcome is not None
     again = answer.recomputed or 0
-    words = before_and_after(answer.baseline, outcome, answer.subject, again, answer.promise, verbose)
+    promise = answer.promise
+    held, time = held_rows(promise, answer.session, verbose), promise.time if promise else None
+    words = before_and_after(answer.baseline, outcome, answer.subject, again, held, time)
     return words + "\n" + status_line(answer)
 
 
 def as_it_is(answer: Answer) -> str:
     """One line for a model that keeps to its budget by itself."""
-    counted = answer.promise.arena if answer.promise else answer.baseline.peak
-    return f"fits as it is, {show_bytes(counted or 0)} of {show_bytes(answer.budget)}"
+    words = f"fits as it is, {show_bytes(bytes_counted(answer) or answer.baseline.peak)} of {show_bytes(answer.budget)}"
+    if answer.promise is None or answer.session is None or not answer.session.grows:
+        return words
+    return f"{words}; the process holds {held_words(answer.promise, answer.session)}"
+
+
+def held_words(promise: Promise, session: Session) -> str:
+    """What the process holds, and whether that is so or about so."""
+    assert promise.arena is not None
+    return f"about {show_bytes(promise.arena)}" if session.grows else show_bytes(promise.arena)
 
 
 def before_and_after(
-    before: Outcome, after: Outcome, subject: Subject, again: int, promise: Promise | None = None, verbose: bool = True
+    before: Outcome, after: Outcome, subject: Subject, again: int, held: Sequence[Row] = (), time: int | None = None
 ) -> str:
     """What a plan of the subject needs and costs beside every op run once in the model's order.
 
-    `again`: how many ops it computes again. `promise`: what it comes to as a model. `verbose`: what each allocator
-    holds, too.
+    `again`: how many ops it computes again. `held`: rows of what the process holds for it as a model. `time`: what that
+    takes.
     """
     fixed, once = subject.problem.resident, subject.held_once
     rows = [
@@ -126,28 +140,28 @@ def before_and_after(
         _row("  fixed (inputs, weights)", fixed, fixed, show_bytes),
         _row("  the rest", before.peak - fixed, after.peak - fixed, show_bytes),
         *([("  new state", show_bytes(once), "held once", "")] if once else []),
-        *_rows_held(promise, verbose),
+        *held,
         _row("time", before.cost, after.cost, show_time),
         ("ops computed again", "0", str(again), ""),
     ]
-    if promise and promise.time is not None and promise.time > after.cost:
-        rows.insert(-1, _row("  with what emit adds", before.cost, promise.time, show_time))
+    if time is not None and time > after.cost:
+        rows.insert(-1, _row("  with what emit adds", before.cost, time, show_time))
     return table(rows)
 
 
-def _rows_held(promise: Promise | None, verbose: bool) -> list[tuple[str, str, str, str]]:
-    """What the process holds for the plan, by allocator."""
-    if promise is None or promise.arena is None:
+def held_rows(promise: Promise | None, session: Session | None, verbose: bool = True) -> list[Row]:
+    """What the process holds for the plan; `verbose`: by allocator."""
+    if promise is None or session is None or promise.arena is None:
         return []
-    rows = [("held by the process", "", show_bytes(promise.arena), "")]
+    rows = [("held by the process", "", held_words(promise, session), "")]
     if promise.block is not None and verbose:
         rows.append(("  the planned block", "", show_bytes(promise.block), ""))
-    if promise.default_arena is not None and verbose:
+    if promise.default_arena is not None and verbose and not session.grows:
         rows.append(("  with onnxruntime's arena", "", show_bytes(promise.default_arena), ""))
     return rows
 
 
-def _row(name: str, before: int, after: int, show: Callable[[int], str]) -> tuple[str, str, str, str]:
+def _row(name: str, before: int, after: int, show: Callable[[int], str]) -> Row:
     change = f"{after / before - 1:+.2%}" if before else ""
     return name, show(before), show(after), change
 

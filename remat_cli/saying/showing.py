@@ -20,7 +20,7 @@ from remat_cli.planning.plans.breakdown import Anatomy, Breakdown, anatomy, at_p
 from remat_cli.planning.plans.timeline import Timeline, timeline
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.saying.report import before_and_after, breakdown_table, table
+from remat_cli.saying.report import before_and_after, breakdown_table, held_rows, table
 from remat_cli.saying.units import show_bytes, show_time
 from solvers.methods.mincut.traffic import Traffic, traffic_of
 from solvers.plan import Plan
@@ -147,7 +147,8 @@ def summary(found: Shown) -> str:
     times = sum(times for _, times, _ in repeated)
     words = [heading(found)]
     if recorded:
-        words.append(before_and_after(before, after, subject, times, recorded.promises))
+        held = held_rows(recorded.promises, recorded.kind)
+        words.append(before_and_after(before, after, subject, times, held, recorded.promises.time))
     words.append(f"the peak is reached at {subject.nodes[plan.order()[after.peak_step]]}")
     words += ["", breakdown_table(*found.breakdowns() if recorded else found.breakdowns()[:1])]
     if repeated:

@@ -25,7 +25,6 @@ from remat_cli.planning.targets.target import Order, Target, View
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.arranging import arrange_in_pattern
-from solvers.placement.growing import grown
 from solvers.placement.settle import walked_in_pattern
 from solvers.problem import Problem
 
@@ -59,10 +58,10 @@ class DefaultTarget(Target):
     def footprint(
         self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None
     ) -> Footprint:
-        """The footprint is the bytes live in the runtime's own arena, because only those can be promised."""
+        """What is live in the runtime's own arena can be promised. What that grows to is foretold approximately."""
         prediction, live = model.prediction, model.promise.default
         assert live is not None
-        total = prediction.problem.resident + grown(prediction.default_lifetimes(model.hidden))
+        total = max(live, prediction.grown_by_default(model.hidden))
         later = None if prediction.fuses else prediction.later(model.hidden)
         return Footprint(replace(model.promise, live=live, arena=total, default_arena=total, later_foretold=later))
 

@@ -19,6 +19,7 @@ from typing import Any
 from remat_cli.formats.curvefile import CurveRecord
 from remat_cli.notes.words import sentences
 from remat_cli.saying.page.packing import pack
+from remat_cli.saying.report import held_words
 from remat_cli.saying.showing import Shown, again
 from remat_cli.saying.units import show_bytes, show_time
 
@@ -82,9 +83,10 @@ def _cards(found: Shown) -> Iterator[tuple[str, str, str]]:
     change = f"{after.peak / max(before.peak, 1) - 1:+.1%}"
     yield "live at once", show_bytes(after.peak), f"{change} from {show_bytes(before.peak)}"
     yield "time", show_time(found.time), f"{found.overhead:+.2%} from {show_time(before.cost)}"
-    yield "budget", show_bytes(plan.budget), "of all the process holds"
+    grows = plan.kind.grows
+    yield "budget", show_bytes(plan.budget), "of what is live at once" if grows else "of all the process holds"
     if plan.promises.arena is not None:
-        yield "held by the process", show_bytes(plan.promises.arena), "promised"
+        yield "held by the process", held_words(plan.promises, plan.kind), "foretold" if grows else "promised"
     times = sum(found.lines[1].again)
     yield "computed again", str(times), f"of {len(found.plan.order())} computes"
     if plan.bound is not None:
