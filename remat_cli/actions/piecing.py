@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 
-from remat_cli.actions.solving import Question
+from remat_cli.actions.solving import Question, budget_to_keep
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.graph import Graph
-from remat_cli.model.sessions import STRICT, Session
+from remat_cli.model.sessions import STRICT
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.pieces.finding import Found, narrowed_to, untouched, with_one
 from remat_cli.pieces.regions import Region
@@ -34,6 +35,7 @@ from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits
 from solvers.reductions.views import reduced
 from solvers.registry import DEFAULT
+from solvers.schedule import baseline
 
 AUTO, EXACT, OFF = "auto", "exact", "off"
 CHEAPER = 0.002  # of the cost, and
@@ -129,11 +131,9 @@ class ToPlan:
         return replace(question, pieces=pieces.words, earlier=(*question.earlier, *self.plans))
 
 
-def in_pieces(subject: Subject, asked: PiecesAsked, budget: int | None, session: Session, limits: Limits) -> ToPlan:
-    """The subject whose plan is to be found: with its ops in pieces where that is asked for, and helps.
-
-    `budget`: for which time is to be least; None: memory is.
-    """
+def in_pieces(subject: Subject, asked: PiecesAsked, question: Question, limits: Limits) -> ToPlan:
+    """The subject of which to ask the question: with its ops in pieces where that is asked for, and helps."""
+    budget, session = budget_to_keep(subject, question), question.session
     if not asked.wanted or (budget is not None and too_small(subject, budget, session)):
         return ToPlan(subject)
     if subject.graph is None:
@@ -149,7 +149,7 @@ def in_pieces(subject: Subject, asked: PiecesAsked, budget: int | None, session:
     share = limits.share(PIECES_SHARE).silent()
     finer = rungs(subject, least, partial(_lowered, subject, start, Allowed(asked.exact), {}))
     if budget is None:
-        return ToPlan(_leanest(least, finer, share))
+        return ToPlan(_leanest(least, finer, share, question.max_overhead))
     return _cheapest(least, finer, budget - target_of(session).aside(subject), share)
 
 
@@ -175,26 +175,32 @@ def _as_listed(graph: Graph, asked: PiecesAsked) -> Found:
     return found
 
 
-def _leanest(start: Subject, finer: Iterator[Subject], limits: Limits) -> Subject:
-    """The coarsest of those whose least peak, as walks reach it, is about the least."""
-    best, peak = start, _walked(start, limits)
+def _leanest(start: Subject, finer: Iterator[Subject], limits: Limits, share: float | None = None) -> Subject:
+    """The coarsest of those whose least peak, as walks reach it, is about the least. `share`: how much longer than the
+    model as it was given it may take."""
+    best, peak = start, _walked(start, limits, share)
     for subject in finer:
         if limits.clock.over():
             break
-        if (found := _walked(subject, limits)) < (1 - LOWER) * peak:
+        if (found := _walked(subject, limits, share)) < (1 - LOWER) * peak:
             best, peak = subject, found
     return best
 
 
-def _walked(subject: Subject, limits: Limits) -> int:
+def _walked(subject: Subject, limits: Limits, share: float | None = None) -> float:
+    """The least peak that walks reach; with a share, of those in time, and of the pieces as they stand."""
     leanest = lowest(reduced(subject.problem).problem, limits).leanest
     assert leanest is not None
-    return leanest.peak
+    if share is None:
+        return leanest.peak
+    most, once = (1 + share) * subject.before().cost, baseline(subject.problem)[1]
+    fitting = [one.peak for one in (leanest, once) if one.cost <= most]
+    return min(fitting, default=inf)
 
 
 def _cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limits) -> ToPlan:
     """The coarsest of those whose plan within the budget costs about the least, as a short search finds it; where
-    none finds any, the one that can need least."""
+    none finds any, the one that walks bring lowest."""
     every = [start, *finer]
     fitting = [subject for subject in every if peak_bound(subject.problem).peak <= budget]
     best: Answer | None = None
@@ -202,7 +208,9 @@ def _cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Lim
         found = answer(subject, budget, DEFAULT, find_solver(DEFAULT, {}), limits.share(1 / left))
         if found.found and (best is None or found.cost < (1 - CHEAPER) * best.cost):
             best = found
-    return ToPlan(every[-1]) if best is None else ToPlan(best.subject, (plan_file(best),))
+    if best is None:
+        return ToPlan(min(fitting or every, key=lambda subject: _walked(subject, limits)))
+    return ToPlan(best.subject, (plan_file(best),))
 
 
 def offered(found: Answer, limits: Limits) -> Answer:
@@ -222,4 +230,4 @@ def offered(found: Answer, limits: Limits) -> Answer:
     )
     if best is subject:
         return found
-    return found.noted(Note(PlanNote.LESS_IN_PIECES, (show_bytes(_walked(best, clock) + found.aside),)))
+    return found.noted(Note(PlanNote.LESS_IN_PIECES, (show_bytes(round(_walked(best, clock)) + found.aside),)))

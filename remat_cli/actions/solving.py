@@ -223,7 +223,7 @@ def _solver(subject: Subject, question: Question, stands: Answer | None = None) 
     if question.minimize == "peak":
         from solvers.methods.auto.least_peak import minimize_peak
 
-        return partial(minimize_peak, max_overhead=question.max_overhead)
+        return partial(minimize_peak, max_overhead=_share_allowed(subject, question.max_overhead))
     options = dict(question.options)
     if question.budget is None:
         options = {**(METHODS[question.method].unbudgeted or {}), **options}
@@ -234,6 +234,14 @@ def _solver(subject: Subject, question: Question, stands: Answer | None = None) 
         smaller = reduced(subject.problem)
         options["candidates"] = tuple(smaller.shrink(order) for order in orders)
     return find_solver(question.method, options)
+
+
+def _share_allowed(subject: Subject, most: float | None) -> float | None:
+    """How much longer than each op once a plan may take: of ops in pieces less, as they take longer by themselves."""
+    if most is None or subject.whole is None:
+        return most
+    once = sum(node.cost for node in subject.problem.nodes)
+    return max(0.0, (1 + most) * subject.before().cost / max(once, 1) - 1)
 
 
 def so_far(subject: Subject, question: Question, progress: Progress, limits: Limits) -> Answer | None:

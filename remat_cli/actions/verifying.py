@@ -19,6 +19,7 @@ from remat_cli.actions import emitting
 from remat_cli.checking import Asked, Mode, Verification, verify
 from remat_cli.checking import feeds as feeding
 from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance
+from remat_cli.checking.exactness import FACTOR_MOST, run_in_float64
 from remat_cli.checking.processes import Bench, nobody
 from remat_cli.checking.seeding import find_unseeded, write_seeded
 from remat_cli.checking.trying import in_file
@@ -123,7 +124,9 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
         in_a_file(plan, graph) as original,
     ):
         costs = {name: node.cost for name, node in zip(plan.subject.nodes, plan.subject.problem.nodes, strict=True)}
-        asked = Asked(cap, _near(plan, trial), trial.seconds, costs)
+        near = _near(plan, trial)
+        right = run_in_float64(graph, feeds) if near == IN_PIECES else None
+        asked = Asked(cap, near, trial.seconds, costs, right)
         draws = len(find_unseeded(graph.model))
         if draws:
             original = replace(original, path=write_seeded(original.path, bench.folder / "original"))
@@ -211,6 +214,10 @@ def _faults(report: Verification, session: Session, budget: int, promise: Promis
             yield f"{name}: {ran.failed}"
         if ran is not None and ran.differs:
             yield f"{name}: {_worst(ran.differs)}"
+    for one in report.exactness:
+        if not one.as_good:
+            off = f"{one.after:.2g} of its norm off float64, the original {one.before:.2g}"
+            yield f"output {one.output} is more than {FACTOR_MOST:g} times as far off: {off}"
     peak = mode.after.first
     if peak is not None and peak > budget:
         yield f"{where}: {peak} bytes are live at once, {peak - budget} over the budget of {budget}"

@@ -6,8 +6,8 @@ Invariant: nothing here believes the plan; every figure in a Report was measured
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import onnx
 
 from remat_cli.checking.child import Reply
 from remat_cli.checking.compare import EXACT, Difference, Tolerance, differences
+from remat_cli.checking.exactness import Exactness, judge
 from remat_cli.checking.processes import Bench, InPlace
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
@@ -107,17 +108,22 @@ class Asked:
     near: Tolerance = EXACT
     seconds: float = 0.0
     costs: Mapping[str, int] = field(default_factory=dict)
+    right: Mapping[str, Any] | None = None  # outputs in float64, where these judge what is near enough
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Modes by the name of their session; what else there is is of the session that the plan is for."""
+    """Modes by the name of their session; what else there is is of the session that the plan is for.
+
+    `exactness`: how far outputs are from float64, where that was asked for and can be told.
+    """
 
     strict: Mode
     default: Mode
     process: Process | None = None
     capped: Capped | None = None
     timed: Timed | None = None
+    exactness: tuple[Exactness, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def mode(self, name: str) -> Mode:
@@ -135,7 +141,7 @@ def verify(
 ) -> Verification:
     """Run the model of `graph` and its rewriting side by side. The bench says which run it is at."""
     budget = asked.budget
-    bench.expect(6 + 2 * (budget is not None) + (asked.seconds > 0))
+    bench.expect(6 + 2 * (budget is not None) + (asked.seconds > 0) + 2 * (asked.right is not None))
     besides = outside(graph) if bench.provider == "cpu" else 0
     bound = InPlace(graph.in_place, bool(graph.in_place))
     pair = _Pair(graph, rewritten, asked.near)
@@ -143,6 +149,12 @@ def verify(
         kind.name: _compare(pair, bench, kind, besides, own=kind.name == session.name) for kind in (STRICT, DEFAULT)
     }
     process = _process(pair, placement, session, bench)
+    exactness: tuple[Exactness, ...] = ()
+    if asked.right is not None and process.failed is None:
+        exactness = _judged(graph, rewritten, session, asked.right, bench)
+        good = frozenset(one.output for one in exactness if one.as_good)
+        modes = {name: replace(mode, differs=_without(mode.differs, good)) for name, mode in modes.items()}
+        process = replace(process, differs=_without(process.differs, good))
     capped = None
     if budget is not None:
         arena = max(budget - besides, 1)
@@ -153,7 +165,24 @@ def verify(
     if asked.seconds > 0:
         raced = bench.race((rewritten, graph.path), session.name, placement, asked.seconds, True, bound)
         timed = _timed(raced, asked.costs)
-    return Verification(**modes, process=process, capped=capped, timed=timed, versions=_versions())
+    return Verification(**modes, process=process, capped=capped, timed=timed, exactness=exactness, versions=_versions())
+
+
+def _judged(
+    graph: Graph, rewritten: Path, session: Session, right: Mapping[str, Any], bench: Bench
+) -> tuple[Exactness, ...]:
+    """How far the first run of either model is off: later ones go on from its state."""
+    bound = InPlace(graph.in_place, bool(graph.in_place))
+    old = bench.run(graph.path, session.name, outputs="before.npz")
+    new = bench.run(rewritten, session.name, outputs="after.npz", in_place=bound)
+    if any(reply.refused or reply.failed for reply in (old, new)):
+        return ()
+    return judge(_results(graph), right, bench.results("before.npz"), bench.results("after.npz"))
+
+
+def _without(differs: Sequence[Difference], good: frozenset[str]) -> tuple[Difference, ...]:
+    """What differs of outputs that are not as near to what is right as the original's; later runs are as the first."""
+    return tuple(one for one in differs if one.output.partition(" of the ")[0] not in good)
 
 
 def _timed(reply: Reply, costs: Mapping[str, int]) -> Timed | None:

@@ -95,7 +95,7 @@ def command(model: Path | None, **given: Any) -> None:
 def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline | None) -> None:
     from remat_cli.actions.interrupts import listening
     from remat_cli.actions.piecing import in_pieces, pieces_named
-    from remat_cli.actions.solving import budget_of, budget_to_keep
+    from remat_cli.actions.solving import budget_of
     from remat_cli.errors import Usage
     from remat_cli.planning.loading import load_subject
     from remat_cli.planning.search.answer import find_solver
@@ -119,8 +119,7 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
     with listening() as interrupts:
         clock = clock.unless(interrupts)
         with times.part("finding pieces"):
-            budget = budget_to_keep(subject, question)
-            found = in_pieces(subject, cuts, budget, question.session, limits_of(flags, clock))
+            found = in_pieces(subject, cuts, question, limits_of(flags, clock))
             subject, question = found.subject, found.asked(question, cuts)
         if flags.lp_bound:
             _tell_relaxation(subject, question, flags, clock)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.verifying import Verified
     from remat_cli.checking import Capped, Mode, Process, Verification
     from remat_cli.checking.compare import Tolerance
+    from remat_cli.checking.exactness import Exactness
     from remat_cli.planning.plans.planned import Planned
     from remat_cli.saying.progress import Line
 
@@ -139,7 +140,7 @@ def _summary(found: Verified) -> str:
     words = [table(rows), *_heavier(weight, found.promise.arena)]
     if report.capped:
         words.append(_under_cap(report.capped))
-    words += [*_others(report, name, same), *_tolerance(found.near)]
+    words += [*_others(report, name, same), *_tolerance(found.near, report.exactness)]
     if found.draws:
         count = f"{found.draws} random op{'s' if found.draws > 1 else ''}"
         words.append(f"{count} without a seed got one for the comparison, because no two runs of such a model agree.")
@@ -206,12 +207,20 @@ def _same_words(near: Tolerance) -> str:
     return "same bytes" if near == EXACT else "near enough"
 
 
-def _tolerance(near: Tolerance) -> Iterator[str]:
-    """How near that is."""
+def _tolerance(near: Tolerance, exactness: Sequence[Exactness]) -> Iterator[str]:
+    """How near that is, and what a run in float64 says of it."""
     from remat_cli.checking.compare import EXACT, IN_PIECES
+    from remat_cli.checking.exactness import FACTOR_MOST
 
     if near == IN_PIECES:
         yield f"sums are made in pieces: outputs may be off by {near.scale:g} of the largest number in each"
+        worst = max(exactness, key=lambda one: one.after, default=None)
+        if worst is None:
+            yield "what is right was not computed in float64: the model is too large for that, or it is random"
+        else:
+            most = f"at most {FACTOR_MOST:g} times as far off float64 as the original's"
+            off = f"{worst.output} is off by {worst.after:.2g} of its norm, the original's by {worst.before:.2g}"
+            yield f"or {most}: worst of {len(exactness)} outputs, {off}"
     elif near != EXACT:
         yield f"outputs may be off by {near.relative:g} of each number and {near.absolute:g} besides"
 

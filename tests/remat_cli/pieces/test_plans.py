@@ -17,7 +17,7 @@ from remat_cli.zoo.build import build
 from solvers.orders.bounds import peak_bound
 from tests.remat_cli.pieces.test_models import values_of
 
-WORK = 200_000  # moves
+WORK = 300_000  # moves
 GPT2 = {"layers": 1, "hidden": 32, "heads": 2, "seq": 33, "batch": 3, "vocabulary": 1501}
 UNET = {"image": 96, "width": 8, "batch": 1}
 
@@ -50,7 +50,7 @@ def test_a_refusal_says_what_pieces_would_do(step: Path) -> None:
 @pytest.fixture(scope="module")
 def below(step: Path) -> remat.Planned:
     """A plan for less than what any plan of whole ops needs."""
-    return remat.solve(step, budget=int(0.85 * floor(step)), pieces="auto", work_limit=WORK, cache=False)
+    return remat.solve(step, budget=int(0.92 * floor(step)), pieces="auto", work_limit=WORK, cache=False)
 
 
 def test_a_budget_below_the_floor_is_kept_in_pieces(below: remat.Planned, step: Path, tmp_path: Path) -> None:
@@ -67,6 +67,16 @@ def test_a_budget_below_the_floor_is_kept_in_pieces(below: remat.Planned, step: 
     assert found.report.strict.after.first is not None
     assert found.report.strict.after.first <= below.budget
     assert found.near.scale > 0
+    assert found.report.exactness
+    assert all(one.as_good for one in found.report.exactness)
+
+
+def test_what_is_further_from_float64_is_a_fault(below: remat.Planned, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A right that is the original's own answer, and so no error at all, makes any difference of bits a fault."""
+    monkeypatch.setattr("remat_cli.checking.exactness.FACTOR_MOST", 0.0)
+    monkeypatch.setattr("remat_cli.checking.exactness.ROUNDING", 0.0)
+    with pytest.raises(remat.Mismatch, match="times as far off"):
+        remat.verify(below)
 
 
 def test_the_baseline_is_the_model_as_it_was_given(below: remat.Planned, step: Path) -> None:

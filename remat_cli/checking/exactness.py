@@ -1,0 +1,139 @@
+"""What a run in float64 says is right, and how far the original and the model in pieces are from it.
+
+The witness is ONNX's reference evaluator, which shares no code with the runtime. Invariant: where it cannot tell,
+nothing is said: of random ops, of data that lie apart, and of more work than it does in about a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+
+from profiles.flops import flops
+from remat_cli.model.graph import Graph
+from remat_cli.model.semantics import runs_once
+from remat_cli.model.signatures import ops_of
+
+FLOPS_MOST = 2e10
+VALUES_BYTES_MOST = 1 << 29
+LOOPS_ELEMENTS_MOST = 1 << 20  # in ops that the reference does element by element
+LOOPING = (
+    "AveragePool",
+    "GatherND",
+    "LpPool",
+    "MaxPool",
+    "MaxUnpool",
+    "ScatterElements",
+    "ScatterND",
+)
+FACTOR_MOST = 2.0  # times as far from float64 as the original
+ROUNDING = 1e-6  # of an output's norm: nearer than that neither is wrong
+CANNOT = (
+    ArithmeticError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    NotImplementedError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Exactness:
+    """How far an output of the original and of the rewritten model is from float64, as a share of its norm."""
+
+    output: str
+    before: float
+    after: float
+
+    @property
+    def as_good(self) -> bool:
+        return self.after <= FACTOR_MOST * self.before + ROUNDING
+
+
+def run_in_float64(graph: Graph, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The outputs by name; None where nobody can tell what is right."""
+    if _too_much(graph) or any(map(runs_once, graph.ops)):
+        return None
+    from onnx.reference import ReferenceEvaluator  # late: it loads every op's implementation
+    from onnx.reference.op_run import OpRun
+
+    class GatherElements(OpRun):  # type: ignore[misc]
+        """The reference's own takes no more than 64 places."""
+
+        op_domain = ""
+
+        def _run(self, data: Any, indices: Any, axis: int | None = None) -> tuple[Any]:
+            size = data.shape[axis or 0]
+            return (np.take_along_axis(data, np.where(indices < 0, indices + size, indices), axis or 0),)
+
+    wide = {name: value.astype(np.float64) if value.dtype == np.float32 else value for name, value in feeds.items()}
+    try:
+        with np.errstate(all="ignore"):
+            evaluator = ReferenceEvaluator(widen(graph.model), new_ops=[GatherElements])
+            return dict(zip(evaluator.output_names, evaluator.run(None, wide), strict=True))
+    except CANNOT:  # of what no schema forbids, the reference has no kernel, or a wrong one
+        return None
+
+
+def _too_much(graph: Graph) -> bool:
+    if any(tensor.data_location == TensorProto.EXTERNAL for tensor in graph.model.graph.initializer):
+        return True
+    work = sum(flops(signature) or 0 for signature in ops_of(graph).signatures.values())
+    size = sum(graph.values[name].bytes for op in graph.ops for name in op.writes)
+    loops = sum(_elements(graph, op.writes) for op in graph.ops if op.op_type in LOOPING)
+    return work > FLOPS_MOST or size > VALUES_BYTES_MOST or loops > LOOPS_ELEMENTS_MOST
+
+
+def _elements(graph: Graph, names: Sequence[str]) -> int:
+    return sum(int(np.prod(graph.values[name].shape)) for name in names)
+
+
+def judge(
+    names: Sequence[str], right: Mapping[str, Any], before: Sequence[Any], after: Sequence[Any]
+) -> tuple[Exactness, ...]:
+    """Of each output of real numbers, how far both are off."""
+    return tuple(_judge(names, right, before, after))
+
+
+def _judge(
+    names: Sequence[str], right: Mapping[str, Any], before: Sequence[Any], after: Sequence[Any]
+) -> Iterator[Exactness]:
+    for name, old, new in zip(names, before, after, strict=True):
+        true = np.asarray(right[name])
+        if true.dtype.kind == "f" and true.shape == old.shape == new.shape and _finite(true, old, new):
+            size = float(np.linalg.norm(true.ravel())) or 1.0
+            old_off, new_off = (float(np.linalg.norm((one - true).ravel())) / size for one in (old, new))
+            yield Exactness(name, old_off, new_off)
+
+
+def _finite(*arrays: Any) -> bool:
+    """Of numbers that are none, differences say nothing; that they are in the same places, the comparison says."""
+    return all(np.isfinite(array).all() for array in arrays)
+
+
+def widen(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with float64 in the place of float32."""
+    wide = onnx.ModelProto()
+    wide.CopyFrom(model)
+    del wide.graph.value_info[:]
+    stored = list(wide.graph.initializer)
+    stored += [attribute.t for node in wide.graph.node for attribute in node.attribute if attribute.HasField("t")]
+    for tensor in stored:
+        if tensor.data_type == TensorProto.FLOAT:
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
+    for value in (*wide.graph.input, *wide.graph.output):
+        if value.type.tensor_type.elem_type == TensorProto.FLOAT:
+            value.type.tensor_type.elem_type = TensorProto.DOUBLE
+    for node in wide.graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Cast" and attribute.name == "to" and attribute.i == TensorProto.FLOAT:
+                attribute.i = TensorProto.DOUBLE
+    return wide
