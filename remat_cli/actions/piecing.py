@@ -15,7 +15,7 @@ from remat_cli.actions.solving import Question, budget_to_keep
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.graph import Graph
-from remat_cli.model.sessions import STRICT
+from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.pieces.finding import Found, narrowed_to, untouched, with_one
 from remat_cli.pieces.regions import Region
@@ -38,8 +38,10 @@ from solvers.registry import DEFAULT
 from solvers.schedule import baseline
 
 AUTO, EXACT, OFF = "auto", "exact", "off"
-CHEAPER = 0.002  # of the cost, and
-LOWER = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
+FINER_SHARE = 0.002  # of the cost, and
+LOWER_SHARE = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
+ROOM_SHARE = 0.8  # of the budget: pieces whose bound is below it usually leave room for a cheap plan
+SHORTEST_SECONDS = 2.0  # with less left no other pieces are tried
 TRIES = 6  # times that cuts are looked for which all give the same bits
 
 
@@ -157,6 +159,11 @@ def _added(start: Found, found: Found) -> tuple[Region, ...]:
     return found.regions[len(start.regions) :]
 
 
+def in_pieces_for_sweep(subject: Subject, asked: PiecesAsked, session: Session, limits: Limits) -> Subject:
+    """The subject of a whole curve: cut for its least budget, since points share what they find and prove."""
+    return in_pieces(subject, asked, Question(minimize="peak", session=session), limits).subject
+
+
 def _lowered(whole: Subject, start: Found, allowed: Allowed, known: Known, wide: int) -> Found:
     """What sets the least peak in pieces of so many bytes."""
     return _as_tried(start, lambda ways: lowered(whole, start, wide, ways), allowed, known)
@@ -182,7 +189,7 @@ def _leanest(start: Subject, finer: Iterator[Subject], limits: Limits, share: fl
     for subject in finer:
         if limits.clock.over():
             break
-        if (found := _walked(subject, limits, share)) < (1 - LOWER) * peak:
+        if (found := _walked(subject, limits, share)) < (1 - LOWER_SHARE) * peak:
             best, peak = subject, found
     return best
 
@@ -200,17 +207,22 @@ def _walked(subject: Subject, limits: Limits, share: float | None = None) -> flo
 
 def _cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limits) -> ToPlan:
     """The coarsest of those whose plan within the budget costs about the least, as a short search finds it; where
-    none finds any, the one that walks bring lowest."""
+    none finds any, the one that leaves some room."""
     every = [start, *finer]
-    fitting = [subject for subject in every if peak_bound(subject.problem).peak <= budget]
-    best: Answer | None = None
-    for left, subject in zip(range(len(fitting), 0, -1), fitting):
-        found = answer(subject, budget, DEFAULT, find_solver(DEFAULT, {}), limits.share(1 / left))
-        if found.found and (best is None or found.cost < (1 - CHEAPER) * best.cost):
-            best = found
+    bounds = [peak_bound(subject.problem).peak for subject in every]
+    roomy = next((at for at, bound in enumerate(bounds) if bound <= ROOM_SHARE * budget), len(every) - 1)
+    fitting = [at for at, bound in enumerate(bounds) if bound <= budget]
+    best: tuple[float, int, Answer] | None = None
+    for done, at in enumerate(sorted(fitting, key=lambda at: abs(at - roomy))):
+        if done and (limits.clock.over() or limits.clock.left() < SHORTEST_SECONDS):
+            break
+        share = limits.share(1 / (len(fitting) - done))
+        found = answer(every[at], budget, DEFAULT, find_solver(DEFAULT, {}), share)
+        if found.found and (best is None or (found.cost * (1 + FINER_SHARE * at), at) < best[:2]):
+            best = found.cost * (1 + FINER_SHARE * at), at, found
     if best is None:
-        return ToPlan(min(fitting or every, key=lambda subject: _walked(subject, limits)))
-    return ToPlan(best.subject, (plan_file(best),))
+        return ToPlan(every[roomy])
+    return ToPlan(best[2].subject, (plan_file(best[2]),))
 
 
 def offered(found: Answer, limits: Limits) -> Answer:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     help="A folder for the plans, one a point, which is made if need be; or FILE.json, for what --json prints.",
 )
 @options.in_place
+@options.pieces
 @options.dims
 @options.time_for_all("90s")
 @options.work_limit
@@ -85,6 +86,7 @@ def command(model: Path | None, **given: Any) -> None:
 
 
 def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], deadline: Deadline) -> Curve:
+    from remat_cli.actions.piecing import in_pieces_for_sweep
     from remat_cli.actions.sweeping import Sweep
     from remat_cli.planning.loading import load_subject
     from remat_cli.results.memory import Memory
@@ -95,6 +97,7 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
     in_place = options.asked_in_place(given["in_place"], given["held_twice"])
     subject = load_subject(model, given["costs"], dict(given["dims"]), asked.session, in_place=in_place)
     limits = Limits(deadline.clock, given["gap"], given["seed"])
+    subject = in_pieces_for_sweep(subject, options.asked_pieces(given), asked.session, limits)
     store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
     memory = Memory(store=store, seconds=deadline.clock.seconds, force=given["force"])
     with Line(given["quiet"]) as line:
