@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
@@ -99,3 +101,62 @@ def test_narrow_types_are_left_apart_unless_all_that_runs_is_written_out() -> No
     given = ingest_content(step.SerializeToString())
     assert updates_of(given, None) == {}
     assert len(updates_of(given, None, written_out=True)) > 10
+
+
+def others_step() -> onnx.ModelProto:
+    """A step as another exporter might write it: momentum, running statistics, a loss scale and a counter."""
+    nodes = [
+        node("MatMul", "x w", "y"),
+        node("ReduceMean", "y axis", "mean"),
+        node("Mul", "y y", "square"),
+        node("ReduceMean", "square every", "loss"),
+        node("Mul", "y scale", "dy"),
+        node("Transpose", "x", "xt"),
+        node("MatMul", "xt dy", "g"),
+        node("Mul", "m beta", "m_kept"),
+        node("Add", "m_kept g", "m.out"),
+        node("Mul", "m.out rate", "moved"),
+        node("Sub", "w moved", "w.out"),
+        node("Mul", "running_mean beta", "kept"),
+        node("Add", "kept mean", "running_mean.out"),
+        node("Mul", "scale beta", "scale.out"),
+        node("Add", "step one", "step.out"),
+    ]
+    numbers = {"beta": 0.5, "rate": 0.1}
+    tensors = [helper.make_tensor(name, TensorProto.FLOAT, [], [value]) for name, value in numbers.items()]
+    tensors += [helper.make_tensor("one", TensorProto.INT64, [], [1])]
+    tensors += [
+        helper.make_tensor(name, TensorProto.INT64, [len(v)], v) for name, v in (("axis", [0]), ("every", [0, 1]))
+    ]
+    shapes = {"x": [4, 4], "w": [4, 4], "m": [4, 4], "running_mean": [1, 4], "scale": []}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    outputs = [
+        helper.make_tensor_value_info(f"{name}.out", TensorProto.FLOAT, shapes[name]) for name in shapes if name != "x"
+    ]
+    inputs.append(helper.make_tensor_value_info("step", TensorProto.INT64, []))
+    outputs.append(helper.make_tensor_value_info("step.out", TensorProto.INT64, []))
+    outputs.append(helper.make_tensor_value_info("loss", TensorProto.FLOAT, [1, 1]))
+    graph = helper.make_graph(nodes, "step", inputs, outputs, tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+def test_updates_of_a_step_that_another_exporter_wrote(tmp_path: Path) -> None:
+    """All are found, and three steps give what three steps with both copies do: in memory of its own, and verified."""
+    model = others_step()
+    found = {f"{name}.out": name for name in ("w", "m", "running_mean", "scale", "step")}
+    assert updates_of(ingest_content(model.SerializeToString()), None) == found
+    plan = remat.solve(model, budget="99%", work_limit=2000, cache=False)
+    assert plan.recorded.in_place == found
+    plan.save(tmp_path / "m.plan.json")
+    assert remat.verify(tmp_path / "m.plan.json").ok
+    random = np.random.default_rng(0)
+    state = {name: random.random(shape, np.float32) for name, shape in (("w", (4, 4)), ("m", (4, 4)))}
+    state |= {"running_mean": np.zeros((1, 4), np.float32), "scale": np.array(1, np.float32), "step": np.array(0)}
+    apart = {name: value.copy() for name, value in state.items()}
+    session, witness = remat.session(plan), onnxruntime.InferenceSession(model.SerializeToString())
+    for _ in range(3):
+        x = random.random((4, 4), np.float32)
+        session.run(None, {**state, "x": x})
+        made = witness.run(list(found), {**apart, "x": x})
+        apart = dict(zip(found.values(), made, strict=True))
+        assert all(state[name].tobytes() == value.tobytes() for name, value in apart.items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import remat_cli as remat
 from remat_cli.training.failing import BROKEN
+from tests.remat_cli.training.kills import Kills
 
 FORWARD = Path(__file__).parents[2] / "data" / "torch" / "language_train_whole.onnx"
 
@@ -171,3 +173,9 @@ def test_a_batch_that_fails_changes_no_sum() -> None:
 def test_a_step_that_adds_up_gradients_has_no_optimizer() -> None:
     with pytest.raises(remat.Usage, match=r"give it to remat\.step"):
         remat.grad(FORWARD, accumulate=True, optimizer="adamw")
+
+
+def test_a_step_that_is_killed_or_interrupted_is_never_taken_for_whole(tmp_path: Path) -> None:
+    kills = Kills(tmp_path)
+    seen = [one for number in range(4) for one in (kills.kill(Random(number)), kills.interrupt(Random(number)))]
+    assert "wrong" not in seen
