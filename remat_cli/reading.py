@@ -44,15 +44,17 @@ def parse_json(content: bytes | str, pairs: Callable[[list[tuple[str, Any]]], An
         found = json.loads(content, object_pairs_hook=pairs)
     except RecursionError as error:
         raise ValueError(f"it is nested more than {NESTING_LEVELS} deep") from error
+    plain = content.isascii() and (b"\\u" if isinstance(content, bytes) else "\\u") not in content  # type: ignore[operator]
+    leaves = (int, str) if plain else int
     waiting = [(found, 0)]
     while waiting:
         thing, depth = waiting.pop()
         if depth > NESTING_LEVELS:
             raise ValueError(f"it is nested more than {NESTING_LEVELS} deep")
         if isinstance(thing, dict):
-            waiting += [(part, depth + 1) for pair in thing.items() for part in pair]
+            waiting += [(part, depth + 1) for pair in thing.items() for part in pair if not isinstance(part, leaves)]
         elif isinstance(thing, list):
-            waiting += [(part, depth + 1) for part in thing if not isinstance(part, int)]
+            waiting += [(part, depth + 1) for part in thing if not isinstance(part, leaves)]
         elif isinstance(thing, str) and not (thing.isascii() and "\0" not in thing) and not _is_text(thing):
             raise ValueError(f"{thing!r} holds what no text can hold")
     return found

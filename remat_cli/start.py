@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+
 from remat_cli import in_the_way, interrupts
+
+COLLECTING = 100_000, 50, 100  # graphs are many objects that stay: to look through them often takes a fifth of the time
 
 
 def main() -> None:
@@ -10,6 +14,7 @@ def main() -> None:
 
 
 def _run() -> None:
+    gc.set_threshold(*COLLECTING)
     try:
         from remat_cli.main import main as command
 

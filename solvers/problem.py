@@ -55,16 +55,19 @@ class Node:
         A view lives in its base's block of memory for as long as it is held, whatever becomes of the base; one of
         RESIDENT in a block of no bytes that nothing may overwrite. An output's last copy is never a view.
         """
-        return next((base for view, base in self.views if view == write), None)
+        for view, base in self.views:  # a generator takes twice as long, and this is asked for every allocation
+            if view == write:
+                return base
+        return None
 
     def may_overwrite(self, write: Value, sizes: Sequence[int]) -> tuple[Value, ...]:
         """The reads whose place the write may take: if the read ends there, alone in a block of just that size.
 
         Never that of which a write of this same node is a view: that memory goes on being looked at.
         """
-        viewed = {base for _, base in self.views}
-        if self.base(write) is not None:
+        if not self.overwrites or self.base(write) is not None:
             return ()
+        viewed = {base for _, base in self.views}
         return tuple(r for w, r in self.overwrites if w == write and sizes[r] == sizes[w] and r not in viewed)
 
     def sharing(self) -> frozenset[Value]:

@@ -42,7 +42,7 @@ class Op:
 
     @property
     def writes(self) -> tuple[str, ...]:
-        return tuple(name for name in self.outputs if name)
+        return self.outputs if "" not in self.outputs else tuple(name for name in self.outputs if name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,11 @@ GRAPH_ATTRIBUTES = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
     """The bodies of a loop, the branches of an If."""
     for attribute in node.attribute:
-        if attribute.type == onnx.AttributeProto.GRAPH:
+        kind = attribute.type
+        if kind == onnx.AttributeProto.GRAPH:
             yield attribute.g
-        yield from attribute.graphs
+        elif kind in (onnx.AttributeProto.GRAPHS, onnx.AttributeProto.UNDEFINED):
+            yield from attribute.graphs
 
 
 def has_subgraph(node: onnx.NodeProto) -> bool:

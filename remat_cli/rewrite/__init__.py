@@ -164,8 +164,8 @@ def _around(steps: Sequence[EmittedNode], inner: frozenset[str]) -> set[str]:
 
 def original(graph: Graph, problem: Problem) -> Rewritten:
     """The model as it is, in the order of its file."""
-    runs = [Run(op, (True,) * len(op.writes)) for op in graph.ops]
-    prediction = Prediction(graph, problem, copy_ops(graph, runs, CopyNames(graph)))
+    steps = [EmittedNode(op.node, op, {name: name for name in op.writes}, op.reads) for op in graph.ops]
+    prediction = Prediction(graph, problem, steps)
     promise = prediction.promise()
     return Rewritten(graph.model, promise, prediction, frozenset(), 0, 0, 0, 0)
 

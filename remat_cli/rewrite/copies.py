@@ -7,8 +7,9 @@ output has the output's. Nothing but names changes in a copied node.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import onnx
 
@@ -42,7 +43,11 @@ class CopyNames:
     """Hands out names that nothing in the model has."""
 
     def __init__(self, graph: Graph) -> None:
-        self.taken = set(graph.values) | set(_names(graph.model.graph))
+        self.graph = graph
+
+    @cached_property
+    def taken(self) -> set[str]:
+        return set(self.graph.values) | set(_names(self.graph.model.graph))
 
     def copy(self, name: str, number: int) -> str:
         """`name__remat_1`; further underscores keep it apart from a name of the model's own."""
@@ -78,16 +83,17 @@ def copy_ops(graph: Graph, runs: Sequence[Run], names: CopyNames) -> list[Emitte
             node.name = names.copy(run.op.name, ran[run.op.name])
         ran[run.op.name] += 1
         reads = tuple(newest.get(name, name) for name in run.op.reads)
-        rename(node, newest)
+        rename(node, newest, inside=bool(run.op.captures))
+        kept = _values_kept(run)
         origin = {}
-        for value in _values_kept(run):
+        for value in kept:
             last = made[value] + 1 == writes[value]
             plain = last if value in outputs else not made[value]
             made[value] += 1
             number = made[value] if value in outputs else made[value] - 1
             newest[value] = value if plain else names.copy(value, number)
             origin[newest[value]] = value
-        _name_outputs(node, run, newest)
+        _name_outputs(node, run.op.outputs, set(kept), newest)
         steps.append(EmittedNode(node, run.op, origin, reads))
     return steps
 
@@ -96,23 +102,25 @@ def _values_kept(run: Run) -> list[str]:
     return [value for value, kept in zip(run.op.writes, run.kept, strict=True) if kept]
 
 
-def _name_outputs(node: onnx.NodeProto, run: Run, newest: Mapping[str, str]) -> None:
-    kept = set(_values_kept(run))
-    given = [newest[value] if value in kept else "" for value in run.op.outputs]
+def _name_outputs(
+    node: onnx.NodeProto, outputs: Sequence[str], kept: Collection[str], newest: Mapping[str, str]
+) -> None:
+    given = [newest[value] if value in kept else "" for value in outputs]
     while given and not given[-1]:
         given.pop()
-    del node.output[:]
-    node.output.extend(given)
+    if given != list(outputs):
+        del node.output[:]
+        node.output.extend(given)
 
 
-def rename(node: onnx.NodeProto, newest: Mapping[str, str]) -> None:
-    """Make a node, and every subgraph inside it, read other values."""
+def rename(node: onnx.NodeProto, newest: Mapping[str, str], inside: bool = True) -> None:
+    """Make a node read other values, and every subgraph inside it, if those may read any of them."""
     changed = {name: newest[name] for name in node.input if newest.get(name, name) != name}
     if changed:
         given = [changed.get(name, name) for name in node.input]
         del node.input[:]
         node.input.extend(given)
-    for inner in subgraphs(node):
+    for inner in subgraphs(node) if inside else ():
         _rename_inside(inner, newest)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.promise import Promise
@@ -65,10 +66,17 @@ class Prediction:
         self.op_types = [step.node.op_type for step in steps]
         self.strict = lower(self.problem, strict_order(self.reads, self.op_types))
         self.shown = {self.names[value] for value in _find_written_over(self.problem, self.strict)}
-        self.default = lower(self.problem, default_order(self.reads))
-        self.freed = {one.register for one in self.default.statements if isinstance(one, Deallocate)}
         # what was asked, what is hidden, and what is held
         self.at_the_peak: tuple[set[str], set[str], int] | None = None
+
+    @cached_property
+    def default(self) -> Plan:
+        """In the order of default sessions."""
+        return lower(self.problem, default_order(self.reads))
+
+    @cached_property
+    def freed(self) -> set[int]:
+        return {one.register for one in self.default.statements if isinstance(one, Deallocate)}
 
     def _node(self, step: EmittedNode, asked: Node | None) -> Node:
         writes = tuple(self.number[name] for name in step.node.output if name)

@@ -29,12 +29,13 @@ def fused(sources: Sequence[Sequence[int]], fuses: Callable[[int, int], bool]) -
 
 
 class _Grouping:
-    """Groups by number: their members, the groups they read from, and all groups above them, as bits."""
+    """Groups by number: members, the groups they read from and are read by, and all groups above them, as bits."""
 
     def __init__(self) -> None:
         self.of: list[int] = []  # op -> its group
         self.members: dict[int, list[int]] = {}
         self.read: dict[int, set[int]] = {}
+        self.readers: dict[int, set[int]] = {}
         self.above: dict[int, int] = {}
 
     def add(self, sources: Sequence[int]) -> None:
@@ -43,26 +44,38 @@ class _Grouping:
         self.of.append(op)
         self.members[op] = [op]
         self.read[op] = {self.of[source] for source in sources}
+        self.readers[op] = set()
         self.above[op] = 0
         for group in self.read[op]:
+            self.readers[group].add(op)
             self.above[op] |= self.above[group] | 1 << group
 
     def join(self, first: int, second: int) -> None:
         """Make two groups one, unless something must run between them."""
         if first == second or self._apart(first, second) or self._apart(second, first):
             return
-        both = 1 << first | 1 << second
-        above = (self.above[first] | self.above.pop(second)) & ~both
-        self.members[first] = sorted(self.members[first] + self.members.pop(second))
-        for op in self.members[first]:
+        both = {first, second}
+        for op in self.members[second]:
             self.of[op] = first
-        self.read[first] = (self.read[first] | self.read.pop(second)) - {first, second}
-        self.above[first] = above
-        for group, higher in self.above.items():
-            if higher & both:
-                self.above[group] = higher & ~(1 << second) | 1 << first | above
-            if second in self.read[group]:
-                self.read[group] = self.read[group] - {second} | {first}
+        self.members[first] += self.members.pop(second)
+        for group in self.read[second]:
+            self.readers[group] = self.readers[group] - both | {first}
+        for group in self.readers[second]:
+            self.read[group] = self.read[group] - both | {first}
+        self.read[first] = (self.read[first] | self.read.pop(second)) - both
+        self.readers[first] = (self.readers[first] | self.readers.pop(second)) - both
+        self.above[first] = (self.above[first] | self.above.pop(second)) & ~(1 << first | 1 << second)
+        for group in self._below(first):
+            self.above[group] = self.above[group] & ~(1 << second) | 1 << first | self.above[first]
+
+    def _below(self, first: int) -> set[int]:
+        """All groups that read from it, by themselves or through others: few, as ops are added from the top."""
+        found, left = set[int](), [first]
+        while left:
+            fresh = self.readers[left.pop()] - found
+            found |= fresh
+            left += fresh
+        return found
 
     def _apart(self, first: int, second: int) -> bool:
         """Whether the second reads from a third group that comes after the first."""
