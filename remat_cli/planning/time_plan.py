@@ -32,10 +32,8 @@ RETRY_PART = 0.5  # There is no second search with less time left than this part
 # The search itself comes before its plan is placed.
 SEARCH_SHARE = 0.6  # It has at least this much.
 PLACING_SECONDS = 15.0  # At most this much is kept for placing after it.
-IDLE_SHARE, IDLE_SECONDS = (
-    0.4,
-    4.0,
-)  # A large search ends after so much idle time: a share of its time up to then, or more.
+# A large search ends after so much idle processor time: a share of its time up to the last gain, or more.
+IDLE_SHARE, IDLE_SECONDS = 0.4, 6.0
 ONLINE_SEARCH_SHARE = (
     0.4  # It has this much where the allocator places as it is asked: orders are searched for after it.
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from time import process_time
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer, half
@@ -49,8 +50,6 @@ def search(request: PlanRequest, met: Met) -> Answer:
         limits = request.limits.share(ONLINE_SEARCH_SHARE if online else SEARCH_SHARE)
     else:
         limits = request.limits.within(max(SEARCH_SHARE * left, left - PLACING_SECONDS))
-        if len(request.subject.problem.nodes) > LARGE_NODES:
-            limits = until_idle(limits)
     reserve = request.target.reserve(request.subject.problem)
     found = _search_as_fused(request, request.room - reserve, limits, met)
     if not found.found and online and not request.late:
@@ -65,7 +64,7 @@ def _search_as_fused(request: PlanRequest, budget: int, limits: Limits, met: Met
     """Schedule each kernel that the runtime fuses by default as one op; op by op only if that leads to no plan."""
     subject = request.subject
     if not subject.problem.inner:
-        return request.ask(subject, budget, met.listening(subject, limits), request.reorder)
+        return request.ask(subject, budget, _until_enough(request, met.listening(subject, limits)), request.reorder)
     found = request.ask(subject, budget, half(met.listening(subject, limits)), request.reorder)
     if found.found or limits.clock.over():
         return found
@@ -74,18 +73,30 @@ def _search_as_fused(request: PlanRequest, budget: int, limits: Limits, met: Met
     return found.noted(Note(PlanNote.SCHEDULED_APART)) if found.found else found
 
 
+def _until_enough(request: PlanRequest, limits: Limits) -> Limits:
+    """The limits, or where a large search that has time instead of work may end earlier."""
+    timed = not request.target.online and limits.clock.work is None
+    return until_idle(limits) if timed and len(request.subject.problem.nodes) > LARGE_NODES else limits
+
+
 def until_idle(limits: Limits) -> Limits:
-    """The same limits, but the search ends when it has found nothing much cheaper for long. Placing needs the time."""
-    cheapest, since = math.inf, 0.0
+    """The same limits, but the search ends when it has found nothing much cheaper for long. Placing needs the time.
+
+    Processor time is counted, less that of who hears the reports. So a search is not idle while the machine is busy, or
+    while a plan is placed that it reported.
+    """
+    cheapest, since, aside = math.inf, 0.0, process_time()
 
     def report(progress: Progress) -> None:
-        nonlocal cheapest, since
-        if progress.cost is not None and progress.cost < cheapest * (1 - IDLE_GAIN):
-            cheapest, since = progress.cost, limits.clock.elapsed()
+        nonlocal cheapest, since, aside
+        begun = process_time()
         limits.report(progress)
+        aside += process_time() - begun
+        if progress.cost is not None and progress.cost < cheapest * (1 - IDLE_GAIN):
+            cheapest, since = progress.cost, process_time() - aside
 
     def idle() -> bool:
-        return cheapest < math.inf and limits.clock.elapsed() > since + max(IDLE_SECONDS, IDLE_SHARE * since)
+        return cheapest < math.inf and process_time() - aside > since + max(IDLE_SECONDS, IDLE_SHARE * since)
 
     return replace(limits, report=report, clock=limits.clock.unless(idle))
 

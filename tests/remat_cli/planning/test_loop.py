@@ -110,6 +110,22 @@ def test_a_large_search_ends_where_nothing_much_cheaper_comes(monkeypatch: pytes
         assert limits.clock.over() is enough
 
 
+def test_placing_what_a_search_reports_is_none_of_its_idle_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+
+    def place(_: Progress) -> None:
+        nonlocal now
+        now += 100 * proposals.IDLE_SECONDS
+
+    monkeypatch.setattr(proposals, "process_time", lambda: now)
+    limits = proposals.until_idle(Limits(Clock(1e9), report=place))
+    limits.report(Progress(0.0, cost=1000))
+    limits.report(Progress(0.0, cost=1000))
+    assert not limits.clock.over()
+    now += 2 * proposals.IDLE_SECONDS
+    assert limits.clock.over()
+
+
 def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "cnn.onnx"
     shutil.copy(data / "torch_cnn.onnx", path)
