@@ -1,1 +1,1 @@
-"""What users are told besides figures: the kinds of notes, and the one place in which they become sentences."""
+"""The kinds of notes that users get besides figures, and the one place in which notes become sentences."""

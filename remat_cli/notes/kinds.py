@@ -1,4 +1,4 @@
-"""The kinds of note that planning and profiling make; those of solvers are in `solvers.notes`."""
+"""The kinds of note that planning and profiling make; the kinds that solvers make are in `solvers.notes`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from solvers.notes import SolverNote
 
 
 class PlanNote(StrEnum):
-    # of the costs, and of the model
+    # about the costs, and about the model
     ESTIMATED = "estimated"
     ESTIMATED_AND_TRACED = "estimated and traced"
     FROM_PAPER_AND_TRACED = "from paper and traced"
@@ -21,7 +21,7 @@ class PlanNote(StrEnum):
     NOT_RUN = "not run"
     KERNELS_UNCHECKED = "kernels unchecked"
     IN_PIECES = "in pieces"
-    # of how a plan was found
+    # about how a plan was found
     REORDERED = "reordered"
     STILL_SEARCHING = "still searching"
     SCHEDULED_APART = "scheduled apart"
@@ -34,13 +34,13 @@ class PlanNote(StrEnum):
     RUN_ONCE = "run once"
     OF_ANOTHER_POINT = "of another point"
     NOT_MEASURED = "not measured"
-    # of the file that a plan goes to
+    # about the file that a plan is written to
     STAYS = "stays"
     STAYS_AS_GOOD = "stays, as good"
     NO_PLAN_STOOD = "no plan stood"
     ANOTHER_STOOD = "another stood"
     WORSE_STOOD = "worse stood"
-    # of why there is none
+    # about why there is no plan
     LESS_IN_PIECES = "less in pieces"
     ASTRAY = "astray"
     UNTRIED = "untried"
@@ -48,15 +48,16 @@ class PlanNote(StrEnum):
     HELD_AT_THE_END = "held at the end"
     DIFFERS_BY_DEFAULT = "differs by default"
     DIFFERS = "differs"
-    # of profiling
+    # about profiling
     PROFILED_WHILE_BUSY = "profiled while busy"
     PROBE_SAYS = "probe says"
     PROFILED_UNLIKE = "profiled, unlike"
     PROFILED_NOT_RUN = "profiled, not run"
 
 
-STAYING = frozenset((PlanNote.STAYS, PlanNote.STAYS_AS_GOOD))  # said of the last plan that was to take a place
-OF_ANY_MODEL = frozenset(  # said of models too that fit as they are
+# notes about one plan that stood in the place of the new one; the next plan replaces them
+STAYING = frozenset((PlanNote.STAYS, PlanNote.STAYS_AS_GOOD))
+OF_ANY_MODEL = frozenset(  # notes about any model, those that fit without a plan included
     (
         PlanNote.UNLIKE,
         PlanNote.WRITTEN_OUT,
@@ -66,7 +67,7 @@ OF_ANY_MODEL = frozenset(  # said of models too that fit as they are
         PlanNote.SEEN_IN_A_RUN,
     )
 )
-WHY_NONE = frozenset(  # these say why there is no plan
+WHY_NONE = frozenset(  # notes that give the reason why there is no plan
     (
         PlanNote.ASTRAY,
         PlanNote.UNTRIED,
@@ -75,7 +76,7 @@ WHY_NONE = frozenset(  # these say why there is no plan
         PlanNote.DIFFERS,
     )
 )
-ROUTINE = frozenset(  # these say how an ordinary answer came about: `-v` prints them, and `--json` has them
+ROUTINE = frozenset(  # notes about how an ordinary answer came about: `-v` prints them, and `--json` has them
     (
         PlanNote.MOVED,
         PlanNote.ARRANGED,

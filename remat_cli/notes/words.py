@@ -1,6 +1,6 @@
-"""The sentence of each kind of note: the one place where words are made of what planning and solvers say.
+"""The sentence of each kind of note: the one place that turns notes of planning and solvers into words.
 
-Invariant: every kind has a sentence, and nothing reads a sentence again.
+Invariant: every kind has a sentence, and no code reads a sentence.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ SENTENCES: dict[str, str] = {
 
 
 class _Spelled(int):
-    """A whole number, which is a size where a sentence has {:size}."""
+    """A whole number that is spelled as a size where a sentence has {:size}."""
 
     def __format__(self, how: str) -> str:
         return show_bytes(self) if how == "size" else super().__format__(how)

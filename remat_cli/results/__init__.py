@@ -1,1 +1,1 @@
-"""What was found before, kept so that it need not be looked for again."""
+"""Stores answers, so that a question that was asked before needs no new search."""

@@ -1,8 +1,8 @@
 """Answers as the store keeps them: the order that was found and what was proved, in numbers.
 
-Invariant: what is brought back is lowered and simulated anew: an entry can be wrong about what was proved, never about
-what its plan costs and needs, and one that does not bear out what it says is Damaged. `comes_back` tells whether an
-answer is the same in every field when it is brought back; one that is not must not be kept.
+Invariant: an answer from the store is lowered and simulated anew. So an entry can be wrong about what was proved, but
+never about what its plan costs and needs. An entry whose figures do not hold is Damaged. `comes_back` tells whether an
+answer is the same in every field when it is read back; only such answers are kept.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from solvers.registry import METHODS
 from solvers.schedule import Schedule, evaluate
 from solvers.simulate import IllegalPlan
 
-NOT_KEPT = frozenset(  # fields of an answer that the question gives, or that follow from the others
+NOT_KEPT = frozenset(  # fields of an answer that the question gives, or that follow from other fields
     ("subject", "baseline", "schedule", "limits", "session", "asked", "said", "cached", "model")
 )
 
 
-REACHED: dict[str, Callable[[Problem, int], Problem]] = {  # sizes in which an order that fits no budget was simulated
+# the sizes by which an order that fits no budget was simulated
+REACHED: dict[str, Callable[[Problem, int], Problem]] = {
     "live": lambda problem, unit: problem,
     "held": in_units,
     "held later": lambda problem, unit: outputs_apart(in_units(problem, unit)),
@@ -41,7 +42,7 @@ REACHED: dict[str, Callable[[Problem, int], Problem]] = {  # sizes in which an o
 
 
 def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
-    """The answer in JSON. `asked`: the subject it is an answer about; `seconds`: the time it was given."""
+    """The answer in JSON. `asked`: the subject it is an answer about; `seconds`: the time limit."""
     outcome = found.schedule.outcome
     result = {field.name: getattr(found.schedule.result, field.name) for field in fields(found.schedule.result)}
     own = {field.name: getattr(found, field.name) for field in fields(found) if field.name not in NOT_KEPT}
@@ -63,7 +64,7 @@ def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
 
 
 def _sizes_of(found: Answer) -> str:
-    """In which sizes the answer's own outcome is."""
+    """The name of the sizes by which the answer's own outcome was simulated."""
     order, outcome = found.schedule.result.order, found.schedule.outcome
     if not found.found and order is not None and found.session is not None:
         for name, sizes in REACHED.items():
@@ -77,7 +78,7 @@ def _unit(session: Session) -> int:
 
 
 def comes_back(found: Answer, entry: Mapping[str, Any], asked: Subject, session: Session) -> bool:
-    """Whether the entry, as it is read from the disk, gives this very answer."""
+    """Whether the entry, once read back from the disk, gives this very answer."""
     try:
         again = from_entry(json.loads(json.dumps(entry)), asked, session, found.limits)
     except Damaged:
@@ -86,7 +87,7 @@ def comes_back(found: Answer, entry: Mapping[str, Any], asked: Subject, session:
 
 
 def covers(entry: Mapping[str, Any], seconds: float) -> bool:
-    """Whether more time, or so much, would not lead to another answer: it was proved, or had as much."""
+    """Whether the entry answers a question with this time limit: it was proved, or its search had as much time."""
     try:
         return is_proved(Status(entry["result"]["status"]), entry["method"]) or bool(entry["limit"] >= seconds)
     except (KeyError, TypeError, ValueError) as error:
@@ -94,14 +95,15 @@ def covers(entry: Mapping[str, Any], seconds: float) -> bool:
 
 
 def is_proved(status: Status, method: str) -> bool:
-    """Whether more time cannot change it: a method that keeps to the model's order has no better than that order's."""
+    """Whether more time cannot change the status. A method that keeps to the model's order proves its best for that
+    order."""
     return status in (Status.OPTIMAL, Status.INFEASIBLE) or (
         status is Status.ORDER_OPTIMAL and not METHODS[method].own_order
     )
 
 
 def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, limits: Limits) -> Answer:
-    """The answer again. Raises Damaged where it is none to a question about this subject."""
+    """The answer in the entry. Raises Damaged where the entry does not answer a question about this subject."""
     try:
         problem = subject.problem
         if entry["apart"]:
@@ -147,4 +149,5 @@ def _placement(said: Mapping[str, Any]) -> Placement:
     return Placement(**{**said, "allocations": tuple((size, offset) for size, offset in said["allocations"])})
 
 
-READ = {"promise": lambda said: Promise(**said), "placement": _placement}  # the fields that are no plain values
+# readers of the fields that are no plain values
+READ = {"promise": lambda said: Promise(**said), "placement": _placement}

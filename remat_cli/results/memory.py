@@ -31,13 +31,13 @@ from solvers.problem import Limits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """`seconds`: the time limit as the user gave it, of which the search itself may get a little less. `force`: search
-    whatever was found before, and keep what is found now instead."""
+    """`seconds`: the user's time limit, of which the search itself may get a little less. `force`: search even where an
+    answer is stored, and store the new one instead."""
 
     store: Store
     seconds: float
     force: bool = False
-    worth: Callable[[Answer], bool] = lambda _: True  # of being kept
+    worth: Callable[[Answer], bool] = lambda _: True  # whether an answer is worth keeping
 
     def answer(
         self,
@@ -47,7 +47,7 @@ class Memory:
         limits: Limits,
         search: Callable[[], Answer],
     ) -> Answer:
-        """The answer to a question about the subject: the one that was kept, or what `search` finds now."""
+        """The answer to a question about the subject: the stored one, or what `search` finds now."""
         key = key_of({"question": question, "subject": _describe(subject), "versions": versions()})
         if not self.force and (before := self._recalled(key, subject, session, limits)) is not None:
             return before
@@ -71,7 +71,7 @@ class Memory:
 
 
 def _describe(subject: Subject) -> dict[str, Any]:
-    """What of a subject goes into an answer: its model's content, and what its costs came to."""
+    """The parts of a subject that an answer depends on: its model's content, and its costs."""
     return {
         "model": subject.source.sha256,
         "problem": hashlib.sha256(dumps(subject.named).encode()).hexdigest(),
@@ -83,7 +83,7 @@ def _describe(subject: Subject) -> dict[str, Any]:
 
 
 def _about(question: Mapping[str, Any], subject: Subject, found: Answer, seconds: float) -> dict[str, Any]:
-    """For people: what was asked, and how it ended."""
+    """For people: the question, and how the search ended."""
     return {
         "model": subject.path.name,
         "budget": found.budget,

@@ -1,7 +1,7 @@
-"""A folder of results, one file for each question asked, for any number of processes at once.
+"""A folder of results, one file for each question, for any number of processes at once.
 
-Invariant: an entry is written whole and at once, and read only if it is what was written: one that is damaged is passed
-over, and that is said, once. Nothing that goes wrong here ends the work: a store that cannot be used is only slow.
+Invariant: an entry is written whole and at once, and read only if it is what was written. A damaged entry is ignored,
+and the user hears of it once. A failure of the store never ends the work: a store that cannot be used only costs time.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from remat_cli.formats.files import write_whole
 
 FORMAT = "remat-result/1"
 SUFFIX = ".result.json"
-PLACE = "REMAT_RESULTS"  # names another folder, or none at all
+PLACE = "REMAT_RESULTS"  # the environment variable that names another folder, or none at all
 NOWHERE = ("", "off", "none")
-ABANDONED_SECONDS = 3600.0  # seconds after which nobody is still writing a file
+ABANDONED_SECONDS = 3600.0  # a temporary file of this age has no writer any more
 
 
 class Damaged(ValueError):
@@ -32,7 +32,7 @@ class Damaged(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file of the store. `about`: what was asked, for people to read; `wrong`: why it cannot be used, if so."""
+    """A file of the store. `about`: the question, for people to read; `wrong`: why it cannot be used, if so."""
 
     path: Path
     bytes: int
@@ -42,7 +42,8 @@ class Entry:
 
 
 def folder() -> Path | None:
-    """Where results are kept: in the user's cache directory, where the environment says, or not at all."""
+    """The folder of results: in the user's cache directory, or as the environment says; None where results are not
+    kept."""
     said = os.environ.get(PLACE)
     if said is None:
         return kept("results")
@@ -50,7 +51,7 @@ def folder() -> Path | None:
 
 
 def key_of(asked: Mapping[str, Any]) -> str:
-    """The key of a question: of all that goes into its answer, as JSON."""
+    """The key of a question: a digest of all that its answer depends on, as JSON."""
     return hashlib.sha256(json.dumps(asked, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -59,7 +60,7 @@ def _to_nobody(_: str) -> None:
 
 
 class Store:
-    """`say` hears of what is wrong with the store itself, each thing once."""
+    """`say` gets each message about a fault of the store, once."""
 
     def __init__(self, place: Path | None, say: Callable[[str], None] = _to_nobody) -> None:
         self.place = place
@@ -67,7 +68,7 @@ class Store:
         self._said: set[str] = set()
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """What was kept under the key, if that is whole."""
+        """The content stored under the key, if it is whole."""
         if self.place is None:
             return None
         path = self._path(key)
@@ -102,13 +103,12 @@ class Store:
             self._say(words)
 
     def entries(self, whole: bool = False) -> Iterator[Entry]:
-        """Every entry, those that were used last first; `whole`: what they hold is checked too, not only what it is
-        about."""
+        """Every entry, the most recently used first; `whole`: check all content too, not only the description."""
         found = [entry for path in self._files(SUFFIX) if (entry := _entry(path, whole)) is not None]
         yield from sorted(found, key=lambda entry: (-entry.used, entry.path.name))
 
     def leftovers(self, now: float) -> Iterator[Path]:
-        """Files that somebody died writing."""
+        """Temporary files whose writers died."""
         for path in self._files(".part"):
             if (state := _state(path)) is not None and now - state.st_mtime > ABANDONED_SECONDS:
                 yield path
@@ -125,9 +125,9 @@ class Store:
 def too_many(
     entries: Iterable[Entry], current: Callable[[Entry], bool], older: float | None, most: int | None
 ) -> Iterator[Entry]:
-    """Those to be rid of: damaged, no longer `current`, not used for `older` seconds, or beyond `most` bytes in all.
+    """The entries to delete: damaged, no longer `current`, not used for `older` seconds, or beyond `most` bytes in all.
 
-    `entries` come with those first that were used last.
+    `entries` come in the order of use, the most recent first.
     """
     now, kept = time.time(), 0
     for entry in entries:
@@ -161,7 +161,7 @@ def _parse(text: bytes) -> dict[str, Any]:
 
 
 def _entry(path: Path, whole: bool) -> Entry | None:
-    """None for one that has gone in the meantime."""
+    """The entry in the file; None where the file has gone in the meantime."""
     about: Any = {}
     wrong = ""
     try:

@@ -1,4 +1,4 @@
-"""What the answer to a question depends on beyond the question: this code, and the programs that it asks.
+"""The versions that an answer depends on beyond the question: this code, and the programs that it calls.
 
 Invariant: code that differs in a byte has another version, installed or run from its sources.
 """
@@ -17,7 +17,7 @@ SUFFIXES = frozenset({".py", ".yaml", ".so", ".pyd"})
 
 @cache
 def versions() -> dict[str, str]:
-    """By name; SCIP's own beside that of its Python package, which may be built for any."""
+    """The versions by name; SCIP's own is given beside that of its Python package, which may be built for any."""
     found = {"remat": f"{_version('remat') or 'unknown'}+{_code()}", "scip": _scip()}
     return found | {name: version for name in ASKED if (version := _version(name))}
 
@@ -41,7 +41,7 @@ def _code() -> str:
 
 
 def _scip() -> str:
-    """The library's, by the name of the file that came with its package; one from elsewhere is asked."""
+    """SCIP's version, from the name of the library that came with its package; a library from elsewhere is asked."""
     distribution = Path(str(metadata.distribution("pyscipopt").locate_file("pyscipopt.libs")))
     bundled = sorted(path.name for path in distribution.glob("libscip*")) if distribution.is_dir() else []
     if bundled:

@@ -1,7 +1,7 @@
-"""A plan becomes an ONNX model: clones for what is computed again, in an order that its session keeps.
+"""A plan becomes an ONNX model, with copies of the ops that are recomputed, in an order that its session keeps.
 
 Invariant: inputs, outputs, opsets, initializers and metadata are the original's; results are bit for bit the same. What
-a session's own optimizers make necessary takes no memory where the file's own order is followed.
+is added because of a session's own optimizers takes no memory where the file's own order is followed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from solvers.plan import Compute, Plan
 from solvers.problem import Problem
 
 HIDINGS = 1 + len(WAITING_PARTS)
-SHAPES_BYTES = 1024  # bytes: constants of guards and hidden shapes, mostly
-ZERO_BYTES = 8  # bytes: where an empty slice begins and ends
+SHAPES_BYTES = 1024  # the constants of guards and hidden shapes, mostly
+ZERO_BYTES = 8  # the constants for the bounds of an empty slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +33,20 @@ class Rewritten:
     model: onnx.ModelProto
     promise: Promise
     prediction: Prediction
-    hidden: frozenset[str]  # values whose shapes the planner does not see
+    hidden: frozenset[str]  # values whose shapes the session's planner does not see
     clones: int
     guards: int
     anchors: int
     hidden_shapes: int
-    bare: frozenset[str] = frozenset()  # values that optimizers are to find as they are in the original
+    bare: frozenset[str] = frozenset()  # values that optimizers find as they are in the original
     astray: frozenset[str] = frozenset()  # values around which its session would run other kernels than the original's
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a model is rewritten. `launch`: what the least kernel costs. `bare`: values to let be.
+    """How a model is rewritten. `launch`: the cost of the cheapest kernel. `bare`: values to let be.
 
-    `hiding`: how much is hidden from the session's planner, or more, if that is needed for a `budget`.
+    `hiding`: how many steps of values are hidden from the session's planner; more are hidden where a `budget` needs it.
     """
 
     launch: int = 0
@@ -89,7 +89,7 @@ def rewrite(
 
 
 def additions(session: Session, problem: Problem) -> int:
-    """Bytes that such a rewriting may add to what a plan needs, for which room is left from the start."""
+    """Bytes that such a rewriting may add to the needs of a plan; room for them is left from the start."""
     if session.robust:
         return SHAPES_BYTES
     results = (sum(write not in problem.optional for write in node.writes) for node in problem.nodes)
@@ -100,7 +100,8 @@ def additions(session: Session, problem: Problem) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """Steps in file order, what they need besides, and how many were added for what. `untold`: shapes kept back."""
+    """Steps in file order, their constants, and how many were added for what. `untold`: shapes that the model leaves
+    out."""
 
     steps: list[EmittedNode]
     constants: list[onnx.TensorProto]
@@ -112,7 +113,7 @@ class _Made:
 
 
 def _lean(graph: Graph, plain: list[EmittedNode], names: CopyNames) -> _Made:
-    """For a session that runs the file as it stands: only what lets results go that nobody reads."""
+    """For a session that runs the file as it stands: only what lets unread results be freed is added."""
     steps, zero = free_unread(graph, plain, names)
     return _Made(steps, zero, anchors=len(steps) - len(plain))
 
@@ -142,7 +143,8 @@ def _robust(graph: Graph, problem: Problem, plain: list[EmittedNode], names: Cop
 
 
 def _hide(prediction: Prediction, known: set[str], least: int, budget: int | None) -> tuple[set[str], int]:
-    """What is hidden, and by which step: the first that keeps to the budget, or the one that comes nearest."""
+    """The values to hide, and the number of the step: the first that keeps to the budget, or the one that comes
+    nearest."""
     hidden = prediction.idle(known, least)
     if budget is None or prediction.fuses or (held := prediction.later(hidden)) <= budget:
         return hidden, least
@@ -156,7 +158,7 @@ def _hide(prediction: Prediction, known: set[str], least: int, budget: int | Non
 
 
 def _around(steps: Sequence[EmittedNode], inner: frozenset[str]) -> set[str]:
-    """All that fused ops read and write, and training builds' own ops: those need shapes that are known."""
+    """All values that fused ops and training builds' own ops read and write: their shapes must be known."""
     fused = {name for step in steps for name, value in step.origin.items() if value in inner}
     touched = [({*step.reads, *step.node.output}, needs_training_build(step.node)) for step in steps]
     return set().union(*(names for names, training in touched if training or names & fused))

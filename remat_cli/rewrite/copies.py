@@ -16,7 +16,7 @@ import onnx
 from remat_cli.model.graph import Graph, Op
 from remat_cli.onnx_graph.walk import subgraphs
 
-COPY = "__remat_"  # in the name of what is copied, then a number
+COPY = "__remat_"  # the mark in the name of a copy; a number follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class EmittedNode:
 
 
 class CopyNames:
-    """Hands out names that nothing in the model has."""
+    """Makes names that nothing in the model has."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -137,7 +137,7 @@ def _rename_inside(graph: onnx.GraphProto, newest: Mapping[str, str]) -> None:
 
 
 def infos(graph: Graph, steps: Iterable[EmittedNode], known: set[str]) -> Iterator[onnx.ValueInfoProto]:
-    """Types and shapes of the copies whose originals have them written in the model."""
+    """Types and shapes of copies, where the model records those of the originals."""
     for step in steps:
         for name, value in step.origin.items():
             if name != value and value in known:

@@ -23,12 +23,12 @@ from solvers.methods.mincut.traffic import FUSIBLE, seam_of
 from solvers.problem import Kind
 
 DOMAIN = "remat.fusion"
-LEAST_IR_VERSION = 8  # the first that has functions
+LEAST_IR_VERSION = 8  # the first IR version that has functions
 
 
 @dataclass(slots=True)
 class _Functions:
-    """Hands out functions; groups that differ in nothing but names share one."""
+    """Makes the functions; groups that differ in nothing but names share one."""
 
     opsets: Sequence[onnx.OperatorSetIdProto]
     known: dict[bytes, onnx.FunctionProto] = field(default_factory=dict)
@@ -88,7 +88,7 @@ def _groups(graph: Graph, nodes: Sequence[onnx.NodeProto]) -> list[list[int]]:
 
 
 def _seam(graph: Graph, of: Sequence[Op | None]) -> int:
-    """Where the backward pass begins among the nodes."""
+    """The place among the nodes at which the backward pass begins."""
     maker = {name: place for place, op in enumerate(graph.ops) for name in op.writes}
     sources = [[maker[name] for name in op.reads if name in maker] for op in graph.ops]
     ends = {maker[name] for name in graph.outputs if name in maker}
@@ -113,7 +113,8 @@ def _sources(nodes: Sequence[onnx.NodeProto]) -> list[list[int]]:
 
 
 def _reads(node: onnx.NodeProto) -> list[str]:
-    """Values a node reads, its subgraphs included; names of the subgraphs' own are never a node's of the graph."""
+    """The values that a node reads, its subgraphs included; names that a subgraph defines itself are never in the
+    graph."""
     found = [name for name in node.input if name]
     for inner in subgraphs(node):
         found += [name for one in inner.node for name in _reads(one)]
@@ -135,7 +136,7 @@ def _call(
 
 
 def _rename(node: onnx.NodeProto, place: int, local: dict[str, str]) -> onnx.NodeProto:
-    """The node under names that say nothing but where it stands."""
+    """The node with names that say only its place in the group."""
     found = onnx.NodeProto()
     found.CopyFrom(node)
     found.name = f"node{place}"
@@ -151,7 +152,7 @@ def _rename(node: onnx.NodeProto, place: int, local: dict[str, str]) -> onnx.Nod
 
 
 def _in_order(nodes: Sequence[onnx.NodeProto], groups: Sequence[Sequence[int]]) -> list[int]:
-    """The groups in an order in which they can run, as near to the file's as can be."""
+    """The groups in an order in which they can run, as near to the file's as possible."""
     group_of: Mapping[int, int] = {place: number for number, members in enumerate(groups) for place in members}
     sources = _sources(nodes)
     found: dict[int, None] = {}

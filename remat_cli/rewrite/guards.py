@@ -26,7 +26,8 @@ from remat_cli.rewrite.copies import CopyNames, EmittedNode, rename
 
 
 class Guards:
-    """Hands out guards; `constants` are the initializers that they need. `inner`: values that fusion must find bare."""
+    """Makes guards; `constants` are the initializers that they need. `inner`: values that fusions must find without a
+    guard."""
 
     def __init__(self, graph: Graph, names: CopyNames, inner: Collection[str] = ()) -> None:
         self.graph = graph
@@ -36,7 +37,7 @@ class Guards:
         self.count: Counter[str] = Counter()
 
     def guarded(self, steps: Sequence[EmittedNode]) -> list[EmittedNode]:
-        """The steps, with a guard wherever an optimizer would see what is not in the original."""
+        """The steps, with a guard wherever an optimizer would see something that is not in the original."""
         return self._apart(self._unmerged(steps))
 
     def _unmerged(self, steps: Sequence[EmittedNode]) -> list[EmittedNode]:
@@ -109,7 +110,7 @@ def reading(step: EmittedNode, through: Mapping[str, str]) -> EmittedNode:
 
 
 def _identity(step: EmittedNode) -> tuple[object, ...]:
-    """What two nodes that would be merged have in common."""
+    """Two nodes that agree in this would be merged."""
     return (step.op.name if step.op else None, tuple(step.node.input), step.reads)
 
 

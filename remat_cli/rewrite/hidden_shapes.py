@@ -31,10 +31,10 @@ class HiddenShapes:
         self.names = names
         self.weights = set(graph.weights)
         self.constants: list[onnx.TensorProto] = []
-        self.before: list[EmittedNode] = []  # what computes the shapes, before all else
+        self.before: list[EmittedNode] = []  # the nodes that compute the shapes, before all others
         self.shapes: dict[tuple[int, ...], str] = {}
         self.zero = ""
-        self.made: set[str] = set()  # their results, whose shapes the model must not tell
+        self.made: set[str] = set()  # their results, whose shapes the model leaves out
 
     def hiding(self, steps: Sequence[EmittedNode], hidden: Collection[str]) -> list[EmittedNode]:
         """The steps, with such a Reshape before each that makes one of the values `hidden`."""
@@ -42,7 +42,7 @@ class HiddenShapes:
         if source is None or not hidden:
             return list(steps)
         origin: dict[str, str] = {}
-        base: dict[str, str] = {}  # a view -> what it is a view of, which is none
+        base: dict[str, str] = {}  # a view -> its base, which is no view
         result: list[EmittedNode] = []
         for step in steps:
             origin |= step.origin
@@ -59,7 +59,7 @@ class HiddenShapes:
         return [*self.before, *self._read(result, base)]
 
     def _read(self, steps: Sequence[EmittedNode], views: Collection[str]) -> list[EmittedNode]:
-        """Without the views that nobody reads any more."""
+        """The steps without views that nobody reads any more."""
         wanted, kept = set(self.graph.outputs), []
         for step in reversed(steps):
             if wanted.isdisjoint(step.node.output) and step.node.output[0] in views:
@@ -73,14 +73,15 @@ class HiddenShapes:
         return bool(value.shape) and value.dtype in SLICED and value.dtype != TensorProto.STRING
 
     def _readable(self, step: EmittedNode, origin: dict[str, str]) -> list[str]:
-        """The first input that is computed, and all of its size; a weight's shape may have to be known."""
+        """The first computed input, and all computed inputs of its size; a weight's shape may have to be known."""
         inputs = (name for name in dict.fromkeys(step.node.input) if name and name not in self.weights)
         known = [name for name in inputs if origin.get(name, name) in self.graph.values]
         shapes = [self.graph.values[origin.get(name, name)].shape for name in known]
         return [name for name, shape in zip(known, shapes, strict=True) if shape == shapes[0]]
 
     def _hider(self, base: str, read: str, value: str, source: str) -> EmittedNode:
-        """Of what `read` is a view of, since optimizers make one of two Reshapes in a row, whose shape they know."""
+        """The Reshape that hides the shape. It reads the base of a view, because optimizers merge two Reshapes in a
+        row."""
         shape = self._shape(self.graph.values[value].shape, source)
         fresh = self.names.copy(f"{read}__hidden_shape", 1)
         self.made.add(fresh)
@@ -88,7 +89,7 @@ class HiddenShapes:
         return EmittedNode(node, None, {fresh: value}, (base, shape), hides=True)
 
     def _shape(self, shape: tuple[int, ...], source: str) -> str:
-        """A value that turns out to be `shape` when the model runs."""
+        """A value that becomes `shape` when the model runs."""
         if shape not in self.shapes:
             zero = self.zero or self._make_zero(source)
             known = self._constant(np.array(shape, dtype=np.int64))

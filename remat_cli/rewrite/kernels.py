@@ -1,8 +1,8 @@
-"""Do two optimized graphs compute the same results by the same kernels? Each value gets a number by what computes it.
+"""Tells whether two optimized graphs compute the same results by the same kernels: each value gets a number.
 
-Invariant: values have one number only if the same kernels, with the same attributes, make them of the same inputs and
-constants, so that their bits are the same. Names are not looked at, nor are views: a Reshape of any kind is its base
-under a shape. A part of a value is one, whether a Slice or a Split takes it.
+Invariant: two values have one number only if the same kernels, with the same attributes, make them of the same inputs
+and constants, so that their bits are the same. Names do not count, nor do views: a Reshape is its base with another
+shape. A part of a value counts the same, whether a Slice or a Split takes it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ MOST_DIMENSIONS = 16  # a tensor has no more dimensions
 
 @dataclass(slots=True)
 class Numbered:
-    """A graph with the number of each value. `shapes` are those that are known, of what the graph tells and besides."""
+    """A graph with the number of each value. `shapes`: the known shapes, from the graph and from the caller."""
 
     graph: onnx.GraphProto
     shapes: dict[str, tuple[int, ...]]
     opsets: Mapping[str, int]
     numbers: dict[str, bytes] = field(default_factory=dict)
-    bases: dict[str, str] = field(default_factory=dict)  # a view -> what it is a view of, which is none
-    constants: dict[str, list[int]] = field(default_factory=dict)  # that say where a part begins and ends
+    bases: dict[str, str] = field(default_factory=dict)  # a view -> its base, which is no view
+    # contents of the constants that say where a part begins and ends
+    constants: dict[str, list[int]] = field(default_factory=dict)
 
     def walk(self) -> Numbered:
         self.shapes.update(_shapes_told(self.graph))
@@ -62,7 +63,7 @@ class Numbered:
         self.numbers[made] = self._number(base) if same else _hash("view", self._number(base), shape)
 
     def _parts(self, node: onnx.NodeProto) -> list[bytes]:
-        """Numbers of the parts that a Slice or a Split takes; none where it is not known which they are."""
+        """Numbers of the parts that a Slice or a Split takes; empty where the parts are not known."""
         base, shape = self._number(node.input[0]), self.shapes.get(node.input[0])
         if shape is None or any(name and name not in self.constants for name in node.input[1:]):
             return []
@@ -130,7 +131,7 @@ def number_kernels(model: onnx.ModelProto, shapes: Shapes) -> Numbered:
 
 @cache
 def _defaults(op_type: str, domain: str, opset: int) -> Mapping[str, bytes]:
-    """Attributes that are the same whether they are spelled out or left out."""
+    """Default attributes of an op, so that a default counts the same whether it is spelled out or left out."""
     try:
         known = onnx.defs.get_schema(op_type, opset, domain).attributes.values()
     except onnx.defs.SchemaError:  # the runtime's own op
@@ -140,7 +141,7 @@ def _defaults(op_type: str, domain: str, opset: int) -> Mapping[str, bytes]:
 
 
 def find_astray(before: Numbered, after: Numbered) -> set[str]:
-    """Names, in the graph `after`, of what the first kernels that are not those of `before` make and read."""
+    """Names, in the graph `after`, of the values around the first kernels that are not those of `before`."""
     if before.results() == after.results():
         return set()
     known = set(before.numbers.values())
@@ -179,7 +180,7 @@ def _shapes_told(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int, ...]]
 
 
 def _content(tensor: onnx.TensorProto) -> bytes:
-    """The same for the same numbers, however the file spells them."""
+    """The content as bytes that are the same for the same numbers, however the file spells them."""
     if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type != onnx.TensorProto.STRING:
         array = array_of(tensor)
         return _hash("constant", tensor.data_type, tuple(tensor.dims), array.tobytes())

@@ -1,4 +1,4 @@
-"""What a rewritten graph needs in each session type, guards, anchors and their constants included.
+"""Predicts what a rewritten graph needs in each session type, guards, anchors and their constants included.
 
 Invariant: the strict figure is `simulate`'s for the very nodes that were written, in the order in which they run.
 """
@@ -20,15 +20,16 @@ from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.simulate import simulate
 
-IN_ARENA_BYTES = 127  # bytes: larger weights stay outside of a CPU's arena, as the model file's loader left them
-HIDING_ROUNDS = 40  # of hiding what is idle at the peak
-WAITING_PARTS = (16, 128, 1024)  # parts of the peak: the buffers that are looked at, step by step
+IN_ARENA_BYTES = 127  # in bytes; larger weights stay outside of a CPU's arena, where the model file's loader put them
+HIDING_ROUNDS = 40  # rounds of hiding the values whose buffers are idle at the peak
+# one over this is the share of the peak that a buffer must have to be hidden, step by step
+WAITING_PARTS = (16, 128, 1024)
 
 
 class Prediction:
     """The rewritten graph as a problem of its own: one node a step, each run once.
 
-    `constants`: bytes of the initializers that the rewriting added. `launch`: what a node costs that it added.
+    `constants`: bytes of the initializers that the rewriting added. `launch`: the cost of a node that it added.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class Prediction:
         launch: int = 0,
     ) -> None:
         self.launch = launch
-        self.fuses = bool(problem.inner)  # default sessions run other kernels than its ops
+        self.fuses = bool(problem.inner)  # default sessions fuse some of its ops into other kernels
         self.names = [name for step in steps for name in step.node.output if name]
         self.number = {name: index for index, name in enumerate(self.names)}
         self.origin = origin = {name: value for step in steps for name, value in step.origin.items()}
@@ -59,7 +60,7 @@ class Prediction:
         fixed = problem.resident + sum(constants)
         self.problem = Problem(tuple(nodes), tuple(sizes), outputs, resident=fixed, unread_stay=True)
         stored = (*constants, *(graph.values[name].bytes for name in graph.weights))
-        # what small weights take in an arena beyond their bytes
+        # the padding of small weights in an arena
         self.rounding = sum(-size % ALIGNMENT for size in stored if size <= IN_ARENA_BYTES)
         self.outputs = set(self.problem.outputs)
         self.reads = edges([step.reads for step in steps], [step.node.output for step in steps])
@@ -142,10 +143,11 @@ class Prediction:
         return block_of(life for life, out in zip(held, outer, strict=True) if not out), beside
 
     def idle(self, known: Collection[str] = (), hiding: int = 0) -> set[str]:
-        """The values to hide, lest buffers wait for them at the peak of the default session; none of those `known`.
+        """The values to hide, so that no buffers wait for them at the peak of the default session; none of those
+        `known`.
 
-        `hiding`: by how many steps more are hidden, for which smaller and smaller buffers wait, at whatever time: that
-        can make what later runs are laid out in lower, and each value takes some small kernels.
+        `hiding`: how many further steps to take. Each hides the values for which smaller and smaller buffers wait at
+        any time. That can make the layout of later runs smaller, and each hidden value costs some small kernels.
         """
         shown = self.shown.union(known)
         if self.at_the_peak is None or self.at_the_peak[0] != shown:
@@ -166,7 +168,8 @@ class Prediction:
         return hidden
 
     def _anywhere(self, shown: Collection[str], known: Collection[str], size: int) -> set[str]:
-        """With all for which buffers of that size or more wait longer than from one step to the next."""
+        """The known values, and all for which buffers of that size or more wait longer than from one step to the
+        next."""
         hidden = set(known)
         for _ in range(HIDING_ROUNDS):
             spans, _ = self._buffers(hidden)
@@ -183,7 +186,7 @@ class Prediction:
         """
         statements = self.default.statements
         waiting: dict[object, list[Span]] = {}
-        buffer: dict[int, Span] = {}  # register -> where it lives
+        buffer: dict[int, Span] = {}  # register -> the buffer in which it lies
         spans: list[Span] = []
         work: list[int] = []
         for statement in statements:
@@ -215,7 +218,7 @@ class Prediction:
         return spans, work
 
     def _shape(self, value: int, hidden: Collection[str]) -> object:
-        """What a buffer must have in common with a tensor to be reused for it; None if it never is."""
+        """What a buffer and a tensor must have in common for reuse; None for a tensor that never reuses one."""
         return None if value in self.outputs or self.names[value] in hidden else self.shapes[value]
 
 
@@ -241,11 +244,12 @@ class Span:
         self.tenants[-1] = (name, first, step)
 
     def held_idle(self, step: int, shown: Collection[str]) -> list[str]:
-        """What to hide lest the buffer is held idle at `step`: the tensor that it waits for, or its first."""
+        """The value to hide so that the buffer is not held idle at `step`: the tensor that it waits for, or its
+        first."""
         return self._waiting(shown, lambda before, after: before < step < after)
 
     def ever_idle(self, shown: Collection[str]) -> list[str]:
-        """The same wherever the buffer is held idle for a step or more."""
+        """The values to hide so that the buffer is not held idle at any step."""
         return self._waiting(shown, lambda before, after: before + 1 < after)
 
     def _waiting(self, shown: Collection[str], idle: Callable[[int, int], bool]) -> list[str]:
@@ -255,7 +259,7 @@ class Span:
 
 
 def _find_written_over(problem: Problem, plan: Plan) -> set[int]:
-    """Values that a plan writes over others, those others and their bases: that needs shapes that are known."""
+    """Values that a plan writes over others, those others and their bases: their shapes must be known."""
     base = {write: read for node in problem.nodes for write, read in node.views}
     held: dict[int, int] = {}
     found: set[int] = set()
@@ -278,7 +282,7 @@ def _reuse(stack: list[Span] | None) -> Span | None:
 
 
 def _find_peak(spans: Sequence[Span], work: Sequence[int]) -> tuple[int, int]:
-    """The most that is held at any step, with what the step works in; and which step that is."""
+    """The most that is held at any step, workspaces included, and the step at which it is."""
     change = [0] * (len(work) + 1)
     for span in spans:
         change[span.tenants[0][1]] += span.size

@@ -1,1 +1,1 @@
-"""What the user is told: units, tables, pictures."""
+"""What users read: tables, charts, pictures, the page of `show --html`, and JSON."""

@@ -1,6 +1,6 @@
-"""Memory over time as text: for terminals, narrow ones too, and for what is piped elsewhere.
+"""Memory over time as text: for terminals, narrow ones too, and for files and pipes.
 
-Invariant: no line is wider than asked; without colours the letters below say what the colours do.
+Invariant: no line is wider than asked; without colours the letters below the chart say what the colours do.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from remat_cli.planning.plans.timeline import Timeline
 from remat_cli.saying.units import show_bytes, show_time
 
-LABEL = 9  # letters for the sizes on the left
+LABEL = 9  # width in letters of the sizes on the left
 NARROWEST = LABEL + 12
 PHASES = {"forward": "f", "recomputed": "r", "backward": "b"}
 COLORS = {"forward": "34", "recomputed": "33", "backward": "32"}  # as terminals number them
@@ -20,7 +20,7 @@ BLOCKS, LETTERS = " ▁▂▃▄▅▆▇█", "    ...##"
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """`blocks`: whether eighths of a letter can be drawn. `colors`: whether there are any."""
+    """`blocks`: whether the terminal can draw eighths of a letter. `colors`: whether it has colours."""
 
     width: int = 80
     height: int = 10
@@ -29,7 +29,7 @@ class Style:
 
 
 def chart(line: Timeline, budget: int | None, style: Style) -> str:
-    """The most that is in memory during each stretch of time, from zero."""
+    """The chart from zero upwards: each column shows the peak of its stretch of time."""
     columns = _columns(line, max(style.width, NARROWEST) - LABEL - 1)
     top = max(*line.memory, budget or 0, 1)
     limit = None if budget is None else min(style.height - 1, budget * style.height // top)
@@ -42,7 +42,7 @@ def chart(line: Timeline, budget: int | None, style: Style) -> str:
 
 
 def _columns(line: Timeline, count: int) -> list[int]:
-    """For each column the compute that stands for it: of those in it, the one that holds most."""
+    """For each column the compute that it shows: the one in its stretch that holds most."""
     ends = line.begins if line.begins[-1] else range(len(line.order) + 1)
     chosen = [-1] * count
     for step, size in enumerate(line.memory):
@@ -70,7 +70,7 @@ def _color(letter: str, kind: str, style: Style) -> str:
 
 
 def _below(line: Timeline, kinds: Sequence[str], budget: int | None, style: Style) -> Iterator[str]:
-    """What the letters mean, and how long it all takes: as many words as fit in a line."""
+    """The legend and the length of the whole step: as many words as fit in a line."""
     words = [f"{letter} {kind}" for kind, letter in PHASES.items() if kind in kinds]
     if line.begins[-1]:
         words.append(show_time(line.begins[-1]))

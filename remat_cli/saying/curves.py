@@ -1,6 +1,6 @@
 """A curve as the user reads it: a table, comma-separated values, Markdown, JSON.
 
-Invariant: figures come from its points as they are; this module only spells them.
+Invariant: this module only spells the figures of the points, it computes none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from remat_cli.planning.plans.points import Curve, Point, Ran
 from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes
 
-Plans = Mapping[tuple[str, int], str]  # where the plan of a method at a budget was written, if it was
+Plans = Mapping[tuple[str, int], str]  # the path of the plan file of a method at a budget, where one was written
 
 
 def as_object(curve: Curve, plans: Plans) -> dict[str, Any]:
@@ -68,7 +68,7 @@ COLUMNS = ("method", "budget", "of the model's", "peak", "overhead", "bound", "g
 
 
 def as_table(curve: Curve) -> str:
-    """The rows, and under them what is to be said of the whole."""
+    """The rows, and under them the notes about the whole curve."""
     head = COLUMNS if curve.ran is None else (*COLUMNS, "steps/s", "held")
     lines = [table([head, *_rows(curve)], left=(0, 7)), *_bounds_said(curve)]
     return "\n".join(lines)
@@ -95,7 +95,7 @@ def as_csv(curve: Curve) -> str:
 
 
 def _columns_of(ran: Ran | None) -> dict[str, Any]:
-    """Of a measured point, in columns of its own."""
+    """The columns of a measured point."""
     return {f"measured_{name}": value for name, value in (_measurements(ran) or {}).items()}
 
 
@@ -104,7 +104,7 @@ def _rows(curve: Curve) -> list[Sequence[str]]:
 
 
 def _row(curve: Curve, point: Point) -> Sequence[str]:
-    """Over the budget, what the method needs stands in brackets."""
+    """One row of the table. Where the method needs more than the budget, that figure is in brackets."""
     needs = "-" if point.least_peak is None else f"({show_bytes(point.least_peak)})"
     bound = point.bound if point.bound is not None else point.bound_any_order
     row = (

@@ -11,11 +11,11 @@ from remat_cli.saying.units import show_bytes
 if TYPE_CHECKING:
     from remat_cli.actions.differentiating import Parameter
 
-LARGEST_ROWS = 8  # rows, unless all are asked for
+LARGEST_ROWS = 8  # rows of the table, unless all are asked for
 
 
 def parameter_table(parameters: Sequence[Parameter], every: bool) -> str:
-    """The largest, or all; the rest in one row, so that the columns add up."""
+    """The largest parameters, or all of them. The others share one row, so that the columns add up."""
     ranked = parameters if every else sorted(parameters, key=lambda one: -one.bytes)
     shown = ranked if every or len(ranked) <= LARGEST_ROWS + 1 else ranked[:LARGEST_ROWS]
     rows = [["parameter", "shape", "read", "gradient"]]

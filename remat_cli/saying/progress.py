@@ -1,4 +1,4 @@
-"""Progress as the user sees it: on stderr, written over in place, and only where somebody looks."""
+"""Progress as the user sees it: one line on stderr, written over in place, and only on a terminal."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from remat_cli.saying.terminal import clip, writes_over
 from remat_cli.saying.units import show_time
 from solvers.problem import Progress
 
-PATIENCE_SECONDS = 2.0  # seconds that the same words stand before they get a number
+PATIENCE_SECONDS = 2.0  # how long the same words stand before the line counts seconds
 
 
 class Line:
-    """One line of the terminal, written over; gone at the end. Words that stand for long get the seconds since, so that
-    whoever looks sees that something is going on."""
+    """One line of the terminal that is written over and gone at the end. Words that stand for long get the seconds
+    since, so that the user sees that work goes on."""
 
     def __init__(self, quiet: bool, patience: float = PATIENCE_SECONDS) -> None:
         self.shown = writes_over() and not quiet
@@ -57,20 +57,20 @@ def _write(words: str, end: str = "") -> None:
 
 
 def tell_times(times: PartTimes, seconds: float) -> None:
-    """How the time was spent, on stderr: what each part took. A part that goes on within another counts for both."""
+    """Print on stderr how long each part took. A part within another counts for both."""
     parts = ", ".join(f"{name} {took:.2f} s" for name, took in times.seconds.items())
     sys.stderr.write(f"of {seconds:.2f} s: {parts}\n")
 
 
 def bar(at: float, done: int, total: int, seconds: float, what: str) -> str:
-    """How far it is, `at` of 1, how much is done, how long it may still take, and what is going on."""
+    """The bar: `at` of 1 is done; with the count, the time left and the words for what is going on."""
     filled = min(20, round(20 * at))
     words = f"[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}  {show_time(seconds * 1e9)} left"
     return f"{words}  {what[:60]}"
 
 
 class SearchWords:
-    """Incumbent, bound, gap and time of a search, in words; each is the best that was heard of."""
+    """The best plan, bound, gap and time of a search so far, in words."""
 
     def __init__(self, baseline_cost: int) -> None:
         self.baseline = max(baseline_cost, 1)
@@ -94,7 +94,7 @@ class SearchWords:
 
 @contextmanager
 def progress_line(baseline_cost: int, quiet: bool, verbose: int) -> Iterator[Callable[[Progress], None]]:
-    """Where progress goes: one line of the terminal, or with -v a line for each step, wherever stderr leads."""
+    """The receiver of progress: it writes over one line of the terminal, or with -v prints a line for each step."""
     search = SearchWords(baseline_cost)
     with Line(quiet) as line:
 

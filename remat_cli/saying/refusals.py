@@ -1,4 +1,4 @@
-"""Why there is no plan, and the ways out: one line for everybody, and the whole account for `-v`.
+"""Explains why there is no plan, and the ways out: one line by default, and the whole account for `-v`.
 
 Invariant: a budget that is named as enough is one that a plan was found for.
 """
@@ -19,13 +19,13 @@ from remat_cli.saying.units import show_bytes
 from solvers.problem import Status
 from solvers.registry import METHODS
 
-FEW_BYTES = 1000  # a budget that nobody means, unless the model holds no more
-GRADIENTS_SHARE = 0.4  # of a budget: from here on gradients that stay are worth a word
+FEW_BYTES = 1000  # a smaller budget is probably a mistake, unless the model itself is as small
+GRADIENTS_SHARE = 0.4  # share of a budget; gradients that take more of it and stay to the end are mentioned
 NAMED_VALUES = 5
 
 
 def why_not(answer: Answer) -> str:
-    """One line: what was asked, what every schedule needs, and what to try."""
+    """One line: the question, what every schedule needs, and what to try."""
     name, asked = answer.subject.path.name, _asked(answer)
     if answer.status is Status.INFEASIBLE:
         words = f"no plan of {name} fits {asked}, which is proved{_of_the_order_alone(answer)}"
@@ -42,7 +42,7 @@ def why_not(answer: Answer) -> str:
 
 
 def explain(answer: Answer) -> list[str]:
-    """The whole account: where every schedule needs most, and what the best one found holds where."""
+    """The whole account: the op at which every schedule needs most, and what the best schedule found holds there."""
     lines = [] if (least := least_peak_bound(answer)) is None else [least]
     if (fixed := answer.subject.problem.resident + answer.aside) > answer.budget:
         lines.append(f"Inputs and weights alone take {show_bytes(fixed)}.")
@@ -51,7 +51,7 @@ def explain(answer: Answer) -> list[str]:
 
 
 def _best_found(answer: Answer) -> list[str]:
-    """The least that a budget must be by what was found, and what is held there."""
+    """The least budget that is known to be enough, and what is held then."""
     outcome, order = answer.schedule.outcome, answer.schedule.result.order
     if outcome is None or order is None:
         return []
@@ -66,7 +66,8 @@ def _best_found(answer: Answer) -> list[str]:
 
 
 def gradients_held(subject: Subject, budget: int) -> str:
-    """What gradients take that are outputs, and so stay to the end, where it is much of a budget that is too small."""
+    """The bytes of gradients that are outputs, and so stay to the end, where they are much of a budget that is too
+    small."""
     graph = subject.graph
     if graph is None:
         return ""
@@ -77,13 +78,13 @@ def gradients_held(subject: Subject, budget: int) -> str:
 
 
 def least_bytes(answer: Answer) -> int | None:
-    """What every schedule needs, whatever its order, as far as that is proved."""
+    """The proved least memory of every schedule, whatever its order."""
     bound = answer.schedule.result.peak_bound
     return None if bound is None else bound + answer.aside
 
 
 def least_peak_bound(answer: Answer) -> str | None:
-    """What every schedule needs, and where."""
+    """The proved least memory of every schedule, and the op that needs it."""
     result, least = answer.schedule.result, least_bytes(answer)
     if least is None:
         return None
@@ -99,7 +100,7 @@ def _of_the_order_alone(answer: Answer) -> str:
 
 
 def _asked(answer: Answer) -> str:
-    """The budget in the unit that it was asked in."""
+    """The budget in the user's own unit."""
     said = answer.said
     return str(said) if said is not None and said.unit not in ("", "B") else show_bytes(answer.budget)
 
@@ -114,12 +115,12 @@ def _in_unit(answer: Answer, size: int) -> str:
 
 
 def _base(answer: Answer) -> int:
-    """What a share is of."""
+    """The bytes that a share is a share of."""
     return max(1, answer.baseline.peak if answer.session is None else share_base(answer.subject, answer.session))
 
 
 def _ways_out(answer: Answer) -> str:
-    """What to run instead."""
+    """Commands to run instead."""
     enough, graph = least_needed(answer), answer.subject.graph
     ways = []
     if graph is not None and answer.budget < FEW_BYTES <= answer.baseline.peak:
@@ -140,7 +141,7 @@ def _ways_out(answer: Answer) -> str:
 
 
 def _what_fills(answer: Answer, values: Sequence[int]) -> str:
-    """The inputs and weights, and the largest of the values held beside them."""
+    """The inputs and weights, and the largest values held beside them."""
     problem, names = answer.subject.problem, answer.subject.values
     largest = sorted(set(values), key=lambda value: (-problem.sizes[value], value))[:NAMED_VALUES]
     parts = [f"inputs and weights {show_bytes(problem.resident)}"] if problem.resident else []

@@ -1,6 +1,6 @@
-"""What the user reads: answers as JSON objects, tables and single lines.
+"""Answers as users read them: JSON objects, tables and single lines.
 
-Invariant: figures come from an Answer as they are; this module only spells them.
+Invariant: this module only spells the figures of an Answer, it computes none.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
 
 
 def breakdown_object(subject: Subject, plan: Plan | None) -> dict[str, dict[str, Any] | None]:
-    """What fills the memory at the peak of the file as it stands, and at the plan's."""
+    """The memory by role at the peak of the file without a plan, and at the plan's."""
     before, after = at_peaks(subject, plan)
     return {"before": before.as_object(), "after": after.as_object() if after else None}
 
 
 def breakdown_table(before: Breakdown, after: Breakdown | None = None) -> str:
-    """The same for people: a line for each role that takes any memory, as it stands and with a plan."""
+    """The breakdown as a table: a line for each role that takes memory, without a plan and with it."""
     sizes = [(role.value, size, after.sizes[role] if after else 0) for role, size in before.sizes.items()]
     rows = [_row(f"  {name}", old, new, show_bytes) for name, old, new in sizes if old or new]
     rows.append(_row("  in all", before.total, after.total if after else 0, show_bytes))
@@ -83,7 +83,7 @@ def breakdown_table(before: Breakdown, after: Breakdown | None = None) -> str:
 
 
 def _needs(answer: Answer, promise: Promise | None) -> dict[str, int | None]:
-    """What the model needs; of a bare problem, what is live and nothing else."""
+    """The memory that the model needs; for a bare problem, its live bytes alone."""
     outcome = answer.schedule.outcome
     if promise is None:
         return {"live": outcome.peak if outcome and answer.found else None, "arena": None, "default_arena": None}
@@ -91,7 +91,7 @@ def _needs(answer: Answer, promise: Promise | None) -> dict[str, int | None]:
 
 
 def why_stopped(answer: Answer) -> str:
-    """Why the search ended."""
+    """The reason why the search ended."""
     clock = answer.limits.clock
     if clock.stopped():
         return "interrupt"
@@ -128,7 +128,7 @@ def held_words(promise: Promise, session: Session) -> str:
 def before_and_after(
     before: Outcome, after: Outcome, subject: Subject, again: int, held: Sequence[Row] = (), time: int | None = None
 ) -> str:
-    """What a plan of the subject needs and costs beside every op run once in the model's order.
+    """The memory and cost of a plan of the subject, beside every op run once in the model's order.
 
     `again`: how many ops it computes again. `held`: rows of what the process holds for it as a model. `time`: what that
     takes.
@@ -180,7 +180,7 @@ def status_line(answer: Answer) -> str:
 
 
 def _slower(answer: Answer, gap: float) -> str:
-    """How far from the best plan there can be this one is at most, as far as its bound goes."""
+    """How much slower than the best possible plan this one is at most, as far as its bound tells."""
     cost, least = answer.schedule.outcome, answer.bound_any_order
     if cost is None or least is None:
         return f"{show_share(gap)} slower than the bound"
@@ -190,7 +190,7 @@ def _slower(answer: Answer, gap: float) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """Columns side by side: words to the left, numbers to the right."""
+    """Columns side by side; those in `left` are aligned to the left, the others to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -203,7 +203,7 @@ def table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
 
 
 def comparison(answers: Sequence[Answer], as_csv: bool) -> str:
-    """One line for each method: what its plan needs and costs, and whether it keeps to the budget."""
+    """One line for each method: the memory and cost of its plan, and whether it keeps to the budget."""
     rows = [["method", "peak", "overhead", "seconds", "bound", "within budget"]]
     for found in answers:
         outcome, bound = found.schedule.outcome, found.bound

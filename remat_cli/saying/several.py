@@ -1,6 +1,6 @@
-"""Several models and plans side by side: what they need and cost, and what fills their memory.
+"""Several models and plans side by side: their memory and cost, and what fills their memory.
 
-Invariant: a model stands here once as it is, however many of its plans are shown.
+Invariant: a model without a plan is listed once, however many of its plans are shown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from remat_cli.saying.units import show_bytes, show_time
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """`made_by`: the method of a plan; None of a model as it stands. `file`: the plan's or the model's."""
+    """`made_by`: the method of a plan; None for a model without a plan. `file`: the plan's file or the model's."""
 
     name: str
     file: str
@@ -41,7 +41,7 @@ class Bar:
 
 
 def bars(every: Sequence[Shown]) -> list[Bar]:
-    """Plans after the model that they are of, wherever they were named."""
+    """The bars, with plans after the model that they are plans of, in whatever order they were named."""
     found: dict[tuple[str, tuple[tuple[str, int], ...]], list[Bar]] = {}
     for shown in every:
         before, after = shown.breakdowns()
@@ -54,7 +54,7 @@ def bars(every: Sequence[Shown]) -> list[Bar]:
 
 
 def roles_used(every: Sequence[Bar]) -> list[Role]:
-    """The roles that take any memory, in their order."""
+    """The roles that take any memory, in their fixed order."""
     return [role for role in Role if any(bar.sizes.get(role) for bar in every)]
 
 

@@ -1,4 +1,4 @@
-"""A plan spelled out, or a model as it stands: what it needs, costs and computes again.
+"""A plan in full, or a model without a plan: its memory, cost and recomputations.
 
 Invariant: the figures shown are replayed by `simulate`, not copied from the file.
 """
@@ -29,9 +29,10 @@ from solvers.simulate import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A file and what was found in it. `fusion`: which ops are reckoned to share a kernel, where bytes are counted.
+    """A file and what was found in it. `fusion`: the assumption about which ops share a kernel, where bytes moved are
+    counted.
 
-    `recorded`: None of a model or problem without a plan, which is shown as it stands: `after` is `before`.
+    `recorded`: the plan file; None for a model or problem without a plan, whose `after` is its `before`.
     """
 
     path: Path
@@ -50,16 +51,16 @@ class Shown:
 
     @property
     def overhead(self) -> float:
-        """The share of time that recomputation adds, and what the rewritten model has besides."""
+        """The overhead of recomputation and of the ops that rewriting adds."""
         return self.time / max(self.before.cost, 1) - 1
 
     @property
     def time(self) -> int:
-        """What a step is to take."""
+        """The predicted time of a step."""
         return self.recorded.time if self.recorded else self.after.cost
 
     def breakdowns(self) -> tuple[Breakdown, Breakdown]:
-        """What fills the memory at either peak."""
+        """The memory by role at both peaks."""
         before, after = self.lines
         whole, parts = self.subject.whole or self.subject, self.parts
         old = at_peak(whole, before, parts if whole is self.subject else anatomy(whole))
@@ -67,7 +68,7 @@ class Shown:
 
 
 def shown(path: Path, costs: Path | None = None, dims: Mapping[str, int] | None = None, fusion: str = "ideal") -> Shown:
-    """What the file holds: a plan, a model or a problem. `costs`, `dims`: of a model, as `solve` takes them."""
+    """The content of the file: a plan, a model or a problem. `costs`, `dims`: for a model, as `solve` takes them."""
     recorded = None
     if is_plan(path):
         if costs or dims:
@@ -128,7 +129,7 @@ def as_object(found: Shown, statements: bool) -> dict[str, Any]:
 
 
 def program(found: Shown) -> str:
-    """One statement a line."""
+    """The program with one statement a line."""
     return "\n".join(map(spell, _program(found)))
 
 
@@ -141,7 +142,7 @@ def _program(found: Shown) -> tuple[dict[str, Any], ...]:
 
 
 def summary(found: Shown) -> str:
-    """What is asked of a plan first: before and after, what fills the memory, what is computed again."""
+    """The summary of a plan: before and after, what fills the memory, what is recomputed."""
     recorded, subject, plan, before, after = found.recorded, found.subject, found.plan, found.before, found.after
     repeated = again(subject, plan)
     times = sum(times for _, times, _ in repeated)
@@ -167,7 +168,7 @@ def summary(found: Shown) -> str:
 
 
 def heading(found: Shown) -> str:
-    """What this is, in a line."""
+    """The kind of file, its method and its budget, in a line."""
     recorded, name = found.recorded, found.subject.path.name
     if recorded:
         made = f"{recorded.method}, {recorded.status}, {recorded.session} session"

@@ -1,4 +1,7 @@
-"""The largest size of a step, as the user reads it. Invariant: figures come from the answer as they are."""
+"""The largest size of a step, as the user reads it.
+
+Invariant: figures are those of the answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the terminal can do: whether lines may be written over, how wide it is, whether colours are wanted."""
+"""The abilities of the terminal: whether lines can be written over, its width, and whether colours are wanted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TextIO
 
 
 def writes_over() -> bool:
-    """Whether what stands on stderr can be taken back: by somebody who looks, on a terminal that knows how."""
+    """Whether stderr is a terminal that can write over a line."""
     return sys.stderr.isatty() and _knows_codes()
 
 
@@ -18,8 +18,8 @@ def has_colors(stream: TextIO) -> bool:
 
 
 def clip(words: str, end: str = "") -> str:
-    """As much as fits a row beside the end: what wraps cannot be written over. The last column would wrap on some
-    terminals."""
+    """As much of the words as fits in a row beside the end, because a wrapped line cannot be written over. One column
+    stays empty, because some terminals wrap there."""
     width = get_terminal_size().columns - 1 - len(end)
     return (words if len(words) <= width else words[: max(0, width - 3)] + "...") + end
 

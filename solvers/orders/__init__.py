@@ -1,1 +1,1 @@
-"""What any method does to an order: measure it, walk it, evict from it, trim it."""
+"""Operations on orders that all methods share: measure an order, walk it, evict from it, trim it."""

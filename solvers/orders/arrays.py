@@ -1,6 +1,7 @@
 """A problem as flat arrays, for compiled code.
 
-Invariant: says exactly what the Problem says; nothing is rounded, reordered or left out, but for repeated reads.
+Invariant: the arrays say exactly what the Problem says; nothing is rounded, reordered or left out, except that a
+repeated read is listed once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ NO_VIEW = -2
 
 
 class Arrays(NamedTuple):
-    """`x_at[i]:x_at[i + 1]` is where row i of x lies."""
+    """Row i of x lies in `x_at[i]:x_at[i + 1]`."""
 
     cost: Ints
     workspace: Ints

@@ -1,8 +1,8 @@
-"""The best that is known so far: measure an order, compare it, keep it, report it.
+"""The best order known so far: measures an order, compares it, keeps it, reports it.
 
-Invariant: cost and peak are `measure`'s, of the order less the computes that nobody needs, with updates of inputs held
-back until they may run; what cannot run is never kept. Of the orders within the budget the cheapest is kept, among
-equals the one of lower peak, and beside it the one of least peak, among equals the cheapest.
+Invariant: cost and peak are `measure`'s, after computes that nobody needs are removed and updates of inputs wait until
+they may run. An order that cannot run is never kept. Of the orders within the budget the cheapest is kept, and among
+equals the one of lower peak. Beside it the order of least peak is kept, and among equals the cheapest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from solvers.updates import in_time
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighed:
-    """An order that can run, what it costs and what it needs."""
+    """An order that can run, with its cost and peak."""
 
     order: Ints
     cost: int
@@ -54,7 +54,7 @@ class Best:
         self.arrays: Arrays = arrays_of(problem)
         waits = [(update, reader) for update, readers in problem.waits().items() for reader in readers]
         self.waits = np.array(waits, np.int64).reshape(-1, 2)
-        self.bound: float | None = None  # what is reported beside the cost
+        self.bound: float | None = None  # the bound that is reported beside the cost
         self.fitting: Weighed | None = None
         self.leanest: Weighed | None = None
 
@@ -67,7 +67,7 @@ class Best:
         return None if self.fitting is None else self.fitting.cost
 
     def weigh(self, order: Ints | Sequence[int]) -> Weighed | None:
-        """The order less what nobody needs; None if it cannot run or is not of the class."""
+        """Measure the order without the computes that nobody needs; None if it cannot run or is not in the class."""
         steps = np.asarray(order, dtype=np.int64)
         if not len(steps) or not self.among(steps, len(self.arrays.cost)):
             return None
@@ -78,7 +78,7 @@ class Best:
         return None if peak == ILLEGAL else Weighed(legal, cost, peak)
 
     def _in_time(self, steps: Ints) -> Ints | None:
-        """The order with updates of inputs behind all that read those as they were; None if it leaves the class."""
+        """The order with updates of inputs after all reads of the old values; None if it leaves the class."""
         last = np.full(len(self.arrays.cost), -1)
         last[steps] = np.arange(len(steps))
         if not np.any(last[self.waits[:, 1]] > last[self.waits[:, 0]]):
@@ -107,7 +107,7 @@ class Best:
         return self.limits.clock.over()
 
     def closed(self, bound: float) -> bool:
-        """Whether the bound is as near as was asked for."""
+        """Whether the bound is as near to the cost as the limits ask."""
         return self.cost is not None and self.cost <= bound * (1 + self.limits.gap)
 
     def tell(self) -> None:
@@ -115,9 +115,9 @@ class Best:
         self.limits.report(Progress(self.limits.clock.elapsed(), self.cost, self.bound, order))
 
     def result(self, bound: float | None = None, notes: tuple[Note, ...] = ()) -> Result:
-        """For a method that has tried what it can; having found nothing proves nothing.
+        """The result of a method that has tried what it can; finding nothing proves nothing.
 
-        Where nothing of its own fits, running each op once may.
+        Where no order of its own fits, running each op once may.
         """
         plain = range(len(self.arrays.cost))
         if self.fitting is None and (self.leanest is None or self.fits(self.weigh(plain))):
@@ -133,9 +133,9 @@ class Best:
 
 
 def refuse(problem: Problem, budget: int, limits: Limits, why: Note) -> Result:
-    """For a method that does not apply to this graph: the schedule without recomputation, and the reason.
+    """The result of a method that does not apply to this graph: the schedule without recomputation, and the reason.
 
-    Where that fits it is an optimum, whatever the method; elsewhere nothing is known.
+    Where that schedule fits, it is an optimum, whatever the method; elsewhere nothing is known.
     """
     found = Best(problem, budget, limits).result(notes=(why,))
     return found if found.status.found else replace(found, notes=(why,))

@@ -1,10 +1,10 @@
-"""What shared memory means for values that are held together: the one reading of views that bounds and cuts follow.
+"""How values that are held together share memory: the one definition that bounds and cuts follow.
 
-A copy lives in a block of its own, or, as a view, in its base's for as long as either is held. So a value's block has
-the bytes of the value at its root, at the end of its chain of bases; or, if the chain passes an output whose last copy
-it is, of that output; none if the root is an input or a weight.
+A copy lives in a block of its own or, as a view, in its base's block for as long as either is held. So a value's block
+has the bytes of the value at the root of its chain of bases. If the chain passes an output whose last copy it is, the
+block has that output's bytes. It has none if the root is an input or a weight.
 
-Invariant: what is said of memory holds for every order, repeats and any order of first computes included.
+Invariant: every statement about memory holds for every order, repeats and any order of first computes included.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Blocks:
         self.base = {write: node.base(write) for node in problem.nodes for write in node.writes}
         self.shared = any(base is not None for base in self.base.values())
         self.root = list(range(len(problem.sizes)))
-        self.floor = list(problem.sizes)  # the least bytes of the block that a copy lives in
-        for value, base in self.base.items():  # bases come before what is a view of them
+        self.floor = list(problem.sizes)  # the least bytes of the block that a copy of each value lives in
+        for value, base in self.base.items():  # a base comes before its views
             if base is None:
                 continue
             self.root[value] = RESIDENT if base == RESIDENT else self.root[base]

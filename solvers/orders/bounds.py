@@ -1,9 +1,9 @@
-"""What no schedule can get below: every node's cost, and what each node needs for itself.
+"""Bounds of every schedule: the cost of every node, and the memory that each node needs for itself.
 
-The end asks for the outputs' last copies, which have memory of their own. `solvers.pebbles` goes further than that.
+The end needs the last copies of outputs, which have memory of their own. `solvers.pebbles` has stronger bounds.
 
-Invariant: every bound holds for every order, repeats and any order of first computes included; what values share, take
-over and leave out is `Blocks`' word.
+Invariant: every bound holds for every order, repeats and any order of first computes included; `Blocks` defines what
+values share, take over and leave out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class PeakBound:
     values: tuple[int, ...]
 
     def told(self, result: Result) -> Result:
-        """The result, with what is proved of peaks."""
+        """The result with the peak's bound added."""
         return replace(result, peak_bound=self.peak, peak_node=self.node, peak_values=self.values)
 
 
@@ -35,18 +35,18 @@ class Held:
     last: frozenset[int] = frozenset()
 
     def before(self, node: Node) -> Held:
-        """What is held before a node runs, if this is held afterwards."""
+        """The copies that are held before a node runs, if these are held afterwards."""
         last = self.last.difference(node.writes)
         return Held(self.values.difference(node.writes).union(node.reads).difference(last), last)
 
 
 def cost_bound(problem: Problem) -> int:
-    """Every node runs at least once."""
+    """The sum of all costs, because every node runs at least once."""
     return sum(node.cost for node in problem.nodes)
 
 
 def peak_bound(problem: Problem) -> PeakBound:
-    """The op that needs most for itself, or the outputs together."""
+    """The memory of the op that needs most for itself, or that of the outputs together."""
     blocks = Blocks(problem)
     return max((_bound(blocks, moment) for moment in _moments(problem)), key=lambda bound: bound.peak)
 
@@ -66,7 +66,7 @@ def _bound(blocks: Blocks, moment: _Moment) -> PeakBound:
 
 
 def _alone(blocks: Blocks, moment: _Moment) -> int:
-    """What a node needs for itself at the very least."""
+    """The least memory that a node needs for itself."""
     _, node, held = moment
     return needs(blocks, node, held, Held(frozenset()))
 

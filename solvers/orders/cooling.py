@@ -1,4 +1,5 @@
-"""How a search by simulated annealing cools, and what a byte over the budget costs it: what `cooling.hpp` is given."""
+"""The cooling of a search by simulated annealing, and its price of a byte over the budget: the parameters of
+`cooling.hpp`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import NamedTuple
 
 
 class Cooling(NamedTuple):
-    """`hot`: the rise in cost that is taken with a probability of 1/e at the beginning."""
+    """`hot`: the rise in cost that is accepted with a probability of 1/e at the beginning."""
 
     moves: int
     hot: float
@@ -14,7 +15,7 @@ class Cooling(NamedTuple):
 
 
 class PricedCooling(NamedTuple):
-    """`price`: of a byte over the budget at the beginning; `dearest`: what it may become at most."""
+    """`price`: of a byte over the budget at the beginning; `dearest`: the highest price."""
 
     cooling: Cooling
     price: float

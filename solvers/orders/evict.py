@@ -1,12 +1,12 @@
-"""A walk along the first computes that evicts when there is no room and recomputes what is missing: an order in
-milliseconds.
+"""An eviction walk: it follows the first computes, evicts when there is no room, and recomputes what is missing.
 
-Greedy with a known future: what goes is the value of least recompute_cost^a / (size^b * distance^c), the recompute cost
-counting the ancestors that would have to be rebuilt and the distance running to the next use, by a first compute or by
-the rebuilding of something missing. The order found may be over its budget; `measure` says.
+The walk takes milliseconds. It is greedy with a known future. It evicts the value of least recompute_cost^a / (size^b *
+distance^c). The recompute cost counts the ancestors that would have to be rebuilt. The distance is that to the next
+use, by a first compute or by the rebuilding of something missing. The order found may be over its budget; `measure`
+tells.
 
-Invariant: nodes are first computed in the order given, and what the walk believes to be in memory is never less than
-what the order will hold.
+Invariant: nodes are first computed in the order given, and the walk never counts less in memory than the order will
+hold.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from solvers.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What an eviction goes by."""
+    """The parameters of evictions."""
 
     cost: float = 1.0
     size: float = 1.0
     distance: float = 1.0
     depth_first: bool = False  # rebuild in depth-first order instead of the order given
     noise: float = 0.0
-    backward: float = 1e4  # what a backward value counts more
-    hint: float = 1e4  # what a value that the hints keep counts more
+    backward: float = 1e4  # the factor on the score of a backward value
+    hint: float = 1e4  # the factor on the score of a value that the hints keep
 
 
 RULES = tuple(
@@ -44,11 +44,11 @@ RULES = tuple(
 )
 
 
-_LARGE = 500  # nodes: a walk takes longer than some milliseconds
+_LARGE = 500  # in nodes: from here on a walk takes longer than some milliseconds
 
 
 class Scoring(NamedTuple):
-    """What an eviction goes by: recompute cost and distance to these powers, weights, and what is kept for later."""
+    """The score of a value: the powers of recompute cost and distance, the weights, and the values kept for later."""
 
     weight: NDArray[np.float64]
     cost_power: float
@@ -65,10 +65,10 @@ class Hints(NamedTuple):
 
 
 class Evictor:
-    """Eviction runs on one problem."""
+    """Runs eviction walks on one problem."""
 
     def __init__(self, problem: Problem, clock: Clock | None = None) -> None:
-        """`clock`: a walk that is under way when it is over gives nothing."""
+        """`clock`: a walk that is running when it ends gives nothing."""
         self.count = len(problem.nodes)
         self.clock = clock if self.count > _LARGE else None
         self.arrays: Arrays = arrays_of(problem.ended())

@@ -1,4 +1,4 @@
-"""How a loop in C++ hears that time is up."""
+"""Tells a loop in C++ that time is up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POLL = 0.05  # seconds
 
 @contextmanager
 def halting(clock: Clock | None) -> Iterator[Ints]:
-    """One number that becomes 1 when the clock interrupts what is under way, for a loop to look at as it goes."""
+    """An array of one number that becomes 1 when the clock interrupts the loop; the loop polls it."""
     flag, ended = np.zeros(1, np.int64), threading.Event()
 
     def watch(clock: Clock) -> None:

@@ -1,6 +1,6 @@
-"""Spend what memory an order leaves: drop computes whose copies can be kept after all.
+"""Uses spare memory of an order: drops computes whose copies can be kept after all.
 
-Invariant: what comes out is legal, no dearer than what went in, and within the budget if that was.
+Invariant: the result is legal, no dearer than the given order, and within the budget if that was.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _repeated(arrays: Arrays, order: Ints) -> list[int]:
 
 
 def _without(arrays: Arrays, order: Ints, cost: int, node: int, budget: int) -> tuple[Ints, int]:
-    """The order with as few computes of the node as fit, the first one aside."""
+    """The order with as few computes of the node as fit, always with the first one."""
     place = 1
     while True:
         places = np.flatnonzero(order == node)

@@ -21,10 +21,10 @@ _END = -1
 
 
 class Traces(NamedTuple):
-    least: Floats  # for each value, what its cheapest trace costs
-    after: Ints  # for each value, the one that follows in it, or -1
-    read: Ints  # for each node, the value among those it reads whose trace costs least, or -1
-    cost: Floats  # of that trace; infinite if there is none
+    least: Floats  # value -> the cost of its cheapest trace
+    after: Ints  # value -> the value that follows it in that trace, or -1
+    read: Ints  # node -> the value among its reads whose trace costs least, or -1
+    cost: Floats  # node -> the cost of that trace; infinite if there is none
 
     def path(self, value: int) -> list[int]:
         found = [value]

@@ -1,6 +1,6 @@
-"""What proves a bound: which rows are added up, how often, in which cases. Whole numbers throughout.
+"""A proof of a bound: which rows are added up, how often, and in which cases. All numbers are whole.
 
-Invariant: says nothing that `check` believes. Nodes and values are the problem's own numbers.
+Invariant: `check` believes nothing that is said here. Nodes and values are the problem's own numbers.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from solvers.proof.rows import Name, Number
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """`weights[i]`, over 2**`shift`, is how often row number `rows[i]` is taken.
+    """Row number `rows[i]` is taken `weights[i]` / 2**`shift` times.
 
-    `costs`: whether what the schedule costs is held against the sum, or the sum alone shows that there is no such case.
+    `costs`: whether the sum is compared with the cost of the schedule, or shows by itself that the case cannot occur.
     """
 
     rows: tuple[int, ...]
@@ -25,7 +25,8 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """Either that number is 0, or it is 1; the places of what then follows, further on in the same list."""
+    """A number is 0 in one case and 1 in the other; the indices are those of the two following steps, later in the same
+    list."""
 
     number: Number
     zero: int
@@ -34,9 +35,9 @@ class Cases:
 
 @dataclass(frozen=True, slots=True)
 class CostProof:
-    """No schedule within `budget` costs less than `bound`; None: there is none at all.
+    """No schedule within `budget` costs less than `bound`; None: there is no such schedule.
 
-    `order`: holds for schedules that first compute these nodes in that order; empty: for all.
+    `order`: the proof is for schedules that first compute these nodes in that order; empty: for all schedules.
     """
 
     budget: int
@@ -49,7 +50,8 @@ class CostProof:
 
 @dataclass(frozen=True, slots=True)
 class PeakProof:
-    """No schedule has a peak below `bound`: what `node` needs (None: the end) is not brought together for less."""
+    """No schedule has a peak below `bound`, because the reads of `node` (None: the outputs, at the end) cannot be
+    brought together for less."""
 
     bound: int
     node: int | None
@@ -57,7 +59,7 @@ class PeakProof:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """`problem`: the SHA-256 of the problem as it is written out, which says what its numbers name."""
+    """`problem`: the SHA-256 of the problem as it is written out, which defines what the numbers name."""
 
     problem: str
     costs: tuple[CostProof, ...]

@@ -1,7 +1,7 @@
-"""Whether a certificate proves what it claims, of a problem: from the problem and exact integers alone.
+"""Checks that a certificate proves its claim about a problem, from the problem and exact integers alone.
 
-Invariant: nothing is searched for and nothing rounded; what is returned has been derived here. What does not follow, to
-the last digit of the bound, is refused (`Unproved`).
+Invariant: nothing is searched for and nothing is rounded; what is returned has been derived here. A claim that does not
+follow, to the last digit of the bound, is refused (`Unproved`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from solvers.proof.timeline import Unproved, timeline
 
 
 def check_peak(problem: Problem, proof: PeakProof) -> None:
-    """That no schedule has a lower peak."""
+    """Check that no schedule has a lower peak."""
     if not surely_needs(problem, proof.node, proof.bound):
         raise Unproved(f"a peak of less than {proof.bound} bytes is not ruled out")
 
 
 def check_cost(problem: Problem, proof: CostProof) -> None:
-    """That no schedule of the class costs less, or that there is none."""
+    """Check that no schedule of the class costs less, or that there is none."""
     proved = proved_cost(problem, proof)
     if proved != proof.bound:
         said = "that there is no schedule" if proof.bound is None else f"a cost of at least {proof.bound}"
@@ -34,7 +34,7 @@ def check_cost(problem: Problem, proof: CostProof) -> None:
 
 
 def proved_cost(problem: Problem, proof: CostProof) -> int | None:
-    """The bound that follows; None if it follows that there is no schedule."""
+    """The bound that the proof gives; None if it proves that there is no schedule."""
     checked = _Checked(problem, proof)
     bounds = [bound for bound in checked.leaves() if bound is not None]
     return min(bounds, default=None)
@@ -42,14 +42,15 @@ def proved_cost(problem: Problem, proof: CostProof) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class CostUnits:
-    """`sure`: of what runs once in any case. `unit`: what costs have in common; a cost is `total` and so many units."""
+    """`sure`: the cost of what runs once in any case. `unit`: the common divisor of costs. A cost is `total` plus a
+    multiple of `unit`."""
 
     sure: int
     total: int
     unit: int
 
     def whole(self, scaled: int, shift: int) -> int:
-        """The least cost that there can be, if it is at least scaled / 2**shift."""
+        """The least possible cost that is at least scaled / 2**shift."""
         steps = -(((self.total << shift) - scaled) // (self.unit << shift))
         return self.total + max(0, steps) * self.unit
 
@@ -61,13 +62,13 @@ def costs_of(rows: Rows) -> CostUnits:
 
 
 def price(rows: Rows, number: Number) -> int:
-    """What it costs that a number is 1."""
+    """The cost of a number that is 1."""
     what, _, about = number
     return rows.problem.nodes[about].cost if what == "runs" else 0
 
 
 def row_of(rows: Rows, name: Name, before: Sequence[Row]) -> Row:
-    """The row of a name; `before`: those that stand before it, one of which it may be a rounding of."""
+    """The row of this name; `before`: the rows listed before it, one of which it may round."""
     match name:
         case ("round", int(place), int(divisor), *turned) if 0 <= place < len(before):
             return rounded(before[place], divisor, [int(number) for number in turned])
@@ -87,7 +88,8 @@ class _Checked:
         self.costs = costs_of(self.rows)
 
     def leaves(self) -> list[int | None]:
-        """What each case proves: a cost, or None if it cannot be. All cases there are, each step used once."""
+        """The proof of each case: a cost, or None if the case cannot occur. The cases are exhaustive, and each step is
+        used once."""
         steps = self.proof.steps
         found: list[int | None] = []
         waiting: list[tuple[int, dict[Number, int]]] = [(0, {})]
@@ -131,6 +133,6 @@ class _Checked:
         return None
 
     def _prices(self, weighted: list[tuple[Row, int]], fixed: dict[Number, int]) -> dict[Number, int]:
-        """Of the numbers that matter: those of no row are 0 at best, unless they are fixed."""
+        """The prices of numbers. A number in no row is best at 0, so it is left out unless it is fixed."""
         numbers = {number for row, _ in weighted for number in row.terms} | fixed.keys()
         return {number: price(self.rows, number) for number in numbers}

@@ -37,7 +37,8 @@ class BlockMemory:
         self.floor[write] = min(below, self.problem.sizes[write]) if write in self.outputs else below
 
     def _never_freed(self) -> list[int]:
-        """Values of which every copy stays: with memory of their own, read by nobody and never left out."""
+        """Values of which every copy stays: they have memory of their own, nobody reads them, and they are never left
+        out."""
         read = {value for node in self.problem.nodes for value in node.reads}
         return [
             write
@@ -63,9 +64,9 @@ class BlockMemory:
         return sum(blocks.values())
 
     def written(self, node: Node, held: Collection[int] = (), last: Collection[int] = ()) -> int:
-        """Bytes that the writes take of their own while the node runs, if these copies are held afterwards.
+        """Bytes that the writes take for themselves while the node runs, if these copies are held afterwards.
 
-        `last`: those of them that are outputs' last ones.
+        `last`: those among them that are the last copies of outputs.
         """
         sizes = self.problem.sizes
         return sum(sizes[write] for write in node.writes if write in last or self._takes(node, write, held, last))

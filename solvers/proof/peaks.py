@@ -1,13 +1,13 @@
-"""That no schedule stays below a peak: what must be in memory together, followed back to nothing.
+"""Proves that no schedule stays below a peak: sets of values that must be in memory together are followed back in time.
 
-When a node runs, what it reads is there together. Of any copies that are there together, take the one that was made
-last: while its node ran, the others were there with all that the node reads and writes; before that, the others and
-what it reads were there together in their turn. So whoever reaches the node goes back through such sets to the empty
-one. If each way to it passes a node that takes too much, no schedule stays below.
+When a node runs, its reads are in memory together. Of any copies that are in memory together, take the one made last.
+While its node ran, the others were there with all that the node reads and writes. Before that, the others and the
+node's reads were there together. So every schedule that reaches the node goes back through such sets to the empty one.
+If each way passes a node that takes too much, no schedule stays below the peak.
 
-The end asks for the outputs' last copies, which have memory of their own.
+The end needs the last copies of outputs, which have memory of their own.
 
-Invariant: every set that can be come from is looked at; if they are too many, nothing is proved.
+Invariant: every set that may have come before is examined; if there are too many, nothing is proved.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from dataclasses import dataclass
 from solvers.problem import Problem
 from solvers.proof.memory import BlockMemory
 
-MOST = 100_000  # sets looked at
+MOST = 100_000  # how many sets are examined at most
 
 
 @dataclass(frozen=True, slots=True)
 class _Together:
-    """`last`: the outputs among them whose last copies are meant."""
+    """Values in memory together. `last`: the outputs among them whose last copies are meant."""
 
     values: frozenset[int]
     last: frozenset[int] = frozenset()
 
 
 def surely_needs(problem: Problem, node: int | None, peak: int) -> bool:
-    """Whether every schedule comes to that peak on the way to the first run of a node, or to its end."""
+    """Whether every schedule reaches that peak before the end of a node's first run, or before its own end."""
     return _Way(problem).blocked(node, peak)
 
 
@@ -62,7 +62,8 @@ class _Way:
         return True
 
     def _before(self, after: _Together, peak: int) -> Iterator[_Together]:
-        """What was there before the node that ran last, for each that may have been and takes less than the peak."""
+        """The sets that may have been in memory before the node that ran last, for each such node that takes less than
+        the peak."""
         for index in {self.writer[value] for value in after.values | after.last}:
             node = self.problem.nodes[index]
             last = after.last.difference(node.writes)

@@ -18,7 +18,7 @@ ROUNDED = ("runs", "held", "through")  # numbers that are 0 or 1, and nothing be
 
 
 def rounded(row: Row, divisor: int, turned: Collection[int]) -> Row:
-    """`turned`: which of the row's numbers, in their order, give way to their other halves."""
+    """The row rounded by the divisor. `turned`: the indices of the row's numbers x that 1 - x replaces first."""
     numbers = sorted(row.terms)
     if divisor <= 0 or any(not 0 <= place < len(numbers) for place in turned):
         raise Unproved("a row is rounded by what is no divisor, or in what it does not speak of")
@@ -39,6 +39,6 @@ def rounded(row: Row, divisor: int, turned: Collection[int]) -> Row:
 
 
 def sharpened(times: int, divisor: int, rest: int) -> int:
-    """G."""
+    """G of the module's text."""
     whole, part = divmod(times, divisor)
     return whole * rest + min(rest, part)

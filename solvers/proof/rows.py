@@ -20,9 +20,9 @@ from solvers.problem import RESIDENT, Node, Problem
 from solvers.proof.memory import BlockMemory
 from solvers.proof.timeline import PivotTimeline, Unproved
 
-Number = tuple[str, int, int]  # what, group, node or value or root
-Name = tuple[str | int, ...]  # of a row: its kind, and what it is about
-WHOLE = ("runs", "held")  # which are 0 or 1, and so may be told apart by cases
+Number = tuple[str, int, int]  # kind, group, and the node, value or root
+Name = tuple[str | int, ...]  # the name of a row: its kind, and what it is about
+WHOLE = ("runs", "held")  # numbers that are 0 or 1, so that cases can tell them apart
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Row:
     terms: dict[Number, int] = field(default_factory=dict)
 
     def add(self, number: Number | int, times: int) -> None:
-        """A number that is known (0 or 1) goes to the other side."""
+        """Add a number to the row; a known number (0 or 1) goes to the other side."""
         if isinstance(number, int):
             self.low -= number * times
         elif times:
@@ -62,7 +62,7 @@ class Rows:
         }
 
     def row(self, name: Name) -> Row:
-        """The row of this name; what names none is refused."""
+        """The row of this name; a name that belongs to no row is refused."""
         kind, *about = name
         if kind not in self.kinds or not all(type(number) is int and number >= 0 for number in about):
             raise Unproved(f"there is no row {list(name)}")
@@ -83,7 +83,7 @@ class Rows:
         return self.runs(group, self.writer[value])
 
     def held(self, group: int, value: int) -> Number | int:
-        """A copy that is there when a group begins was made in an earlier one."""
+        """The number of a held copy. A copy that is there when a group begins was made in an earlier group."""
         return ("held", group, value) if self.time.low[self.writer[value]] < group < self.groups else 0
 
     def end_of(self, group: int) -> Node:
@@ -114,7 +114,7 @@ class Rows:
         return row
 
     def read(self, group: int, node: int, value: int) -> Row:
-        """What a node reads in a group was held at its beginning, or made in it."""
+        """What a node reads in a group was held when the group began, or is made in it."""
         self._reads(node, value)
         row = Row(0)
         row.add(self.held(group, value), 1)
@@ -123,7 +123,7 @@ class Rows:
         return row
 
     def wait(self, group: int, node: int, value: int) -> Row:
-        """When a group begins a node has run, or what it reads is held, or is made from then on in its window."""
+        """When a group begins, a node has run, or its read is held, or its read is made from then on in its window."""
         self._reads(node, value)
         low, high = self.time.low[node], self.time.high[node]
         if not low < group <= high:
@@ -156,7 +156,7 @@ class Rows:
             raise Unproved(f"node {node} does not read value {value}")
 
     def fit(self, group: int) -> Row:
-        """While the pivot before a group first runs, all that is there fits."""
+        """While the pivot before a group first runs, all that is in memory fits."""
         pivot = self._pivot(group)
         node = self.problem.nodes[pivot]
         own = self.problem.resident + node.workspace + self.memory.held(node.reads) + self._stuck(group, pivot)
@@ -174,13 +174,13 @@ class Rows:
         return self.time.pivots[group - 1]
 
     def _stuck(self, group: int, pivot: int) -> int:
-        """Bytes that nobody frees, of other nodes than the pivot that have run when a group begins."""
+        """Bytes that are never freed, of nodes other than the pivot that have run when a group begins."""
         writers = ((value, self.writer[value]) for value in self.memory.stuck)
         sizes = self.problem.sizes
         return sum(sizes[value] for value, node in writers if node != pivot and self.time.high[node] < group)
 
     def _apart(self, values: Iterable[int], node: Node) -> dict[int, list[int]]:
-        """Of these values, those in blocks apart from all that the node touches, by their root."""
+        """The values in blocks that the node does not touch, by root."""
         memory = self.memory
         touched = {RESIDENT, *(memory.root[value] for value in node.reads)}
         found: dict[int, list[int]] = {}
@@ -200,7 +200,8 @@ class Rows:
                 row.add(self.held(group, write), -size)
         elif memory.owns(node, write):
             row.low += size
-        elif write in memory.outputs:  # its last copy has memory of its own, and this is it if none is made later
+        # the last copy of an output has memory of its own, and this is it if none is made later
+        elif write in memory.outputs:
             row.low += size
             for later in range(group, self.groups):
                 row.add(self.runs(later, pivot), size)
@@ -216,7 +217,7 @@ class Rows:
         return row
 
     def peak(self, group: int, index: int) -> Row:
-        """If a node runs in a group, it fits beside all that is there throughout the group."""
+        """If a node runs in a group, it fits beside all that is in memory throughout the group."""
         node, memory = self.problem.nodes[index], self.memory
         row = Row(self.problem.resident + self._stuck(group, -1) - self.budget)
         row.add(self.runs(group, index), -(node.workspace + memory.held(node.reads) + memory.written(node)))
@@ -237,7 +238,7 @@ class Rows:
         ]
 
     def through(self, group: int, value: int) -> Row:
-        """What is held as a group ends, or read there, and is not made in it, is there throughout."""
+        """A value that is held as a group ends, or read in it, and is not made in it, is there throughout."""
         row = Row(0)
         row.add(("through", group, value), 1)
         row.add(1 if value in self.end_of(group).reads else self.held(group + 1, value), -1)

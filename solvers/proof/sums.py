@@ -17,11 +17,12 @@ from collections.abc import Iterable, Mapping
 
 from solvers.proof.rows import Number, Row
 
-Fixed = Mapping[Number, int]  # numbers that are 0 or 1 in the case at hand
+Fixed = Mapping[Number, int]  # numbers that are known in the case: 0 or 1
 
 
 def least(weighted: Iterable[tuple[Row, int]], costs: Mapping[Number, int], sure: int, shift: int, fixed: Fixed) -> int:
-    """2**shift times what the cost surely is: `sure`, and `costs` of each number that is 1. Weights are so scaled."""
+    """2**shift times the proved least cost: `sure`, and `costs` of each number that is 1. Weights are scaled by
+    2**shift."""
     total = sure << shift
     rest = {number: cost << shift for number, cost in costs.items()}
     for row, weight in weighted:

@@ -19,7 +19,7 @@ from solvers.problem import Problem
 
 
 class Unproved(ValueError):
-    """What a certificate claims does not follow from what it gives; the message says where."""
+    """The claim of a certificate does not follow from its proof; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class PivotTimeline:
 
 
 def timeline(ended: Problem, order: Sequence[int], pivots: Sequence[int]) -> PivotTimeline:
-    """Of a problem whose last node is its end."""
+    """The timeline of a problem whose last node is its end."""
     count = len(ended.nodes) - 1
     for named, said in ((order, "order"), (pivots, "pivots")):
         if len(set(named)) < len(named) or not all(0 <= node < count for node in named):
@@ -69,7 +69,7 @@ def _precedence(ended: Problem, order: Sequence[int]) -> tuple[list[set[int]], l
 
 
 def _sorted(before: Sequence[set[int]], after: Sequence[set[int]]) -> list[int]:
-    """An order in which all could run."""
+    """An order in which all nodes could run."""
     waiting = [len(sources) for sources in before]
     ready = [node for node, count in enumerate(waiting) if not count]
     found: list[int] = []

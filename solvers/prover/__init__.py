@@ -1,1 +1,2 @@
-"""Making certificates: linear programs over the rows of `solvers.proof`, and the cases that their answers leave."""
+"""Makes certificates: solves linear programs over the rows of `solvers.proof`, and splits cases that they leave
+open."""

@@ -1,7 +1,7 @@
-"""Proofs of bounds that a search has found, or of the best that can be proved in the time.
+"""Proves bounds that a search has found, or the best bounds that can be proved in the time.
 
-Invariant: what is returned has passed `solvers.proof.check`; the bound in it is the one that follows from it, which may
-be above or below the one aimed at.
+Invariant: what is returned has passed `solvers.proof.check`; its bound is the one that follows from it, which may be
+above or below the goal.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from solvers.prover.tightening import tighten
 from solvers.prover.tree import CaseTree
 
 _CASES = 2000
-_TIGHTENING = 0.5  # of the time
-_SMALL = 0.001  # of the budget: values that take no more together are not looked after
+_TIGHTENING = 0.5  # share of the time
+_SMALL = 0.001  # share of the budget: values that take no more together are left out
 
 
 def prove_cost(problem: Problem, grounds: Grounds, goal: int | None, clock: Clock) -> CostProof:
-    """That schedules cost at least `goal`, None: that there are none; or as much of that as can be had."""
+    """Prove that schedules cost at least `goal`, or for None that there are none; or prove as much of that as
+    possible."""
     ended = problem.ended()
     rows = Rows(ended, grounds.budget, timeline(ended, grounds.order, grounds.pivots))
     program = ProofProgram(rows, select_small_values(ended, grounds.budget, _SMALL), grounds.peaks)
     duals = Duals(program)
     costs = costs_of(rows)
-    enough = float("inf") if goal is None else goal - costs.unit * (1 - 1e-3)  # costs are whole units
+    enough = float("inf") if goal is None else goal - costs.unit * (1 - 1e-3)  # costs are multiples of the unit
     tighten(duals, enough, clock.share(_TIGHTENING))
     steps = CaseTree(duals, enough, clock, _CASES).run()
     proof = _slim(CostProof(grounds.budget, None, grounds.order, grounds.pivots, tuple(program.rows), tuple(steps)))
@@ -41,12 +42,12 @@ def prove_cost(problem: Problem, grounds: Grounds, goal: int | None, clock: Cloc
 
 
 def prove_peak(problem: Problem, peak: int, node: int | None) -> PeakProof | None:
-    """That no schedule has a lower peak, if the way to that node, or to the end, shows it."""
+    """Prove that no schedule has a lower peak, if the sets of values back from that node, or from the end, show it."""
     return PeakProof(peak, node) if surely_needs(problem, node, peak) else None
 
 
 def _slim(proof: CostProof) -> CostProof:
-    """The same without the rows that no step takes."""
+    """The same proof without rows that no step takes."""
     taken = {row for step in proof.steps if isinstance(step, Sum) for row in step.rows}
     for place in range(len(proof.rows) - 1, -1, -1):
         if place in taken and proof.rows[place][0] == "round":

@@ -1,7 +1,7 @@
-"""The linear program of a proof, solved again and again with some numbers fixed, and its duals as whole weights.
+"""The linear program of a proof, solved repeatedly with some numbers fixed, and its duals as whole weights.
 
-Invariant: nothing here need be right. Weights that floating-point arithmetic gives are rounded to whole numbers and
-never below 0; `solvers.proof.sums` says what they prove.
+Invariant: nothing here need be right. The weights come from floating-point arithmetic, are rounded to whole numbers and
+are never below 0; `solvers.proof.sums` says what they prove.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from solvers.proof.rows import Number, Row
 from solvers.prover.program import ProofProgram
 from solvers.scip import INFINITY, Linear
 
-_DIGITS = 40  # binary ones, of the weights
+_DIGITS = 40  # binary digits of a weight
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """`bound`: about what the case costs; infinite if it cannot be. `weights`: of the rows, by place."""
+    """`bound`: about the least cost of the case; infinite if the case cannot occur. `weights`: of the rows, by
+    index."""
 
     bound: float
     values: Mapping[Number, float]
@@ -35,7 +36,7 @@ class Duals:
         self.columns = list(program.columns)
         self.linear = Linear([self.price(number) / self.scale for number in self.columns])
         self.rows: list[Row] = []
-        self.size: list[int] = []  # of the largest term of each row, by which it is divided
+        self.size: list[int] = []  # the largest coefficient of each row, by which the row is divided
         self.fixed: dict[Number, int] = {}
         self.take()
 
@@ -43,7 +44,7 @@ class Duals:
         return price(self.program.source, number)
 
     def take(self) -> None:
-        """The rows that the program has found since."""
+        """Add the rows found since the last call to the program."""
         found = list(self.program.rows.values())[len(self.rows) :]
         place = self.program.columns
         self.rows += found
@@ -68,7 +69,7 @@ class Duals:
         return Solved(bound, dict(zip(self.columns, values, strict=True)) if values else {}, taken)
 
     def sum_of(self, solved: Solved) -> Sum:
-        """The weights as a certificate has them."""
+        """The weights in the form of a certificate."""
         holds = solved.bound < INFINITY
         scale = self.scale if holds else 1.0
         shift = _DIGITS + max((self.size[row] for row in solved.weights), default=1).bit_length()

@@ -1,7 +1,6 @@
 """The linear program whose duals are a certificate: the rows that matter, out of all that hold.
 
-Invariant: only chooses; each row is `Rows`' own. A number that is no column of the program is one that costs nothing to
-leave at 0.
+Invariant: this module only chooses; each row is `Rows`' own. A number without a column costs nothing at 0.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ class ProofProgram:
     """`rows`: by name, in the order found. `columns`: the numbers they need."""
 
     def __init__(self, rows: Rows, free: frozenset[int], peaks: Iterable[tuple[int, int]]) -> None:
-        """`free`: values that are not looked after. `peaks`: (group, node) that are to fit beside what stays."""
+        """`free`: values that are left out. `peaks`: pairs (group, node); the node must fit beside what stays through
+        the group."""
         self.source, self.free = rows, free
         self.rows: dict[Name, Row] = {}
         self.columns: dict[Number, int] = {}
@@ -26,7 +26,7 @@ class ProofProgram:
         self._memory(peaks)
 
     def _surely_read(self) -> list[dict[int, int]]:
-        """For each group, the values that something surely reads in it, and one that does."""
+        """For each group, the values that some node surely reads in it, each with one such node."""
         found: list[dict[int, int]] = [{} for _ in range(self.source.groups)]
         for index, node in enumerate(self.source.problem.nodes):
             if self.source.time.sure(index):
@@ -50,7 +50,7 @@ class ProofProgram:
         self._follow()
 
     def _follow(self) -> None:
-        """What the numbers found so far need in their turn."""
+        """Add the rows that the numbers found so far need."""
         while self._waiting:
             what, group, about = self._waiting.pop()
             if what == "runs":
@@ -75,7 +75,7 @@ class ProofProgram:
                 self._waiting.append(number)
 
     def add(self, name: Name) -> bool:
-        """One more row, of columns that are there; whether it is new."""
+        """Add a row whose numbers have columns; the result says whether it is new."""
         if name in self.rows:
             return False
         self.rows[name] = row_of(self.source, name, list(self.rows.values()))

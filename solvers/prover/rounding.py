@@ -1,10 +1,10 @@
-"""Rows rounded where the linear program's answer leaves them fractional: fewer cases are left to tell apart.
+"""Rounds rows where the linear program's answer is fractional, so that fewer cases remain to be split.
 
-For each row about memory, the divisors are the sizes of what is fractional and their halves; of each number, the half
-that is nearer to 0 stands in the row. (H. Marchand, L. Wolsey, "Aggregation and mixed integer rounding to solve MIPs",
+For each row about memory, the divisors are the sizes of fractional values and their halves. Each number x is replaced
+by 1 - x where that is nearer to 0. (H. Marchand, L. Wolsey, "Aggregation and mixed integer rounding to solve MIPs",
 2001, without the aggregation.)
 
-Invariant: only chooses; what a rounding is, `solvers.proof.rounding` says.
+Invariant: this module only chooses; `solvers.proof.rounding` defines a rounding.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from solvers.proof.rounding import ROUNDED, sharpened
 from solvers.proof.rows import Name, Number, Row
 from solvers.prover.program import ProofProgram
 
-_DIVISORS = 24  # tried for a row
-_VIOLATED = 1e-3  # of the length of its coefficients
+_DIVISORS = 24  # divisors tried for a row
+_VIOLATED = 1e-3  # violation relative to the length of the row's coefficients
 
 
 def broken(program: ProofProgram, values: Mapping[Number, float]) -> Iterator[Name]:
@@ -29,7 +29,7 @@ def broken(program: ProofProgram, values: Mapping[Number, float]) -> Iterator[Na
 
 
 def _best(row: Row, values: Mapping[Number, float]) -> tuple[int, list[int]] | None:
-    """The divisor, and what is turned, of the rounding that the values break most."""
+    """The divisor and the replaced numbers of the rounding that the values break most."""
     numbers = sorted(row.terms)
     there = [values.get(number, 0.0) for number in numbers]
     turned = {place for place, x in enumerate(there) if x > 0.5}
@@ -57,7 +57,7 @@ def _try_divisors(row: Row, numbers: list[Number], there: list[float], turned: s
 
 
 def _broken(row: Row, numbers: list[Number], there: list[float], turned: set[int], divisor: int) -> float:
-    """By how much the values break the rounded row, for its length."""
+    """How far the values break the rounded row, relative to its length."""
     low = row.low - sum(row.terms[numbers[place]] for place in turned)
     rest = low % divisor
     if not rest:

@@ -1,4 +1,4 @@
-"""More rows where the linear program's answer breaks them, until the bound is enough or no longer rises.
+"""Adds rows that the linear program's answer breaks, until the bound is enough or no longer rises.
 
 Invariant: the bound only rises.
 """
@@ -10,9 +10,9 @@ from solvers.prover import rounding, tracing
 from solvers.prover.duals import Duals
 
 _ROUNDS = 60
-_TRACES = 300  # rows at a time
-_STALLED = 3  # rounds without a gain worth having
-_GAIN = 1e-5  # of what the bound is above the cost of running everything once
+_TRACES = 300  # rows added at a time
+_STALLED = 3  # rounds without a real gain
+_GAIN = 1e-5  # share of the bound's excess over the cost of running everything once
 
 
 def tighten(duals: Duals, goal: float, clock: Clock) -> None:

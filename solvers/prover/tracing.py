@@ -1,9 +1,9 @@
 """Rows that trace what is read to what it was made from, where the linear program's answer breaks them.
 
-Of all traces from a node back to one value after another, the one whose row is broken most is the shortest path by what
-is held of each value.
+Of all traces from a node back to one value after another, the one whose row is broken most is a shortest path, with the
+held share of each value as its length.
 
-Invariant: only chooses; what a trace says, `solvers.proof.rows` does.
+Invariant: this module only chooses; `solvers.proof.rows` defines a trace.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _at(number: Number | int, values: Mapping[Number, float]) -> float:
 
 
 def _find_between(traces: Traces, runs: Floats, group: int, until: int) -> list[tuple[float, Name]]:
-    """Of the nodes that run in group `until`, back to what is there as `group` begins."""
+    """The broken rows of nodes that run in group `until`, traced back to what is held as `group` begins."""
     off = runs - traces.cost
     found: list[tuple[float, Name]] = []
     for node in np.argsort(-off, kind="stable")[:_MOST].tolist():

@@ -1,10 +1,10 @@
-"""Cases told apart until each is closed: branch and bound whose every leaf can be checked.
+"""Splits cases until each is closed: branch and bound whose every leaf can be checked.
 
-The case whose bound is lowest is split next, so that whenever the search ends, its bound is the best it has. Numbers to
-split on are tried on both sides first (strong branching), until their gains are known.
+The case with the lowest bound is split next, so that whenever the search ends, its bound is the best it has. A number
+to split on is first tried on both sides (strong branching), until its gains are known.
 
-Invariant: `steps` cover all cases there are; the weights of each come from a linear program's duals, which need not be
-right: what they prove is for `check` to say.
+Invariant: `steps` cover all cases; the weights of each come from a linear program's duals, which need not be right:
+`check` says what they prove.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from solvers.prover.duals import Duals, Solved
 
 _TRIED = 8  # numbers tried before one is split on
 _KNOWN = 4  # tries after which a number's gain is known
-_LEAST = 1e-6  # of a gain, so that products of them tell
+_LEAST = 1e-6  # the least gain, so that products of gains can be compared
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Gains:
-    """What fixing a number has won, on either side, for each unit by which it was off."""
+    """The gain of fixing a number on either side, for each unit of its distance from that side."""
 
     sums: dict[tuple[Number, int], tuple[float, int]] = field(default_factory=dict)
 
@@ -52,7 +52,7 @@ class _Gains:
 
 
 class CaseTree:
-    """One proof by cases. `goal`: a case whose cost is at least that needs no more."""
+    """One proof by cases. `goal`: a case that costs at least as much is closed."""
 
     def __init__(self, duals: Duals, goal: float, clock: Clock, most: int) -> None:
         self.duals, self.clock, self.most = duals, clock, most
@@ -78,7 +78,7 @@ class CaseTree:
             heapq.heappush(self.open, (case.solved.bound, case.place, case))
 
     def _broken(self, case: _Open) -> list[Number]:
-        """Numbers that are neither 0 nor 1, though they must be."""
+        """Numbers that must be 0 or 1 and are neither."""
         values = case.solved.values
         return [n for n, x in values.items() if 1e-6 < x < 1 - 1e-6 and n[0] in WHOLE and n not in case.fixed]
 
@@ -100,7 +100,7 @@ class CaseTree:
         return solved
 
     def _choose(self, case: _Open) -> tuple[Number, Mapping[int, Solved]]:
-        """The number that wins most on both sides, and what is known of them already."""
+        """The number that gains most on both sides, and the solved cases of it so far."""
         values = case.solved.values
         average = self._average()
         numbers = sorted(

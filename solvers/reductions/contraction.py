@@ -1,4 +1,4 @@
-"""What a reduction answers with: the smaller problem, and the way back.
+"""The answer of a reduction: the smaller problem, and the way back.
 
 Invariant: `expand` of an order that is legal for the smaller problem is legal for the original.
 """
@@ -18,12 +18,13 @@ class Contraction:
     expand: Callable[[Sequence[int]], tuple[int, ...]]
     shrink: Callable[[Sequence[int]], tuple[int, ...]]
     fixed_cost: int = 0
-    node_of: Callable[[int], int] = int  # what a node, and a value, of the smaller problem is in the original
+    # maps a node of the smaller problem to its node in the original; `value_of` does so for values
+    node_of: Callable[[int], int] = int
     value_of: Callable[[int], int] = int
 
 
 def after(first: Contraction, then: Callable[[Problem], Contraction]) -> Contraction:
-    """One reduction after another, as one."""
+    """One reduction after another, as a single one."""
     second = then(sound(first.problem, "a reduction"))
     return Contraction(
         second.problem,

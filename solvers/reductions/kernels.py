@@ -1,10 +1,10 @@
-"""Ops that the runtime fuses by default, scheduled as one: computed together or not at all.
+"""Schedules the ops that the runtime fuses by default as one: they run together or not at all.
 
-A fused kernel can give other bits than its ops one by one. So a copy of a value inside of it (`Problem.inner`) must be
-for one run of its readers, as in the original; else a plan would change what is fused.
+A fused kernel can give other bits than its ops one by one. So a copy of a value inside it (`Problem.inner`) must be for
+one run of its readers, as in the original; otherwise a plan would change what is fused.
 
-Invariant: `expand` runs the ops of a kernel one right after the other. The kernel is reckoned to hold all it touches
-from its first op to its last, which may be more than it really needs.
+Invariant: `expand` runs the ops of a kernel one right after the other. The problem counts all that a kernel touches as
+held from its first op to its last, which may be more than it really needs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WEIGHTIEST = (Kind.COMPUTE, Kind.EPILOGUE, Kind.OPAQUE, Kind.CONCAT, Kind.REDUCT
 
 def with_whole_kernels(problem: Problem) -> Contraction:
     """One node for each kernel, standing where its last op stood."""
-    ordered = following_readers(problem)  # an update of an input comes after all kernels that read it as it was
+    ordered = following_readers(problem)  # an update of an input comes after all kernels that read its old value
     kernels = _in_order(ordered, _kernels(ordered))
     readers = problem.readers()
     inside = [_inside(problem, kernel, readers) for kernel in kernels]
@@ -48,9 +48,10 @@ def with_whole_kernels(problem: Problem) -> Contraction:
 
 
 def _kernels(problem: Problem) -> list[list[int]]:
-    """The ops that inner values tie together; kernels that cannot run in one go are taken apart again.
+    """The ops that inner values join into kernels; a kernel whose ops cannot run one right after the other is split
+    again.
 
-    What several kernels read, such as a factor that goes into each, ties none: any copy does for any of them.
+    A value that several kernels read, such as a common factor, joins none: any copy does for any of them.
     """
     leader = list(range(len(problem.nodes)))
 
@@ -75,11 +76,11 @@ def _kernels(problem: Problem) -> list[list[int]]:
 
 
 def _convex(problem: Problem, kernel: list[int]) -> bool:
-    """Whether nothing between the kernel's ops both needs one of them and is needed by another."""
+    """Whether no op outside of the kernel both needs one of its ops and is needed by another."""
     if len(kernel) == 1:
         return True
     members = set(kernel)
-    tainted: set[int] = set()  # values that outsiders made from what the kernel makes
+    tainted: set[int] = set()  # values that other ops made from the kernel's values
     made: set[int] = set()
     for index in range(kernel[0], kernel[-1] + 1):
         node = problem.nodes[index]
@@ -93,9 +94,9 @@ def _convex(problem: Problem, kernel: list[int]) -> bool:
 
 
 def _in_order(problem: Problem, kernels: list[list[int]]) -> list[list[int]]:
-    """A runnable order of the kernels: of those that can run, the one whose last op stood first.
+    """An order in which the kernels can run: of those that are ready, the one whose last op stood first.
 
-    Should two kernels wait for each other, every op stays by itself.
+    If two kernels wait for each other, every op stays by itself.
     """
     kernel_of = {index: place for place, kernel in enumerate(kernels) for index in kernel}
     writer = problem.writers()
@@ -129,7 +130,7 @@ def _inside(problem: Problem, kernel: Sequence[int], readers: list[list[int]]) -
 
 
 def _one(problem: Problem, kernel: Sequence[int], inside: set[int]) -> Node:
-    """The kernel as a node: what its inner values take, it works in."""
+    """The kernel as one node; the bytes of its inner values are its workspace."""
     nodes = [problem.nodes[index] for index in kernel]
     last = nodes[-1]
     if len(nodes) == 1:
@@ -137,7 +138,7 @@ def _one(problem: Problem, kernel: Sequence[int], inside: set[int]) -> Node:
     own = {value for node in nodes for value in node.writes}
     over = [(write, read) for write, read in last.overwrites if read not in own]
     taken = sum(problem.sizes[value] for value in inside)
-    for write, read in last.overwrites:  # a result that lies where an inner value was
+    for write, read in last.overwrites:  # the result lies where an inner value was
         if read in inside and problem.sizes[write] == problem.sizes[read] and write not in problem.outputs:
             taken -= problem.sizes[write]
             break
@@ -156,7 +157,7 @@ def _one(problem: Problem, kernel: Sequence[int], inside: set[int]) -> Node:
 
 
 def _kind(nodes: Sequence[Node]) -> Kind:
-    """What the kernel is to its neighbours: compute-bound or opaque if any part of it is, whatever it ends with."""
+    """The kind of the kernel for its neighbours: compute-bound or opaque if any of its ops is."""
     kinds = {node.kind for node in nodes}
     if Kind.COMPUTE in kinds and nodes[-1].kind in (Kind.POINTWISE, Kind.REDUCTION):
         return Kind.EPILOGUE

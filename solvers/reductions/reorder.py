@@ -21,12 +21,13 @@ from solvers.problem import Problem
 from solvers.reductions.views import Contraction
 from solvers.updates import following_readers
 
-WORK = 60_000_000  # steps reckoned in all: about two seconds
-_PER_NODE = 2_000  # moves, at most: a small problem has no more orders worth trying
+WORK = 60_000_000  # steps evaluated in all: about two seconds
+_PER_NODE = 2_000  # moves for each node, at most: a small problem has no more orders worth trying
 
 
 def reorder(problem: Problem, budget: int, seed: int = 0, clock: Clock | None = None) -> Contraction:
-    """The problem with its nodes in a better order for the budget, and the way back; the best so far at the end."""
+    """The problem with its nodes in a better order for the budget, and the way back. When time ends, it is the best
+    order so far."""
     order = _best_order(following_readers(problem), budget, seed, clock)
     return in_order_of(problem, [int(index) for index in order])
 
@@ -43,7 +44,8 @@ def in_order_of(problem: Problem, order: Sequence[int]) -> Contraction:
 
 
 def lazy_orders(problem: Problem) -> list[list[int]]:
-    """Orders in which ops wait: until needed, and until needed but for those that free what they take."""
+    """Two orders in which ops wait until they are needed; in one of them an op that frees what it takes does not
+    wait."""
     return [_lazy(problem), _lazy(problem, eager=False)]
 
 
@@ -76,7 +78,7 @@ def _neighbours(problem: Problem) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]
 
 
 def _lazy(problem: Problem, eager: bool = True) -> list[int]:
-    """Nodes wait until something needs them, or until they would free at least what they take."""
+    """An order in which nodes wait until something needs them, or until they would free at least what they take."""
     return _Walk(problem).run(eager)
 
 
@@ -91,7 +93,8 @@ class _Walk:
         self.unread = [len(readers) for readers in self.readers]
         self.done: set[int] = set()
         self.order: list[int] = []
-        # what a node still waits for, and the bytes that it would then free, less those that it would take
+        # the number of nodes that a node waits for, and the bytes that it would then free, less those that it would
+        # take
         self.waits = [len({self.writer[value] for value in node.reads}) for node in problem.nodes]
         self.gain = [-sum(problem.sizes[value] for value in node.writes) for node in problem.nodes]
         for value in range(len(problem.sizes)):
@@ -106,7 +109,7 @@ class _Walk:
         return self.order
 
     def _heed_last(self, value: int) -> None:
-        """A value that one node has yet to read is freed by it."""
+        """Count a value as freed by the only node that has yet to read it."""
         if self.unread[value] == 1 and value not in self.outputs:
             for reader in self.readers[value]:
                 if reader not in self.done:

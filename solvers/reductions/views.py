@@ -16,7 +16,7 @@ from solvers.reductions.contraction import Contraction as Contraction
 from solvers.reductions.contraction import after as after
 from solvers.reductions.kernels import with_whole_kernels
 
-_NOTHING = 1e-4  # of the cost of everything; what costs no more is made again at no cost
+_NOTHING = 1e-4  # share of the cost of everything; an op that costs no more is recomputed for free
 
 
 def reduced(problem: Problem) -> Contraction:
@@ -78,7 +78,8 @@ def _bases(problem: Problem, is_view: Sequence[bool]) -> tuple[list[int], dict[i
 
 
 def _free_views(problem: Problem) -> list[bool]:
-    """Nodes that only look at memory that is there. A view that nobody reads is an op like any other."""
+    """Whether each node only views memory that is there. A view that nobody reads is treated as an op like any
+    other."""
     if problem.unread_stay:
         return [False] * len(problem.nodes)
     dear = sum(node.cost for node in problem.nodes) * _NOTHING
@@ -96,7 +97,7 @@ def _free_views(problem: Problem) -> list[bool]:
 def _only_views(problem: Problem, node: Node) -> bool:
     bases = {node.base(write) for write in node.writes}
     return (
-        len(bases) == 1  # making one of several would need them all
+        len(bases) == 1  # remaking one of several results would need them all
         and None not in bases
         and bases.issuperset(node.reads)
         and not node.workspace
@@ -106,7 +107,7 @@ def _only_views(problem: Problem, node: Node) -> bool:
 
 
 def _reads_besides(node: Node, replaced: set[int]) -> bool:
-    """Whether making the view reads an input that is updated, in whose memory it does not lie."""
+    """Whether making the view reads an updated input in whose memory it does not lie."""
     resident = any(node.base(write) == RESIDENT for write in node.writes)
     return not resident and not replaced.isdisjoint(number for number, _ in node.takes)
 
@@ -150,7 +151,8 @@ def _rebase(
             (renumber[write], renumber[base[read]])
             for write in node.writes
             for read in node.may_overwrite(write, sizes)
-            if base[read] != RESIDENT and reads.count(base[read]) == 1  # seen twice, it is never overwritten
+            # a value that is read twice is never overwritten
+            if base[read] != RESIDENT and reads.count(base[read]) == 1
         ),
         takes=tuple(sorted({*node.takes, *(pair for value in node.reads for pair in takes.get(value, ()))})),
         updates=tuple((renumber[write], number) for write, number in node.updates),
@@ -160,7 +162,7 @@ def _rebase(
 def _with_views(problem: Problem, is_view: list[bool], order: list[int]) -> tuple[int, ...]:
     """Put the views back: each just before the first reader of each copy of its base."""
     writer = problem.writers()
-    views_on: dict[int, list[int]] = {}  # value -> views directly on it
+    views_on: dict[int, list[int]] = {}  # value -> the views directly on it
     for index, node in enumerate(problem.nodes):
         for write in node.writes if is_view[index] else ():
             base = node.base(write)

@@ -1,7 +1,7 @@
-"""`show --html`: one page that holds all it shows, and asks nobody for anything.
+"""`show --html`: one page that holds all it shows and loads nothing.
 
-Invariant: what comes from the user's files is text wherever it stands, never markup and never script: the page's policy
-lets nothing run but the script that it was written with, and nothing be fetched at all.
+Invariant: what comes from the user's files is text everywhere, never markup and never script. The page's policy lets
+only its own script run, and lets nothing be fetched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCRIPTS = ("data.js", "timeline.js", "moment.js", "statements.js", "curve.js", "
 
 
 def page(found: Shown, curve: CurveRecord | None = None) -> str:
-    """The page of a plan, or of a model as it stands; `curve`: what `remat sweep --json` said of it."""
+    """The page of a plan, or of a model without a plan; `curve`: the object that `remat sweep --json` printed."""
     style, script = _asset("page.css"), _script()
     name = found.subject.path.name
     return Template(_asset("page.html")).substitute(
@@ -50,7 +50,7 @@ def page(found: Shown, curve: CurveRecord | None = None) -> str:
 
 
 def in_script(data: Any) -> str:
-    """JSON that no name in it can end, or turn into markup or another line of script."""
+    """JSON in which no name can end the script, or turn into markup or another line of script."""
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -132,7 +132,7 @@ def _again(found: Shown) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], named: Iterable[tuple[str, str]] = ()) -> str:
-    """`named`: last rows, of a name each, which has all columns but the first to itself."""
+    """An HTML table. `named`: rows at the end, each with a name that spans all columns but the first."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
         kinds = ['class="name"', *['class="number"'] * (len(cells) - 1)]

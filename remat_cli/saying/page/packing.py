@@ -1,9 +1,10 @@
 """A plan as the numbers that its page is drawn from; `data.js` unpacks them.
 
-Values are numbered as they are written. A name follows the one that it most likely begins like: an op's stand before
-those of its values. Numbers are differences where those are smaller.
+Values are numbered in the order in which they are written. Each name is stored as the number of letters that it shares
+with the name before it, and the rest. So an op's name stands before those of its values. Numbers are stored as
+differences where those are smaller.
 
-Invariant: what is packed says all that the page shows, and holds nothing but numbers and names.
+Invariant: the packed plan says all that the page shows, and holds nothing but numbers and names.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from remat_cli.planning.plans.timeline import Timeline
 from remat_cli.saying.showing import Shown
 from solvers.plan import Allocate, Compute, Deallocate, Statement
 
-FULL, EMPTY, SHARED, COMPUTE, FREE = range(5)  # statements: allocate a value's size, nothing, another's place; ...
+# kinds of statements: allocate a value's own size, nothing, or another value's place; compute an op; free a value
+FULL, EMPTY, SHARED, COMPUTE, FREE = range(5)
 
-Numbers = Mapping[int, int]  # of values, as the page counts them
+Numbers = Mapping[int, int]  # value -> its number on the page
 
 
 def pack(found: Shown) -> dict[str, Any]:
-    """Everything that the page's script reads of a plan."""
+    """All that the page's script reads of a plan."""
     subject, problem = found.subject, found.subject.problem
     roles, nodes = list(Role), problem.nodes
     written = [value for node in nodes for value in node.writes]
@@ -53,7 +55,7 @@ def _digits(each: Iterable[int]) -> str:
 
 
 def _in_turn(found: Shown) -> Iterator[str]:
-    """The name of each op, and after it those of what it writes."""
+    """The name of each op, followed by the names of the values that it writes."""
     subject = found.subject
     for name, node in zip(subject.nodes, subject.problem.nodes, strict=True):
         yield name
@@ -61,7 +63,8 @@ def _in_turn(found: Shown) -> Iterator[str]:
 
 
 def _names(names: Iterable[str]) -> dict[str, list[Any]]:
-    """How many letters each shares with the one before it, as a browser counts letters, and the rest of it."""
+    """For each name the number of letters that it shares with the one before it, and the rest. Letters are UTF-16
+    units, as browsers count them."""
     shared, rests, last = list[int](), list[str](), ""
     for name in names:
         begins = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(name, last, strict=False))]
@@ -72,7 +75,7 @@ def _names(names: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def _line(line: Timeline, numbers: Numbers) -> dict[str, Any]:
-    """The order of computes (none if it is the file's own), and the blocks by when they begin."""
+    """The order of computes (none if it is the file's own), and the blocks by the step at which they begin."""
     blocks = sorted(line.blocks, key=lambda block: (block.start, numbers[block.value]))
     begins = [0, *(block.start for block in blocks)]
     return {
@@ -84,7 +87,7 @@ def _line(line: Timeline, numbers: Numbers) -> dict[str, Any]:
 
 
 def _flat(statements: Iterable[Statement], numbers: Numbers) -> Iterator[int | None]:
-    """The program; a register is said by how many were allocated since."""
+    """The program as numbers; a register is the number of allocations since its own."""
     latest = 0
     for statement in statements:
         match statement:

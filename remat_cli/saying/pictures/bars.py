@@ -10,7 +10,7 @@ from remat_cli.saying.pictures import canvas
 from remat_cli.saying.several import Bar, roles_used
 from remat_cli.saying.units import show_bytes
 
-WIDEST = 0.72  # of a bar, where bars are 1 apart
+WIDEST = 0.72  # width of a bar; bars are 1 apart
 
 
 def draw_bars(path: Path, every: Sequence[Bar], words: str = "What fills the memory at the peak") -> None:
@@ -37,7 +37,7 @@ def draw_bars(path: Path, every: Sequence[Bar], words: str = "What fills the mem
 
 
 def _places(every: Sequence[Bar]) -> list[float]:
-    """Plans stand close to the model that they are of."""
+    """The position of each bar: plans stand close to the model that they are plans of."""
     places = [0.0]
     for bar in every[1:]:
         places.append(places[-1] + (0.85 if bar.made_by else 1.25))
@@ -45,7 +45,7 @@ def _places(every: Sequence[Bar]) -> list[float]:
 
 
 def _names(axes: Any, places: Sequence[float], every: Sequence[Bar]) -> None:
-    """What each bar is; with plans among them, the model's name stands below all of its own."""
+    """The name under each bar; a model's name stands once below all of its plans."""
     axes.tick_params(axis="x", length=0, colors=canvas.INK, labelsize=9)
     if not any(bar.made_by for bar in every):
         names = [canvas.short(bar.name, 24) for bar in every]
@@ -63,7 +63,7 @@ def _names(axes: Any, places: Sequence[float], every: Sequence[Bar]) -> None:
 
 def _figures(axes: Any, place: float, bar: Bar, floor: float, scale: float) -> None:
     height = (bar.budget or 0) / scale
-    near = floor <= height < floor + 0.06 * axes.get_ylim()[1]  # then the figure stands above the line
+    near = floor <= height < floor + 0.06 * axes.get_ylim()[1]  # the figure then stands above the line
     axes.annotate(
         show_bytes(bar.filled.total),
         (place, height if near else floor),

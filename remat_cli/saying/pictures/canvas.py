@@ -1,6 +1,6 @@
-"""What every picture stands on: a figure that becomes a file, and one set of colours.
+"""The base of every picture: a figure that becomes a file, and one set of colours.
 
-Invariant: a picture is written whole or not at all, and the same picture gives the same bytes; names are drawn as they
+Invariant: a picture is written whole or not at all, and the same picture gives the same bytes. Names are drawn as they
 are, never read as mathematics.
 """
 
@@ -52,7 +52,7 @@ STYLE = {
 
 
 def check_picture(path: Path) -> None:
-    """Refuse what cannot become a picture before any work is done for it."""
+    """Refuse a path that cannot become a picture, before any work is done for it."""
     if path.suffix.lower() not in KINDS:
         raise Usage(f"'{path}' is no picture: end it with .png, .svg or .pdf")
     if find_spec("matplotlib") is None:
@@ -71,14 +71,14 @@ def drawing(path: Path, width: float, height: float) -> Iterator[Any]:
         figure = Figure(figsize=(width, height), layout="constrained", dpi=150)
         yield figure
         content = io.BytesIO()
-        with warnings.catch_warnings():  # of letters that the font does not have: they are drawn as boxes
+        with warnings.catch_warnings():  # the font lacks some letters; they are drawn as boxes
             warnings.simplefilter("ignore", UserWarning)
             figure.savefig(content, format=kind, metadata=undated[kind])
     write_whole(path, content.getvalue())
 
 
 def title(axes: Any, words: str, below: str = "") -> None:
-    """What the picture shows, and in smaller letters of what and how."""
+    """The title of the picture, and a line in smaller letters under it."""
     axes.set_title(plain(words), loc="left", fontsize=13, fontweight="bold", color=INK, pad=24 if below else 10)
     if below:
         axes.annotate(
@@ -87,7 +87,7 @@ def title(axes: Any, words: str, below: str = "") -> None:
 
 
 def plain(words: str) -> str:
-    """What can be drawn in one line of any kind of picture."""
+    """The words as they can be drawn in one line of any kind of picture."""
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in words)
 
 

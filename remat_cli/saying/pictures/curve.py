@@ -10,11 +10,12 @@ from remat_cli.saying.pictures import canvas
 from remat_cli.saying.units import show_bytes
 
 MARKERS = "osD^v<>Pp*hX"
-LEAST_TOP = 5.0  # percent: what is nearly free looks so
+LEAST_TOP = 5.0  # percent; the axis reaches at least this far, so that small overheads look small
 
 
 def draw_curve(path: Path, curve: Curve) -> None:
-    """Of one that was measured, beside it what its models took and held when they were run (Rotor's figures)."""
+    """Draw the curve. A measured curve also has the time and memory of the models when they ran (as in Rotor's
+    figures)."""
     unit, scale = canvas.unit(curve.whole, canvas.BYTES)
     panels = 1 if curve.ran is None else 2
     with canvas.drawing(path, 8 if panels == 1 else 13, 5) as figure:
@@ -75,7 +76,7 @@ def _percent(cost: int | None, curve: Curve) -> float:
 
 
 def _bound(axes: Any, curve: Curve, scale: float) -> None:
-    """What no schedule at all costs less than."""
+    """Draw the cost that no schedule at all goes below."""
     bounds = {point.budget: point.bound_any_order for point in curve.points if point.bound_any_order is not None}
     if len(bounds) > 1:
         places, over = zip(
@@ -92,7 +93,7 @@ def _whole(axes: Any, curve: Curve, scale: float) -> None:
 
 
 def _point_out(axes: Any, curve: Curve, knee: Point, scale: float) -> None:
-    """Above the curve, which falls to the right."""
+    """Mark the knee with words above the curve, which falls to the right."""
     place = (knee.budget / scale, _percent(knee.time, curve))
     words = f"knee: {show_bytes(knee.budget)}, {knee.overhead:+.1%}"
     right, high = (there > sum(ends) / 2 for there, ends in zip(place, (axes.get_xlim(), axes.get_ylim()), strict=True))

@@ -20,7 +20,8 @@ from remat_cli.saying.showing import Shown
 from solvers.plan import Allocate, Compute, Deallocate, Plan
 from solvers.problem import Problem
 
-COARSE_ROWS, FINE_ROWS = 260, 1200  # rows drawn at most: of more, several share one, so that what is rare is seen
+# the most rows that are drawn; with more rows, several share one, and rare entries stay visible
+COARSE_ROWS, FINE_ROWS = 260, 1200
 NOTHING, COMPUTED, AGAIN, HELD = range(4)
 COLORS = ("#ffffff", canvas.PHASES["forward"], canvas.PHASES["recomputed"], "#8792ad")
 
@@ -35,9 +36,9 @@ class Matrices:
 
 
 def matrices(problem: Problem, plan: Plan) -> Matrices:
-    """R and S of a legal plan; an op is held as long as anything that it wrote is.
+    """R and S of a legal plan; an op is held while any value that it wrote is held.
 
-    What is computed after the last first compute is a stage of its own.
+    The computes after the last first compute are a stage of their own.
     """
     order = plan.order()
     column = {node: place for place, node in enumerate(dict.fromkeys(order))}
@@ -54,7 +55,8 @@ def matrices(problem: Problem, plan: Plan) -> Matrices:
 
 
 def _lives(plan: Plan, writer: list[int], last: int) -> Iterator[tuple[int, int, int]]:
-    """Each copy of a value: who wrote it, during which compute, and the first compute before which it is gone."""
+    """Each copy of a value: the op that wrote it, the compute that made it, and the first compute before which it is
+    gone."""
     since: dict[int, tuple[int, int]] = {}
     step = 0
     for statement in plan.statements:
@@ -94,7 +96,7 @@ def _draw(axes: Any, matrix: NDArray[Any], most: int, words: str) -> None:
     from matplotlib.colors import ListedColormap
 
     (rows, columns), share = matrix.shape, -(-len(matrix) // most)
-    if share > 1:  # a cell that stands for several shows the rarest thing in it
+    if share > 1:  # a cell that stands for several entries shows the rarest of them
         matrix = np.pad(matrix, [(0, -size % share) for size in matrix.shape])
         matrix = matrix.reshape(len(matrix) // share, share, -1, share).max((1, 3))
     edges = (-0.5, share * matrix.shape[1] - 0.5, share * len(matrix) - 0.5, -0.5)

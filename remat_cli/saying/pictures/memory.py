@@ -1,6 +1,6 @@
-"""Memory over time: one plan, by what runs, beside the model as it stands; or several plans, one over the other.
+"""Memory over time: one plan beside the model without a plan, or several plans in one picture.
 
-Invariant: an op is as wide as it takes long; both axes begin at zero.
+Invariant: the width of an op is its time; both axes begin at zero.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from remat_cli.saying.pictures import canvas
 from remat_cli.saying.showing import Shown
 from remat_cli.saying.units import show_bytes
 
-LISTED_VALUES = 4  # of the values that fill the peak
-THIRDS = ((0.02, 0.02, "left"), (0.36, 0.53, "center"), (0.65, 0.98, "right"))  # begins; what is there is written from
-DASHES = ("-", "-.", ":")  # of models as they stand
+LISTED_VALUES = 4  # how many of the values that fill the peak are listed
+# for each third of the width: its start, the position of text in it, and the text's alignment
+THIRDS = ((0.02, 0.02, "left"), (0.36, 0.53, "center"), (0.65, 0.98, "right"))
+DASHES = ("-", "-.", ":")  # line styles of models without a plan
 
 
 def draw_memory(path: Path, every: Sequence[Shown]) -> None:
@@ -33,7 +34,7 @@ def draw_memory(path: Path, every: Sequence[Shown]) -> None:
 
 
 class _Scale:
-    """What the axes count in. A problem whose ops cost nothing is drawn by its computes."""
+    """The units of the axes. A problem whose ops cost nothing is drawn by the index of its computes."""
 
     def __init__(self, every: Sequence[Shown]) -> None:
         self.timed = all(found.before.cost for found in every)
@@ -87,7 +88,7 @@ def _one(axes: Any, found: Shown, scale: _Scale) -> None:
 
 
 def _bands(axes: Any, found: Shown, scale: _Scale) -> float:
-    """What is always there, from the bottom up; returns where it ends."""
+    """Draw the memory that is held throughout, from the bottom up; the result is its upper end."""
     floor = 0.0
     for role, size in sorted(found.parts.fixed.items(), key=lambda pair: list(Role).index(pair[0])):
         if size:
@@ -111,7 +112,7 @@ def _budget(axes: Any, budget: int, scale: _Scale) -> None:
 
 
 def _peak(axes: Any, found: Shown, scale: _Scale) -> None:
-    """Where most is held, by what op, and the largest values then."""
+    """Mark the peak with its op and the largest values held then."""
     line, step = found.lines[1], found.lines[1].peak_step
     edges = scale.edges(line)
     x, y = (edges[step] + edges[step + 1]) / 2, line.memory[step] / scale.byte
@@ -143,8 +144,8 @@ def _peak(axes: Any, found: Shown, scale: _Scale) -> None:
 
 
 def _free(found: Shown, scale: _Scale, x: float) -> tuple[float, str]:
-    """Where something may be written above the curves, from which of its sides on: in the third in which they are
-    lowest, the nearest of equals."""
+    """A position for text above the curves, and its alignment: in the third where the curves are lowest, nearest to
+    `x`."""
     whole = scale.last / scale.tick
 
     def highest(left: float) -> int:
@@ -199,6 +200,6 @@ def _several(axes: Any, every: Sequence[Shown], scale: _Scale) -> None:
 
 
 def label(found: Shown) -> str:
-    """What tells a plan from others: its file, and who made it for what."""
+    """The label that tells a plan from others: its file, its method and its budget."""
     name = found.path.name.removesuffix(".json").removesuffix(".plan")
     return f"{canvas.short(name, 24)} ({found.recorded.method})" if found.recorded else canvas.short(found.name, 24)

@@ -31,7 +31,8 @@ def build_any_order(
     scale: float,
     peaks: Iterable[tuple[int, int]] = (),
 ) -> GroupedProgram:
-    """Costs are divided by `scale`. `peaks`: (group, node) that are to fit beside what stays: row (4)."""
+    """Build the relaxation with costs divided by `scale`. `peaks`: (group, node) that must fit beside what stays: row
+    (4)."""
     grouped = start_program(problem, windows, free, scale)
     for group in grouped.groups:
         add_availability(grouped, group)
@@ -47,7 +48,8 @@ def build_any_order(
 
 
 def expand(grouped: GroupedProgram, solution: Sequence[float]) -> list[int]:
-    """An order that holds just what S holds across each boundary, and runs what it must as late as it can."""
+    """An order that holds exactly the values that S holds across each boundary, and runs the necessary computes as late
+    as it can."""
     return _Expansion(grouped, solution).run()
 
 
@@ -55,7 +57,7 @@ class _Expansion:
     def __init__(self, grouped: GroupedProgram, solution: Sequence[float]) -> None:
         self.grouped = grouped
         self.held = [{v for v, column in row.items() if solution[column] > 0.5} for row in grouped.held]
-        self.begins: list[list[int]] = [[] for _ in grouped.runs]  # what first runs in each group
+        self.begins: list[list[int]] = [[] for _ in grouped.runs]  # the nodes that first run in each group
         for index, (low, high) in enumerate(zip(grouped.windows.low, grouped.windows.high, strict=True)):
             chosen = (g for g in range(low, high) if solution[grouped.runs[g][index]] > 0.5)
             self.begins[next(chosen, high)].append(index)

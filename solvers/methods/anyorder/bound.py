@@ -1,11 +1,10 @@
-"""What no schedule can cost less than, whatever the order of its first computes: a search that goes on from slice to
-slice.
+"""A bound of every schedule, whatever the order of its first computes: a search that continues from slice to slice.
 
-A relaxation is posed at a few pivots on a heavy path, SCIP raises its bound, and where its answer would not fit there
-are pivots added, or rows for peaks at nodes off the path, lazily.
+A relaxation is posed at a few pivots on a heavy path, and SCIP raises its bound. Where its answer would not fit, pivots
+are added, or rows for peaks at nodes off the path, lazily.
 
-Invariant: `bound` only rises, and holds for every legal order that fits; `infeasible` is a proof that none does. What
-is done next is decided by counts, never by seconds: without a time-out the same slices give the same bounds.
+Invariant: `bound` only rises, and holds for every legal order that fits; `infeasible` proves that no order fits. Counts
+decide the next step, never seconds: without a time-out the same slices give the same bounds.
 """
 
 from __future__ import annotations
@@ -31,16 +30,19 @@ from solvers.orders.bounds import cost_bound
 from solvers.orders.measure import memory_of
 from solvers.problem import Grounds, Limits, Problem, Status
 
-_SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
-_ADDED = 4  # pivots in a round
-_LARGE = 2000  # nodes from which on one pivot is tried first: it often says as much as several, in a tenth of the time
-_PEAKS = 20  # peaks off the path in a round
-_COUNTED = 2  # rounds before a unit chain is counted: of what a relaxation proves a certificate can be made
+_SMALL = 0.001  # share of the budget that values may take which the relaxation does not count
+_ADDED = 4  # pivots added in a round
+# from this many nodes on one pivot is tried first: it often gives as much as several, in a tenth of the time
+_LARGE = 2000
+_PEAKS = 20  # peaks off the path added in a round
+# rounds before a unit chain's bound is counted, because only a relaxation's proof can become a certificate
+_COUNTED = 2
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOrder:
-    """`order`: what the relaxation's last answer suggests, legal but perhaps over budget. `done`: no more to be had."""
+    """`order`: the order that the relaxation's last answer suggests, legal but perhaps over budget. `done`: the bound
+    cannot be raised further."""
 
     bound: float
     infeasible: bool
@@ -53,7 +55,7 @@ class AnyOrder:
 def any_order_bound(
     problem: Problem, budget: int, limits: Limits, enough: float | None = None, known: Sequence[int] | None = None
 ) -> AnyOrder:
-    """Until the bound is `enough`, nothing more can be had, or time is up. `known`: a schedule that fits."""
+    """Raise the bound until it is `enough`, cannot rise further, or time is up. `known`: a schedule that fits."""
     search = BoundSearch(problem, budget, known)
     while not search.done and (enough is None or search.bound < enough) and not limits.clock.over():
         search.go(limits, enough)
@@ -61,7 +63,7 @@ def any_order_bound(
 
 
 class BoundSearch:
-    """One search for a bound; `go` takes it a round further."""
+    """One search for a bound; each call of `go` runs one round."""
 
     def __init__(self, problem: Problem, budget: int, known: Sequence[int] | None = None) -> None:
         self.problem = problem
@@ -80,7 +82,7 @@ class BoundSearch:
         self.infeasible = self.done = False
         self.work = self.columns = 0
         self.effort = 1
-        self.peaks: set[int] = set()  # nodes off the path whose peaks are looked at
+        self.peaks: set[int] = set()  # nodes off the path with rows for their peaks
         self.windows = self._first_windows()
         self.grouped: GroupedProgram | None = None
         self.solving: scip.Solving | None = None
@@ -96,8 +98,8 @@ class BoundSearch:
         return AnyOrder(self.bound, self.infeasible, order, self.done, self.columns, self.work)
 
     def _first_windows(self) -> Windows:
-        """Boundaries as for a given order, but on the path that passes through the most bytes over budget; of a large
-        graph's only the middle one."""
+        """Boundaries as for a given order, but on the path that passes through the most bytes over budget. A large
+        graph has only the middle one."""
         plain = np.arange(len(self.problem.nodes), dtype=np.int64)
         memory = memory_of(self.arrays, plain)
         path = heaviest_path(self.ended, self.writer, [*(1 + 3 * (memory > self.budget)).tolist(), 0])
@@ -152,7 +154,7 @@ class BoundSearch:
         return grouped
 
     def _raise(self, bound: float) -> None:
-        """A cost is the total and some multiple of what all costs have in common."""
+        """Round the bound up to a possible cost: the total plus a multiple of the common divisor of costs."""
         if isfinite(bound):
             steps = ceil((bound - self.total) / self.unit - 1e-6)
             self.bound = max(self.bound, self.total + steps * self.unit)
@@ -174,7 +176,7 @@ class BoundSearch:
             self.effort *= 2
 
     def _further(self, order: Ints, memory: Ints) -> tuple[list[int], set[int]]:
-        """Pivots and peaks to add, where it does not fit, worst first."""
+        """Pivots and peaks to add where the order does not fit, the worst first."""
         over = np.flatnonzero(memory > self.budget)
         windows, peaks = self.windows, set[int]()
         for step in over[np.argsort(-memory[over], kind="stable")].tolist():
@@ -192,7 +194,7 @@ class BoundSearch:
 
 
 def _nearest(order: Ints, step: int, windows: Windows) -> int | None:
-    """The node itself if it can be a pivot, else the nearest that can on either side of it."""
+    """The node itself if it can be a pivot, otherwise the nearest one in the order that can."""
     before, after = step, step
     while before > 0 and not windows.is_sure(int(order[before])):
         before -= 1

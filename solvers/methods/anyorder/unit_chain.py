@@ -1,16 +1,18 @@
-"""What reversing a chain costs at least whose ops cost and need the same: counted, where cuts in time see little.
+"""The least cost of reversing a chain whose ops have one cost and one size, by counting: cuts in time give a weak
+bound.
 
-An op f(i) of a unit chain reads what f(i-1) wrote, a turn reads the last of these values, and then they are read again,
-last first, each with the result before. So all orders of first computes are one. With l states to be reversed, the
-first of which is always there, and c of them in memory at most, the first among them, so many forward runs are needed:
+An op f(i) of a unit chain reads the result of f(i-1), and a turn reads the last of these values. Then they are read
+again, the last first, each with the result before. So there is only one order of first computes. Let l states be
+reversed, of which the first is always there, and let at most c of them be in memory, the first included. Then this many
+forward runs are needed:
 
-    t(l, c) = r l - beta(c + 1, r - 1), beta(c, r) = binomial(c + r, c), r the least with l <= beta(c, r)
+t(l, c) = r l - beta(c + 1, r - 1), beta(c, r) = binomial(c + r, c), r the least with l <= beta(c, r)
 
 (J. Grimm, L. Pottier, N. Rostaing-Schmidt, "Optimal time and minimum space-time product for reversing a certain class
 of programs", 1996; A. Griewank, A. Walther, Algorithm 799: Revolve, ACM TOMS 26, 2000.) While a value is read again,
-three are in memory that are no such state: it, the result before and the new one.
+three values are in memory that are no such state: it, the result before and the new one.
 
-Invariant: None for whatever is not such a chain; else no legal schedule costs less.
+Invariant: the bound is None for whatever is not such a chain; otherwise no legal schedule costs less.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from solvers.problem import Problem
 
 
 def reversal_bound(problem: Problem, budget: int) -> int | None:
-    """What every schedule within the budget costs at least."""
+    """The least cost of every schedule within the budget."""
     if not is_unit_chain(problem):
         return None
     length = (len(problem.nodes) - 1) // 2
@@ -33,7 +35,7 @@ def reversal_bound(problem: Problem, budget: int) -> int | None:
 
 
 def is_unit_chain(problem: Problem) -> bool:
-    """Nodes in the order in which they alone can first run, their values as they come."""
+    """Whether the nodes can first run in only one order, and all have one cost and one size."""
     nodes, half = problem.nodes, len(problem.nodes) // 2
     if len(nodes) % 2 == 0 or len(nodes) < 3 or problem.outputs != (len(nodes) - 1,) or problem.optional:
         return False
@@ -52,7 +54,7 @@ def _reads(index: int, half: int) -> set[int]:
 
 
 def forward_runs(length: int, states: int) -> int:
-    """t: how often ops run forward to reverse so many, the turn among them, from so many states."""
+    """t: how many forward runs reverse so many ops, the turn among them, with so many states."""
     repeats = 0
     while comb(states + repeats, states) < length:
         repeats += 1

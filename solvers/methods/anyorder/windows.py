@@ -1,4 +1,4 @@
-"""Pivots, and what they say of every order: in which group of time each node can first run.
+"""Pivots and windows: the groups of time in which each node can first run, in every order.
 
 Pivots p1 < ... < pG lie on one path of the graph, so every schedule first computes them in that order. Group g is the
 time after the first compute of p_g, up to and with that of p_(g+1); group 0 ends with p1, group G with the schedule.
@@ -16,7 +16,7 @@ from solvers.problem import Problem
 
 
 def windows_of(problem: Problem, writer: Sequence[int], pivots: Sequence[int]) -> Windows:
-    """After the last pivot that a node needs, before the first that needs it."""
+    """The window of each node: after the last pivot that it needs, before the first that needs it."""
     place = {pivot: g for g, pivot in enumerate(sorted(pivots))}
     count, last = len(problem.nodes), len(place)
     low, high = [0] * count, [last] * count
@@ -34,7 +34,7 @@ def windows_of(problem: Problem, writer: Sequence[int], pivots: Sequence[int]) -
 
 
 def heaviest_path(problem: Problem, writer: Sequence[int], weights: Sequence[int] | Ints) -> list[int]:
-    """Nodes each of which needs the one before, of the greatest weight in all, without the last node."""
+    """The path of the greatest weight in all, each node of which needs the one before, without the last node."""
     total = [int(weight) for weight in weights]
     before = [-1] * len(total)
     for index, node in enumerate(problem.nodes):

@@ -1,12 +1,14 @@
-"""The default method: the order of first computes, the recomputation and the bounds improved together.
+"""The default method: the order of first computes, the recomputation and the bounds are improved together.
 
-One anytime loop. Local search over all orders with repeats finds an order worth having; the exact search (`milp`) works
-within that order and within the given one, from the best schedule known; and a relaxation without an order bounds them
-all from below, until schedule and bound meet or there is nothing more to be had.
+It is one anytime loop. Local search over all orders with repeats finds a good order. The exact search (`milp`) works
+within that order and within the given one, from the best schedule known. A relaxation without an order bounds them all
+from below. The loop ends when schedule and bound meet or nothing more can be gained.
+
+A go is one run of the annealing search: it starts from one order and makes a number of moves.
 
 Invariant: `bound_any_order` holds for every schedule, `bound` for all that first compute the ops in the order of the
-schedule returned. What is done next is decided by moves, rounds and iterations, never by seconds: without a time-out
-only the seed decides.
+schedule returned. Moves, rounds and iterations decide the next step, never seconds: without a time-out only the seed
+decides.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
 from solvers.reductions.reorder import in_order_of, lazy_orders
 from solvers.updates import following_readers, in_time
 
-_MOVES = (2_000, 200_000)  # of a go: at least, at most
+_MOVES = (2_000, 200_000)  # the least and the most moves of a go
 _PER_NODE = 400  # moves of a go for each node
 _GOES = 8  # before the first relaxation
 _VERY_LARGE = 2000  # nodes: walks told what a relaxation keeps find more than so many moves do, so that these are fewer
@@ -72,25 +74,25 @@ class Auto:
         self.limits = limits
         self.least = peak_bound(problem)
         self.best = Best(problem, budget, limits)
-        self.below = BoundSearch(
-            problem, budget
-        )  # no bound needs to know of updates: without them it is for more orders
+        self.below = BoundSearch(problem, budget)  # Bounds hold without updates too: they are for more orders then.
         self.floor = self.best.bound = self.below.bound  # the bound that `below` had after its last round
         self.no_plan = False
         self.walked: list[tuple[int, ...]] = []
         self.fitting_walks: list[Weighed] = []
-        self.starts: list[tuple[int, ...]] = []  # orders far from each other, from which goes begin in turn
+        self.starts: list[tuple[int, ...]] = []  # orders far from each other, from which goes start in turn
         self.reordered: tuple[int, ...] | None = None
         self.local = LocalSearch(self.problem, budget, limits.seed)
         count = len(problem.nodes)
         self.given = tuple(range(count))
-        self.nearest, self.missing = np.array(self.given, np.int64), NOTHING  # bytes over budget of what nearly fits
+        # an order that nearly fits, and its bytes over budget
+        self.nearest, self.missing = np.array(self.given, np.int64), NOTHING
         self.moves = min(max(_PER_NODE * count, _MOVES[0]), _MOVES[1])
         self.large = large = count > _VERY_LARGE
         self.first_goes, self.more, self.longest = (_FEWER, 1, _FEWER) if large else (_GOES, _MORE, _LONGEST)
         self.hunts: list[HuntWithin] = []
-        self.stretched: Weighed | None = None  # no stretch of this can be computed at less
-        self.asked = False  # for hunts within the given order and the one that does best alone
+        self.stretched: Weighed | None = None  # the order of which no stretch can be computed at less cost
+        # whether hunts within the given order and within the one with the best order alone were asked for
+        self.asked = False
         self.goes = self.idle = 0
 
     def run(self, candidates: Sequence[Sequence[int]]) -> Result:
@@ -116,11 +118,12 @@ class Auto:
         return self.infeasible or self.best.closed(self.floor) or self.limits.clock.over()
 
     def spent(self) -> bool:
-        """Whether nothing has come of anything for long enough."""
+        """Whether nothing has succeeded for long enough."""
         return self.idle >= _IDLE and not any(not hunt.over for hunt in self.hunts)
 
     def begin(self) -> None:
-        """Schedules at once: local search from several orders, and walks along them, last where they are slow."""
+        """Find schedules at once: local search from several orders, and walks along them; the walks come last where
+        they are slow."""
         lazy = lazy_orders(self.problem)
         for order in lazy:
             self.best.offer(order)
@@ -149,13 +152,13 @@ class Auto:
         self.approach()
 
     def dig(self) -> None:
-        """Nothing fits yet: the least peak is often found, and what needs no more than the budget with it."""
+        """Search for the least peak while nothing fits: an order of low enough peak is a schedule that fits."""
         if self.best.fitting is None and not self.done():
             found = dig(self.best, self.budget + 1, self.limits.silent().share(_DUG))
             self.least = max(self.least, found, key=lambda bound: bound.peak)
 
     def approach(self) -> None:
-        """Goes from what nearly fits, as long as nothing does and each comes a good part nearer."""
+        """Goes from the order that nearly fits, as long as nothing fits and each comes a good part nearer."""
         before = NOTHING
         while self.best.fitting is None and self.missing < _NEARER * before and not self.done():
             before = self.missing
@@ -175,8 +178,8 @@ class Auto:
                     self.fitting_walks.append(found)
 
     def try_walked(self) -> None:
-        """A go from each of the best that walks found: what a go comes to says little of what it began with, and on
-        large graphs no other start comes as far."""
+        """A go from each of the best orders that walks found. The result of a go depends little on the cost of its
+        start, and on large graphs no other start leads as far."""
         found = {walk.cost: walk for walk in sorted(self.fitting_walks, key=lambda walk: walk.cost)}
         orders = []
         for walk in list(found.values())[:_TRIED]:
@@ -191,7 +194,7 @@ class Auto:
         self.starts = further + ([] if self.large and further else self.starts)
 
     def stretch(self) -> None:
-        """Stretches of the best order known computed anew, where it is not the same as before."""
+        """Compute stretches of the best order anew, where that order has changed since."""
         known = self.best.fitting
         if known is None or known is self.stretched or self.large or self.done():
             return
@@ -199,7 +202,7 @@ class Auto:
         self.stretched = self.best.fitting
 
     def seek_least_peak(self) -> None:
-        """Nothing fits yet: look for what does, for a proof that nothing can, and for the least peak."""
+        """While nothing fits: look for an order that does, for a proof that none can, and for the least peak."""
         if len(self.given) <= MOST:
             small = Small(self.problem, self.budget, self.best, self.limits.clock, ordered=False)
             small.run()
@@ -215,7 +218,7 @@ class Auto:
         self.lean()
 
     def lean(self) -> None:
-        """Nothing fits: say how little would do."""
+        """Where nothing fits: find how small a budget would do."""
         lean = Best(self.problem, -1, self.limits.silent())
         if self.best.fitting is None and self.best.leanest is not None:
             lean.offer(self.best.leanest.order)
@@ -225,7 +228,7 @@ class Auto:
                 self.best.offer(lean.leanest.order)
 
     def _at_leisure(self) -> Limits:
-        """What is left to know after a proof is worth no more time than the proof took."""
+        """The limits of a search after a proof, which gets no more time than the proof took."""
         limits = self.limits.silent()
         return limits.within(max(_LEISURE, limits.clock.elapsed()))
 
@@ -239,7 +242,7 @@ class Auto:
             self.goes += 1
 
     def search_locally(self, goes: int) -> None:
-        """As much as so many goes, of which the longer without success the fewer and the longer."""
+        """Run so many goes, or fewer and longer ones of the same length in all where success is rare."""
         left = goes
         while left > 0 and not self.done():
             longer = min(1 << self.idle // _PATIENCE, self.longest)
@@ -258,7 +261,7 @@ class Auto:
             without = 0 if self.best.fitting is not before else without + 1
 
     def next_start(self) -> Ints:
-        """The best order known, and in turn one of the others."""
+        """The best order known, and in turn one of the other starts."""
         known = self.best.order
         if known is None and self.large:
             return self.nearest
@@ -270,9 +273,10 @@ class Auto:
         return self.nearest if known is None else known
 
     def raise_bound(self) -> None:
-        """Local search, and beside it a round of the bound over all orders, if that has not had its share of the work.
+        """Run local search, and beside it a round of the bound over all orders, if the bound has not had its share of
+        the work.
 
-        Neither hears of the other before both have ended, so that it does not matter which is the faster.
+        Neither receives results of the other before both have ended, so that it does not matter which is faster.
         """
         if self.below.done or self.below.work > sum(hunt.hunt.work for hunt in self.hunts):
             self.search_locally(self.more)
@@ -294,7 +298,7 @@ class Auto:
             self.anneal(np.array(in_time(self.as_asked, self.below.order), np.int64), self.moves)
 
     def search_within(self) -> None:
-        """A round within the order of the best schedule, the given one or another, in turn."""
+        """A round of search within one order: the best schedule's, the given one and another, in turn."""
         own = self.given if self.best.fitting is None else list_first_computes(self.best.fitting.order)
         if all(hunt.first != own for hunt in self.hunts):
             lasting = self.given, self.reordered
@@ -312,7 +316,7 @@ class Auto:
         return HuntWithin(self.problem, first, self.best, self.walked)
 
     def bound(self) -> tuple[float, Grounds]:
-        """Of the schedules that first compute the ops as the best one does, and its grounds."""
+        """The bound for schedules with the best schedule's order of first computes, and its grounds."""
         assert self.best.fitting is not None
         own = list_first_computes(self.best.fitting.order)
         found = [(self.floor, self.below.grounds)]

@@ -14,7 +14,7 @@ from solvers.orders.arrays import Ints
 
 SLOTS, STEPS, TOTAL, BUDGET, ROOF, REPEATED, CROWDED, LOGGED = range(8)
 RUNS, COUNT, END, AT, BEFORE, AFTER, HELD, TREE, ASKED, AGAIN, PLACE, SHARED, STACK, LOG = range(8, 22)
-MAXIMUM, ADDED, KNOWN, ABOVE, OVER, SLOPE, UP, DOWN, FIELDS = range(9)  # of a node of the tree, and how many
+MAXIMUM, ADDED, KNOWN, ABOVE, OVER, SLOPE, UP, DOWN, FIELDS = range(9)  # fields of a node of the tree, and their number
 
 EMPTY = 1 << 60
 LONGEST = 96  # changes in one move, at most
@@ -23,7 +23,7 @@ WIDE = 32  # slots in a block of the tree
 
 
 def blank(tables: Ints, steps: int, budget: int) -> Ints:
-    """A state with room for several times `steps` computes, but none in it."""
+    """An empty state with room for several times `steps` computes."""
     nodes, values = int(tables[NODES]), int(tables[VALUES])
     slots = 1 << int(np.ceil(np.log2(GAP * (max(steps, nodes) + 8))))
     lengths = (
@@ -52,5 +52,5 @@ def blank(tables: Ints, steps: int, budget: int) -> Ints:
 
 
 def held_in(state: Ints) -> Ints:
-    """The row of bytes in use at each slot of an order that was just put in."""
+    """The row of bytes in use at each slot of an order that was just loaded."""
     return state[state[HELD] : state[HELD] + state[SLOTS]]

@@ -15,19 +15,20 @@ from solvers.orders.bounds import PeakBound, peak_bound
 from solvers.pebbles.floor import dig
 from solvers.problem import Limits, Problem, Result, Status
 
-_FIRST, _MOST = 0.01, 0.1  # of what lies between the bound and the least peak known, is asked for less
-_DUG = 1 / 2  # of the time left is for the search through all orders
-_CHEAPER = 1 / 2  # of the time left is for a cheaper schedule of that peak
+# shares of the range between the bound and the least known peak by which the next search asks for less: first, most
+_FIRST, _MOST = 0.01, 0.1
+_DUG = 1 / 2  # share of the time left for the search through all orders
+_CHEAPER = 1 / 2  # share of the time left for a cheaper schedule of that peak
 
 
 def minimize_peak(problem: Problem, budget: int, limits: Limits, *, max_overhead: float | None = None) -> Result:
-    """The order of least peak; with `max_overhead`, of those that cost at most that share more than no recomputation.
+    """The order of least peak; with `max_overhead`, the least peak among orders whose overhead is at most that.
 
-    `budget` is what the schedule must stay within in any case, as for every solver.
+    `budget` is a limit that the schedule must keep to, as for every solver.
     """
     if max_overhead is not None:
         return _within_overhead(problem, budget, limits, max_overhead)
-    best = Best(problem, -1, limits)  # nothing fits: only the least peak counts
+    best = Best(problem, -1, limits)  # nothing fits, so only the least peak counts
     best.offer(range(len(problem.nodes)))
     walked = lowest(problem, limits.share(1 / 8)).leanest
     assert walked is not None
@@ -48,7 +49,7 @@ def _least(best: Best) -> int:
 
 
 def _ask_for_less(best: Best, bound: PeakBound, limits: Limits) -> PeakBound:
-    """The default search, for ever less memory until it finds nothing; it may find that there is nothing."""
+    """Run the default search for less and less memory until it finds nothing; it may prove that there is nothing."""
     part, quiet = _FIRST, limits.silent()
     while bound.peak < _least(best) and not limits.clock.over():
         known = _least(best)
@@ -65,7 +66,7 @@ def _ask_for_less(best: Best, bound: PeakBound, limits: Limits) -> PeakBound:
 
 
 def _cheaper(best: Best, limits: Limits) -> tuple[int, ...]:
-    """The cheapest order known of the least peak, after a search for cheaper ones."""
+    """The cheapest known order of the least peak, after a search for cheaper ones."""
     assert best.leanest is not None
     fitting = Best(best.problem, best.leanest.peak, limits)
     fitting.offer(best.leanest.order)
@@ -77,7 +78,7 @@ def _cheaper(best: Best, limits: Limits) -> tuple[int, ...]:
 
 
 def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead: float) -> Result:
-    """Halve the range of budgets: each try asks `milp` whether the cost allowed suffices."""
+    """Bisect the range of budgets: each try asks `milp` whether the allowed cost is enough."""
     allowed = int(sum(node.cost for node in problem.nodes) * (1 + max_overhead))
     kept = Best(problem, 1 << 62, limits.silent(), in_order).weigh(range(len(problem.nodes)))
     assert kept is not None, "the order as given can always run"

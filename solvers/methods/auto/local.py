@@ -1,6 +1,6 @@
-"""Goes of annealing over all orders with repeats, from the order as given or from the best known.
+"""Goes of annealing over all orders with repeats, from the given order or from the best known.
 
-Invariant: where a go leads depends on its number, the seed and the order it begins with, and never on the clock.
+Invariant: the result of a go depends on its number, the seed and the order it starts with, and never on the clock.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from solvers.orders.halting import halting
 from solvers.orders.measure import measure
 from solvers.problem import Problem
 
-_HEATS = (1e-3, 1e-2, 3e-4, 3e-3)  # of the cost of everything once
-_PRICES = (3.0, 30.0, 0.5)  # of a byte over budget, where 1 is what an average byte costs to make
-_DEAREST_FACTOR = 10_000  # the most that the price becomes, of what it is at the beginning
-_SEED_FACTOR = 1_000_003  # so that the seeds of two goes lie far apart
+_HEATS = (1e-3, 1e-2, 3e-4, 3e-3)  # shares of the cost of everything once
+_PRICES = (3.0, 30.0, 0.5)  # prices of a byte over budget, where 1 is the cost of making an average byte
+_DEAREST_FACTOR = 10_000  # the highest price, relative to that at the beginning
+_SEED_FACTOR = 1_000_003  # a factor that keeps the seeds of two goes far apart
 
 
 class LocalSearch:
-    """The compiled search on one problem and budget. `roof`: what is over that as well counts many times."""
+    """The compiled search on one problem and budget. `roof`: bytes over it count many times."""
 
     def __init__(self, problem: Problem, budget: int, seed: int, roof: int | None = None) -> None:
         self.arrays = arrays_of(problem.ended())
@@ -35,15 +35,16 @@ class LocalSearch:
         self.room = budget - problem.resident
         self.roof = EMPTY if roof is None else roof - problem.resident
         self.seed = seed
-        self.over = NOTHING  # bytes over budget of what the last go met
+        self.over = NOTHING  # the bytes over budget of the order that the last go met
         self.state = blank(self.tables, 2 * self.nodes, self.room)
         self.total = max(1, int(self.arrays.cost.sum()))
         self.price = self.total / max(1, int(sizes_in(self.tables).sum()))
 
     def go(self, order: Ints, number: int, moves: int, clock: Clock, reorder_only: bool = False) -> Ints:
-        """The best order met: the cheapest of those that fit, else the one with the fewest bytes over budget.
+        """The best order met: the cheapest of those that fit, otherwise the one with the fewest bytes over budget.
 
-        `reorder_only`: nothing more is repeated than is in the order given."""
+        `reorder_only`: nothing is repeated more often than in the order given.
+        """
         if len(order) + 1 > self.state[SLOTS] // 4:
             self.state = blank(self.tables, 2 * len(order), self.room)
         self.load(self.state, order, exactly=bool(number // 2 % 2))
@@ -57,7 +58,7 @@ class LocalSearch:
         return record.steps[: length - 1] if length else order
 
     def load(self, state: Ints, order: Ints, exactly: bool) -> None:
-        """Put an order into a state. `exactly`: what the state counts too much of this order is added to the room."""
+        """Load an order into a state. `exactly`: the room grows by what the state counts too much for this order."""
         ended = np.append(order, self.nodes - 1)
         state[BUDGET], state[ROOF] = self.room, self.roof
         fill_state(self.tables, state, ended)
@@ -67,8 +68,8 @@ class LocalSearch:
             fill_state(self.tables, state, ended)
 
     def cool(self, number: int, moves: int, heat: float, price: float) -> PricedCooling:
-        """How a go cools. `heat`: a share of what everything costs once; `price`: of a byte over the budget, where 1 is
-        what an average byte costs to make."""
+        """The cooling of a go. `heat`: a share of the cost of everything once; `price`: of a byte over the budget,
+        where 1 is the cost of making an average byte."""
         seed = (self.seed * 10_000 + number) * _SEED_FACTOR % (1 << 32)
         price *= self.price
         return PricedCooling(Cooling(moves, heat * self.total, seed), price, _DEAREST_FACTOR * price)

@@ -1,4 +1,4 @@
-"""The best order that a search has met: what anneal.hpp writes down."""
+"""The best order that a search has met, as anneal.hpp writes it down."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ EXCESS, COST, LENGTH, UNWRITTEN, CHANGES = range(5)
 
 class Record(NamedTuple):
     steps: Ints
-    facts: Ints  # bytes over budget, cost and length of the best order, whether it is to be written, changes since
+    facts: Ints  # of the best order: bytes over budget, cost and length, whether it must be written down, changes since
     journal: Ints
-    nodes: Ints  # of slots, while an order is written down
+    nodes: Ints  # the node of each slot, while an order is written down
 
 
 def empty_record(slots: int) -> Record:
