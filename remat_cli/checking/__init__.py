@@ -1,6 +1,7 @@
-"""The proof on the real runtime: both models run, their bytes compared, their peaks measured, the budget enforced.
+"""The proof on the real runtime: it runs both models, compares their bytes, measures their peaks and enforces the
+budget.
 
-Invariant: nothing here believes the plan; every figure in a Report was measured in a process of its own.
+Invariant: no figure of the plan is trusted; every figure in a Report was measured in a process of its own.
 """
 
 from __future__ import annotations
@@ -39,27 +40,27 @@ class MeasuredPeaks:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One session type: what the original and the rewritten model need, and how their results differ."""
+    """One session type: the measured memory of the original and the rewritten model, and how their results differ."""
 
     before: MeasuredPeaks
     after: MeasuredPeaks
     differs: tuple[Difference, ...] = ()
-    failed: str | None = None  # why one of them did not run
+    failed: str | None = None  # the reason why one of them did not run
 
 
 @dataclass(frozen=True, slots=True)
 class Capped:
-    """Runs under a hard cap on the arena; None: it ran."""
+    """Runs under a hard cap on the arena. None for a model that ran; otherwise the reason why it did not."""
 
     budget: int
-    arena: int  # what the cap was: the budget without what lies outside of the arena
+    arena: int  # the cap: the budget without the bytes outside of the arena
     rewritten: str | None
     original: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What a process holds in a run, of memory by the kernel's own count or of a device by the driver's.
+    """The memory of a process during a run, by the kernel's count, or of a device by the driver's.
 
     `stray`: allocations of the rewritten model that were not as planned. None: not counted.
     """
@@ -73,9 +74,8 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What is computed again: how many ops, ns that their further computes took in the rewritten model, that the first
-    computes of the same ops took in the original, and that was foretold.
-    """
+    """Recomputations: the number of ops; the ns of their further computes in the rewritten model, of their first
+    computes in the original, and the predicted ns."""
 
     ops: int
     took: int
@@ -85,10 +85,10 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """ns of an undisturbed run of either model, their runs taking turns.
+    """ns of an undisturbed run of either model, measured in alternation.
 
-    `waited`: what share of the time threads waited for a processor, where no run went undisturbed. `probe`: ns of the
-    op that is timed with every profile. `again`: None where the runtime's trace does not tell.
+    `waited`: the share of the time that threads waited for a processor, where no run was undisturbed. `probe`: ns of
+    the op that is timed with every profile. `again`: None where the runtime's trace does not tell.
     """
 
     before: int
@@ -100,11 +100,10 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How closely to look. `seconds`: for timing both models; none: they are not timed. `costs`: ns that were foretold
-    of each op.
-    """
+    """How thorough a verification is. `seconds`: the time for timing both models; 0: they are not timed. `costs`:
+    predicted ns of each op."""
 
-    budget: int | None = None  # under which cap; None: there is none
+    budget: int | None = None  # the cap of the arena; None: there is no cap
     near: Tolerance = EXACT
     seconds: float = 0.0
     costs: Mapping[str, int] = field(default_factory=dict)
@@ -139,7 +138,7 @@ def verify(
     asked: Asked,
     bench: Bench,
 ) -> Verification:
-    """Run the model of `graph` and its rewriting side by side. The bench says which run it is at."""
+    """Run the model of `graph` and its rewriting side by side. The bench reports which run is going on."""
     budget = asked.budget
     bench.expect(6 + 2 * (budget is not None) + (asked.seconds > 0) + 2 * (asked.right is not None))
     besides = outside(graph) if bench.provider == "cpu" else 0
@@ -203,14 +202,14 @@ def _timed(reply: Reply, costs: Mapping[str, int]) -> Timed | None:
 
 
 def _stretched(inside: Mapping[str, int], ns: int) -> dict[str, float]:
-    """Each kernel's share of a run that takes so long without a trace."""
+    """Each kernel's share of a run's time, scaled to a run without a trace."""
     total = max(1, sum(inside.values()))
     return {name: took * ns / total for name, took in inside.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A graph, its rewriting, and how near their results must be."""
+    """A graph, its rewriting, and how close their results must be."""
 
     graph: Graph
     rewritten: Path
@@ -218,12 +217,13 @@ class _Pair:
 
 
 def _process(pair: _Pair, placement: Mapping[str, Any] | None, session: Session, bench: Bench) -> Process:
-    """The original as the runtime runs it by itself in such a session, and the rewriting with the plan's allocator."""
+    """Measure the original as the runtime runs it in such a session, and the rewriting with the plan's allocator."""
     graph, rewritten, near = pair.graph, pair.rewritten, pair.near
     carried, bound = InPlace(graph.in_place), InPlace(graph.in_place, bool(graph.in_place))
     old = bench.weigh(graph.path, session.name, outputs="before.npz", in_place=carried)
     new = bench.weigh(rewritten, session.name, placement=placement, outputs="after.npz", in_place=bound)
-    fed = graph.resident if bench.provider == "cpu" else 0  # a device holds none of it before the session is made
+    # a device holds no inputs or weights before the session is made
+    fed = graph.resident if bench.provider == "cpu" else 0
     before, after = (None if reply.grew is None else fed + reply.grew for reply in (old, new))
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if reply.refused or reply.failed:
@@ -233,7 +233,7 @@ def _process(pair: _Pair, placement: Mapping[str, Any] | None, session: Session,
 
 
 def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) -> Mode:
-    """`own`: whether this is the session that the plan is for, in which outputs come in the places of inputs."""
+    """`own`: whether this is the session that the plan is for, in which outputs are written over inputs."""
     graph, rewritten, near = pair.graph, pair.rewritten, pair.near
     runs = max(kind.runs, STEPS) if graph.in_place else kind.runs
     carried, bound = InPlace(graph.in_place), InPlace(graph.in_place, own and bool(graph.in_place))
@@ -253,17 +253,17 @@ def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) 
 
 
 def _results(graph: Graph) -> list[str]:
-    """The outputs as the runtime gives them: a value that stands there twice comes twice."""
+    """The outputs in the runtime's order: a value listed twice occurs twice."""
     return [output.name for output in graph.model.graph.output]
 
 
 def in_all(graph: Graph, reply: Reply) -> MeasuredPeaks:
-    """What a run on a CPU held, with what lies outside of its arena; nothing of one that broke off."""
+    """The peaks of a run on a CPU, with the bytes outside of its arena; None for a run that failed."""
     return MeasuredPeaks(None) if reply.refused or reply.failed else _measured(reply, outside(graph))
 
 
 def _measured(reply: Reply, outside: int, runs: int = 2) -> MeasuredPeaks:
-    """The first so many runs tell; later ones have results of the runs before in their memory besides."""
+    """The peaks of the first so many runs; later ones also hold results of the runs before."""
     peaks = [outside + peak if peak else None for peak in reply.arena]
     return MeasuredPeaks(*peaks[:runs]) if peaks else MeasuredPeaks(None)
 
@@ -280,14 +280,14 @@ def _short(reply: Reply) -> str | None:
 
 
 def _line(text: str) -> str:
-    """onnxruntime's words, without the places in its source."""
+    """onnxruntime's message, without the places in its source."""
     words = " ".join(text.split())
     found = re.search(r"Available memory of \d+ is smaller than requested bytes of \d+", words)
     return found.group() if found else words[-300:]
 
 
 def _culprit(graph: Graph, text: str) -> str:
-    """The op that onnxruntime has no kernel for, if that is what it complains of."""
+    """The op that onnxruntime has no kernel for, if its message is about one."""
     named = next(_unrunnable(graph, text), None)
     if named is None:
         return _line(text)

@@ -1,4 +1,4 @@
-"""Are two results the same, bit for bit, or as near as is asked?
+"""Compares two results, bit for bit or within a tolerance.
 
 Invariant: NaNs in the same places count as equal, whatever their payload; 0.0 and -0.0 do not.
 """
@@ -15,13 +15,13 @@ import numpy as np
 class Difference:
     output: str
     says: str
-    worst: float = float("inf")  # by how much at most
+    worst: float = float("inf")  # the greatest difference
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Numbers may differ by `absolute`, by `relative` of what they should be, and by `scale` of the largest of their
-    output; by default the bits are the same."""
+    """The allowed difference of numbers: `absolute`, `relative` to the expected number, and `scale` times the largest
+    number of the output; by default the bits must be the same."""
 
     relative: float = 0.0
     absolute: float = 0.0
@@ -29,13 +29,13 @@ class Tolerance:
 
 
 EXACT = Tolerance()
-IN_PIECES = Tolerance(scale=1e-4)  # of sums that are made in another order
+IN_PIECES = Tolerance(scale=1e-4)  # for sums that are added in another order
 
 
 def differences(
     names: Sequence[str], before: Sequence[np.ndarray], after: Sequence[np.ndarray], near: Tolerance = EXACT
 ) -> list[Difference]:
-    """What differs, the worst output first."""
+    """The outputs that differ, the worst first."""
     if len(before) != len(after):
         return [Difference("outputs", f"there are {len(after)}, and there should be {len(before)}")]
     triples = zip(names, before, after, strict=True)

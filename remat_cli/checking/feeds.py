@@ -1,6 +1,6 @@
-"""What the models are fed: seeded random inputs valid for the ops that read them, or the user's own.
+"""The inputs of the models: seeded random arrays that are valid for the ops that read them, or the user's own.
 
-Invariant: one array for each input of the graph, of its type and shape.
+Invariant: there is one array for each input of the graph, of its type and shape.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def draw_feeds(graph: Graph, seed: int) -> dict[str, Any]:
 
 
 def read_feeds(graph: Graph, path: Path) -> dict[str, Any]:
-    """The arrays in an .npz file, held to the graph's inputs."""
+    """The arrays in an .npz file, checked against the graph's inputs."""
     try:
         with np.load(path) as stored:
             found = {name: stored[name] for name in stored.files}
@@ -36,7 +36,7 @@ def read_feeds(graph: Graph, path: Path) -> dict[str, Any]:
 
 
 def hold_to_inputs(graph: Graph, found: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Arrays held to the graph's inputs; `where` they are from begins every message."""
+    """The arrays, checked against the graph's inputs; every message begins with `where` they are from."""
     missing = sorted(set(graph.inputs) - set(found))
     if missing:
         raise BadInput(f"{where}: there is no array for input '{missing[0]}'")

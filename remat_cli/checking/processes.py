@@ -1,6 +1,7 @@
-"""Runs of a model in processes of their own, and what is left of them.
+"""Runs models in processes of their own, and reads their replies.
 
-Invariant: a child that is killed, hangs or crashes is a Reply that says so; nothing it leaves behind outlives `Bench`.
+Invariant: a child that is killed, hangs or crashes gives a Reply that says so; nothing it leaves behind outlives
+`Bench`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 from remat_cli.checking.child import Kernel, Reply, Request
 
-LONGEST_SECONDS = 1e6  # that a child is waited for: the operating system's own calls take no much longer timeout
+LONGEST_SECONDS = 1e6  # the longest timeout for a child: the operating system's calls take no much longer one
 
 
 def nobody(run: int, of: int, what: str) -> None:
@@ -29,7 +30,8 @@ def nobody(run: int, of: int, what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class InPlace:
-    """`in_place`: outputs, each with the input that it is in the next run; `bound`: it is written over that."""
+    """`in_place`: outputs, each with the input that it becomes in the next run; `bound`: it is written over that
+    input."""
 
     in_place: Mapping[str, str] = field(default_factory=dict)
     bound: bool = False
@@ -39,7 +41,7 @@ NOWHERE = InPlace()
 
 
 class Bench:
-    """A scratch folder with the feeds in it; `run` tries a model there."""
+    """A temporary folder with the feeds; `run` runs a model there."""
 
     def __init__(
         self,
@@ -60,7 +62,7 @@ class Bench:
         self.count = self.total = 0
         with (self.folder / "feeds.npz").open("wb") as file:
             plain = {name: array.astype(str) if array.dtype.kind == "O" else array for name, array in feeds.items()}
-            np.savez(file, **plain)  # of strings as Python's objects, nothing could be read without running it
+            np.savez(file, **plain)  # strings as Python objects could only be read by running code
 
     def __enter__(self) -> Bench:
         return self
@@ -69,7 +71,7 @@ class Bench:
         self.scratch.cleanup()
 
     def expect(self, runs: int) -> None:
-        """So many runs are to come, as far as is known."""
+        """Set how many runs are expected, as far as is known."""
         self.total = self.count + runs
 
     def run(
@@ -81,7 +83,7 @@ class Bench:
         outputs: str | None = None,
         in_place: InPlace = NOWHERE,
     ) -> Reply:
-        """One session on `model`; `outputs` names a file in the folder to keep the results in."""
+        """Run one session on `model`; `outputs` names a file in the folder for the results."""
         stem = self._next()
         return self._carry_out(
             stem,
@@ -95,7 +97,7 @@ class Bench:
         )
 
     def watch(self, model: Path) -> Reply:
-        """One run in the strict session, kernel by kernel."""
+        """One run in the strict session, with the memory of each kernel."""
         stem = self._next()
         return self._carry_out(stem, model=str(model.resolve()), session="strict", trace=f"{stem}.trace", watch=True)
 
@@ -162,7 +164,7 @@ class Bench:
         )
 
     def results(self, outputs: str, runs: int = 1) -> list[np.ndarray]:
-        """Those of each run, one after the other."""
+        """The results of each run, one after the other."""
         found = []
         for number in range(runs):
             with np.load(self.folder / f"{outputs}.{number}", allow_pickle=True) as stored:

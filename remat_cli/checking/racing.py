@@ -1,7 +1,7 @@
-"""Two models in turn, so that whatever else this machine does meets both: what a run takes, and each kernel in it.
+"""Times two models in alternation, so that other work on this machine slows both alike; also each kernel in them.
 
-Invariant: a figure is of runs that nobody disturbed, or it says how much threads waited for a processor. A trace makes
-kernels slower, so no run is timed while one is taken.
+Invariant: a figure is of undisturbed runs, or it says how much threads waited for a processor. A trace makes kernels
+slower, so no run is timed while one is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from profiles.running import events
 from profiles.stopwatch import Waiting, lap, works_alone
 from profiles.whole import by_name, undisturbed
 
-LEAST_ROUNDS = 8  # of two models in turn; the first does not count
+LEAST_ROUNDS = 8  # rounds of two models in alternation; the first does not count
 TRACED_ROUNDS = (6, 30)  # a trace has a kilobyte for each kernel that ran
 
 Runs = Sequence[Callable[[], object]]
@@ -25,9 +25,8 @@ Runs = Sequence[Callable[[], object]]
 
 @dataclass(frozen=True, slots=True)
 class RaceTimes:
-    """ns of a run of either model. `waited`: what share of the time threads waited for a processor, where none of the
-    runs went undisturbed. `probe`: what the op took that is timed with every profile.
-    """
+    """ns of a run of either model. `waited`: the share of the time that threads waited for a processor, where no run
+    was undisturbed. `probe`: ns of the op that is timed with every profile."""
 
     times: tuple[int, int]
     waited: float
@@ -35,7 +34,7 @@ class RaceTimes:
 
 
 def race(runs: Runs, kind: str, threads: int, seconds: float) -> RaceTimes:
-    """The runs in turn, for so many seconds; `kind` of device, and `threads` of the sessions."""
+    """Run the models in alternation for so many seconds; `kind`: of the device, `threads`: of the sessions."""
     device = devices.find(kind, threads or None)
     alone = works_alone(device)
     probes = [probe(device).ns] if kind == "cpu" else []
@@ -56,7 +55,7 @@ def _lap(once: Callable[[], object], alone: bool) -> tuple[int, float]:
 
 
 def inside(sessions: Sequence[Any], runs: Runs, seconds: float) -> tuple[dict[str, int], ...]:
-    """ns of each kernel by its op's name, in sessions that trace, whose runs take turns."""
+    """ns of each kernel by its op's name, in traced sessions whose runs alternate."""
     end, least, most = monotonic() + seconds, *TRACED_ROUNDS
     for turn in range(most):
         if turn >= least and monotonic() > end:

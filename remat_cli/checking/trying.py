@@ -1,6 +1,7 @@
-"""What a model really holds in a session: its first run, and by default a later one, which a memory pattern places.
+"""Measures the memory of a model in a session: its first run, and by default a later one, laid out by a memory pattern.
 
-Invariant: the figures are of a process of its own, by the runtime's own word; no figures where it does not run.
+Invariant: the figures come from a process of its own, by the runtime's count; there are none where the model does not
+run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import DEFAULT, Session
 from remat_cli.rewrite.external import bring
 
-Peaks = tuple[int, int]  # bytes, inputs and weights among them: of the first run, of later ones
+Peaks = tuple[int, int]  # bytes, inputs and weights included: of the first run, of later ones
 
 
 def peaks(
@@ -29,7 +30,8 @@ def peaks(
     timeout: float,
     session: Session = DEFAULT,
 ) -> Peaks | None:
-    """Of `graph` as it stands, or of a model that was made from it; without later runs both are the first."""
+    """The peaks of `graph` without a plan, or of a model that was made from it; without later runs both figures are the
+    first's."""
     with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", timeout, threads) as bench:
         path = model if isinstance(model, Path) else in_file(model, graph.path, Path(folder))
         measured = in_all(graph, bench.run(path, session.name, session.runs))
@@ -37,7 +39,7 @@ def peaks(
 
 
 def in_file(model: onnx.ModelProto, source: Path, folder: Path) -> Path:
-    """A model that was read from `source`, in a file that other processes can read."""
+    """A model that was read from `source`, written to a file that other processes can read."""
     path = folder / "model.onnx"
     copy = onnx.ModelProto()
     copy.CopyFrom(model)

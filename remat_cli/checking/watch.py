@@ -1,7 +1,7 @@
-"""What is held of a CUDA device, by its driver's own count: a witness that knows nothing of the runtime's arena.
+"""The memory held on a CUDA device, by its driver's count: a witness independent of the runtime's arena.
 
-Invariant: `most` is the highest of many looks at what the whole device holds, less what it held at first: the runtime's
-libraries were loaded before.
+Invariant: `most` is the highest of many samples of the memory held on the whole device, less that at the start; the
+runtime's libraries were loaded before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LOOK_SECONDS = 0.001  # seconds between two looks
 
 
 class MemoryWatch:
-    """Looks while `with` lasts, in a thread of its own: the runtime lets go of Python's lock while it runs."""
+    """Samples while `with` lasts, in a thread of its own: the runtime releases Python's lock while it runs."""
 
     def __enter__(self) -> MemoryWatch:
         _load_libraries()
@@ -34,7 +34,7 @@ class MemoryWatch:
         self.most = max(self.most, _bytes_held() - self.first)
 
     def restart(self) -> int:
-        """What was most so far; from now on it counts anew."""
+        """The highest sample so far; the count starts anew."""
         most, self.most = self.most, 0
         return most
 
@@ -49,7 +49,7 @@ def _bytes_held() -> int:
 
 
 def _load_libraries() -> None:
-    """Run a product and a convolution once: what CUDA's libraries take for themselves is no model's."""
+    """Run a product and a convolution once, because the memory of CUDA's libraries is no model's."""
     import numpy as np
     import onnxruntime
 

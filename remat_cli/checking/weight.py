@@ -1,6 +1,6 @@
-"""What this process holds, by the kernel's own count: a witness that knows nothing of the runtime's arena.
+"""The memory of this process, by the kernel's count: a witness independent of the runtime's arena.
 
-Invariant: `resident_peak` is the most since `resident_now` was last called, where the kernel can be told to begin anew.
+Invariant: `resident_peak` is the peak since `resident_now` was last called, where the kernel can reset it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ AGAIN = Path("/proc/self/clear_refs")
 
 
 def resident_now() -> int:
-    """The bytes that are resident; the highest number there was is forgotten."""
+    """The resident bytes now; the peak so far is reset."""
     gc.collect()
     try:
         AGAIN.write_text("5")

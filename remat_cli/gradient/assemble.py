@@ -1,6 +1,6 @@
-"""From a tape to a model: live nodes only, outputs named by the nodes that make them, every type recorded.
+"""Makes a model of a tape: live nodes only, outputs named by the nodes that make them, every type recorded.
 
-Invariant: nothing dead, no value without a shape, and the nodes stand in the order in which they were emitted.
+Invariant: no node is dead, every value has a shape, and the nodes stand in the order in which they were emitted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from remat_cli.gradient.tensor import Tensor
 def assemble(
     tape: Tape, inputs: Sequence[str], outputs: Mapping[str, Tensor], defaults: Mapping[str, np.ndarray]
 ) -> onnx.ModelProto:
-    """A model with these inputs and outputs; `defaults` are inputs too, which need not be given."""
+    """A model with these inputs and outputs; `defaults` are inputs too, with values that a caller may leave out."""
     renamed = _names(tape, inputs, outputs, defaults)
     nodes = _live(tape, set(outputs.values()))
     _leave_out_unread(tape, nodes, {tensor.name for tensor in outputs.values()})
@@ -34,7 +34,7 @@ def assemble(
 def _names(
     tape: Tape, inputs: Sequence[str], outputs: Mapping[str, Tensor], defaults: Mapping[str, np.ndarray]
 ) -> dict[str, str]:
-    """New names: each output's first, then those of other values that stood in their way."""
+    """New names: each output's first, then those of other values that had an output's name."""
     fixed = {*inputs, *defaults, *tape.constants}
     if taken := fixed.intersection(outputs):
         raise BadInput(f"the model has an input called '{min(taken)}', which the training graph has as an output")
@@ -58,7 +58,7 @@ def _live(tape: Tape, outputs: set[Tensor]) -> list[onnx.NodeProto]:
 
 
 def _leave_out_unread(tape: Tape, nodes: Sequence[onnx.NodeProto], outputs: set[str]) -> None:
-    """An output that nobody reads would stay in memory to the end; where the op allows it, it is not made."""
+    """Leave out outputs that nobody reads, where the op allows it, because they would stay in memory to the end."""
     read = outputs.union(*(node.input for node in nodes))
     for node in nodes:
         formal = defs.get_schema(node.op_type, tape.opset, node.domain).outputs
@@ -73,7 +73,7 @@ def _leave_out_unread(tape: Tape, nodes: Sequence[onnx.NodeProto], outputs: set[
 def _copies(
     tape: Tape, outputs: Mapping[str, Tensor], renamed: Mapping[str, str], types: dict[str, onnx.TypeProto]
 ) -> list[onnx.NodeProto]:
-    """Identity only where one value is two outputs, or an output is an input or a constant."""
+    """Identity nodes, only where one value is two outputs, or an output is an input or a constant."""
     copies = []
     for name, tensor in outputs.items():
         source = renamed.get(tensor.name, tensor.name)

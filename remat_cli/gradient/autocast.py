@@ -1,7 +1,7 @@
-"""Mixed precision: in which type each op of the forward pass computes, chosen as PyTorch's autocast chooses.
+"""Mixed precision: chooses the type in which each op of the forward pass computes, as PyTorch's autocast does.
 
-Invariant: parameters, constants and running statistics stay float32, and are narrowed where an op reads them; what is
-known beforehand never decides the type that data is computed in.
+Invariant: parameters, constants and running statistics stay float32, and are narrowed where an op reads them. Values
+known before the graph runs never decide the type that data is computed in.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ PRECISIONS: Mapping[str, int] = {
     "bfloat16": onnx.TensorProto.BFLOAT16,
 }
 LARGEST_FINITE = {onnx.TensorProto.FLOAT16: 65504.0, onnx.TensorProto.BFLOAT16: 255 * 2.0**120}
-BFLOAT16_OPSET = 22  # from here on convolutions, pooling and activations are defined on it
+BFLOAT16_OPSET = 22  # from this opset on, convolutions, pooling and activations are defined on bfloat16
 NARROW = frozenset(
     {"MatMul", "Gemm", "Einsum", "Conv", "ConvTranspose", "DeformConv", "LSTM", "GRU", "RNN", "Attention"}
 )
-WIDE = frozenset(  # sums, and what magnifies errors or leaves the range of float16
+WIDE = frozenset(  # sums, and ops that magnify errors or leave the range of float16
     {
         *("Softmax", "LogSoftmax", "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", "Softplus"),
         *("LayerNormalization", "RMSNormalization", "GroupNormalization", "InstanceNormalization"),
@@ -35,11 +35,11 @@ WIDE = frozenset(  # sums, and what magnifies errors or leaves the range of floa
         *("ReduceLogSumExp", "Exp", "Log", "Pow", "Reciprocal", "Sinh", "Cosh", "Tan", "Asin", "Acos"),
     }
 )
-GIVES_BACK = frozenset({"BatchNormalization"})  # computed wide, but its output is of its input's type
+GIVES_BACK = frozenset({"BatchNormalization"})  # ops that compute in float32 and return their input's type
 
 
 class Autocast:
-    """`narrow`: the type of products. Values not known to be `weak` depend on data, and decide."""
+    """`narrow`: the type of products. Values that are not `weak` depend on data, and decide the type of an op."""
 
     def __init__(self, tape: Tape, narrow: int) -> None:
         self.tape = tape
@@ -47,7 +47,7 @@ class Autocast:
         self.weak: set[str] = set()
 
     def fit(self, node: onnx.NodeProto) -> int | None:
-        """Cast what the node reads; the type that its first output is to be cast to, if to any."""
+        """Cast the inputs of the node. The result is the type that its first output is cast to, if any."""
         reads = [(index, name) for index, name in enumerate(node.input) if name and self._casts(node, index)]
         types = [self.tape.dtype(name) for _, name in reads]
         if not reads or DOUBLE in types:
@@ -60,7 +60,7 @@ class Autocast:
         return types[0] if node.op_type in GIVES_BACK and types[0] != wanted else None
 
     def give_back(self, node: onnx.NodeProto, writes: list[Tensor | None], kind: int | None) -> None:
-        """The first output in this type, if any is given; what is made of weak values alone is weak."""
+        """Cast the first output to this type, if one is given; a result of weak values alone is weak."""
         if kind is not None and writes[0] is not None:
             with self.tape.recording():
                 writes[0] = writes[0].cast(kind)
@@ -68,16 +68,16 @@ class Autocast:
             self.weak.update(tensor.name for tensor in writes if tensor is not None)
 
     def kept(self, kind: int) -> int:
-        """The type in which a parameter is kept."""
+        """The type in which a parameter is stored."""
         return FLOAT if kind in LARGEST_FINITE else kind
 
     def widened(self, array: np.ndarray) -> np.ndarray:
-        """What is known beforehand, in float32 if it was in half precision."""
+        """A known array, in float32 if it was in half precision."""
         half = onnx.helper.np_dtype_to_tensor_dtype(array.dtype) in LARGEST_FINITE
         return array.astype(np.float32) if half else array
 
     def _casts(self, node: onnx.NodeProto, index: int) -> bool:
-        """Whether this input may be of another float type; settings, such as Dropout's ratio, stay."""
+        """Whether this input may have another float type; settings, such as Dropout's ratio, keep theirs."""
         if self.tape.dtype(node.input[index]) not in FLOATS or not defs.has(node.op_type, self.tape.opset, node.domain):
             return False
         schema = defs.get_schema(node.op_type, self.tape.opset, node.domain)
@@ -114,12 +114,12 @@ class Autocast:
 
 
 def _formal(schema: defs.OpSchema, index: int) -> defs.OpSchema.FormalParameter:
-    """What the op says of an input; its last may stand for many."""
+    """The parameter of the op's schema for an input; the last parameter may be variadic."""
     return schema.inputs[min(index, len(schema.inputs) - 1)]
 
 
 def _within(array: np.ndarray, wanted: int) -> np.ndarray:
-    """Finite numbers stay finite: a mask of float32's lowest number is no infinity."""
+    """Cast an array, keeping finite numbers finite: a mask of float32's lowest number does not become infinite."""
     if wanted not in LARGEST_FINITE:
         return array
     most = LARGEST_FINITE[wanted]

@@ -1,7 +1,7 @@
-"""Which axis of the logits holds the classes, where nobody says: ONNX's own loss has them on axis 1.
+"""Finds the axis of the logits that holds the classes, where the user does not name it.
 
-Sequence models are the exception: their logits [batch, position, class] are what a product gives, whose last axis is
-its features. A network of the zoo says itself.
+ONNX's own loss has classes on axis 1. Sequence models are the exception: their logits [batch, position, class] come
+from a product, whose last axis is its features. A network of the zoo names its axis itself.
 
 Invariant: the axis is one of the tensor's, counted from the front.
 """
@@ -14,15 +14,16 @@ import onnx
 
 from remat_cli.gradient.tensor import Tensor
 
-CLASS_AXIS = "remat.class_axis"  # metadata: of a forward model's logits; of a training graph, the axis that was taken
-PASSING_OPS = {  # between the product and the logits, which leaves features where they are
+# metadata key: the class axis of a forward model's logits; in a training graph, the axis that was used
+CLASS_AXIS = "remat.class_axis"
+PASSING_OPS = {  # ops between the product and the logits that leave the feature axis in place
     *("Add", "Cast", "Clip", "Div", "Dropout", "Expand", "Identity", "LogSoftmax", "Max", "Min", "Mul", "Reshape"),
     *("Sigmoid", "Slice", "Softmax", "Squeeze", "Sub", "Tanh", "Unsqueeze", "Where"),
 }
 
 
 def class_axis(logits: Tensor, nodes: Sequence[onnx.NodeProto]) -> int:
-    """The axis by rank: 1, but for the last axis of what a product makes of sequences."""
+    """The axis by rank: 1, or the last axis where a product makes the logits of sequences."""
     if logits.rank != 3:
         return min(1, logits.rank - 1)
     return 2 if _is_product(logits, nodes) else 1

@@ -1,7 +1,8 @@
 """Reverse-mode differentiation: one pass back over the steps of a tape.
 
-Invariant: a step's rule is asked once, when all gradients of its outputs are complete, and only if both a wanted value
-lies behind it and the loss ahead. Contributions are added as they arrive, so at most one waits.
+Invariant: a step's rule is called once, when all gradients of its outputs are complete. It is called only if the loss
+depends on the step and the step depends on a wanted value. Contributions are added as they arrive, so at most one
+waits.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from remat_cli.gradient.tape import FLOATS, Tape, Taped
 from remat_cli.gradient.tensor import Tensor
 
 Rule = Callable[..., "Tensor | Sequence[Tensor | None] | None"]
-Finished = Callable[[Tensor, Tensor], None]  # a wanted value and its gradient
+Finished = Callable[[Tensor, Tensor], None]  # called with a wanted value and its gradient
 
 
 def differentiate(
@@ -29,7 +30,8 @@ def differentiate(
 ) -> dict[str, Tensor]:
     """The gradient of `loss`, times `scale`, for each of the wanted values that it depends on, by name.
 
-    `finished` is told of each as soon as it is complete, so that what it emits stands where the gradient can be freed.
+    `finished` is called for each gradient as soon as it is complete, so that what it emits stands where the gradient
+    can be freed.
     """
     names = {tensor.name for tensor in wanted}
     reached = _depends_on(tape.steps, names)
@@ -53,7 +55,7 @@ def differentiate(
 
 
 def _first_readers(steps: Sequence[Taped], wanted: Sequence[Tensor]) -> dict[int, list[Tensor]]:
-    """Which of the wanted values are read for the first time by each step: going back, the last to contribute."""
+    """For each step, the wanted values that it is the first to read: on the way back it is the last to contribute."""
     waiting = {tensor.name: tensor for tensor in wanted}
     due: dict[int, list[Tensor]] = {}
     for index, step in enumerate(steps):
@@ -75,7 +77,8 @@ def _depends_on(steps: Sequence[Taped], names: set[str]) -> set[str]:
 def _step_back(
     step: Taped, arrived: Sequence[Any], gradients: dict[str, Tensor], rules: Mapping[str, Rule]
 ) -> Refusal | None:
-    """Why not, where it cannot be done; with zeros in its place, what lies behind is looked at all the same."""
+    """The step's gradients for its inputs. A step that cannot be differentiated is recorded with its reason and passes
+    zeros on, so that the steps before it are checked too."""
     refusal, found = None, None
     try:
         if step.kind in rules:
@@ -96,9 +99,9 @@ def _step_back(
 
 
 def _fit(step: Taped, part: Tensor, x: Tensor) -> Tensor:
-    """A rule may leave its gradient broadcast: reduce it to the shape of the value."""
+    """The gradient reduced to the shape of the value, because a rule may leave it broadcast."""
     fitted = part.sum_to(x.shape) if part.rank >= x.rank else part
-    if fitted.shape != x.shape:  # shape inference lets some inputs through that no kernel takes
+    if fitted.shape != x.shape:  # shape inference accepts some inputs that no kernel takes
         raise BadInput(
             f"{step.kind} node '{step.name}': an input has the shape {list(x.shape)}, "
             f"and its gradient {list(part.shape)}; the input does not fit the op"

@@ -1,11 +1,11 @@
-"""What PyTorch's exporter did to a module's parameters on the way into the file, by its own records.
+"""Finds what PyTorch's exporter did to a module's parameters, by the exporter's own records.
 
 The exporter notes in metadata which parameters the module has, which of them each op of the module read, and which
-initializers are one of them unchanged. Its optimizer folds, merges, unties and drops parameters: by value, which is the
-same answer forward and another gradient.
+initializers are one of them unchanged. Its optimizer folds, merges, unties and drops parameters by value. The forward
+results stay the same, but the gradients do not.
 
-Invariant: after `check_export`, each parameter that the loss reads is an initializer of its own, or an error
-says how to export the module instead.
+Invariant: after `check_export`, each parameter that the loss reads is an initializer of its own, or an error says how
+to export the module instead.
 """
 
 from __future__ import annotations
@@ -25,29 +25,30 @@ FX_NODE = "pkg.torch.onnx.fx_node"
 STACK = "pkg.torch.onnx.stack_trace"
 REGION = 'File "<eval_with_key>'  # where torch.export keeps what ran under no_grad or autocast
 FOLDED_FROM = "pkg.onnxscript.optimizer.folded_from"
-BATCH_NORM = "_native_batch_norm_legit"  # what aten calls it; ONNX's training_mode is left out by the exporter
+BATCH_NORM = "_native_batch_norm_legit"  # the name in aten; the exporter leaves out ONNX's training_mode
 ADVICE = (
     "export it with torch.onnx.export(..., dynamo=True, optimize=False), "
     "or train what stands in the file with --as-exported"
 )
-NAMED_PARAMETERS = 3  # of the parameters that an error is about
+NAMED_PARAMETERS = 3  # parameters that an error names
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """`targets`: the module's name of each parameter, by its name inside the export. `kinds`: of initializers."""
+    """`targets`: the module's name of each parameter, by its name inside the export. `kinds`: the kind of each
+    initializer."""
 
     targets: dict[str, str]
     kinds: dict[str, str]
 
     @property
     def parameters(self) -> set[str]:
-        """Initializers that are a parameter, unchanged."""
+        """Initializers that are an unchanged parameter."""
         return {name for name, kind in self.kinds.items() if kind == "PARAMETER"}
 
 
 def signature_of(model: onnx.ModelProto) -> Signature | None:
-    """What the exporter says of the module; None where another program wrote the model."""
+    """The exporter's records of the module; None where another program wrote the model."""
     said = _metadata(model.graph).get(SIGNATURE, "")
     targets = dict(re.findall(r"^(\w+): PARAMETER target='(.+)'$", said, re.MULTILINE))
     kinds = {value.name: kind for value in model.graph.value_info if (kind := _metadata(value).get(KIND))}
@@ -57,7 +58,8 @@ def signature_of(model: onnx.ModelProto) -> Signature | None:
 
 
 def check_export(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> list[str]:
-    """Refuse a model in which parameters that the nodes read are not what they are in the module; notes on others."""
+    """Refuse a model in which parameters that the nodes read differ from those of the module; the result is notes on
+    others."""
     signature = signature_of(model)
     if signature is None or not signature.targets:
         return []
@@ -89,24 +91,24 @@ def check_export(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> lis
 
 
 def first_of(names: Sequence[str]) -> str:
-    """The first of the names."""
+    """The first few of the names."""
     return ", ".join(names[:NAMED_PARAMETERS]) + (", ..." if len(names) > NAMED_PARAMETERS else "")
 
 
 def is_batch_norm_trained(node: onnx.NodeProto) -> bool:
-    """Whether the module had it in training mode, by the call: (input, weight, bias, mean, variance, training, ...)."""
+    """Whether the module ran it in training mode, by the call: (input, weight, bias, mean, variance, training, ...)."""
     call = _metadata(node).get(FX_NODE, "")
     return BATCH_NORM in call and "no_training" not in call and "True" in call.partition("](args")[2].split(", ")
 
 
 def call_of(node: onnx.NodeProto) -> str:
-    """The name of the module's call that the node stems from; "" where the file does not say."""
+    """The module's call that the node stems from; "" where the file does not say."""
     return _metadata(node).get(FX_NODE, "").partition(" ")[0].removeprefix("%")
 
 
 def attention_dropout(node: onnx.NodeProto) -> float:
-    """The share that the attention drops, by the call: (query, key, value, mask, share, ...). A module in eval mode
-    says 0."""
+    """The share that the attention drops, by the call: (query, key, value, mask, share, ...). It is 0 for a module in
+    eval mode."""
     call = _metadata(node).get(FX_NODE, "")
     if "aten.scaled_dot_product_attention." not in call:
         return 0.0
@@ -117,7 +119,7 @@ def attention_dropout(node: onnx.NodeProto) -> float:
 
 def keeps_statistics(node: onnx.NodeProto) -> bool:
     """Whether it is an InstanceNorm that updates statistics in the module, by the call: (input, weight, bias, mean,
-    variance, of the input, ...). ONNX's op has none."""
+    variance, use_input_stats, ...). ONNX's op has no statistics."""
     call = _metadata(node).get(FX_NODE, "")
     given = call.partition("](args = (")[2].partition(")")[0].split(", ")
     made = node.op_type == "InstanceNormalization" and "aten.instance_norm." in call
@@ -125,27 +127,28 @@ def keeps_statistics(node: onnx.NodeProto) -> bool:
 
 
 def is_detached(node: onnx.NodeProto) -> bool:
-    """Whether the node is what the exporter makes of `tensor.detach()`."""
+    """Whether the node is the exporter's form of `tensor.detach()`."""
     return "aten.detach." in _metadata(node).get(FX_NODE, "")
 
 
 def smoothing_of(node: onnx.NodeProto) -> float:
-    """What the module's cross-entropy smooths labels by: (x, labels, weight, reduction, ignored, smoothing)."""
+    """The label smoothing of the module's cross-entropy: (x, labels, weight, reduction, ignored, smoothing)."""
     call = _metadata(node).get(FX_NODE, "")
     given = call.partition("](args = (")[2].partition(")")[0].split(", ")
     return float(given[5]) if "aten.cross_entropy_loss." in call and len(given) > 5 else 0.0
 
 
 def padding_of(node: onnx.NodeProto | None) -> int | None:
-    """The row of an embedding that is never trained: (weight, indices, padding_idx, ...). Gather has no such thing."""
+    """The row of an embedding that is never trained: (weight, indices, padding_idx, ...). ONNX's Gather has no such
+    row."""
     call = _metadata(node).get(FX_NODE, "") if node is not None else ""
     found = re.search(r"aten\.embedding\.default\]\(args = \(%\w+, %\w+, (\d+)[,)]", call)
     return int(found[1]) if found else None
 
 
 def _is_optimized(graph: onnx.GraphProto, sources: set[str], asked: set[str], signature: Signature) -> bool:
-    """Whether ops of the module are gone: folded, fused, or left out since they changed nothing."""
-    if any(node.op_type == "Constant" for node in graph.node):  # the optimizer leaves none
+    """Whether ops of the module are missing: folded, fused, or left out because they changed nothing."""
+    if any(node.op_type == "Constant" for node in graph.node):  # the exporter's optimizer leaves no Constant node
         return False
     made = _names_of_values(graph) | {call_of(node) for node in graph.node} | set(signature.targets)
     return bool(sources or {name for name in asked - made if not re.match(r"[bc]_", name)})
@@ -161,7 +164,7 @@ def _names_of_values(graph: onnx.GraphProto) -> set[str]:
 
 
 def _sources_of(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> set[str]:
-    """What the initializers that the nodes read were computed from."""
+    """The inner names of the values from which the initializers that the nodes read were computed."""
     read = {name for node in nodes for name in node.input}
     found: set[str] = set()
     for value in graph.value_info:
@@ -171,7 +174,7 @@ def _sources_of(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> set[
 
 
 def _arguments(node: onnx.NodeProto) -> Iterable[str]:
-    """What the module's op that the node stems from read, by the export's inner names."""
+    """The inner names of what the module's op read that the node stems from."""
     return re.findall(r"%(\w+)", _metadata(node).get(FX_NODE, "").partition("](")[2])
 
 

@@ -47,7 +47,8 @@ def fold(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray] | None:
 
 
 def _gather_elements(tape: Tape, node: onnx.NodeProto) -> np.ndarray:
-    """ONNX's reference goes wrong where the indices are shorter than the data beside the axis."""
+    """GatherElements of known arrays. ONNX's reference is wrong where the indices are shorter than the data beside the
+    axis."""
     data, indices = (tape.constants[name] for name in node.input)
     axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
     if data.ndim != indices.ndim or not -data.ndim <= axis < data.ndim:

@@ -1,4 +1,4 @@
-"""The types of a node's outputs, as onnx infers them where all that is known of its inputs is said.
+"""The types of a node's outputs, as onnx infers them from all that is known of its inputs.
 
 Invariant: every type is static, or the node is refused with what to do about it.
 """

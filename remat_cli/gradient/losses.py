@@ -25,14 +25,14 @@ def cross_entropy(
     ignored: int | None = IGNORED,
     reduction: str = "mean",
 ) -> list[Tensor]:
-    """The loss and the logarithms of the softmax; class ids stand for the given axis."""
+    """The loss and the log-softmax; the given axis holds the classes."""
     tape = logits.tape
     axis %= logits.rank
     logs = tape.op("LogSoftmax", logits, axis=axis)
     loss, share, index = _likelihood(logs, labels, axis, weights, ignored, reduction)
     places = index.shape
     saved = {"logs": logs, "index": index, "share": share, "axis": axis, "places": places}
-    outputs = [loss] if tape.is_recorded(logs) else [loss, logs]  # the model may have taken these logarithms itself
+    outputs = [loss] if tape.is_recorded(logs) else [loss, logs]  # the model may have computed this log-softmax itself
     tape.step("cross-entropy", [logits, labels], outputs, {"reduction": reduction}, **saved)
     return [loss, logs]
 
@@ -40,7 +40,7 @@ def cross_entropy(
 def negative_log_likelihood(
     logs: Tensor, labels: Tensor, weights: Tensor | None, ignored: int | None, reduction: str
 ) -> Tensor:
-    """The loss of logarithms taken already, differentiated op by op."""
+    """The loss of a log-softmax that the model has computed, differentiated op by op."""
     with logs.tape.recording():
         return _likelihood(logs, labels, 1, weights, ignored, reduction)[0]
 
@@ -48,7 +48,7 @@ def negative_log_likelihood(
 def _likelihood(
     logs: Tensor, labels: Tensor, axis: int, weights: Tensor | None, ignored: int | None, reduction: str
 ) -> tuple[Tensor, Tensor | float, Tensor]:
-    """The loss, how much of it each place's own loss is, and where along the axis the labels point."""
+    """The loss, the share of it that each place's own loss has, and the index of each label along the axis."""
     if labels.shape != (*logs.shape[:axis], *logs.shape[axis + 1 :]):
         raise BadInput(
             f"labels of shape {list(labels.shape)} do not fit logits of shape {list(logs.shape)}, "
@@ -70,7 +70,7 @@ def _weights(logits: Tensor, known: Tensor, absent: Tensor | None, weights: Tens
 
 
 def _reduce(losses: Tensor, weight: Tensor | None, reduction: str) -> tuple[Tensor, Tensor | float]:
-    """The loss, and how much of it each place's own loss is."""
+    """The loss, and the share of it that each place's own loss has."""
     everywhere = list(range(losses.rank))
     weighted = losses * weight if weight else losses
     if reduction == "none":
@@ -123,7 +123,8 @@ def _mean_square_back(op: Taped, dy: Tensor) -> Tensor:
 
 
 def in_float32(output: Tensor) -> Tensor:
-    """A half-precision output as float32: a loss needs the range, and runtimes have no kernels for it in half."""
+    """A half-precision output as float32, because a loss needs the range and runtimes have no half-precision kernels
+    for it."""
     if output.dtype not in HALVES:
         return output
     with output.tape.recording():

@@ -1,4 +1,4 @@
-"""Forward ops that are written otherwise before they are differentiated.
+"""Rewrites forward ops that have no rule of their own into others before they are differentiated.
 
 Invariant: a lowering either returns the op's outputs, having noted a step for them, or None and leaves the op as it is.
 """
@@ -26,15 +26,15 @@ Outputs = Sequence["Tensor | None"]
 
 
 def _identity(tracer: Tracer, step: Taped, active: bool) -> Outputs:
-    """What it reads; where the module detached it, a value that no gradient leads back from."""
+    """The input itself; where the module detached it, a value without a gradient."""
     if active and step.node is not None and is_detached(step.node):
         return [step.tape.op("Identity", step.x)]
     return [step.x]
 
 
 def _matrix_vector(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
-    """A product with a vector on the right, by a matrix of one column: where the other operand is a Transpose,
-    onnxruntime's optimizer fuses both, and gets other numbers."""
+    """A product with a vector on the right as one with a matrix of one column. Where the other operand is a Transpose,
+    onnxruntime's optimizer would fuse both and get other numbers."""
     x, vector = step.x, step.input(1)
     if vector.rank != 1 or x.rank < 2:
         return None
@@ -43,13 +43,13 @@ def _matrix_vector(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
 
 
 def _cast_like(tracer: Tracer, step: Taped, active: bool) -> Outputs:
-    """A Cast, as every type is known; few runtimes have a kernel for the op, and its gradient is a Cast back."""
+    """A Cast, because every type is known. Few runtimes have a kernel for CastLike, and the gradient is a Cast back."""
     with step.tape.recording():
         return [step.x.cast(step.input(1).dtype)]
 
 
 def _dropout(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
-    """Without training the identity; in training with a seed, so that doing it again draws the same mask."""
+    """Without training the identity; in training a Dropout with a seed, so that a recomputation draws the same mask."""
     assert step.node is not None
     training = bool(step.array(2, "training_mode")) if step.optional(2) else False
     ratio = float(step.array(1, "ratio")) if step.optional(1) else 0.5
@@ -64,7 +64,8 @@ def _dropout(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
 
 
 def _batch_norm(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
-    """In training mode by primitives, since CUDA's kernel refuses it; the last of them is the op in inference mode."""
+    """In training mode simpler ops, because CUDA's kernel refuses the op; the last of them is the op in inference
+    mode."""
     if not step.get("training_mode", 0):
         if active and not tracer.freeze_bn:
             raise BadInput(
@@ -90,13 +91,15 @@ def _batch_norm(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     kept = [old * momentum + now.cast(old.dtype) * (1 - momentum) for old, now in zip((mean, variance), new)]
     saved = {"centered": centered, "variance": batch_variance}
     step.tape.step("BatchNormalization in training", step.inputs, [y, *kept], step.attributes, **saved)
-    if {mean.name, variance.name} <= step.tape.constants.keys():  # else they are this batch's, and nobody keeps them
+    # otherwise they are this batch's statistics, which nobody reads
+    if {mean.name, variance.name} <= step.tape.constants.keys():
         tracer.statistics.update(zip((mean.name, variance.name), kept))
     return [y, *kept]
 
 
 def _cross_entropy(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
-    """Its kernels, where they exist, keep the one-hot labels' worth of memory; this form does not."""
+    """Simpler ops, because the kernels of the op, where they exist, hold as much memory as one-hot labels; these do
+    not."""
     if not active:
         return None
     if smoothing := step.node is not None and smoothing_of(step.node):
@@ -121,7 +124,7 @@ def _reduction(step: Taped) -> str:
 
 
 def _group_norm(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
-    """Groups stand as channels of an InstanceNormalization; few providers have a kernel for the op."""
+    """InstanceNormalization with groups as channels, because few providers have a kernel for the op."""
     if not active:
         return None
     x, scale, bias = (step.input(i) for i in range(3))
@@ -130,7 +133,7 @@ def _group_norm(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     ones, zeros = (step.tape.constant([number] * groups, x.dtype) for number in (1.0, 0.0))
 
     def per_channel(tensor: Tensor) -> Tensor:
-        if tensor.shape[0] != channels:  # opset 18's form: one number for each group
+        if tensor.shape[0] != channels:  # opset 18 has one number for each group
             tensor = tensor.reshape(groups, 1).expand(groups, channels // groups)
         return tensor.reshape(*wide)
 

@@ -1,7 +1,7 @@
-"""In which mode the module had its ops: exporters write some that it trained as they write them for inference.
+"""Restores the mode of ops: exporters write some ops that the module trained in their inference form.
 
-Invariant: afterwards an op trains if the module trained it, by the exporter's records or by the user's word; a note
-names each that drops nothing because neither says that it should.
+Invariant: afterwards an op trains if the module trained it, by the exporter's records or by the user's word. A note
+names each op that drops nothing because neither says that it should.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STATED_OPSET = 12  # the opset from which PyTorch's exporters write no Dropout f
 
 
 def train_batch_norms(graph: onnx.GraphProto, every_one: bool) -> None:
-    """BatchNormalization that the module had in training mode becomes so again; `every_one`: all of them."""
+    """Put each BatchNormalization that the module trained back into training mode; `every_one`: all of them."""
     for node in graph.node:
         if node.op_type == "BatchNormalization" and (every_one or is_batch_norm_trained(node)):
             kept = [a for a in node.attribute if a.name != "training_mode"]
@@ -38,7 +38,7 @@ def train_batch_norms(graph: onnx.GraphProto, every_one: bool) -> None:
 
 
 def find_lost_modes(nodes: Sequence[onnx.NodeProto], as_exported: bool) -> list[str]:
-    """Notes on what the exporter left out of the file altogether. Refuses a model that lost its attention's dropout."""
+    """Notes on dropouts that the exporter left out of the file. Refuses a model that lost its attention's dropout."""
     notes = []
     dropping = {call_of(node): attention_dropout(node) for node in nodes if attention_dropout(node)}
     there = {call_of(node) for node in nodes if node.op_type == "Dropout"}
@@ -59,7 +59,7 @@ def find_lost_modes(nodes: Sequence[onnx.NodeProto], as_exported: bool) -> list[
 
 
 def train_dropouts(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], opset: int, every_one: bool) -> list[str]:
-    """Dropouts that the module trained, and the file has as in inference, drop again; notes on the others.
+    """Make Dropouts drop that the module trained and the file has in inference form; the result is notes on the others.
 
     `opset`: the one that the model was exported at. PyTorch writes the dropout of `scaled_dot_product_attention`
     without `training_mode`, and for a module in eval mode no Dropout at all.
@@ -92,7 +92,7 @@ def train_dropouts(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], opse
 
 
 def _is_training(node: onnx.NodeProto, known: dict[str, np.ndarray]) -> bool:
-    """Whether the node says that the file is a training export."""
+    """Whether the node shows that the file is a training export."""
     if node.op_type == "BatchNormalization":
         return any(a.name == "training_mode" and a.i for a in node.attribute)
     return node.op_type == "Dropout" and _trains(node, known)
@@ -103,19 +103,19 @@ def _states_mode(node: onnx.NodeProto) -> bool:
 
 
 def _trains(node: onnx.NodeProto, known: dict[str, np.ndarray]) -> bool:
-    """Whether the mode is training, or only known when the graph runs."""
+    """Whether the mode is training, or known only when the graph runs."""
     return _states_mode(node) and (node.input[2] not in known or bool(known[node.input[2]]))
 
 
 def _ratio(node: onnx.NodeProto, known: dict[str, np.ndarray]) -> float | None:
-    """None where only the run knows it."""
+    """The share that is dropped; None where it is known only when the graph runs."""
     if len(node.input) < 2 or not node.input[1]:
         return 0.5  # ONNX's default
     return float(known[node.input[1]].reshape(-1)[0]) if node.input[1] in known else None
 
 
 def _known_scalars(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
-    """Values of one element that stand in the graph."""
+    """Values of one element that the graph stores."""
     found = {tensor.name: array_of(tensor) for tensor in graph.initializer if list(tensor.dims) in ([], [1])}
     for node in graph.node:
         if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":

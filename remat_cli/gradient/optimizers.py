@@ -1,6 +1,6 @@
-"""Optimizers: from a parameter, its gradient and its state to the updated ones.
+"""Optimizers: the updated parameter and state from a parameter, its gradient and its state.
 
-Invariant: state goes in as inputs and comes out under `<name>_new`; formulas and defaults are PyTorch's.
+Invariant: state goes in as inputs and comes out as `<name>_new`; formulas and defaults are PyTorch's.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 
 RATE = "learning_rate"
-STEP = "step"  # how many updates were made before this one: a scalar that goes in and comes out as step_new
-DECAY = 0.01  # of AdamW, where nothing is said
+STEP = "step"  # a scalar: how many updates were made before this one; it comes out as step_new
+DECAY = 0.01  # AdamW's decay where the user names none
 MOMENTS = ("weight_decay", "beta1", "beta2", "epsilon")
 TOLD = {"sgd": ("weight_decay",), "momentum": ("weight_decay", "momentum"), "adam": MOMENTS, "adamw": MOMENTS}
-SHOWN = {"rate": "learning_rate", "epsilon": "eps", "scale": "the learning rate of a group"}  # what users call them
-NORM_EPSILON = 1e-6  # what PyTorch's clip_grad_norm_ adds to the norm
+# the users' names of settings
+SHOWN = {"rate": "learning_rate", "epsilon": "eps", "scale": "the learning rate of a group"}
+NORM_EPSILON = 1e-6  # PyTorch's clip_grad_norm_ adds this to the norm
 
 
 @dataclass(frozen=True, slots=True)
 class Hyper:
-    """What an optimizer can be told of a parameter. `weight_decay`: None is PyTorch's default, 0.01 of AdamW and else
-    0; `scale`: the parameter's own learning rate over the step's."""
+    """The settings of an optimizer for a parameter. `weight_decay`: None is PyTorch's default, 0.01 for AdamW and 0
+    otherwise; `scale`: the parameter's own learning rate divided by the step's."""
 
     rate: float = 0.01
     momentum: float = 0.9
@@ -41,7 +42,8 @@ class Hyper:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Parameters with settings of their own. `names`: patterns, as of file names, of which each one must match."""
+    """Parameters with settings of their own. `names`: patterns like those of file names; each must match a
+    parameter."""
 
     names: tuple[str, ...]
     changes: Mapping[str, float]
@@ -49,9 +51,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How parameters are updated: `groups` of which the first that names a parameter holds, else `hyper`.
+    """How parameters are updated: the first of `groups` that names a parameter applies, otherwise `hyper`.
 
-    `clip`: the norm of all gradients together that they are scaled down to where it is larger.
+    `clip`: the greatest norm of all gradients together; they are scaled down to it.
     """
 
     name: str = "none"
@@ -60,7 +62,7 @@ class Recipe:
     clip: float | None = None
 
     def check(self) -> None:
-        """Refuse what has no meaning, or would be without effect."""
+        """Refuse settings that have no meaning or no effect."""
         if self.name not in ("none", *OPTIMIZERS):
             raise Usage(f"there is no optimizer '{self.name}'; {meant(self.name, ('none', *OPTIMIZERS))}")
         if self.name == "none" and (self.groups or self.clip is not None):
@@ -76,21 +78,21 @@ class Recipe:
                 raise Usage(f"betas are at least 0 and below 1, not {hyper.beta1:g},{hyper.beta2:g}")
 
     def of(self, parameter: str) -> Hyper:
-        """What holds for the parameter."""
+        """The settings of the parameter."""
         for group in self.groups:
             if any(fnmatchcase(parameter, name) for name in group.names):
                 return self._changed(group)
         return self.hyper
 
     def check_names(self, parameters: Iterable[str]) -> None:
-        """Refuse a group that no parameter is of."""
+        """Refuse a group that names no parameter."""
         known = list(parameters)
         for group in self.groups:
             if not any(fnmatchcase(parameter, name) for parameter in known for name in group.names):
                 raise BadInput(f"no parameter matches the group '{', '.join(group.names)}'; there are {_some(known)}")
 
     def described(self) -> dict[str, Any]:
-        """All of it but the learning rate, which a step may set: for metadata and checkpoints, as JSON has it."""
+        """All settings except the learning rate, which a step may set: for metadata and checkpoints, as JSON values."""
         groups = {", ".join(group.names): dict(group.changes) for group in self.groups}
         hyper = {name: value for name, value in asdict(self.hyper).items() if name in TOLD.get(self.name, ())}
         if self.name == "adamw" and self.hyper.weight_decay is None:
@@ -107,7 +109,7 @@ def _some(names: list[str]) -> str:
 
 @dataclass(slots=True)
 class Update:
-    """What one parameter's update reads besides the gradient, and what it writes."""
+    """The inputs of one parameter's update besides the gradient, and its outputs."""
 
     inputs: dict[str, Tensor] = field(default_factory=dict)
     outputs: dict[str, Tensor] = field(default_factory=dict)
@@ -117,7 +119,7 @@ Optimizer = Callable[[Tensor, Tensor, Tensor, Hyper], Update]
 
 
 class Updates:
-    """The updates of all parameters on a tape, each made once its gradient is there, or with `clip` once all are."""
+    """The updates of all parameters on a tape, each made once its gradient is complete, or with `clip` once all are."""
 
     def __init__(self, tape: Tape, recipe: Recipe) -> None:
         self.recipe, self.made = recipe, Update()
@@ -130,14 +132,14 @@ class Updates:
             self.made = Update({STEP: step}, {STEP: step + 1.0})
 
     def take(self, parameter: Tensor, gradient: Tensor) -> None:
-        """A parameter whose gradient is there."""
+        """Update a parameter whose gradient is complete, or keep the gradient until all are."""
         if self.recipe.clip is not None:
             self._waiting.append((parameter, gradient))
         elif self.recipe.name != "none":
             self._update(parameter, gradient)
 
     def finish(self) -> None:
-        """No gradient comes any more."""
+        """Make the updates that waited: all gradients are complete."""
         if not self._waiting or self.recipe.clip is None:
             return
         with self._rate.tape.scope("clip"):
@@ -157,7 +159,7 @@ class Updates:
 
 
 def clipping(gradients: list[Tensor], norm: float) -> Tensor:
-    """What all gradients are multiplied by, so that they have at most that norm together."""
+    """The factor that scales all gradients so that they have at most that norm together."""
     squares = [_sum_of_squares(gradient.cast(onnx.TensorProto.FLOAT)) for gradient in gradients]
     total = squares[0]
     for square in squares[1:]:
@@ -178,7 +180,7 @@ def _state(parameter: Tensor, name: str) -> Tensor:
 
 
 def _add_decay(parameter: Tensor, gradient: Tensor, hyper: Hyper) -> Tensor:
-    """The gradient of the loss with half the squared weights beside it, times the decay."""
+    """The gradient of the loss and half the squared weights times the decay."""
     return gradient + parameter * hyper.weight_decay if hyper.weight_decay else gradient
 
 
@@ -199,7 +201,7 @@ def _adam(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Up
 
 
 def _adamw(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
-    """Loshchilov and Hutter, algorithm 2: the decay is taken off the parameter, not added to the gradient."""
+    """Loshchilov and Hutter, algorithm 2: the decay is subtracted from the parameter, not added to the gradient."""
     update = _moments(parameter, gradient, rate, hyper)
     decay = DECAY if hyper.weight_decay is None else hyper.weight_decay
     if decay:

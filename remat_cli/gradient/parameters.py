@@ -1,6 +1,6 @@
-"""Which of a model's tensors are trained: as asked, or as the model says, or by what stands where a weight would.
+"""Chooses the tensors that are trained: by the user's word, by the model's, or by where a weight would be.
 
-Invariant: what is chosen is float, stands in the model, and leads to the loss.
+Invariant: a chosen tensor is float, is in the model, and leads to the loss.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from remat_cli.gradient.ties import tie, tie_alike
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.walk import nodes_within
 
-PARAMETERS = "remat.parameters"  # metadata: which of the model's inputs are weights, separated by spaces
-SETTINGS = {  # inputs that say how an op works; what only stands there is no parameter
+PARAMETERS = "remat.parameters"  # metadata key: the names of the model's inputs that are weights, separated by spaces
+SETTINGS = {  # inputs that steer an op; a tensor that is read only there is no parameter
     "Pow": (1,),
     "Clip": (1, 2),
     "Resize": (1, 2),
@@ -32,16 +32,16 @@ LOST = (
     "PyTorch's tracing exporter keeps no detach(), no_grad or padding_idx: "
     "of a module that has any, export with dynamo=True, optimize=False"
 )
-TRACED = "onnx::"  # what PyTorch's tracing exporter calls the weights that it has computed
-MASKED = -1e4  # below it, an initializer is an attention mask
+TRACED = "onnx::"  # the prefix of weights that PyTorch's tracing exporter has computed
+MASKED = -1e4  # an initializer with values below this is an attention mask
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the user says. `wrt`: these alone. `params`: the module's names, of which some may not be in the graph;
-    `groups`: those by parameter, where all the names of each are known, so that what bears another is none of them.
+    """The user's choice. `wrt`: train these alone. `params`: the module's names, some of which may not be in the graph;
+    `groups`: those names by parameter, where all names are known, so that any other name is no parameter.
 
-    `ties`: pairs that are one parameter. `as_exported`: train what stands in the file, whatever an exporter did.
+    `ties`: pairs that are one parameter. `as_exported`: train what the file stores, whatever an exporter did.
     """
 
     wrt: Sequence[str] = ()
@@ -52,7 +52,7 @@ class Choice:
 
 
 def settle_parameters(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choice) -> list[str]:
-    """Each parameter made one initializer of the model, as in the module that it was exported from; what was done.
+    """Make each parameter one initializer, as in the module that was exported; the result is notes on what was done.
 
     Refuses a model whose exporter folded parameters away, unless the user says what to train.
     """
@@ -70,7 +70,7 @@ def settle_parameters(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], c
 
 
 def _refuse_folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> None:
-    """The tracing exporter gives a weight that it transposed or fused with others a name of its own."""
+    """Refuse weights that the tracing exporter transposed or fused with others; it gives them names of its own."""
     read = {name for node in nodes for index, name in enumerate(node.input) if _is_operand(node, index)}
     folded = [i.name for i in graph.initializer if i.name.startswith(TRACED) and i.name in read and _is_weight(i)]
     if folded:
@@ -81,7 +81,7 @@ def _refuse_folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> N
 
 
 def _is_weight(tensor: onnx.TensorProto) -> bool:
-    """Of two elements or more, and no mask."""
+    """Whether the tensor has two elements or more and is no mask."""
     if tensor.data_type not in FLOATS:
         return False
     array = array_of(tensor)
@@ -89,7 +89,8 @@ def _is_weight(tensor: onnx.TensorProto) -> bool:
 
 
 def choose_parameters(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], choice: Choice) -> set[str]:
-    """Names of what is trained: as asked; else float initializers, else constant fills, that are no op's settings."""
+    """The trained names: by the user's word, otherwise float initializers, otherwise constant fills, that steer no
+    op."""
     graph = model.graph
     floats = {i.name for i in graph.initializer if i.data_type in FLOATS}
     inputs = {value.name: value.type.tensor_type.elem_type for value in graph.input}
@@ -104,16 +105,16 @@ def choose_parameters(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], c
     named = _metadata(model).get(PARAMETERS, "").split()
     fills = {node.output[0] for node in nodes if node.op_type == "ConstantOfShape" and _is_float(node)}
     weights = {name for node in nodes if node.op_type in ("Conv", "Gemm", "MatMul") for name in node.input[1:2]}
-    if not fills & weights:  # else the model is a light one, whose weights were replaced by fills to save space
+    if not fills & weights:  # a light model has fills in place of its weights, to save space
         fills = set()
     return (_stored_parameters(model, floats, choice) | fills | set(named)) & used
 
 
 def _stored_parameters(model: onnx.ModelProto, floats: set[str], choice: Choice) -> set[str]:
-    """Initializers that are parameters: where PyTorch's exporter says which, those; else all that are float.
+    """Initializers that are parameters: those that PyTorch's exporter records, otherwise all that are float.
 
-    Of a file that is trained as it stands, only scalars and what is marked as something else are left out: weights that
-    were transposed or folded bear no mark.
+    In a file that is trained as it is, only scalars and tensors recorded as something else are left out, because
+    transposed or folded weights have no record.
     """
     signature = signature_of(model)
     if signature is None:
@@ -125,7 +126,7 @@ def _stored_parameters(model: onnx.ModelProto, floats: set[str], choice: Choice)
 
 
 def _find_listed(model: onnx.ModelProto, choice: Choice, there: set[str]) -> set[str]:
-    """The names that the model has; a tied parameter may stand there under another of its names."""
+    """The names that the model has; a tied parameter may have another of its names there."""
     names = choice.params
     found = there.intersection(names)
     signature = None if choice.groups else signature_of(model)

@@ -1,6 +1,6 @@
-"""A forward model made ready: loaded, its dimensions bound, its parameters known, laid on a tape.
+"""Prepares a forward model: loads it, binds its dimensions, finds its parameters, and puts it on a tape.
 
-Invariant: what comes out has static shapes only, at an opset that gradients can be written in, without local functions.
+Invariant: the result has static shapes only, at an opset that gradients can be written in, without local functions.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from remat_cli.onnx_graph.walk import captures
 
 @dataclass(slots=True)
 class Forward:
-    """`inputs` and `parameters` are graph inputs by name; `updated` gives each running statistic's new value; `others`
-    are wanted besides `output`."""
+    """`inputs` and `parameters` are graph inputs by name; `updated` has each running statistic's new value; `others`
+    are outputs wanted besides `output`."""
 
     tape: Tape
     output: Tensor
@@ -36,12 +36,12 @@ class Forward:
     updated: dict[str, Tensor] = field(default_factory=dict)
     others: dict[str, Tensor] = field(default_factory=dict)
     reads: Counter[str] = field(default_factory=Counter)  # how many ops of the forward pass read each value
-    notes: list[str] = field(default_factory=list)  # what the user should know of the parameters
+    notes: list[str] = field(default_factory=list)  # notes for the user about the parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """How symbolic dimensions get their sizes: whole shapes, the batch, single names."""
+    """The sizes of symbolic dimensions: whole shapes, the batch, single names."""
 
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     batch: int | None = None
@@ -50,8 +50,8 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """What the user says of modes. `train`: every Dropout and BatchNormalization trains, whatever the file says;
-    `freeze_bn`: BatchNormalization in inference mode is meant, its statistics fixed."""
+    """The user's word about modes. `train`: every Dropout and BatchNormalization trains, whatever the file says;
+    `freeze_bn`: BatchNormalization stays in inference mode, its statistics fixed."""
 
     train: bool = False
     freeze_bn: bool = False
@@ -72,10 +72,10 @@ def prepare(
     modes: Modes,
     narrow: int = FLOAT,
 ) -> Forward:
-    """The part of the model that leads to `outputs`, of which the first (None: the model's first) is the one for the
-    loss, on a tape.
+    """The part of the model that leads to `outputs`, on a tape. The loss is computed from the first of them (None: the
+    model's first output).
 
-    `narrow`: the type of products; if it is not float32, parameters and all that is known are float32.
+    `narrow`: the type of products; if it is not float32, parameters and known arrays are float32.
     """
     target = outputs[0] or model.graph.output[0].name
     wanted = [target, *(name for name in outputs[1:] if name)]
@@ -107,8 +107,8 @@ def prepare(
 def _modernize(
     model: onnx.ModelProto, wanted: Sequence[str], choice: Choice, modes: Modes
 ) -> tuple[onnx.ModelProto, list[onnx.NodeProto], list[str]]:
-    """The model at an opset that gradients can be written in, its parts in their modes; the nodes that lead to what is
-    wanted; and what is to be said of both."""
+    """The model at an opset that gradients can be written in, with its ops in their modes; the nodes that lead to the
+    wanted outputs; and notes."""
     nodes = _leading_to(model.graph, wanted)
     notes = [*settle_parameters(model, nodes, choice), *find_lost_modes(nodes, choice.as_exported)]
     train_batch_norms(model.graph, modes.train and not modes.freeze_bn)
@@ -121,7 +121,7 @@ def _modernize(
 def _store_rest(
     graph: onnx.GraphProto, tape: Tape, trained: Collection[str], autocast: Autocast | None
 ) -> dict[str, Tensor]:
-    """What the file holds and is not trained."""
+    """Put the stored tensors that are not trained on the tape."""
     known = {}
     for stored in graph.initializer:
         if stored.name not in trained:
@@ -142,7 +142,7 @@ def _trace(
 
 
 def _leading_to(graph: onnx.GraphProto, targets: Sequence[str]) -> list[onnx.NodeProto]:
-    """The nodes that the targets are computed from, in order; the first must be."""
+    """The nodes that the targets are computed from, in order; the first target must be computed by one."""
     needed, nodes = {*targets}, []
     for node in reversed(graph.node):
         if needed.intersection(node.output):
@@ -156,7 +156,7 @@ def _leading_to(graph: onnx.GraphProto, targets: Sequence[str]) -> list[onnx.Nod
 
 
 def _take_over(tracer: Tracer, node: onnx.NodeProto, forward: Forward) -> None:
-    """A parameter that the model made itself, from a fill or a constant: from now on an input."""
+    """Make an input of a parameter that the model computed itself, from a fill or a constant."""
     name = node.output[0]
     kind = tracer.tape.infer(node)[name].tensor_type
     wanted = tracer.autocast.kept(kind.elem_type) if tracer.autocast else kind.elem_type
@@ -175,7 +175,7 @@ def _declare_inputs(
     forward: Forward,
     autocast: Autocast | None,
 ) -> dict[str, Tensor]:
-    """The inputs that are read, on the tape, by their names."""
+    """Put the inputs that are read on the tape, by their names."""
     declared: dict[str, Tensor] = {}
     stored = {initializer.name for initializer in graph.initializer}
     dims = dict(binding.dims)
@@ -188,7 +188,8 @@ def _declare_inputs(
         there = ", ".join(sorted(symbolic)) or "none"
         raise BadInput(f"--dim {min(unknown)}: the inputs have no dimension of that name; they have {there}")
     if any(_is_dynamic(value) for value in graph.input if value.name not in stored):
-        fixed = {value.name for value in graph.input if not _is_dynamic(value)}  # a mask, say: --batch is not for it
+        # an input of fixed size, such as a mask, does not take --batch
+        fixed = {value.name for value in graph.input if not _is_dynamic(value)}
     else:
         fixed = set()
     for value in graph.input:

@@ -1,6 +1,8 @@
-"""LSTM, GRU and RNN written out step by step, since their nodes give none of the gates that a gradient needs.
+"""Replaces LSTM, GRU and RNN by ops for each time step, because their nodes do not give the gates that a gradient
+needs.
 
-Invariant: the inputs' share of all steps is one product; only what depends on the last state is done step by step.
+Invariant: the product with the inputs is one for all time steps; only what depends on the last state is computed step
+by step.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ def rnn(tracer: Any, step: Taped, active: bool) -> list[Tensor] | None:
 
 
 def _check(step: Taped, activations: Sequence[bytes], extra: str = "") -> None:
-    """Refuse what the cells below do not do."""
+    """Refuse settings that the cells below do not support."""
     odd = [name for name, value in PLAIN.items() if step.get(name, value) != value]
     directions = 2 if step.get("direction", b"forward") == b"bidirectional" else 1
     if step.get("activations", list(activations) * directions) != list(activations) * directions:

@@ -1,6 +1,7 @@
-"""Why a model cannot be differentiated, all at once: each kind of op with how many there are, and what to do instead.
+"""Lists why a model cannot be differentiated: each kind of op with its number, and what to do instead.
 
-Invariant: nothing is refused here that a rule could do; the first line says how much is wrong, the rest is one a kind.
+Invariant: nothing is refused that a rule can do. The first line says how many ops are refused; each kind has one more
+line.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ ADVICE: Mapping[str, str] = {
     **dict.fromkeys(("TopK", "NonMaxSuppression", "Unique", "Multinomial", "Bernoulli", "StringNormalizer"), PICKS),
 }
 QUANTIZING = ("QLinear", "QuantizeLinear", "DequantizeLinear", "DynamicQuantize", "ConvInteger", "MatMulInteger")
-LISTED_KINDS = 12  # kinds that are listed
+LISTED_KINDS = 12  # kinds in the list
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """`kind`: with its domain, where it has one. `why`: what a rule said, or nothing where there is no rule."""
+    """`kind`: the op, with its domain if it has one. `why`: the rule's message; empty where there is no rule."""
 
     kind: str
     node: str
@@ -43,7 +44,7 @@ def kind_of(node: onnx.NodeProto) -> str:
 
 
 def is_defined(node: onnx.NodeProto, opset: int) -> bool:
-    """Whether ONNX defines the op; else not even its outputs' shapes are known."""
+    """Whether ONNX defines the op; if not, its outputs' shapes are unknown too."""
     return defs.has(node.op_type, opset, "" if node.domain == "ai.onnx" else node.domain)
 
 
@@ -90,5 +91,5 @@ def _advice(kind: str) -> str:
 
 
 def _bare(refusal: Refusal) -> str:
-    """What a rule said, without the node that it said it of."""
+    """The rule's message, without the name of the node."""
     return refusal.why.replace(f"'{refusal.node}'", "")

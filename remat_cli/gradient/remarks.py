@@ -1,6 +1,6 @@
-"""What is odd about the parameters that are about to be trained: constants of an exporter, weights that it merged.
+"""Notes on parameters that look odd: an exporter's constants, weights that it merged.
 
-Invariant: a file that says itself which tensors are parameters, and remat's own networks, get none of these.
+Invariant: a file that records its parameters, and remat's own networks, get no such note.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from remat_cli.gradient.exported import first_of, signature_of
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.ties import alike
 
-OWN_NAME = re.compile(r"(val_\d+|onnx::.*|/.*|_?tensor_constant\d*|\d+)")  # what exporters call what has no name
-PLAIN = frozenset(("weight", "bias", "in_proj_weight", "in_proj_bias"))  # what PyTorch's own layers call parameters
+# names that exporters make for tensors without a name
+OWN_NAME = re.compile(r"(val_\d+|onnx::.*|/.*|_?tensor_constant\d*|\d+)")
+# PyTorch's own layers have these names for parameters
+PLAIN = frozenset(("weight", "bias", "in_proj_weight", "in_proj_bias"))
 MANY_READS = 3  # reads of one parameter
 
 
 def remarks(
     model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]], reads: Mapping[str, int], choice: Choice
 ) -> Iterator[str]:
-    """A line for each kind of oddity among the parameters of these shapes, read so many times."""
+    """A line for each kind of oddity. The parameters have these shapes, and so many ops read each."""
     wanted = choice.groups or [(name,) for name in choice.params]
     if missing := [names[0] for names in wanted if not any(name in shapes for name in names)]:
         yield f"not trained, since no op that leads to the loss reads them under that name: {first_of(missing)}"
@@ -47,7 +49,8 @@ def remarks(
 
 
 def _may_be_buffer(model: onnx.ModelProto, name: str) -> bool:
-    """Nothing in a traced export tells: so whatever a module named itself, and is no layer's weight or bias."""
+    """Whether the tensor may be a buffer: a traced export does not tell, so any name of the module's own that is no
+    layer's weight or bias counts."""
     if model.producer_name != "pytorch" or signature_of(model) is not None or OWN_NAME.fullmatch(name):
         return False
     return name.rpartition(".")[2] not in PLAIN

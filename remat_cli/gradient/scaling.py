@@ -1,6 +1,6 @@
-"""Loss scaling: gradients are computed of the loss times a number, so that float16 does not lose the small ones.
+"""Loss scaling: gradients of the loss times a number, so that float16 keeps the small ones.
 
-Invariant: what leaves the step is not scaled; `finite` says whether all gradients of the step are numbers.
+Invariant: what leaves the step is not scaled; `finite` says whether all gradients of the step are finite.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Scaling:
         self._squares: Tensor | None = None
 
     def taken_off(self, gradient: Tensor) -> Tensor:
-        """The gradient of the loss itself; it is counted in to `finite`."""
+        """The gradient of the unscaled loss; it takes part in `finite`."""
         whole = gradient.cast(onnx.TensorProto.FLOAT) * (1 / self.scale)
         square = whole.reduce("ReduceSumSquare", range(whole.rank), keep=False) if whole.rank else whole * whole
         self._squares = square if self._squares is None else self._squares + square
         return whole
 
     def finite(self) -> Tensor:
-        """No difference of infinities or of what is no number is zero."""
+        """Whether all gradients are finite: x - x is zero only where x is finite."""
         assert self._squares is not None
         return (self._squares - self._squares).equals(0.0)

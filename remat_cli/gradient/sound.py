@@ -1,6 +1,6 @@
-"""A node held to its op's schema before it is read: numbers of inputs and outputs, attributes there and of their kind.
+"""Checks a node against its op's schema before it is read: numbers of inputs and outputs, attributes and their kinds.
 
-Invariant: what lies in a branch is not looked at here; its nodes come by themselves when the branch is taken.
+Invariant: a branch is not checked here; its nodes are checked when the branch is taken.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def check_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
         not defs.has(node.op_type, version, node.domain)
         or defs.get_schema(node.op_type, version, node.domain).deprecated
     ):
-        return  # nothing to hold it to: whether it can be differentiated is said later
+        return  # there is no schema; whether the op can be differentiated is decided later
     context = checker.C.CheckerContext()
     context.ir_version = onnx.IR_VERSION
     context.opset_imports = {**opsets, node.domain: version}
@@ -33,7 +33,7 @@ def check_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
 
 
 def _without_branches(node: onnx.NodeProto) -> onnx.NodeProto:
-    """The checker would look in a branch for what is defined outside of it."""
+    """The node without its branches, because the checker would look in them for what is defined outside."""
     if not has_subgraph(node):
         return node
     bare = onnx.NodeProto()

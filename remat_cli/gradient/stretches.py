@@ -1,10 +1,10 @@
-"""Slices of one value that lie side by side, taken back together: their gradients are joined, not padded and added.
+"""Joins slices of one value that lie side by side, so that their gradients are concatenated, not padded and added.
 
-A loop over a sequence reads its steps one by one; padding each step's gradient to the whole sequence and adding it up
-takes time and memory with the square of the length.
+A loop over a sequence reads its steps one by one. Padding each step's gradient to the whole sequence and adding them
+takes quadratic time and memory.
 
-Invariant: every step is there once, alone or in a joined one, which stands where the first of its members stood: all
-that reads its outputs comes later, and what makes its input before.
+Invariant: every step occurs once, alone or in a joined one. A joined step stands where the first of its members stood:
+its readers come later, and its input's maker before.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from itertools import pairwise
 from remat_cli.gradient.tape import FLOATS, Taped
 from remat_cli.gradient.tensor import Tensor
 
-Stretch = tuple[int, int, int]  # an axis, and where along it the piece begins and ends
+Stretch = tuple[int, int, int]  # an axis, and the begin and end of the piece along it
 
 
 def join_stretches(steps: Sequence[Taped]) -> list[Taped]:
-    """The steps, with those that take pieces of one value along one axis as one Split."""
+    """The steps, with those that take pieces of one value along one axis joined into one Split."""
     groups: dict[tuple[str, int], dict[int, Stretch]] = {}
     for index, step in enumerate(steps):
         if (piece := _stretch(step)) is not None:
@@ -34,7 +34,7 @@ def join_stretches(steps: Sequence[Taped]) -> list[Taped]:
 
 
 def _stretch(step: Taped) -> Stretch | None:
-    """What a Slice or a Gather of one place takes, if it is one stretch of one axis."""
+    """The piece that a Slice or a Gather of one index takes, if it is one stretch of one axis."""
     known, reads = step.tape.constants, [x.name if x else "" for x in step.inputs]
     if step.kind not in ("Slice", "Gather") or step.x.dtype not in FLOATS or not step.y.size:
         return None
@@ -58,13 +58,13 @@ def _stretch(step: Taped) -> Stretch | None:
 
 
 def _apart(pieces: Iterable[Stretch]) -> bool:
-    """Whether no two overlap."""
+    """Whether no two pieces overlap."""
     ordered = sorted(pieces)
     return all(one[2] <= other[1] for one, other in pairwise(ordered))
 
 
 def _split(steps: Sequence[Taped], axis: int, group: dict[int, Stretch]) -> Taped:
-    """One step for all, with an output that is not there for each stretch between them."""
+    """One step for all pieces, with an absent output for each gap between them."""
     first = steps[min(group)]
     outputs: list[Tensor | None] = []
     sizes: list[int] = []

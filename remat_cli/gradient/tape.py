@@ -22,10 +22,10 @@ from remat_cli.gradient.inference import infer_types
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.limits import TENSOR_BYTES
 
-WRITTEN_OUT_ELEMENTS = 1 << 26  # elements of a constant that the gradient needs, at most
+WRITTEN_OUT_ELEMENTS = 1 << 26  # the most elements of a constant that a gradient needs
 FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 
-Key = tuple[Any, ...]  # what makes two computations or two constants the same
+Key = tuple[Any, ...]  # two computations or constants with one key are the same
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Taped:
     node: onnx.NodeProto | None
     tape: Tape
     saved: dict[str, Any] = field(default_factory=dict)
-    needs: tuple[bool, ...] = ()  # for each input, whether anybody wants its gradient
+    needs: tuple[bool, ...] = ()  # for each input, whether its gradient is wanted
 
     @property
     def x(self) -> Tensor:

@@ -1,9 +1,11 @@
-"""Which initializers are one parameter: as the user says, or where a file of no better record shows it.
+"""Finds the initializers that are one parameter: by the user's word, or by the file where it has no better record.
 
-An exporter that merges initializers of equal value writes an Identity for each name that went: two parameters that
-began alike, or one that the module reads under two names. One that does not merge writes a tied parameter twice.
+An exporter that merges initializers of equal value writes an Identity for each removed name. Such a name is either
+another parameter that began with the same values, or a second name of one parameter. An exporter that does not merge
+writes a tied parameter twice.
 
-Invariant: afterwards every parameter is one initializer, and what was taken to be one parameter or two is said.
+Invariant: afterwards every parameter is one initializer, and notes say which tensors were taken to be one parameter or
+two.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from remat_cli.errors import BadInput
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.onnx_graph.stored import array_of
 
-PLACES = ("/", "onnx::")  # how names of values begin that are no parameters
+PLACES = ("/", "onnx::")  # prefixes of the names of values that are no parameters
 
 
 def tie(graph: onnx.GraphProto, pairs: Iterable[tuple[str, str]]) -> None:
-    """The second of each pair is the first from now on."""
+    """Replace the second of each pair by the first."""
     stored = {initializer.name: initializer for initializer in graph.initializer}
     for kept, gone in pairs:
         for name in (kept, gone):
@@ -37,12 +39,13 @@ def tie(graph: onnx.GraphProto, pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def tie_alike(graph: onnx.GraphProto) -> list[str]:
-    """Tie or part initializers by what reads them, in a file of a tracing exporter; says what was done."""
+    """Tie or part initializers by what reads them, in a file of a tracing exporter; the result is notes."""
     return [*_part(graph), *_tie_embeddings(graph)]
 
 
 def _part(graph: onnx.GraphProto) -> Iterator[str]:
-    """Names that an Identity stands for: parameters of their own, but for an embedding that a product reads too."""
+    """Make each name that an Identity stands for a parameter of its own, unless it is an embedding that a product reads
+    too."""
     stored = {initializer.name: initializer for initializer in graph.initializer}
     parted: list[str] = []
     for node in list(graph.node):
@@ -65,7 +68,7 @@ def _part(graph: onnx.GraphProto) -> Iterator[str]:
 
 
 def _tie_embeddings(graph: onnx.GraphProto) -> Iterator[str]:
-    """Embeddings that the file holds twice."""
+    """Tie embeddings that the file stores twice."""
     shapes = {tuple(i.dims) for i in graph.initializer if _is_embedding(graph, i.name)}
     for first, *others in alike(graph, {i.name for i in graph.initializer if tuple(i.dims) in shapes}):
         for other in others:
@@ -75,7 +78,7 @@ def _tie_embeddings(graph: onnx.GraphProto) -> Iterator[str]:
 
 
 def alike(graph: onnx.GraphProto, names: set[str]) -> list[list[str]]:
-    """Those of the named initializers that hold the same numbers and are no plain fills, grouped."""
+    """Groups of the named initializers that hold the same numbers and are no plain fills."""
     shaped: dict[tuple[object, ...], list[onnx.TensorProto]] = defaultdict(list)
     for tensor in graph.initializer:
         if tensor.name in names and tensor.data_type in FLOATS:
@@ -89,7 +92,7 @@ def alike(graph: onnx.GraphProto, names: set[str]) -> list[list[str]]:
 
 
 def _is_fill(initializer: onnx.TensorProto) -> bool:
-    """One number throughout: as new weights of normalizations are, and new biases."""
+    """Whether all elements are one number, as new weights of normalizations and new biases are."""
     array = array_of(initializer)
     numbers = array.reshape(-1)
     return all(bool(np.all(some == numbers[:1])) for some in (numbers[:4096], numbers[4096:]))

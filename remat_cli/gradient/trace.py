@@ -1,6 +1,6 @@
-"""The forward graph laid on a tape: every shape static, constants folded, each op ready to be differentiated.
+"""Puts the forward graph on a tape: every shape static, constants folded, each op ready to be differentiated.
 
-Invariant: values keep the model's names unless something else has the name already; nodes that compute constants, pass
+Invariant: values keep the model's names unless another value has the name already. Nodes that compute constants, pass
 their input on, or do not lead to the loss leave no trace.
 """
 
@@ -28,7 +28,7 @@ from remat_cli.onnx_graph.walk import has_subgraph
 
 
 class Tracer:
-    """What each name of the model stands for on the tape, and which values depend on a parameter."""
+    """Maps each name of the model to its value on the tape, and knows which values depend on a parameter."""
 
     def __init__(
         self,
@@ -46,7 +46,8 @@ class Tracer:
         self.sequences = SequenceWriter(self)
         self.sample_variance = False  # whether running variances are of samples, as PyTorch's are, or of populations
         self.statistics: dict[str, Tensor] = {}  # running statistic -> its updated value
-        self.lost: set[str] = set()  # the model's names of what nothing is known of, behind what was refused
+        # the model's names of unknown values: results of refused nodes, and what depends on them
+        self.lost: set[str] = set()
         self.refusals: list[Refusal] = []
 
     def trace(self, node: onnx.NodeProto, opset: int) -> None:
@@ -81,14 +82,14 @@ class Tracer:
         self._place(node, here)
 
     def _write_out(self, node: onnx.NodeProto) -> None:
-        """A node that makes or reads a sequence, by nodes on tensors."""
+        """Replace a node that makes or reads a sequence by nodes on tensors."""
         try:
             for part in self.sequences.write(node):
                 self.trace(part, self.tape.opset)
         except CannotWriteOut as reason:
             raise BadInput(f"{node.op_type} node '{node.name}': {reason}, so it has no gradient") from reason
 
-    # -- what is known while sequences are written out ------------------------------------------------------------
+    # -- known facts for replacing sequences -----------------------------------------------------------------------
     def shape_of(self, name: str) -> tuple[int, ...]:
         return self._read(name).shape
 
@@ -114,19 +115,19 @@ class Tracer:
         return self.known[name]
 
     def _lose(self, node: onnx.NodeProto, refused: bool) -> None:
-        """What the node makes is not known, nor what comes of it; all that is refused is said at once."""
+        """Mark the outputs as unknown, so that the walk goes on and all refusals are reported together."""
         self.lost.update(name for name in node.output if name)
         if refused:
             self.refusals.append(Refusal(kind_of(node), node.name))
 
     def finish(self) -> None:
-        """Refuse the model if anything of it could not be traced, and say with it what has no rule."""
+        """Refuse the model if anything of it could not be traced; ops without a rule are listed too."""
         if self.refusals:
             active = [step for step in self.tape.steps if any(x and x.name in self.active for x in step.inputs)]
             refuse([*self.refusals, *(Refusal(step.kind, step.name) for step in active if step.kind not in RULES)])
 
     def _choose(self, node: onnx.NodeProto, opset: int) -> None:
-        """An If whose condition is known: its branch, in place."""
+        """Replace an If whose condition is known by its branch."""
         holds = bool(self.tape.constants[self.known[node.input[0]].name].reshape(()))
         (branch,) = (a.g for a in node.attribute if a.name == ("then_branch" if holds else "else_branch"))
         for stored in branch.initializer:
@@ -140,7 +141,7 @@ class Tracer:
                 self.known[name] = self.known[made.name]
 
     def _renamed(self, node: onnx.NodeProto) -> onnx.NodeProto:
-        """The node on the tape's names, its outputs under names still free."""
+        """The node with the tape's names, its outputs under names that are free."""
         missing = [name for name in node.input if name and name not in self.known]
         if missing:
             raise BadInput(f"{node.op_type} node '{node.name}' reads '{missing[0]}', which nothing produces")
@@ -175,7 +176,8 @@ class Tracer:
                     self.active.add(tensor.name)
 
     def _cast(self, here: onnx.NodeProto) -> int | None:
-        """What the node reads in the type that it computes in; the type that its first output goes back to, if any."""
+        """Cast the inputs to the type that the node computes in; the result is the type that its first output is cast
+        to, if any."""
         if self.autocast is None:
             return None
         before = list(here.input)
@@ -198,7 +200,7 @@ class Tracer:
         return list(step.outputs)
 
     def _inline(self, here: onnx.NodeProto, body: onnx.FunctionProto) -> list[Tensor | None]:
-        """An op that ONNX defines by simpler ones, as those."""
+        """Replace an op by the simpler ones that ONNX defines it by."""
         inner = Tracer(self.tape, {}, self.active, self.freeze_bn, self.autocast)
         for name, given in zip(body.input, here.input):
             if given:
@@ -220,7 +222,7 @@ def _outputs_of(node: onnx.NodeProto) -> list[str]:
 
 
 def _specialize(node: onnx.NodeProto, attributes: dict[str, Any]) -> onnx.NodeProto:
-    """A function's node with the caller's attributes put in."""
+    """A function's node with the caller's attributes filled in."""
     part = onnx.NodeProto()
     part.CopyFrom(node)
     del part.attribute[:]
@@ -235,7 +237,7 @@ def _specialize(node: onnx.NodeProto, attributes: dict[str, Any]) -> onnx.NodePr
 
 
 def _function(tape: Tape, node: onnx.NodeProto) -> onnx.FunctionProto | None:
-    """How ONNX itself defines this op by others, if it does."""
+    """ONNX's own definition of the op by other ops, if it has one."""
     if node.domain or not defs.has(node.op_type, tape.opset, ""):
         return None
     schema = defs.get_schema(node.op_type, tape.opset, "")

@@ -1,8 +1,8 @@
-"""Loops whose rounds are known before the graph runs, written out round by round.
+"""Replaces loops by their rounds, where the number of rounds is known before the graph runs.
 
-Exporters write them for lengths that a module knows: an EmbeddingBag, a scripted loop over a sequence.
+Exporters write such loops for lengths that a module knows: an EmbeddingBag, a scripted loop over a sequence.
 
-Invariant: a round sees what the one before left, the loop's own names among it; nothing of the loop itself is on the
+Invariant: a round reads what the one before made, the loop's own names included; nothing of the loop itself is on the
 tape.
 """
 
@@ -19,12 +19,12 @@ from remat_cli.gradient.tensor import Tensor
 if TYPE_CHECKING:
     from remat_cli.gradient.trace import Tracer
 
-UNROLLED_NODES = 20_000  # nodes that a loop may become
+UNROLLED_NODES = 20_000  # the most nodes that a loop may become
 Value: TypeAlias = "Tensor | list[str]"  # a tensor, or a sequence's parts
 
 
 def write_out(tracer: Tracer, node: onnx.NodeProto, opset: int) -> bool:
-    """Whether the loop's rounds are known, and it is written out."""
+    """Write the loop's rounds; the result is False where their number is not known."""
     rounds, goes_on = _number(tracer, node.input[0]), _number(tracer, node.input[1])
     if (node.input[0] and rounds is None) or (node.input[1] and goes_on is None) or not any(node.input[:2]):
         return False
@@ -58,7 +58,7 @@ def write_out(tracer: Tracer, node: onnx.NodeProto, opset: int) -> bool:
 
 
 def _begin(tracer: Tracer, body: onnx.GraphProto, done: int, carried: list[Value]) -> None:
-    """What a round reads: its number, that it goes on, and what the last one left."""
+    """Bind the inputs of a round: its number, a true condition, and the values of the round before."""
     tape = tracer.tape
     tracer.known[body.input[0].name] = tape.integers(done)
     tracer.known[body.input[1].name] = tape.constant(True, TensorProto.BOOL)
@@ -69,7 +69,7 @@ def _begin(tracer: Tracer, body: onnx.GraphProto, done: int, carried: list[Value
 
 
 def _stack(tracer: Tracer, node: onnx.NodeProto, name: str, parts: list[str]) -> None:
-    """What each round gave, along a first axis of their own."""
+    """Stack the results of all rounds along a new first axis."""
     axes = f"{name}/axis"
     tracer.known[axes] = tracer.tape.integers([0])
     made = []
@@ -81,7 +81,7 @@ def _stack(tracer: Tracer, node: onnx.NodeProto, name: str, parts: list[str]) ->
 
 
 def _number(tracer: Tracer, name: str) -> int | None:
-    """A tensor's one number, if it is known."""
+    """The only number of a tensor, if it is known."""
     tensor = tracer.known.get(name)
     array = tracer.tape.constants.get(tensor.name) if tensor else None
     return int(np.reshape(array, -1)[0]) if array is not None and array.size == 1 else None

@@ -1,4 +1,4 @@
-"""Older opsets brought to the one that gradients are written in.
+"""Upgrades older opsets to the one that gradients are written in.
 
 Invariant: a model at opset 13 or later is changed node by node here; only older ones go through ONNX's converter.
 """
@@ -11,7 +11,7 @@ from onnx import helper, version_converter
 from remat_cli.errors import BadInput
 from remat_cli.onnx_graph.stored import bring_in
 
-LEAST_OPSET = 18  # reductions take their axes as an input, ScatterElements adds
+LEAST_OPSET = 18  # here reductions take their axes as an input, and ScatterElements can add
 OWN_OPSET = 13  # from here on, `modernize` is enough
 REDUCTIONS = frozenset(
     f"Reduce{kind}" for kind in ("Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
@@ -30,7 +30,7 @@ def upgrade(model: onnx.ModelProto) -> onnx.ModelProto:
     if opset_of(model) >= OWN_OPSET:
         return model
     for tensor in model.graph.initializer:
-        bring_in(tensor)  # what was an input becomes an attribute, or the other way round
+        bring_in(tensor)  # the converter turns some inputs into attributes, and some attributes into inputs
     try:
         return version_converter.convert_version(model, OWN_OPSET)
     except (RuntimeError, version_converter.ConvertError) as error:

@@ -1,7 +1,7 @@
-"""ONNX in: any training graph becomes a `Graph` with unique names, a runnable order and static sizes.
+"""Reads ONNX: any training graph becomes a `Graph` with unique names, a runnable order and static sizes.
 
-Invariant: what a `Graph` says of a model is what a runtime will find in it; what cannot be known is an error that names
-the value, the op that makes it and what to pass. Weights kept outside the file are never read.
+Invariant: a runtime finds in the model what its `Graph` says. What cannot be known is an error that names the value,
+the op that makes it and what to pass. Weights kept outside the file are never read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from remat_cli.model.graph import Graph, Op, Value
 from remat_cli.onnx_graph.load import load, parse_model
 from remat_cli.onnx_graph.walk import captures
 
-IN_MEMORY = Path("the model in memory")  # what errors call it; its external tensors lie in the working directory
+# the name of such a model in errors; its external tensors lie in the working directory
+IN_MEMORY = Path("the model in memory")
 
 
 def ingest(path: Path, dims: Mapping[str, int] | None = None) -> Graph:
@@ -34,7 +35,7 @@ def ingest(path: Path, dims: Mapping[str, int] | None = None) -> Graph:
 
 
 def ingest_content(content: bytes, dims: Mapping[str, int] | None = None) -> Graph:
-    """The same of a model that is not, or not yet, in a file."""
+    """Read a model that is not in a file."""
     return graph_of(parse_model(content, IN_MEMORY), IN_MEMORY, hashlib.sha256(content).hexdigest(), dims or {})
 
 
@@ -81,7 +82,7 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
 
 
 def _names_stored(proto: onnx.GraphProto) -> dict[str, None]:
-    """The names of what the file holds, once each and in its order."""
+    """The names that the file stores, once each and in its order."""
     return dict.fromkeys(
         (
             *(tensor.name for tensor in proto.initializer),

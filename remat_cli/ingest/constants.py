@@ -45,7 +45,7 @@ def fold(
 
 
 def _divide(_: Attributes, a: Sequence[Array]) -> Array:
-    """Integers divide towards zero, as in C."""
+    """Integer division rounds towards zero, as in C."""
     quotient: Array = a[0] / a[1]
     if a[0].dtype.kind in "iu":
         quotient = np.sign(a[0]) * np.sign(a[1]) * (np.abs(a[0]) // np.abs(a[1]))

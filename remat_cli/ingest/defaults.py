@@ -1,6 +1,6 @@
-"""What a call of a function leaves out and the function has a default for, written into the call.
+"""Writes defaults into the calls of functions that leave an attribute out.
 
-Invariant: afterwards a call means the same to those who know nothing of defaults, such as onnx's own inliner.
+Invariant: afterwards a call means the same to tools that ignore defaults, such as onnx's own inliner.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from remat_cli.onnx_graph.walk import nodes_within
 
 
 def give_defaults(model: onnx.ModelProto) -> str | None:
-    """Complete all calls; the name of an attribute for which that cannot be said, as it is handed on and not given."""
+    """Complete all calls. The result names an attribute that cannot be completed, because a body hands it on and a
+    caller may leave it out."""
     bodies = (model.graph.node, *(function.node for function in model.functions))
     calls: dict[FunctionKey, list[onnx.NodeProto]] = {}
     for body in bodies:
@@ -34,7 +35,7 @@ def give_defaults(model: onnx.ModelProto) -> str | None:
 
 
 def give_schema_defaults(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
-    """The same for functions of ONNX itself, whose defaults stand in their schemas."""
+    """Complete the calls of ONNX's own functions, whose defaults are in their schemas."""
     for node in nodes:
         if onnx.defs.has(node.op_type, opset, ""):
             known = onnx.defs.get_schema(node.op_type, opset, "").attributes

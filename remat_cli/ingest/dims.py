@@ -30,7 +30,7 @@ def bind(model: onnx.ModelProto, dims: Mapping[str, int], path: Path) -> dict[st
 
 
 def refuse_unused(model: onnx.ModelProto, dims: Mapping[str, int], used: set[str], path: Path) -> None:
-    """A dimension that binds nothing is a mistake of the user's."""
+    """Refuse a dimension that binds nothing, because it is the user's mistake."""
     for name in dims:
         if name not in used:
             raise Usage(f"{path}: there is no dimension {name!r} to bind; the inputs have {_symbols(model, used)}")
@@ -77,7 +77,7 @@ def _symbols(model: onnx.ModelProto, used: set[str]) -> str:
 
 
 def _drop_unknown(model: onnx.ModelProto, dims: Mapping[str, int]) -> None:
-    """Bind the same symbols in outputs and value_info; what stays unknown is for inference to find."""
+    """Bind the same symbols in outputs and value_info; inference finds the sizes that stay unknown."""
     for value in (*model.graph.output, *model.graph.value_info):
         for dim in value.type.tensor_type.shape.dim:
             if dim.dim_param in dims:

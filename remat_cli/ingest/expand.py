@@ -1,8 +1,8 @@
-"""Functions and sequences written out, the former where the runtime would do so before it decides on an order.
+"""Replaces functions and sequences by the ops they consist of; functions only where the runtime does so too.
 
 Invariant: afterwards the nodes of the main graph are the kernels that run, so that a plan can promise their order.
-Model-local functions go first; then standard functions that ONNX Runtime has no kernel for. A graph with ops that only
-a training build can run keeps the latter: training builds have those kernels.
+Model-local functions go first, then standard functions that ONNX Runtime has no kernel for. A graph with ops that only
+a training build can run keeps the latter, because training builds have those kernels.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def expand(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
         calls = _count(model)
         model = _inline_standard(model, sorted(found), path)
         if _count(model) >= calls and found == {(n.domain, n.op_type) for n in model.graph.node if _is_expanded(n)}:
-            break  # this onnx has no body for them either: each stays one op
+            break  # this version of onnx has no body for them either, so each stays one op
     return model
 
 
 def _inline_standard(model: onnx.ModelProto, ops: list[tuple[str, str]], path: Path) -> onnx.ModelProto:
-    """Functions of ONNX replaced."""
+    """The model with these functions of ONNX replaced by their bodies."""
     opset = next(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
     give_schema_defaults((node for node in model.graph.node if _is_expanded(node)), opset)
     try:
@@ -50,7 +50,8 @@ def _inline_standard(model: onnx.ModelProto, ops: list[tuple[str, str]], path: P
 
 
 def _with_types(model: onnx.ModelProto) -> onnx.ModelProto:
-    """With the type of all that functions may read, weights among it: the inliner wants to know."""
+    """The model with the type of every value that functions may read, weights included, because the inliner needs
+    them."""
     typed = onnx.shape_inference.infer_shapes(model)
     known = {value.name for value in typed.graph.value_info}
     for tensor in typed.graph.initializer:

@@ -1,6 +1,6 @@
-"""What is known ahead of control flow: how often a Loop runs its body, which branch an If takes.
+"""What is known about control flow before the graph runs: how often a Loop runs its body, which branch an If takes.
 
-Invariant: what is said here holds for all data; where it depends on data, nothing is said.
+Invariant: every answer holds for all data; where it depends on data, there is none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HANDED_ON = ("Identity", "Cast")
 
 
 def trips(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> int | None:
-    """How often the Loop runs its body: as often as is said, where nothing in its body ends it before."""
+    """How often the Loop runs its body, if its count is known and nothing in its body ends it before."""
     count = constants.get(node.input[0])
     if count is None or count.size != 1:
         return None
@@ -33,7 +33,7 @@ def trips(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> int | No
 
 
 def _goes_on(body: onnx.GraphProto, constants: Mapping[str, np.ndarray]) -> bool:
-    """Whether the body's condition is the one it was given, or true."""
+    """Whether the body's condition is always the one it was given, or true."""
     makers = {name: node for node in body.node for name in node.output}
     stored = {tensor.name: tensor for tensor in body.initializer}
     name = body.output[0].name
@@ -52,9 +52,10 @@ def _goes_on(body: onnx.GraphProto, constants: Mapping[str, np.ndarray]) -> bool
 def body_as_begun(
     node: onnx.NodeProto, types: Mapping[str, Partial], carries: Sequence[Partial | None], outer: Iterable[str]
 ) -> onnx.GraphProto | None:
-    """The Loop's body by itself, with the types of what it `carries` into a round; `outer`: what it captures.
+    """The Loop's body as a graph of its own, with the types of the values it `carries` into a round; `outer`: what it
+    captures.
 
-    None if it carries what is no tensor of known rank.
+    None if it carries a value that is not a tensor of known rank.
     """
     body = next(attribute.g for attribute in node.attribute if attribute.name == "body")
     known = [kind for kind in carries if kind is not None]
@@ -71,7 +72,7 @@ def body_as_begun(
 
 
 def depends_on_data(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> bool:
-    """Whether what runs of a node's subgraphs is another matter with other data."""
+    """Whether other data may make the node run its subgraphs differently."""
     if node.domain not in ("", "ai.onnx"):
         return False
     return node.input[0] not in constants if node.op_type == "If" else _open_end(node, constants)
@@ -82,7 +83,7 @@ def _open_end(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> bool
 
 
 def settle_branch(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> onnx.NodeProto:
-    """An If of constant condition with the branch it takes in both places."""
+    """An If of constant condition, with the branch that it takes in both places."""
     condition = constants.get(node.input[0]) if node.op_type == "If" and node.input else None
     if condition is None or condition.size != 1:
         return node

@@ -1,6 +1,6 @@
 """Sizes and contents that other data may change, beside those that were stated for this data.
 
-Invariant: what is not here is so for all data, as far as shape inference tells with all that is here unknown.
+Invariant: a size or content that is not here is the same for all data, as far as shape inference can tell.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from remat_cli.onnx_graph.walk import captures
 
 @dataclass(slots=True)
 class Loose:
-    """`sizes`: types of which dimensions may change; `contents`: constants that were reckoned from those."""
+    """`sizes`: types whose dimensions may change; `contents`: constants that were computed from such sizes."""
 
     sizes: dict[str, Partial] = field(default_factory=dict)
     contents: set[str] = field(default_factory=set)
@@ -35,7 +35,7 @@ class Loose:
         return {name: constants[name] for name in names if name in constants and name not in self.contents}
 
     def settle(self, name: str, here: tuple[int, tuple[int, ...]], always: Partial | None) -> None:
-        """Keep what of a value's type is so with this data only."""
+        """Record which part of a value's type holds with this data only."""
         dtype, shape = here
         sizes = always[1] if always and len(always[1]) == len(shape) else (None,) * len(shape)
         if None in sizes:

@@ -1,4 +1,4 @@
-"""Names and order: every node gets a unique name, and nodes stand where all that they read is there already.
+"""Names and order: every node gets a unique name and stands after all that it reads.
 
 Invariant: nodes that have a name of their own keep it, a sorted graph keeps its order, and the same file always gives
 the same names. Constant nodes come first: a runtime turns them into weights, so they take no part in any plan.
@@ -18,7 +18,8 @@ from remat_cli.onnx_graph.walk import captures
 
 
 def name_nodes(graph: onnx.GraphProto) -> None:
-    """The first node with a name keeps it; the others are called after their op and place in the graph."""
+    """Make names unique: the first node with a name keeps it; the others are named after their op and place in the
+    graph."""
     taken = {node.name for node in graph.node}
     seen = {""}
     for place, node in enumerate(graph.node):
@@ -35,7 +36,7 @@ def _fresh(stem: str, taken: set[str]) -> str:
 
 
 def sort_nodes(graph: onnx.GraphProto, path: Path) -> None:
-    """Check who writes what, and move nodes that stand before something they read."""
+    """Check the writers of names, and move nodes that stand before something they read."""
     nodes = list(graph.node)
     writer = _writers(graph, nodes, path)
     needs = [_needs(node, writer, path) for node in nodes]
@@ -84,7 +85,7 @@ def _needs(node: onnx.NodeProto, writer: dict[str, int], path: Path) -> set[int]
 
 
 def _stable_order(nodes: list[onnx.NodeProto], needs: list[set[int]], path: Path) -> list[int]:
-    """Constants first, then always the earliest node that can run, Shape and Size before all others.
+    """The stable order: constants first, then always the earliest node that can run, Shape and Size before all others.
 
     ONNX Runtime's priority-based order is the same, so that a sorted graph stays as it is or becomes what would run.
     """

@@ -1,6 +1,6 @@
-"""What onnx itself says of a node: the types of its outputs, from its schema or from inference over a graph around it.
+"""The types of a node's outputs by onnx itself: from the node's schema, or from inference over a graph around it.
 
-Invariant: nothing is remembered from node to node but the opsets; what onnx has against a node is raised as it says it.
+Invariant: only the opsets are kept from node to node; onnx's own errors about a node are raised in its words.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NEWEST_OPSET = onnx.defs.onnx_opset_version()
 
 
 class OnnxInference:
-    """Asked of a model's nodes, at its opsets."""
+    """Infers the outputs of a model's nodes at the model's opsets."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self.opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
@@ -40,7 +40,7 @@ class OnnxInference:
         return self._ask_for_node(schema, node, types, constants)
 
     def outputs_of_graph(self, graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
-        """The types of a graph's outputs; none where onnx has something against it."""
+        """The types of a graph's outputs; empty where onnx rejects the graph."""
         model = helper.make_model(graph, opset_imports=self.imports, ir_version=self.ir_version)
         try:
             inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
@@ -49,7 +49,7 @@ class OnnxInference:
         return {value.name: value.type for value in inferred.graph.output}
 
     def schema_of(self, node: onnx.NodeProto) -> tuple[onnx.defs.OpSchema | None, onnx.NodeProto]:
-        """The node's schema; for one that only adds to a standard op, the standard op and its schema."""
+        """The node's schema. An op that only extends a standard op gets that op and its schema."""
         domain = "" if node.domain == "ai.onnx" else node.domain
         if node.op_type not in ALIASES and domain != BLOCKED:
             return _find_schema(node.op_type, self.opsets.get(domain, 1), domain), node
@@ -77,7 +77,8 @@ class OnnxInference:
         return made
 
     def _ask_for_subgraphs(self, node: onnx.NodeProto, types: Types, constants: Constants) -> dict[str, onnx.TypeProto]:
-        """A model of this one node, all it reads as inputs or initializers, through onnx's whole-graph inference."""
+        """The types that onnx's whole-graph inference finds for a model of this one node, with all it reads as inputs
+        or initializers."""
         reads = dict.fromkeys(name for name in (*node.input, *captures(node)) if name)
         graph = helper.make_graph(
             [settle_branch(node, constants)],

@@ -1,7 +1,7 @@
-"""Which ops belong to the backward pass.
+"""Finds the ops of the backward pass.
 
-Invariant: everything that the loss is computed from is forward, the rest backward. Where no loss can be made out, all
-is forward. The flag is a hint for methods and tables; no schedule depends on it for being right.
+Invariant: everything that the loss is computed from is forward, the rest backward. Where no loss is found, all ops are
+forward. The flag is a hint for methods and tables; no schedule depends on it to be legal.
 """
 
 from __future__ import annotations

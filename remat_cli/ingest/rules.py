@@ -1,8 +1,8 @@
-"""Shape rules for ops that onnx does not know: those of training, and contrib ops that exporters and fusions write.
+"""Shape rules for ops that onnx does not know: training ops, and contrib ops that exporters and fusions write.
 
 Invariant: a rule gives one (type, shape) for each output in the op's signature, None where it cannot tell; signatures
-are those of onnxruntime's training_op_defs.cc, contrib_defs.cc and bert_defs.cc. An op here is found by its name alone,
-for onnxruntime-training puts some of them in the standard domain.
+are those of onnxruntime's training_op_defs.cc, contrib_defs.cc and bert_defs.cc. An op is found by its name alone,
+because onnxruntime-training puts some of them in the standard domain.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _bitmask(call: TypedNode) -> Type:
 
 
 def _layer_norm(stats: int) -> Rule:
-    """`stats` outputs of one figure for each normalised row follow the result."""
+    """The result, followed by `stats` outputs of one number for each normalised row."""
 
     def rule(call: TypedNode) -> Types:
         shape = call.shape(0)
@@ -105,13 +105,14 @@ def _split_training(call: TypedNode) -> Types:
 
 
 def _max_pool_grad(call: TypedNode) -> Types:
-    """As large as what the MaxPool read whose indices these are."""
+    """The shape is that of the input of the MaxPool whose indices these are."""
     pool = call.makers.get(call.node.input[1])
     return [None if pool is None or pool.op_type != "MaxPool" else call.types[pool.input[0]]]
 
 
 def _average_pool_grad(call: TypedNode) -> Types:
-    """The gradient does not say how large the input was: the pool with the same window and output does."""
+    """The shape is that of the input of the pool with the same window and output; the gradient itself does not say
+    it."""
     window = {a.name: a.SerializeToString() for a in call.node.attribute}
     for name, maker in call.makers.items():
         same = maker.op_type in ("AveragePool", "GlobalAveragePool") and call.types[name] == call.type(0)
@@ -160,20 +161,20 @@ def _mixed_precision_scale(call: TypedNode) -> Types:
 
 
 def _yield(call: TypedNode) -> Types:
-    """Outputs of the forward pass go out to the caller, who hands in their gradients."""
+    """The outputs of the forward pass go out to the caller, who hands in their gradients."""
     without = call.attribute("non_differentiable_outputs", [])
     return [call.like(place) for place in range(len(call.node.input)) if place not in without]
 
 
 def _reorder_input(call: TypedNode) -> Types:
-    """Channels are filled up to a whole block: 16 with AVX-512, on other machines 8 or 16."""
+    """The number of channels is rounded up to a whole block: 16 with AVX-512, on other machines 8 or 16."""
     shape = call.shape(0)
     batch, channels, *image = (shape[0], shape[-1], *shape[1:-1]) if call.attribute("channels_last", 0) else shape
     return [(call.dtype(0), (batch, -(-channels // 16) * 16, *image))]
 
 
 def _reorder_output(call: TypedNode) -> Types:
-    """From blocks of channels, filled up, back to as many channels as there are."""
+    """Blocks of channels are converted back to the original number of channels."""
     batch, _, *image = call.shape(0)
     channels = call.attribute("channels", 0)
     last = call.attribute("channels_last", 0)
@@ -185,7 +186,7 @@ FLAG: Type = (BOOL, (1,))
 # Ops of this domain have blocked channels; their shapes follow the standard op of the same name.
 BLOCKED = "com.microsoft.nchwc"
 
-# Ops that add to a standard op without changing its result's shape: the standard op, and how many of its inputs.
+# Ops that extend a standard op without changing its result's shape: the standard op, and how many inputs it has.
 ALIASES: dict[str, tuple[str, int]] = {
     "FusedConv": ("Conv", 3),
     "FusedGemm": ("Gemm", 3),

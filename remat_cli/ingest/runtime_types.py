@@ -1,6 +1,6 @@
-"""What onnxruntime knows of an op that onnx does not: the types of its results, from its own schemas.
+"""The types of results that onnxruntime infers from its own schemas, for ops that onnx does not know.
 
-Invariant: nothing runs; the op is loaded alone, its operands known by type only, but for small constants.
+Invariant: nothing runs; the op is loaded alone, and only types and small constants of its operands are given.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def ask_runtime(
     imports: Iterable[onnx.OperatorSetIdProto],
     ir_version: int,
 ) -> dict[int, Partial]:
-    """The types of the node's outputs by place, as far as onnxruntime tells."""
+    """The types of the node's outputs by index, as far as onnxruntime tells."""
     import onnxruntime
 
     quiet()
@@ -60,7 +60,8 @@ def ask_runtime(
 
 
 def _partial(kind: str, shape: list[int | str | None], rank: list[int | str | None]) -> Partial | None:
-    """A scalar's shape is told like one that is not known; its rank is not."""
+    """The type, unless its rank is not known: onnxruntime reports an unknown shape like a scalar's, but not its
+    rank."""
     word = WORDS.get(kind.removeprefix("tensor(").removesuffix(")"))
     if word is None or rank != [len(shape)]:
         return None

@@ -1,8 +1,9 @@
 """The type and shape of every value: one walk over the nodes, in order.
 
-Invariant: each node is asked once, when all that it reads is known: onnx, with the constants known so far, or our own
-rule where onnx has no such op; then what the model itself declares; then what the user says (`--dim value:axis=N`).
-Constants of a few thousand elements are folded along the way, for they are what Reshape and Expand read.
+Invariant: each node is visited once, when the types of all that it reads are known. The sources are onnx with the
+constants known so far, or our own rule where onnx has no such op. After these come the model's own declarations, and
+then the user's (`--dim value:axis=N`). Constants of a few thousand elements are folded along the way, because Reshape
+and Expand read them.
 """
 
 from __future__ import annotations
@@ -39,21 +40,21 @@ from remat_cli.onnx_graph.walk import captures, has_subgraph
 
 
 class UnknownSize(BadInput):
-    """What an op makes depends on data, at these `places`: values and axes."""
+    """The size of an op's output depends on data; `places` lists the values and axes."""
 
     def __init__(self, says: str, places: Sequence[tuple[str, int]]) -> None:
         super().__init__(says)
         self.places = tuple(places)
         self.path = Path()
-        self.model: onnx.ModelProto | None = None  # its functions written out, its nodes in order
+        self.model: onnx.ModelProto | None = None  # the model with its functions replaced, its nodes in order
 
 
 @dataclass(frozen=True, slots=True)
 class InferredValues:
-    """Every value of the main graph; which of the stated dimensions (`value:axis`) were `needed`.
+    """Every value of the main graph, and which of the stated dimensions (`value:axis`) were `needed`.
 
-    `loose`: values whose size is as stated, or may follow from that: other data may make other sizes. `by_data`: the
-    names of Ifs and Loops whose course depends on data.
+    `loose`: values whose size is stated, or may follow from a stated one: other data may make other sizes. `by_data`:
+    the names of Ifs and Loops that other data may run differently.
     """
 
     values: dict[str, Value]
@@ -63,7 +64,7 @@ class InferredValues:
 
 
 def infer(model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> InferredValues:
-    """The model's value_info is replaced by what was found; of what is loose nothing is said there."""
+    """Infer all types; they replace the model's value_info, which leaves out the values whose size is loose."""
     walk = _Walk(model, path, stated)
     for node in model.graph.node:
         walk.visit(node)
@@ -80,20 +81,20 @@ def infer(model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> Infe
 
 
 def size_of(dtype: int, shape: tuple[int, ...]) -> int:
-    """The bytes that a tensor's elements occupy in memory; types under a byte are packed."""
+    """The bytes of a tensor's elements in memory; types smaller than a byte are packed."""
     return (prod(shape) * _bits(dtype) + 7) // 8
 
 
 def _bits(dtype: int) -> int:
     if dtype == onnx.TensorProto.STRING:
-        return 8 * 32  # a std::string; its characters, if many, lie elsewhere
+        return 8 * 32  # a std::string; long ones keep their characters elsewhere
     name = onnx.TensorProto.DataType.Name(dtype)
     packed = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
     return packed.get(name) or 8 * helper.tensor_dtype_to_np_dtype(dtype).itemsize
 
 
 class _Walk:
-    """What is known so far of values: their types, and the content of small constants."""
+    """What is known about values so far: their types, and the content of small constants."""
 
     def __init__(self, model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> None:
         self.path, self.stated, self.used = path, stated, set[str]()
@@ -123,7 +124,7 @@ class _Walk:
             raise BadInput(f"{self.path}: tensor {name!r} does not hold what its shape says: {error}") from error
 
     def visit(self, node: onnx.NodeProto) -> None:
-        """Find the types of the node's outputs, and their content if it is constant and small."""
+        """Find the types of the node's outputs, and their content where it is constant and small."""
         found, trouble = self._types_of(node, self.types, self.constants)
         reached = self.loose.reaches(node)
         always = self._always(node) if reached else found
@@ -152,18 +153,18 @@ class _Walk:
             self.loose.contents.update(name for name in node.output if name in self.constants)
 
     def _always(self, node: onnx.NodeProto) -> dict[int, Partial]:
-        """The types of the node's outputs as far as they are the same for all data."""
+        """The types of the node's outputs, as far as they are the same for all data."""
         types, constants = self.loose.types(self.types), self.loose.constants(node, self.constants)
         return self._types_of(node, types, constants)[0]
 
     def _know_empty(self, name: str) -> None:
-        """A tensor without elements has known content, wherever it comes from; hidden shapes rest on that."""
+        """Record the content of a tensor without elements, which is always known; hidden shapes rest on that."""
         dtype, shape = self.types[name]
         if 0 in shape and dtype != onnx.TensorProto.STRING:
             self.constants[name] = np.zeros(shape, helper.tensor_dtype_to_np_dtype(dtype))
 
     def _types_of(self, node: onnx.NodeProto, types: Types, constants: Constants) -> tuple[dict[int, Partial], str]:
-        """For each output a type, unknown dimensions None; and what onnx had against the node."""
+        """A type for each output, unknown dimensions as None, and onnx's error about the node."""
         if node.op_type == "Constant" and (tensor := constant_tensor(node)) is not None:
             self._store(node.output[0], tensor)
             return {0: self.types[node.output[0]]}, ""
@@ -195,7 +196,7 @@ class _Walk:
             return {}, f"{node.op_type} does not have the inputs it should have ({error})"
 
     def _of_runtime(self, node: onnx.NodeProto, types: Types, constants: Constants) -> dict[int, Partial]:
-        """What onnxruntime says of it, unless the model says all."""
+        """The types that onnxruntime infers, unless the model declares them all."""
         if all(name in self.declared for name in node.output if name):
             return {}
         return ask_runtime(node, types, constants, self.onnx.imports, self.onnx.ir_version)
@@ -203,7 +204,8 @@ class _Walk:
     def _of_loop(
         self, node: onnx.NodeProto, found: dict[int, Partial], types: Types, constants: Constants
     ) -> dict[int, Partial]:
-        """What a Loop carries stays as it begins if one round leaves it so; what it stacks up has a row for each."""
+        """A carried value of a Loop keeps its type if one round leaves it so; a stacked output has a row for each
+        round."""
         carried = max(0, len(node.input) - 2)
         if rounds := self._rounds(node, types):
             kept = {place: kind for place, kind in enumerate(rounds) if kind is not None}
@@ -215,7 +217,7 @@ class _Walk:
         }
 
     def _rounds(self, node: onnx.NodeProto, types: Types) -> list[Partial | None]:
-        """What every round of a Loop makes: of what it carries, sizes that a round changes are not known."""
+        """The types after every round of a Loop; the sizes of carried values that a round changes are unknown."""
         carries = [types.get(name) for name in node.input[2:]]
         for _ in range(LOOP_ROUNDS):
             body = body_as_begun(node, types, carries, captures(node))
@@ -230,7 +232,7 @@ class _Walk:
         return []
 
     def _settle(self, node: onnx.NodeProto, name: str, found: Partial | None, trouble: str) -> Partial:
-        """Fill what is still unknown from the model's own words, then from the user's; refuse what is no tensor."""
+        """Complete the type from the model's declarations, then from the user's; refuse a value that is no tensor."""
         declared = self.declared.get(name)
         if found is None:
             found = declared
@@ -265,11 +267,11 @@ NO_TENSOR = (
 )
 NO_RANK = "what its subgraphs make is not of one rank"
 NO_RULE = "neither onnx, onnxruntime nor remat has a shape rule for this op"
-LOOP_ROUNDS = 8  # of a Loop, until what it carries changes no more
+LOOP_ROUNDS = 8  # rounds of a Loop until the types that it carries no longer change
 
 
 def _common(one: Partial | None, other: Partial | None) -> Partial | None:
-    """What two types have in common; None if they are not of one rank."""
+    """The part that two types have in common; None if their ranks differ."""
     if one is None or other is None or one[0] != other[0] or len(one[1]) != len(other[1]):
         return None
     return one[0], tuple(a if a == b else None for a, b in zip(one[1], other[1], strict=True))

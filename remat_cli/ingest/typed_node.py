@@ -1,4 +1,4 @@
-"""A node with what is known of its inputs, as shape rules see it, and the simplest of these rules.
+"""A node with the types of its inputs, as shape rules see it, and the simplest of these rules.
 
 Invariant: a rule gives one (type, shape) for each output in the op's signature, None where it cannot tell.
 """
@@ -19,7 +19,7 @@ Types = list[Type | None]
 
 @dataclass(frozen=True, slots=True)
 class TypedNode:
-    """A node with what is known of its inputs."""
+    """A node with the types and known contents of its inputs."""
 
     node: onnx.NodeProto
     types: Mapping[str, Type]
@@ -55,12 +55,12 @@ Rule = Callable[[TypedNode], Types]
 
 
 def like(*places: int) -> Rule:
-    """Each output has the type and shape of one input."""
+    """A rule: each output has the type and shape of one input."""
     return lambda call: [call.like(place) for place in places]
 
 
 def shape_from(place: int, data: int) -> Rule:
-    """One output whose shape stands in a constant input."""
+    """A rule: the one output has the shape that a constant input contains."""
 
     def rule(call: TypedNode) -> Types:
         sizes = call.constant(place)

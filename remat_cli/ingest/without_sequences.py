@@ -1,6 +1,6 @@
-"""A model whose main graph handles sequences, with tensors in their place.
+"""Replaces the sequences of a model's main graph by tensors.
 
-Invariant: all of them go or none; the results are the same bits.
+Invariant: all sequences are replaced or none; the results are the same bits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from remat_cli.onnx_graph.walk import captures
 
 @dataclass(slots=True)
 class _Inferred:
-    """What onnx infers of the model's values, and what is stored besides while sequences are written out."""
+    """The types that onnx infers for the model's values, and the initializers that replacing sequences adds."""
 
     shapes: dict[str, tuple[int, ...]]
     constants: dict[str, np.ndarray]
@@ -52,7 +52,8 @@ def write_out(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
         for node in model.graph.node:
             if node.op_type == "SplitToSequence" and node.input[0] not in known.shapes:
-                known.shapes |= _shapes(_with(nodes, writer, known, model))  # without sequences onnx knows more
+                # onnx infers more once the sequences are gone
+                known.shapes |= _shapes(_with(nodes, writer, known, model))
             nodes += _replace(node, writer)
     except (CannotWriteOut, IndexError, ValueError):
         return model
@@ -72,7 +73,7 @@ def _replace(node: onnx.NodeProto, writer: SequenceWriter) -> list[onnx.NodeProt
 def _with(
     nodes: Sequence[onnx.NodeProto], writer: SequenceWriter, known: _Inferred, model: onnx.ModelProto
 ) -> onnx.ModelProto:
-    """The model of these nodes instead of its own."""
+    """The model with these nodes in place of its own."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     del changed.graph.node[:]

@@ -1,1 +1,1 @@
-"""An ONNX training graph as remat sees it: its graph, what each op does, its scheduling problem."""
+"""An ONNX training graph in remat's own form: its ops and values, the meaning of each op, its scheduling problem."""

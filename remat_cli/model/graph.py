@@ -25,7 +25,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One node. `captures`: outer values that its subgraphs read; inputs left out are ''."""
+    """One node. `captures`: outer values that its subgraphs read; an input that is left out is ''."""
 
     name: str
     op_type: str
@@ -60,12 +60,13 @@ class Graph:
     inputs: tuple[str, ...]
     weights: tuple[str, ...]  # initializers and constants
     outputs: tuple[str, ...]
-    dims: Mapping[str, int] = field(default_factory=dict)  # symbolic dimensions that were bound
+    dims: Mapping[str, int] = field(default_factory=dict)  # symbolic dimensions and their sizes
     opsets: Mapping[str, int] = field(default_factory=dict)
     loose: frozenset[str] = frozenset()  # values that other data may make of other sizes
-    by_data: frozenset[str] = frozenset()  # names of ops of whose subgraphs other data may run more
-    in_place: Mapping[str, str] = field(default_factory=dict)  # outputs that take the places of these inputs
-    expanded: bool = False  # functions in the file were written out: the runtime would do so in an order of its own
+    by_data: frozenset[str] = frozenset()  # names of ops whose subgraphs other data may run more often
+    in_place: Mapping[str, str] = field(default_factory=dict)  # outputs that are written over these inputs
+    # functions in the file were replaced by their bodies: the runtime would do so in an order of its own
+    expanded: bool = False
 
     @property
     def resident(self) -> int:

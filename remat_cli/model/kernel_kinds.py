@@ -66,13 +66,13 @@ POINTWISE = {
     *("Sub", "Sum", "Swish", "Tan", "Tanh", "TanhGrad", "ThresholdedRelu", "Where", "Xor"),
 }
 
-# Elements taken from elsewhere, unchanged: a fusing compiler lets the reader do it, as PyTorch's does with indexing.
+# Ops that copy elements unchanged: a fusing compiler lets the reader do it, as PyTorch's does with indexing.
 MOVES = {
     *("ConstantOfShape", "DepthToSpace", "EyeLike", "Gather", "GatherElements", "GatherND", "OneHot", "Pad", "Range"),
     *("Shape", "Size", "Slice", "SpaceToDepth", "Split", "SplitTraining", "Tile", "Transpose", "Trilu"),
 }
 
-EPILOGUES = {"FusedConv", "FusedGemm"}  # products with an activation, which the optimizers put into one
+EPILOGUES = {"FusedConv", "FusedGemm"}  # products that the optimizers have joined with an activation
 
 CONCATS = {"Concat", "ConcatTraining"}
 

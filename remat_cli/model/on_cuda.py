@@ -1,7 +1,8 @@
-"""What ONNX Runtime's CUDA provider has no kernel for, of what training graphs are made of.
+"""The ops of training graphs that ONNX Runtime's CUDA provider has no kernel for.
 
-Invariant: data, of onnxruntime-gpu 1.31.1 and float32, held by a test to the provider itself (`tests/cuda`). What is
-named here runs on the CPU, with copies there and back; its place in the order is not the file's then.
+Invariant: the data is for onnxruntime-gpu 1.31.1 and float32; a test compares it with the provider itself
+(`tests/cuda`). An op named here runs on the CPU, with copies there and back, so its place in the order is not the
+file's.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ LAST_OPSET = 21  # the opset that still has kernels for those
 
 
 def without_kernel(model: onnx.ModelProto) -> list[str]:
-    """What runs on the CPU for want of a kernel on CUDA, why, and how many nodes."""
+    """The ops that run on the CPU because CUDA has no kernel for them, with the reason and the number of nodes."""
     opset = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
     found: Counter[str] = Counter()
     for node in model.graph.node:

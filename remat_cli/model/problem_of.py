@@ -1,8 +1,8 @@
-"""From a graph with costs to the scheduling problem: names become indices.
+"""Converts a graph with costs to the scheduling problem: names become indices.
 
 Invariant: node i is `graph.ops[i]`; values are numbered in the order in which they are written, and `values[v]` is the
-name of value v. Inputs and weights are not values: they are in `resident`, weights twice if they are outputs, which are
-copies. An output that takes the place of an input has no bytes of its own.
+name of value v. Inputs and weights are not values: they are in `resident`. A weight that is an output counts twice,
+because the output is a copy. An output that takes the place of an input has no bytes of its own.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from solvers.problem import RESIDENT, Node, Problem
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A problem, and what its nodes and values are called.
+    """A problem with the names of its nodes and values.
 
-    `rewritten`: it is that of a model as remat rewrites it; the model as it stands keeps every value that nobody reads.
+    `rewritten`: the problem is that of a rewritten model, which lets unread values go; a model as it stands keeps them.
     """
 
     problem: Problem
     nodes: tuple[str, ...]
     values: tuple[str, ...]
     rewritten: bool = False
-    aside: int = 0  # bytes: the most that kernels take beside their session's allocator
+    aside: int = 0  # in bytes: the most that kernels take beside their session's allocator
 
 
 def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str = "cpu") -> Named:
@@ -56,12 +56,13 @@ def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str
 
 
 def as_rewritten(problem: Problem) -> Problem:
-    """The same for a model that remat rewrites: it reads an empty slice of what nobody reads, and so lets it go."""
+    """The problem of the rewritten model: it reads an empty slice of each unread value, which can be freed then."""
     return replace(problem, unread_stay=False)
 
 
 def as_it_stands(problem: Problem) -> Problem:
-    """The model before it is rewritten: it leaves nothing out, and keeps what nobody reads."""
+    """The problem of the model before it is rewritten: it leaves nothing out, and keeps the values that nobody
+    reads."""
     return replace(problem, unread_stay=True, optional=frozenset())
 
 
@@ -75,9 +76,9 @@ def _living_in_inputs(graph: Graph) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where what ops read and write stands. `number`: of each value. `given`: the place and bytes of each input.
+    """Where the reads and writes of ops lie. `number`: of each value. `given`: the place and bytes of each input.
 
-    `fixed`: what lives in inputs and weights, over which nothing may be written.
+    `fixed`: values in the memory of inputs and weights, over which nothing may be written.
     """
 
     graph: Graph
@@ -107,10 +108,10 @@ def _node(places: _Places, op: Op, cost: int, workspace: int) -> Node:
 
 
 def _early(graph: Graph, op: Op, workspace: int) -> tuple[int, ...]:
-    """What an op takes before its result has a place.
+    """Blocks that an op takes before its result has a place.
 
-    `Where` selects from either side, each into memory of its own. `Einsum` transposes what it reads, multiplies, and
-    copies the product. What an op works in was measured in chunks of the arena, which each piece takes whole.
+    `Where` selects from either side, each into memory of its own. `Einsum` transposes its reads, multiplies, and copies
+    the product. The workspace was measured in chunks of the arena, and each block takes whole chunks.
     """
     if op.op_type == "Einsum" and not op.domain:
         pieces = [graph.values[name].bytes for name in (*op.inputs, op.outputs[0])]
@@ -125,7 +126,7 @@ def _early(graph: Graph, op: Op, workspace: int) -> tuple[int, ...]:
 
 
 def _split_into(rest: int, pieces: Sequence[int]) -> tuple[int, ...]:
-    """What is left of a workspace, as one or two of the same pieces once more if it is just as much as those."""
+    """The rest of a workspace: one or two of the same blocks again, if it has exactly their bytes."""
     pairs = chain(combinations_with_replacement(pieces, 1), combinations_with_replacement(pieces, 2))
     return next((pair for pair in pairs if sum(map(rounded, pair)) == rest), (rest,))
 
@@ -137,14 +138,15 @@ def _broadcast(one: Sequence[int], two: Sequence[int]) -> tuple[int, ...]:
 
 
 def _pairs(op: Op, number: Mapping[str, int], places: semantics.Places) -> tuple[tuple[int, int], ...]:
-    """(write, read) by number; RESIDENT for a read that is an input or a weight."""
+    """Pairs (write, read) by number; RESIDENT for a read that is an input or a weight."""
     return tuple(
         (number[op.outputs[out]], number.get(op.inputs[into], RESIDENT)) for out, into in places if op.outputs[out]
     )
 
 
 def _reusable(graph: Graph, op: Op, places: semantics.Places, fixed: frozenset[str]) -> semantics.Places:
-    """The places where the runtime may reuse the read: not fixed, and known to be of the result's shape and size."""
+    """The places where the runtime may reuse the read: it is not fixed, and known to have the result's shape and
+    size."""
     return tuple(
         (out, into)
         for out, into in places

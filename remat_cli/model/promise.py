@@ -1,6 +1,6 @@
-"""What a rewritten model is predicted to need: the figures that a plan promises and `verify` measures.
+"""The predicted needs of a rewritten model: the figures that a plan promises and `verify` measures.
 
-Invariant: each figure is of one model in one kind of session; None where it was not worked out.
+Invariant: each figure is of one model in one kind of session; None where it was not computed.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Bytes, inputs and weights among them; and nanoseconds.
+    """Bytes, inputs and weights included; and nanoseconds.
 
-    `strict`, `default`: the live bytes in either session, the latter only where the model is made for it. `time`: the
-    plan's cost, and that of the small kernels that the rewritten model has besides. `later`: what runs after the first
-    hold in the default session, of a model that was tried there; `live` is then as measured, too. `later_foretold`: the
-    same as it is reckoned with. `hiding`: how much is hidden from its planner, lest buffers wait (`Prediction.idle`).
+    `strict`, `default`: the live bytes in either session; `default` only where the model is made for that session.
+    `time`: the plan's cost with that of the small kernels that rewriting adds. `later`: the measured bytes of later
+    runs, where the model was tried in a default session; `live` is then measured too. `later_foretold`: their predicted
+    bytes. `hiding`: how much is hidden from that session's planner, so that no buffers wait (`Prediction.idle`).
 
-    Of the session that the plan is made for: `live` is what it holds at once, `arena` what its allocator must hold for
-    that, `block` the part of it whose places are planned, `default_arena` what the runtime's own arena would hold.
+    The others are of the session that the plan is made for. `live`: its live bytes. `arena`: what its allocator must
+    hold for those. `block`: the part of it whose places are planned. `default_arena`: what the runtime's own arena
+    would hold.
     """
 
     strict: int | None

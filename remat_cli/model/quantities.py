@@ -25,7 +25,7 @@ QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z%]*)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Bytes, or a share of the peak without recomputation. `unit`: in which it was said."""
+    """Bytes, or a share of the peak without recomputation. `unit`: the unit that the user wrote."""
 
     amount: Fraction
     relative: bool = False
@@ -37,7 +37,7 @@ class Budget:
     def enough(self, size: int, base: int) -> str:
         """The least round number in the unit of this budget that is so many bytes or more; plain bytes are not rounded.
 
-        `base`: what a share is of. Shares are whole percents, but for those that would be everything.
+        `base`: the bytes that a share is a share of. Shares are whole percents, unless that would be everything.
         """
         if self.relative:
             shares = [Fraction(-(-parts * size // base), parts) for parts in (100, 1000, 10**6)]
@@ -48,7 +48,7 @@ class Budget:
         return f"{_decimal(-(-size // step) * step / unit)}{self.unit}"
 
     def __str__(self) -> str:
-        """As people write it, and as names of files say it: 70%, 16GB, 1.5GiB, or plain bytes."""
+        """The budget as people write it and as names of files have it: 70%, 16GB, 1.5GiB, or plain bytes."""
         if self.relative:
             return f"{_decimal(self.amount * 100)}%"
         units = [unit for unit, size in SPELLED.items() if size <= self.amount and 100 * self.amount % size == 0]
@@ -67,7 +67,7 @@ def parse_budget(text: str) -> Budget:
         return Budget(number / 100, relative=True, unit=unit)
     if unit not in BYTES:
         raise ValueError(f"'{text}' is not a size: write 16GB (10^9), 16GiB (2^30), plain bytes, or 75% of the peak")
-    if not unit and number.denominator > 1:  # a plain number is bytes, which come whole
+    if not unit and number.denominator > 1:  # a plain number is bytes, which are whole
         meant = f"{_decimal(100 * number)}%" if number < 1 else f"{_decimal(number)}GB"
         raise ValueError(f"'{_decimal(number)}' is no number of bytes: did you mean '{meant}'?")
     return Budget(number * BYTES[unit], unit=unit.replace("IB", "iB"))
@@ -75,7 +75,7 @@ def parse_budget(text: str) -> Budget:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """So many budgets evenly from one to another, both among them; without ends, over all that makes a difference."""
+    """Budgets at even distances from one to another, both included; without ends, over the whole range that matters."""
 
     count: int
     low: Budget | None = None
@@ -87,7 +87,7 @@ Budgets = tuple[Budget | Spread, ...]
 
 
 def parse_budgets(text: str) -> Budgets:
-    """`50%,60%,8GB`, `30%..100%/8`, or both; `/8`: so many over all that makes a difference."""
+    """`50%,60%,8GB`, `30%..100%/8`, or both. `/8` alone: that many budgets over the whole range that matters."""
     return tuple(_spread(part) if "/" in part or ".." in part else parse_budget(part) for part in text.split(","))
 
 
@@ -102,7 +102,7 @@ def _spread(text: str) -> Spread:
 
 
 def parse_bytes(text: str) -> int:
-    """A number of bytes: a budget, but for shares."""
+    """A number of bytes: a budget that is not a share."""
     found = parse_budget(text)
     if found.relative:
         raise ValueError(f"'{text}' is not a number of bytes: write 500MB or 2GiB")
@@ -142,6 +142,6 @@ def parse_share(text: str) -> float:
 
 
 def _split(text: str) -> tuple[Fraction, str]:
-    """A number and its unit; what is not even that has a unit that nobody knows."""
+    """A number and its unit; for a text without a number, a unit that does not exist."""
     match = QUANTITY.fullmatch(text)
     return (Fraction(match[1]), match[2].upper()) if match else (Fraction(0), "?")

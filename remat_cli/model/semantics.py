@@ -1,4 +1,5 @@
-"""What a runtime does with each op: which outputs share memory, which can be left out, which must run only once.
+"""The behaviour of each op in a runtime: which outputs share memory, which can be left out, which ops must run only
+once.
 
 Invariant: data only; every line is measured in ONNX Runtime's strict session or read from its kernel registrations
 (docs/explanation/onnxruntime.md says which). Where nothing is known the answer is the safe one: no sharing, and an op
@@ -21,10 +22,10 @@ MICROSOFT = "com.microsoft"
 
 Places = tuple[tuple[int, int], ...]  # (output, input)
 
-# The output is the input under another shape: no kernel touches the data.
+# The output is the input with another shape: no kernel touches the data.
 VIEWS: dict[str, Places] = dict.fromkeys(("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"), ((0, 0),))
 
-# In training mode the running statistics are written over those that were given, even over a graph input's.
+# In training mode the new running statistics overwrite the given ones, even those of a graph input.
 TRAINING_BATCH_NORM: Places = ((1, 3), (2, 4))
 
 # The output may take the place of the input, if that is its last use and both are of one shape and element size.
@@ -54,7 +55,8 @@ THREE = {"Clip", "Where"}
 # an index, or a row of them.
 INDICES = {"cpu": {"GatherND": -1, "ScatterElements": None, "ScatterND": -1}}  # the axis along which a row lies
 
-GIVEN_BACK_BYTES = 32 << 20  # bytes: the most that glibc comes to take from its heap, instead of mapping it
+# in bytes: the largest threshold that glibc reaches for memory from its heap; larger requests are mapped
+GIVEN_BACK_BYTES = 32 << 20
 
 # Standard functions without a kernel in ONNX Runtime, which replaces them by their bodies before it decides on an
 # order: the body's nodes come last in line, and the order of the file is lost.
@@ -122,7 +124,7 @@ TRAINING_BUILD = EFFECTS | {
     "SplitTraining",
 }
 
-# Outputs that contrib and training ops can do without, by place.
+# Outputs of contrib and training ops that can be left out, by index.
 OPTIONAL = {
     "EmbedLayerNormalization": {1, 2},
     "SimplifiedLayerNormalization": {1},
@@ -135,7 +137,7 @@ OPTIONAL = {
 # for them while it runs, a Dropout beside its session's allocator.
 MADE_ANYWAY = {"BatchNormalization", "Dropout", *RECURRENT}
 
-ATTENTION_PASTS = slice(4, 6)  # the keys and values of earlier, of which the kernel then insists on the whole
+ATTENTION_PASTS = slice(4, 6)  # the earlier keys and values, which the kernel needs all together or not at all
 ATTENTION_PRESENTS = {1, 2}
 
 
@@ -166,9 +168,9 @@ def elementwise(op: Op, shape: Sequence[int], shape_of: Callable[[str], Sequence
 
 
 def aside(op: Op, shapes: Mapping[str, Sequence[int]], provider: str) -> int:
-    """The bytes that the kernel takes beside the session's allocator, while it runs."""
+    """The bytes that the kernel takes beside the session's allocator while it runs."""
     if op.op_type == "Dropout" and len(op.inputs) > 2 and not any(op.outputs[1:]) and provider == "cpu":
-        return prod(shapes[op.inputs[0]])  # its mask, where nobody asks for that
+        return prod(shapes[op.inputs[0]])  # its mask, where nobody reads it
     table = INDICES.get(provider, {}) if op.domain == STANDARD else {}
     if op.op_type not in table:
         return 0
@@ -176,10 +178,10 @@ def aside(op: Op, shapes: Mapping[str, Sequence[int]], provider: str) -> int:
 
 
 def most_beside(sizes: Iterable[int]) -> int:
-    """The most that a process holds for kernels that take so much beside the allocator, one at a time.
+    """The most that a process holds for kernels that take these sizes beside the allocator, one at a time.
 
-    The C library gives back at once only what is larger than `GIVEN_BACK_BYTES`. Of the rest it keeps as much as was
-    ever taken, for what is no larger; what is larger comes beside that.
+    The C library gives back at once only blocks larger than `GIVEN_BACK_BYTES`. Of smaller blocks it keeps the most
+    that was ever taken, for blocks that are no larger; a larger one comes beside that.
     """
     kept, given_back = [0], [0]
     for size in sizes:
@@ -188,7 +190,7 @@ def most_beside(sizes: Iterable[int]) -> int:
 
 
 def optional_outputs(op: Op, opset: int) -> set[int]:
-    """Places of outputs that the op can be run without; never all of them."""
+    """Indices of outputs that the op can run without; never all of them."""
     written = {place for place, name in enumerate(op.outputs) if name}
     found = written & _optional_places(op, opset)
     return found - {min(written)} if found and found == written else found
@@ -208,7 +210,7 @@ def _optional_places(op: Op, opset: int) -> set[int]:
 
 
 def runs_once(op: Op) -> bool:
-    """Whether two runs of the op might differ, or do something twice."""
+    """Whether two runs of the op might give different results, or have an effect twice."""
     return op.domain not in PURE_DOMAINS or any(map(_is_impure, nodes_within([op.node])))
 
 
@@ -217,7 +219,7 @@ def _is_impure(node: onnx.NodeProto) -> bool:
 
 
 def draws_unseeded(node: onnx.NodeProto) -> bool:
-    """Whether no two runs of the node agree."""
+    """Whether two runs of the node draw different numbers."""
     if node.op_type == "Dropout" and not (len(node.input) > 2 and node.input[2]):
         return False  # without the input that turns training on, it is the identity
     return node.op_type in RANDOM and all(attribute.name != "seed" for attribute in node.attribute)
@@ -229,6 +231,6 @@ def _trains(node: onnx.NodeProto) -> bool:
 
 
 def needs_training_build(node: onnx.NodeProto) -> bool:
-    """Whether stock ONNX Runtime has no kernel for the node, and a training build has."""
+    """Whether only a training build of ONNX Runtime has a kernel for the node."""
     stem = node.op_type.removesuffix("_13").removesuffix("_dX")
     return node.op_type in TRAINING_BUILD or (stem.endswith("Grad") and node.domain in (STANDARD, MICROSOFT))

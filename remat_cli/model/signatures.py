@@ -1,7 +1,7 @@
-"""From a graph to what `profiles` times: each op's signature, and operands for the whole graph.
+"""Converts a graph to what `profiles` times: each op's signature, and operands for the whole graph.
 
-Invariant: an op's signature depends on nothing but the op and its operands, whether they are read straight or through
-views, so the ops of a rewritten graph have the signatures of the ops they were cloned from.
+Invariant: an op's signature depends on nothing but the op and its operands, whether they are read directly or through
+views. So the ops of a rewritten graph have the signatures of the ops they were copied from.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op, Value
 from remat_cli.onnx_graph.stored import array_of
 
-STEERING_ELEMENTS = 64  # elements: a constant no larger that steers the kernel is part of the signature
+STEERING_ELEMENTS = 64  # in elements: a constant up to this size that steers the kernel is part of the signature
 MOST_DIMENSIONS = 8  # a tensor has no more dimensions
-SHAPES = {("Reshape", 1), ("Expand", 1), ("ConstantOfShape", 0)}  # operands that can be read off the result
+SHAPES = {("Reshape", 1), ("Expand", 1), ("ConstantOfShape", 0)}  # operands that the result's shape implies
 
 
 def ops_of(graph: Graph) -> Ops:
-    """The graph's ops as `profiles` knows them."""
+    """The graph's ops in the form that `profiles` takes."""
     constants = dict(small_constants(graph.model))
     held = set(graph.weights)
     for op in graph.ops:
@@ -39,7 +39,7 @@ def ops_of(graph: Graph) -> Ops:
 
 
 def _look_through(graph: Graph, op: Op, constants: dict[str, np.ndarray], held: set[str]) -> None:
-    """A view of a weight, such as a rewritten graph's guard, is as constant as the weight."""
+    """Treat a view of a weight, such as a guard of a rewritten graph, as constant as the weight."""
     for out, into in semantics.views(op):
         view, base = op.outputs[out], op.inputs[into]
         if base in held and view in graph.values:
@@ -49,12 +49,13 @@ def _look_through(graph: Graph, op: Op, constants: dict[str, np.ndarray], held: 
 
 
 def _is_free(op: Op, outputs: set[str]) -> bool:
-    """A view makes nothing, except that one which is an output of the graph is copied there."""
+    """Whether the op costs nothing: it is a view. A view that is an output of the graph is copied, and so is not
+    free."""
     return any(True for _ in semantics.views(op)) and not outputs.intersection(op.outputs)
 
 
 def _is_light(graph: Graph, op: Op) -> bool:
-    """It is not worth a measurement to reckon with a few shapes, as a rewritten graph does, or to make nothing."""
+    """Whether the op is too small to measure: it computes a few shapes, as a rewritten graph does, or makes nothing."""
     results = [graph.values[name] for name in op.writes]
     if not any(value.bytes for value in results):
         return True
@@ -96,7 +97,8 @@ def _operand(
 
 
 def _steers(array: np.ndarray) -> bool:
-    """Whole numbers are axes, shapes, pads, indices; a single float can be an exponent or a limit."""
+    """Whether the constant steers a kernel. Integers are axes, shapes, pads or indices; one float can be an exponent or
+    a limit."""
     return array.size <= STEERING_ELEMENTS if array.dtype.kind in "iub" else array.size == 1 and array.dtype.kind == "f"
 
 
@@ -134,7 +136,7 @@ def feeds_of(graph: Graph, ops: Ops, seed: int = 0) -> dict[str, Any]:
 
 
 def _uses(name: str, readers: Mapping[str, list[tuple[Op, int]]]) -> Iterator[tuple[Op, int]]:
-    """Who reads a value, straight or through views and conversions."""
+    """The readers of a value, directly or through views and conversions."""
     for op, place in readers.get(name, ()):
         yield op, place
         if place == 0 and (op.op_type in semantics.VIEWS or op.op_type == "Cast"):

@@ -33,7 +33,7 @@ def _conv(op: Taped, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor |
 
 
 def _conv_transpose(op: Taped, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """Its input is what a convolution of dy gives; its weight stands as that convolution's."""
+    """The gradient by the input is a convolution of dy; the weight has the layout of that convolution."""
     x, w = op.input(0), op.input(1)
     place = _transpose_window(op, dy, x, w)
     groups = op.get("group", 1)
@@ -58,7 +58,7 @@ def _transpose_window(op: Taped, dy: Tensor, x: Tensor, w: Tensor) -> Window:
 
 
 def _pad_to_size(op: Taped, place: Window, source: tuple[int, ...], extra: list[int]) -> Window:
-    """Pads that give the output the size it has, the odd one at the end for SAME_UPPER and else at the start."""
+    """Pads that give the output its size; an odd one is at the end for SAME_UPPER and otherwise at the start."""
     spans = zip(source, place.strides, place.reach, extra, place.size)
     total = [(x - 1) * s + reach + 1 + more - y for x, s, reach, more, y in spans]
     if min(total) < 0:
@@ -160,7 +160,7 @@ def _by_patches(x: Tensor, dy: Tensor, place: Window) -> Tensor:
 
 
 def _take_strides(x: Tensor, place: Window) -> Tensor:
-    """What a pointwise convolution reads: sliced first, so that nothing larger is made."""
+    """The elements that a pointwise convolution reads, sliced first, so that nothing larger is made."""
     for axis, stride in enumerate(place.strides):
         if stride != 1:
             x = x.slice(2 + axis, 0, x.shape[2 + axis], stride)
@@ -173,7 +173,8 @@ def _product(x: Tensor, dy: Tensor) -> Tensor:
     rows, columns = dy.reshape(images, filters, -1), x.reshape(images, channels, -1)
     if images == 1:
         return dy.tape.op("Gemm", rows.reshape(filters, -1), columns.reshape(channels, -1), transB=1)
-    if _einsum(x) and filters * channels > (filters + channels) * rows.shape[2]:  # a product an image would be larger
+    # one product for each image would be larger
+    if _einsum(x) and filters * channels > (filters + channels) * rows.shape[2]:
         return dy.tape.op("Einsum", rows, columns, equation="nkp,ncp->kc")
     if filters < channels:
         return (columns @ rows.transposed).sum([0], keep=False).transposed

@@ -30,8 +30,8 @@ def _gather(op: Taped, dy: Tensor) -> Tensor:
 
 
 def _add_up(rows: Tensor, places: Tensor, count: int) -> Tensor:
-    """So many rows, each the sum of those whose place it is. onnxruntime's ScatterND(add) would lose some: its threads
-    add to one row at the same time."""
+    """So many rows, each the sum of the rows with its index. onnxruntime's ScatterND(add) would lose some, because its
+    threads add to one row at the same time."""
     width = rows.size // max(1, places.size)
     wide = places.cast(onnx.TensorProto.INT32).reshape(places.size, 1).expand(places.size, width)
     return _put(rows.zeros(count, width), wide, rows.reshape(places.size, width), 0)
@@ -59,7 +59,7 @@ def _gather_nd(op: Taped, dy: Tensor) -> Tensor:
     depth = indices.shape[-1]
     sizes, integers = op.x.shape[:depth], op.tape.integers
     strides = [math.prod(sizes[place + 1 :]) for place in range(depth)]
-    within = op.tape.op("Mod", indices, integers(sizes))  # from the end, where they are negative
+    within = op.tape.op("Mod", indices, integers(sizes))  # negative indices count from the end
     places = op.tape.op("Mul", within, integers(strides)).sum([indices.rank - 1], keep=False)
     return _add_up(dy, places, math.prod(sizes)).reshape(*op.x.shape)
 

@@ -21,7 +21,7 @@ def _max_pool(op: Taped, dy: Tensor | None, *_: Any) -> Tensor | None:
     if op.get("storage_order", 0):
         raise op.refuse("storage_order 1 is not handled")
     place = window(op, op.x.shape[2:], tuple(op.get("kernel_shape")))
-    apart = all(s > reach for s, reach in zip(place.strides, place.reach))  # then no element is chosen twice
+    apart = all(s > reach for s, reach in zip(place.strides, place.reach))  # no element is chosen twice then
     flat = [tensor.reshape(-1) for tensor in (op.x.zeros(op.x.size), op.output(1), dy)]
     return op.tape.op("ScatterElements", *flat, axis=0, reduction=None if apart else "add").reshape(*op.x.shape)
 
@@ -59,7 +59,8 @@ def _spread(dy: Tensor, x: Tensor, place: Window) -> Tensor:
     """Each element of dy added to its whole window."""
     channels = x.shape[1]
     extra = place.left_over(dy.shape[2:])
-    after = tuple(pad - min(more, 0) for pad, more in zip(place.after, extra))  # ceil_mode: windows past the end
+    # in ceil_mode, windows reach past the end
+    after = tuple(pad - min(more, 0) for pad, more in zip(place.after, extra))
     x.tape.check_size("the gradient of a pooling", channels, *place.kernel)
     ones = x.tape.constant(np.ones((channels, 1, *place.kernel)), x.dtype)
     return x.tape.op(

@@ -82,7 +82,8 @@ def _einsum(op: Taped, dy: Tensor) -> list[Tensor | None]:
 
 
 def _on_diagonals(tensor: Tensor, term: str) -> Tensor:
-    """Of one axis for each letter: an axis for each time that it stands there, with zeros off the diagonal."""
+    """The tensor, with one axis for each letter, spread to one axis for each time that the letter occurs, with zeros
+    off the diagonal."""
     sizes = dict(zip(dict.fromkeys(term), tensor.shape))
     first = {letter: term.index(letter) for letter in sizes}
     spread = tensor.reshape(*(sizes[c] if first[c] == place else 1 for place, c in enumerate(term)))

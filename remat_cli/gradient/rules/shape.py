@@ -30,7 +30,7 @@ def _concat(op: Taped, dy: Tensor) -> list[Tensor | None]:
 
 
 def _split(op: Taped, *dys: Tensor | None) -> Tensor:
-    """What is not there is zero; parts next to one another that are zero are made as one."""
+    """The parts joined; a part without a gradient is zeros, and neighbouring parts of zeros are made as one."""
     axis, shape = op.get("axis", 0) % op.x.rank, op.x.shape
     sizes = op.saved.get("sizes") or [op.output(i).shape[axis] for i in range(len(dys))]
     given = next(dy for dy in dys if dy is not None)
