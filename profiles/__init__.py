@@ -1,1 +1,1 @@
-"""What an op costs: measured by onnxruntime, or estimated from its FLOPs and bytes."""
+"""The cost of an op: measured by onnxruntime, or estimated from its FLOPs and bytes."""

@@ -28,9 +28,9 @@ from profiles.signature import Operand, OpSignature
 from profiles.whole import SHARE, Times, Whole, WholeGraph, time_whole, trace_whole
 
 ALIGNMENT = 256  # the arena hands out multiples of this
-UNSEEN = 2**63  # a peak that nobody watched: higher than any
+UNSEEN = 2**63  # a peak that was not watched: higher than any
 DIED = "the process that ran it died"
-PATIENCE = 60.0  # seconds: no op takes so long by itself
+PATIENCE = 60.0  # in seconds: no op takes so long by itself
 
 
 class OpBench:
@@ -53,7 +53,7 @@ class OpBench:
         self._stop()
 
     def measure(self, signature: OpSignature, seconds: float) -> Timing:
-        """Its time, and the bytes held only while it runs. Raises CannotRun, also if it takes the process down."""
+        """The op's time, and the bytes held only while it runs. Raises CannotRun, also if the op kills the process."""
         timing, before, peak = self._ask(measure, signature, self.device, seconds)
         found = self._work(signature, before, peak)
         if found is None:
@@ -63,48 +63,50 @@ class OpBench:
         return replace(timing, workspace=found or 0)
 
     def time(self, signature: OpSignature, seconds: float) -> Timing:
-        """Its time only. Raises CannotRun."""
+        """The op's time only. Raises CannotRun."""
         self.highest = UNSEEN
         seen: Seen = self._ask(measure, signature, self.device, seconds, False)
         return seen[0]
 
     def session_ns(self) -> int:
-        """What one run of a session costs before its first op."""
+        """The time of one run of a session before its first op."""
         found: int = self._ask(session_ns, self.device)
         return found
 
     def probe(self) -> Probe:
-        """What the op that is timed with every profile takes now."""
+        """The present time of the op that is timed with every profile."""
         found: Probe = self._ask(probe, self.device)
         return found
 
     def whole(self, graph: WholeGraph, seconds: float, earlier: Times, slack: float) -> Whole:
-        """A whole graph, timed and then traced. Raises CannotRun."""
+        """The figures of a whole graph, timed and then traced. Raises CannotRun."""
         times = earlier + self.whole_times(graph, seconds * SHARE, slack)
         if self.device.kind == "cuda":
-            self._stop()  # the trace needs a process in which every launch is waited for
+            self._stop()  # the trace needs a process that waits for every launch
             self._start(blocking=True)
         asked = graph, self.device, seconds, min(times.runs)
         inside, elsewhere, waited = self._ask(trace_whole, *asked, slack=slack + 10 * seconds)
         return Whole(times.runs, inside, elsewhere, max(times.waited, waited))
 
     def whole_times(self, graph: WholeGraph, seconds: float, slack: float = 0.0) -> Times:
-        """A whole graph, timed only. Raises CannotRun; `slack`: as for `_ask`."""
+        """The times of a whole graph. Raises CannotRun; `slack`: as for `_ask`."""
         found: Times = self._ask(time_whole, graph, self.device, seconds, slack=slack + 10 * seconds)
         return found
 
     def _work(self, signature: OpSignature, before: int, peak: int) -> int | None:
-        """What an op works in, or None where an earlier op's peak may hide it. Less than a chunk is nothing."""
+        """The workspace of an op, or None where an earlier op's peak may hide it. Less than a chunk counts as
+        nothing."""
         left = sum(_padded(tensor) for tensor in signature.made)
         found = max(0, peak - before - left) // ALIGNMENT * ALIGNMENT
-        if self.device.kind == "cuda":  # each session has an arena of its own there
+        if self.device.kind == "cuda":  # there each session has an arena of its own
             return found
         hidden = found and peak <= self.highest
         self.highest = max(self.highest, peak)
         return None if hidden else found
 
     def _ask(self, function: Callable[..., Any], *arguments: Any, slack: float = 0.0) -> Any:
-        """What the function gives there. Raises CannotRun; `slack`: seconds that it may take beyond the usual."""
+        """The result of the function in the child process. Raises CannotRun; `slack`: seconds that it may take beyond
+        the usual."""
         patience = PATIENCE + slack
         line = self.line or self._start()
         try:
@@ -121,7 +123,8 @@ class OpBench:
         return found
 
     def _start(self, blocking: bool = False) -> Connection:
-        context = multiprocessing.get_context("forkserver")  # onnxruntime is imported once, and each child starts fresh
+        # the server imports onnxruntime once, and each child starts fresh
+        context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["onnxruntime", "profiles.bench"])
         self.line, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, self.device, blocking), daemon=True)
@@ -143,7 +146,7 @@ class OpBench:
 
 @contextmanager
 def _without_script() -> Iterator[None]:
-    """A child would run the user's script again, for what it may have defined; nothing of it is wanted there."""
+    """Keep a child from running the user's script again: it needs no definition from there."""
     script = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -153,7 +156,7 @@ def _without_script() -> Iterator[None]:
 
 
 class _Refused:
-    """A CannotRun on its way through the pipe."""
+    """A CannotRun that is sent through the pipe."""
 
     def __init__(self, error: CannotRun) -> None:
         self.reason = str(error)
@@ -161,7 +164,7 @@ class _Refused:
 
 
 def expected_peak(signature: OpSignature) -> int:
-    """What the arena should hold while the op runs."""
+    """The bytes that the arena should hold while the op runs."""
     return sum(_padded(tensor) for tensor in signature.made) + scratch(signature)
 
 
@@ -170,13 +173,13 @@ def _padded(tensor: Operand) -> int:
 
 
 def _serve(line: Connection, device: Device, blocking: bool) -> None:
-    """Do what is asked, until the other end closes: an interrupt is the other end's to handle.
+    """Answer requests until the other end closes; the other end handles interrupts.
 
-    `blocking`: on CUDA the host waits for every kernel, so that a trace of the host's times is one of the kernels'.
+    `blocking`: on CUDA the host waits for every kernel, so that a trace of the host's times shows the kernels'.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if blocking:
-        os.environ["CUDA_LAUNCH_BLOCKING"] = "1"  # read when CUDA is first used in a process
+        os.environ["CUDA_LAUNCH_BLOCKING"] = "1"  # CUDA reads this when a process first uses it
     _split_chunks(device)
     while True:
         try:

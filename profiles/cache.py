@@ -1,8 +1,8 @@
 """Measurements kept between runs, one file for each device, driver, thread count and library version.
 
 Invariant: every line is appended whole and at once, so that a kill loses nothing measured; a torn or foreign line is
-passed over, never trusted. Several processes may append to one file. An op that leaves outputs out has the figures of
-the same op with all of them, where those are known: making them is a small part of its work.
+ignored. Several processes may append to one file. An op that leaves outputs out has the figures of the same op with all
+of them, where those are known: making them is a small part of its work.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from profiles.place import kept
 from profiles.probe import Probe
 from profiles.signature import RECURRENT, OpSignature
 
-CLOCK = 2  # how figures are taken: those that were taken otherwise are in another file
+CLOCK = 2  # the version of the measuring method; figures of another version are in another file
 
 
 class Cache:
@@ -31,14 +31,15 @@ class Cache:
         self.timings: dict[str, Timing] = {}
         self.refusals: dict[str, str] = {}
         self.wholes: dict[str, dict[str, Any]] = {}
-        self.seen: dict[str, dict[str, Any]] = {}  # of runs kernel by kernel
+        self.seen: dict[str, dict[str, Any]] = {}  # records of runs with a time for each kernel
         self.dates: dict[str, str] = {}
-        self.probe: Probe | None = None  # what the probe takes now
-        self.probes: dict[str, int] = {}  # and how many ns it took when the figures under a key were measured
-        self.waited: dict[str, float] = {}  # what share of the time threads waited for a processor as they were
-        self.doubted: dict[str, Timing] = {}  # to be measured again
-        self.session_ns: int | None = None  # what one run of a session costs before its first op
-        self.families: dict[str, dict[str, tuple[str, ...]]] = {}  # family -> key -> outputs, of what is known
+        self.probe: Probe | None = None  # the probe's present time
+        self.probes: dict[str, int] = {}  # the probe's ns at the time when the figures under each key were measured
+        # the share of the time that threads waited for a processor in those measurements
+        self.waited: dict[str, float] = {}
+        self.doubted: dict[str, Timing] = {}  # figures to be measured again
+        self.session_ns: int | None = None  # the time of one run of a session before its first op
+        self.families: dict[str, dict[str, tuple[str, ...]]] = {}  # family -> key -> outputs, for all known signatures
         if self.path and not fresh:
             for line in _lines(self.path):
                 self._take(line)
@@ -46,7 +47,7 @@ class Cache:
             self._append({"device": device.described()})
 
     def keep_timing(self, signature: OpSignature, timing: Timing, date: str) -> None:
-        earlier = self.doubted.get(signature.key, timing)  # nothing makes an op look faster than it is
+        earlier = self.doubted.get(signature.key, timing)  # interference only ever makes an op look slower
         if earlier.ns < timing.ns:
             timing = replace(timing, ns=earlier.ns, spread=earlier.spread, runs=earlier.runs)
         self._note({**_named(signature), "date": date, **asdict(timing), **self._probed()})
@@ -55,7 +56,8 @@ class Cache:
         self._note({**_named(signature), "date": date, "refused": reason})
 
     def key_of(self, signature: OpSignature) -> str:
-        """Where its figures are: its own key, or that of the same op with more outputs, if only that is known."""
+        """The key of the signature's figures: its own, or that of the same op with more outputs, if only that is
+        known."""
         if signature.key in self.timings or signature.key in self.refusals:
             return signature.key
         if signature.op_type in RECURRENT:
@@ -83,18 +85,19 @@ class Cache:
         return {} if self.probe is None else {"probe": self.probe.ns}
 
     def slowness(self, keys: Iterable[str]) -> dict[str, float]:
-        """How many times as long the probe took when the figures under these keys were measured."""
+        """The probe's time when the figures under these keys were measured, relative to now."""
         now = self.probe
         return {key: self.probes[key] / now.ns for key in keys if key in self.probes} if now else {}
 
     def disturbed(self, keys: Iterable[str]) -> dict[str, float]:
-        """What share of the time threads waited for figures under these keys, where they wait far less now."""
+        """The share of the time that threads waited when the figures under these keys were measured, where they wait
+        far less now."""
         now = self.probe
         found = {key: self.waited.get(key, 0.0) for key in keys}
         return {key: share for key, share in found.items() if now and share > max(BUSY, 2 * now.waited)}
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Measure these again, whatever is kept of them; what an op took at the least stands."""
+        """Mark these figures to be measured again; the least time of an op stays."""
         for key in keys:
             if timing := self.timings.pop(key, None):
                 self.doubted[key] = timing
@@ -142,7 +145,7 @@ class Cache:
             finally:
                 os.close(handle)
         except OSError:
-            self.path = None  # a cache that cannot be written is only slow
+            self.path = None  # a cache that cannot be written only costs time
 
 
 def _named(signature: OpSignature) -> dict[str, Any]:
@@ -155,7 +158,7 @@ def _named(signature: OpSignature) -> dict[str, Any]:
 
 
 def _covers(made: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    """Whether all that is wanted is made."""
+    """Whether all outputs wanted are made."""
     return len(made) >= len(wanted) and all(not want or want == one for want, one in zip(wanted, made, strict=False))
 
 

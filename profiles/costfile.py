@@ -1,7 +1,7 @@
-"""The cost file: written so that a person can read it and version control keeps it small, read with care.
+"""The cost file: its text is readable, small in version control, and checked when it is read.
 
-Invariant: what is loaded was checked, every figure is finite and not negative; what is dumped loads again equal, and
-equal costs give equal bytes.
+Invariant: loaded costs were checked, every figure is finite and not negative. Dumped costs load again equal, and equal
+costs give equal bytes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ RESERVED = {"yes", "no", "on", "off", "true", "false", "null"}
 FILE_BYTES = 2**26
 
 
-FILE_DEPTH = 12  # of mappings and lists within each other
+FILE_DEPTH = 12  # nested mappings and lists
 
 
-LONGEST_KEY = 1000  # YAML reads no longer one before a colon
+LONGEST_KEY = 1000  # YAML reads no longer key before a colon
 
 
 ABSURD_BYTES = 2**50
@@ -39,7 +39,7 @@ HOW = ("measured", "estimated", "view", "inside", "set by hand")
 
 
 def dump(costs: Costs) -> str:
-    """The file's text: a short head, then one line for each op, sorted by name; kernels, if there are any, likewise."""
+    """The file's text: a short head, then one line for each op, sorted by name; then the kernels, if there are any."""
     head = {
         "schema": SCHEMA,
         "model": {"path": costs.model, "sha256": costs.sha256, "dims": dict(sorted(costs.dims.items()))},
@@ -87,7 +87,7 @@ def _text(path: Path) -> str:
 
 
 def _not_plain(text: str) -> str | None:
-    """Before anything is built from it: no deeper than cost files are, and nothing in two places at once."""
+    """Checks before anything is built from the text: no deeper nesting than cost files have, and no aliases."""
     depth = 0
     event: Any
     for event in yaml.parse(text, Loader=_loader()):
@@ -203,7 +203,7 @@ def _plain(cost: OpCost) -> dict[str, Any]:
 
 
 def _key(name: str) -> str:
-    """A name as it stands where no reader of YAML could take it for something else; else quoted."""
+    """A name as a YAML key; it is quoted where a reader could take it for something else."""
     if re.fullmatch(r"[A-Za-z_/][\w./:-]*\w", name, re.ASCII) and name.lower() not in RESERVED:
         return name
     plain = (c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in name)

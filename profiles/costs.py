@@ -1,4 +1,4 @@
-"""What each op of a model costs, at one batch size or at several; `costfile.py` reads and writes it.
+"""The cost of each op of a model, at one batch size or at several; `costfile.py` reads and writes it.
 
 Invariant: a cost that is marked as pinned was set by hand and is never overwritten.
 """
@@ -28,7 +28,7 @@ class Fit:
     workspace: tuple[float, float]
 
     def at(self, batch: int) -> tuple[int, int]:
-        """Time and workspace at any batch; at a measured one, what was measured."""
+        """Time and workspace at any batch size; at a measured one, the measured figures."""
         if batch in self.points:
             return self.points[batch]
         (base, slope), (held, growth) = self.time, self.workspace
@@ -58,9 +58,9 @@ class OpCost:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Costs:
-    """`model`, `device` and `whole` are as in the file: what was costed, where, and the whole graph's own figures.
+    """`model`, `device` and `whole` are as in the file: the model, the device, and the whole graph's own figures.
 
-    `kernels`: the ops of the graph that default sessions make of the model, where that is another.
+    `kernels`: the ops of the graph that default sessions make of the model, where that differs from the file's.
     """
 
     model: str
@@ -71,7 +71,7 @@ class Costs:
     whole: Totals = field(default_factory=Totals)
     date: str = ""
     unit: str = "ns"
-    batch: str = ""  # the dimension that the ops' fits run over
+    batch: str = ""  # the dimension that the ops' fits are functions of
     kernels: Mapping[str, OpCost] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -80,7 +80,7 @@ class Costs:
         return f"<costs of {self.model}: {len(self.ops)} ops, {total:,} {self.unit} in all, on {where}>"
 
     def table(self, by_default: bool = False) -> dict[str, tuple[int, int]]:
-        """Time and workspace by op name: what a schedule is made from; or those of the kernels of default sessions."""
+        """Time and workspace by op name, for schedules; with `by_default`, those of the kernels of default sessions."""
         costs = self.kernels if by_default else self.ops
         return {name: (cost.ns, cost.workspace) for name, cost in costs.items()}
 
@@ -102,7 +102,7 @@ class Costs:
         raise BadCosts(f"the costs are for other dimensions ({bound}); run `remat profile` again with these --dim")
 
     def keeping_pins(self, earlier: Costs) -> Costs:
-        """These costs, but with whatever was pinned by hand in an earlier file of the same model's ops."""
+        """These costs, with the figures that were pinned by hand in an earlier file for the same model."""
         ops, kernels = (
             {**own, **{name: cost for name, cost in others.items() if cost.pinned and name in own}}
             for own, others in ((self.ops, earlier.ops), (self.kernels, earlier.kernels))
@@ -111,27 +111,27 @@ class Costs:
 
     @property
     def kind(self) -> str:
-        """The kind of device whose kernels were costed; those from paper are taken to share memory as a CPU's do."""
+        """The kind of device whose kernels were costed; estimates share memory as a CPU's kernels do."""
         return "cuda" if self.device.get("kind") == "cuda" else "cpu"
 
     @property
     def measured(self) -> bool:
-        """Whether a kernel was run for them, so that what kernels work in is known."""
+        """Whether kernels were run for the costs, so that their workspace is known."""
         return any(cost.how == "measured" for cost in self.ops.values())
 
     @property
     def launch(self) -> int:
-        """What the least kernel costs, where that is known: a rewritten graph has some more of them."""
+        """The cost of the cheapest kernel, where it is known: a rewritten graph has some more kernels."""
         return _plausible(self.whole.launch)
 
     @property
     def probe(self) -> int:
-        """What the op took that is timed with every profile, where that is known."""
+        """The time of the op that is timed with every profile, where it is known."""
         return _plausible(self.whole.probe)
 
     @property
     def threads(self) -> int:
-        """Those of the sessions that the costs are for; none where they are from paper."""
+        """The threads of the sessions that the costs are for; 0 where the costs are estimates."""
         found = self.device.get("threads", 0)
         return found if isinstance(found, int) and found > 0 else 0
 
@@ -145,7 +145,7 @@ def _plausible(ns: int | None) -> int:
 
 
 def rounded(number: float, digits: int = 4) -> int:
-    """To so many significant digits: more would only be noise under version control."""
+    """The number with so many significant digits: more would only be noise in version control."""
     if number <= 0:
         return 0
     step: int = 10 ** max(0, math.floor(math.log10(number)) + 1 - digits)
@@ -175,7 +175,7 @@ def over_batches(costs: Mapping[int, Costs], batch: str) -> Costs:
 
 
 def _fitted(costs: Mapping[int, Mapping[str, OpCost]], largest: Mapping[str, OpCost]) -> dict[str, OpCost]:
-    """Those of the largest size, each with its points; one that some size does not have stays as it is."""
+    """The costs at the largest size, each op with its points; an op that some size does not have keeps its figures."""
     found = dict(largest)
     for name, cost in largest.items():
         if cost.how == "view" or not all(name in ops for ops in costs.values()):

@@ -16,29 +16,30 @@ from typing import Any
 
 PROVIDER = "CUDAExecutionProvider"
 DRIVER, RUNTIME = "libcuda.so.1", "libcudart.so.13"
-LIBRARIES = {  # what the wheel's CUDA provider needs, and who brings it
+LIBRARIES = {  # the libraries that the wheel's CUDA provider needs, and the packages that bring them
     RUNTIME: "CUDA 13 (libcudart.so.13)",
     "libcublas.so.13": "CUDA 13 (libcublas.so.13)",
     "libcublasLt.so.13": "CUDA 13 (libcublasLt.so.13)",
     "libcurand.so.10": "CUDA 13 (libcurand.so.10)",
     "libcudnn.so.9": "cuDNN 9 (libcudnn.so.9)",
 }
-LEAST_DRIVER = 13_000  # as cuDriverGetVersion says it: 1000 * major + 10 * minor
+LEAST_DRIVER = 13_000  # in cuDriverGetVersion's form: 1000 * major + 10 * minor
 INSTALL = "install the NVIDIA driver (580 or later), then: pip install 'onnxruntime-gpu[cuda,cudnn]'"
 OPTIONS = {
-    "cudnn_conv_algo_search": "HEURISTIC",  # the default times what there is: other choices, other bits in each session
-    "arena_extend_strategy": "kSameAsRequested",  # the default takes up to twice what is asked for
+    # the default times the algorithms: other choices give other bits in each session
+    "cudnn_conv_algo_search": "HEURISTIC",
+    "arena_extend_strategy": "kSameAsRequested",  # the default takes up to twice the bytes asked for
 }
 
-NO_FALLBACK = {"enable_fallback": 0}  # else a kernel that fails on CUDA sends the session to the CPU, run and all
+NO_FALLBACK = {"enable_fallback": 0}  # otherwise a kernel that fails on CUDA moves the whole session to the CPU
 
 
 class NoCuda(RuntimeError):
-    """A session was asked for on CUDA, and onnxruntime would have made it on the CPU."""
+    """A session was requested on CUDA, and onnxruntime would have made it on the CPU."""
 
 
 def missing() -> list[str]:
-    """What the CUDA provider lacks here, in words; nothing when it can be used."""
+    """The reasons why the CUDA provider cannot be used here, in words; empty when it can be."""
     import onnxruntime
 
     if PROVIDER not in onnxruntime.get_available_providers():
@@ -52,12 +53,12 @@ def missing() -> list[str]:
 
 
 def ready(provider: str, options: Any = None) -> None:
-    """What must be done before a session with this provider is made: to the process, and to the session's options."""
+    """Prepare the process and the session's options for a session with this provider."""
     if provider != PROVIDER:
         return
     _preload()
     if options is not None:
-        options.use_deterministic_compute = True  # else sums of rows are added up in any order
+        options.use_deterministic_compute = True  # otherwise sums of rows are added up in any order
 
 
 def session(model: str | bytes, options: Any, providers: Sequence[Any]) -> Any:
@@ -71,7 +72,7 @@ def session(model: str | bytes, options: Any, providers: Sequence[Any]) -> Any:
 
 
 def made_there(session: Any, provider: str) -> Any:
-    """The session, if it runs where it was asked to."""
+    """The session, if it runs on the requested provider."""
     if provider == PROVIDER and PROVIDER not in session.get_providers():
         lacking = "; ".join(missing()) or "nothing that could be seen"
         raise NoCuda(f"onnxruntime could not make a session on CUDA; what is missing: {lacking}")
@@ -79,14 +80,14 @@ def made_there(session: Any, provider: str) -> Any:
 
 
 def with_options(provider: Any, **more: str) -> Any:
-    """What to tell an InferenceSession of its provider, a name or a pair; what a pair says stands."""
+    """A provider, a name or a pair, with more options; options in a pair stay."""
     name, given = (provider, {}) if isinstance(provider, str) else provider
     return (name, {**OPTIONS, **given, **more}) if name == PROVIDER else provider
 
 
 @cache
 def _preload() -> None:
-    """Load the libraries that pip installed. onnxruntime prints what it does not find: that is for `missing` to say."""
+    """Load the libraries that pip installed. onnxruntime prints what it does not find; `missing` says that instead."""
     import onnxruntime
 
     with contextlib.redirect_stdout(io.StringIO()):
@@ -128,7 +129,7 @@ def shown(version: int) -> str:
 
 
 def memory() -> tuple[int, int]:
-    """Bytes that the device has free and has in all, by the driver's count, whoever holds the rest."""
+    """The bytes that are free on the device, and its total bytes, by the driver's count."""
     ready(PROVIDER)
     free, total = ctypes.c_size_t(0), ctypes.c_size_t(0)
     failed = ctypes.CDLL(RUNTIME).cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))

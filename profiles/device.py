@@ -1,4 +1,4 @@
-"""The device that ops are timed on, and what is missing when it cannot be used.
+"""The device that ops are timed on, and the reason when it cannot be used.
 
 Invariant: two Devices with the same `name`, `provider`, `driver`, `threads` and `versions` give the same timings.
 """
@@ -16,7 +16,7 @@ from profiles.system import processors
 
 
 class NoDevice(Exception):
-    """The device asked for cannot be used; says what is missing."""
+    """The requested device cannot be used; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Device:
 
     @property
     def providers(self) -> list[str]:
-        """As an InferenceSession takes them: what has no kernel on CUDA runs on the CPU."""
+        """The providers for an InferenceSession: an op without a kernel on CUDA runs on the CPU."""
         return list(dict.fromkeys([self.provider, "CPUExecutionProvider"]))
 
     @property
@@ -63,7 +63,7 @@ def find(wanted: str, threads: int | None = None) -> Device:
 
 
 def quiet() -> None:
-    """Keep onnxruntime to itself: remat prints its own words only, and sends nothing anywhere."""
+    """Silence onnxruntime: remat prints its own words only, and sends nothing anywhere."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(4)
@@ -86,7 +86,7 @@ def _numpy_version() -> str:
 
 
 def free_memory(device: Device) -> int:
-    """Bytes that could be had on the device now."""
+    """The free bytes on the device now."""
     if device.kind == "cuda":
         return cuda.memory()[0]
     try:

@@ -1,6 +1,6 @@
-"""Random operands that are valid for the op that reads them: indices in range, positive variances, sane magnitudes.
+"""Random operands that are valid for the op that reads them: indices in range, positive variances, moderate magnitudes.
 
-Invariant: what is drawn depends on the signature and the seed alone, so two runs time the same work.
+Invariant: the operands depend on the signature and the seed alone, so two runs time the same work.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from profiles.signature import Operand, OpSignature
 
 BLOCK = 65_521  # a prime, so that rows differ
 ALIGNMENT = 64
-POSITIVE = frozenset({"Sqrt", "Log", "Reciprocal", "Pow", "Div", "RMSNormalization", "LRN"})  # else nan or inf
-SHARES = {("Dropout", 1), ("BiasDropout", 3), ("TrainableDropout", 1)}  # of what is dropped, by position
+# otherwise results are nan or inf
+POSITIVE = frozenset({"Sqrt", "Log", "Reciprocal", "Pow", "Div", "RMSNormalization", "LRN"})
+# inputs that are the share that is dropped, by position
+SHARES = {("Dropout", 1), ("BiasDropout", 3), ("TrainableDropout", 1)}
 VARIANCES = {  # inputs that are variances or their like, by position
     "BatchNormalization": (3, 4),
     "BatchNormInternal": (3, 4),
@@ -47,15 +49,15 @@ def _operand(signature: OpSignature, place: int, tensor: Operand, rng: np.random
 def draw(
     tensor: Operand, rng: np.random.Generator, bound: int = 2, positive: bool = False, share: bool = False
 ) -> np.ndarray:
-    """An array of one tensor's type and shape; whole numbers lie in [0, bound). `share`: of a whole, such as a half."""
+    """An array of one tensor's type and shape; integers lie in [0, bound). `share`: numbers are at most a half."""
     whole = aligned(tensor)
-    made = np.resize(_block(tensor, rng, bound, positive or share), tensor.count)  # drawing much is slow
+    made = np.resize(_block(tensor, rng, bound, positive or share), tensor.count)  # drawing many numbers is slow
     whole.reshape(-1)[:] = (made / 2).astype(made.dtype) if share else made
     return whole
 
 
 def aligned(tensor: Operand) -> np.ndarray:
-    """Room for a tensor at an address such as onnxruntime's own buffers have: kernels are slower at others."""
+    """An empty array at an address aligned like onnxruntime's own buffers: kernels are slower at others."""
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.dtype))
     if dtype.kind == "O":
         return np.empty(tensor.shape, dtype)
@@ -86,7 +88,7 @@ def needs_positive(signature: OpSignature, place: int) -> bool:
 
 
 def index_bound(signature: OpSignature, place: int) -> int | None:
-    """The numbers that an op takes at this place as indices lie below this; None where it takes no indices."""
+    """The upper bound of the indices that an op takes at this input; None where it takes no indices."""
     find = _BOUNDS.get((signature.op_type, place))
     return find(signature) if find else None
 

@@ -1,7 +1,7 @@
-"""What onnxruntime's CPU kernels allocate while they run, for when nothing can be measured.
+"""The memory that onnxruntime's CPU kernels allocate while they run, for when nothing can be measured.
 
 Invariant: the formulas are those of the kernels (MLAS convolution, im2col, broadcast selection), and agree with what
-`workspace` measures to the byte; an op that is not here is taken to need nothing.
+`workspace` measures to the byte; an op without a formula counts as needing nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from profiles.signature import Operand, OpSignature, bits
 
 ALIGNMENT = 256  # the arena hands out multiples of this
 SEGMENT = 64 * 1024  # MLAS: bytes of unfolded image that one thread works on
-THREADS = 2  # of the CPU on paper
+THREADS = 2  # of the CPU that estimates assume
 
 
 def scratch(signature: OpSignature, threads: int = THREADS) -> int:
@@ -64,8 +64,8 @@ def _log_softmax(signature: OpSignature, _: int) -> int:
 
 
 def _einsum(signature: OpSignature, _: int) -> int:
-    """Both operands are transposed, the second once more to be multiplied, and the product is copied: seen of the sums
-    that gradients of convolutions are. Where an equation needs less of that, this is too much."""
+    """Both operands are transposed, the second once more for the product, and the product is copied. This holds for the
+    sums of convolutions' gradients; for other equations it may be too much."""
     pieces = [_given(signature, place).bytes for place in range(len(signature.inputs))]
     return sum(map(_padded, (*pieces, pieces[-1], signature.made[0].bytes)))
 

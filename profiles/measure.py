@@ -1,6 +1,6 @@
-"""One op alone in onnxruntime: how long it takes and how much memory it takes besides its operands.
+"""Runs one op alone in onnxruntime: its time, and its memory besides its operands.
 
-Invariant: a Timing is a median over undisturbed runs after warm-up, or says how much its threads waited; its spread is
+Invariant: a Timing is a median over undisturbed runs after warm-up, or says how much its threads waited. Its spread is
 the half-width of the median's 95% confidence interval over the median, from order statistics, so it assumes nothing
 about the noise.
 """
@@ -25,20 +25,20 @@ from profiles.signature import OpSignature
 from profiles.stopwatch import Waiting, lap, works_alone
 from profiles.system import interruptions
 
-BUSY = 0.1  # of the time that threads were ready to run, they waited for a processor: figures are in doubt
-ENOUGH = 0.02  # a median known to 2% is known well enough
+BUSY = 0.1  # with this share of waiting for a processor, figures are doubtful
+ENOUGH = 0.02  # a median known to 2% is exact enough
 LEAST_RUNS, MOST_RUNS = 5, 1000
-CHAINS = (1, 17)  # tiny ops in a row
+CHAINS = (1, 17)  # numbers of tiny ops in a row
 CHAIN_ROUNDS, CHAIN_RUNS = 16, 50
-FEW = 3  # runs, where even LEAST_RUNS would take too long
+FEW = 3  # runs that are made even where LEAST_RUNS would take too long
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """`ns`: the median; `spread`: relative, of the median; `workspace`: bytes held only while the op runs.
+    """`ns`: the median; `spread`: relative to the median; `workspace`: bytes held only while the op runs.
 
-    `waited`: what share of the time its threads waited for a processor, where hardly a run went uninterrupted: even on
-    one thread, whose waiting is not in `ns`, others leave caches cold.
+    `waited`: the share of the time that its threads waited for a processor, where hardly a run was uninterrupted. It
+    counts even for one thread, whose waiting is not in `ns`, because others leave caches cold.
     """
 
     ns: int
@@ -48,7 +48,7 @@ class Timing:
     waited: float = 0.0
 
 
-Seen = tuple[Timing, int, int]  # and the bytes in the arena before the op, and at its peak
+Seen = tuple[Timing, int, int]  # a timing, the bytes in the arena before the op, and those at its peak
 
 
 def measure(signature: OpSignature, device: Device, seconds: float, watched: bool = True) -> Seen:
@@ -75,7 +75,7 @@ def measure(signature: OpSignature, device: Device, seconds: float, watched: boo
 
 
 def session_ns(device: Device) -> int:
-    """What one run of a session costs before its first op, as chains of tiny ops tell."""
+    """The time of one run of a session before its first op, by chains of tiny ops."""
     runs = []
     for count in CHAINS:
         content, feeds = chain(count)
@@ -108,11 +108,11 @@ def _seconds(once: Callable[[], None]) -> float:
 
 
 def sample(once: Callable[[], None], seconds: float, alone: bool = False, few: int = FEW) -> Timing:
-    """The median time in ns, its spread, and the runs it took: until it is known to 2%, or the time is up.
+    """The median time in ns, its spread, and the number of runs: until it is known to 2%, or the time is up.
 
-    What is timed must be warm; `alone`: this thread does all of it; `few` runs are made however long they take.
+    The call must be warm. `alone`: this thread does all the work; `few` runs are made however long they take.
     """
-    runs: list[tuple[int, int]] = []  # how often the run was interrupted, and its ns
+    runs: list[tuple[int, int]] = []  # for each run, the number of interruptions and its ns
     waiting = Waiting()
     end = time.perf_counter() + seconds
     while len(runs) < MOST_RUNS:
@@ -130,10 +130,10 @@ def sample(once: Callable[[], None], seconds: float, alone: bool = False, few: i
 
 
 def undisturbed(runs: Sequence[tuple[int, int]]) -> list[int]:
-    """Times of the runs that nobody interrupted; if those are few, of the few fastest.
+    """Times of the uninterrupted runs; if those are few, of the few fastest.
 
-    A busy machine takes processors away in the middle of a run, and the op's other threads wait for that one: such a
-    run can take five times as long and says nothing of the op.
+    A busy machine takes processors away in the middle of a run, and the op's other threads wait for that one. Such a
+    run can take five times as long and says nothing about the op.
     """
     clean = [took for interrupted, took in runs if not interrupted]
     if len(clean) >= LEAST_RUNS:

@@ -1,4 +1,4 @@
-"""Where things are kept between runs. Imports nothing heavy: those who only want to know where import this."""
+"""The folders of data that is kept between runs. It imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from pathlib import Path
 
 
 def kept(what: str) -> Path:
-    """The folder of such things in the user's cache directory."""
+    """The folder of this kind of data in the user's cache directory."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "remat" / what

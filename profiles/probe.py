@@ -1,4 +1,4 @@
-"""An op that is timed with every profile: is this machine as fast as when the figures that are kept were measured?
+"""An op that is timed with every profile, to compare the machine's speed with that of earlier measurements.
 
 Invariant: it is timed as the ops are, by the fastest of a few rounds, on as many threads.
 """
@@ -16,16 +16,15 @@ from profiles.measure import sample
 from profiles.running import bind, run, session
 from profiles.stopwatch import Waiting, works_alone
 
-SIDE = 256  # of a product of two squares
+SIDE = 256  # the side of both square factors
 ROUNDS, SECONDS = 5, 0.03
-OFF = 0.3  # of its time: on a quiet virtual machine a fifth is seen
+OFF = 0.3  # relative change of its time; a quiet virtual machine varies by a fifth
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """`ns` of the fastest round. `waited`: of the time, for a processor: what others do here shows less in short runs
-    than in the runs of a whole graph, each of which they interrupt.
-    """
+    """`ns` of the fastest round. `waited`: the share of the time that threads waited for a processor. Short runs show
+    less of it than runs of a whole graph, each of which others interrupt."""
 
     ns: int
     waited: float = 0.0

@@ -1,6 +1,6 @@
-"""What runs of whole graphs have said: kept, found again for graphs of nearly the same ops, and made into scales.
+"""Records of runs of whole graphs: stored, found again for graphs of nearly the same ops, and turned into scales.
 
-Invariant: a record says which ops it is from, so that it serves no graph whose time lies elsewhere.
+Invariant: a record says which ops it is from, so that it serves no graph whose time is in other ops.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from profiles.device import Device
 from profiles.survey import Ops, today
 from profiles.whole import Calibration, Whole, calibrate
 
-LARGE = 2.5  # times as long in the graph as alone: worth a word
+LARGE = 2.5  # relative to the time alone; a larger factor gets a note
 
 
-MATTERS = 0.02  # of all time
+MATTERS = 0.02  # share of the whole time
 
 
-COVERED = 0.9  # a calibration serves another graph whose time lies this far in ops that both have
+COVERED = 0.9  # a calibration serves another graph if this share of its time is in ops that both have
 
 
 def outliers(ops: Ops, alone: Mapping[str, OpCost], costs: Mapping[str, OpCost]) -> list[str]:
-    """The classes that matter whose scaling is large: alone, their ops do not show what they take in the graph."""
+    """Notes on the classes of ops whose scale is large: their times alone do not show their times in the graph."""
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
     for name, signature in ops.timed().items():
@@ -51,7 +51,7 @@ def calibrated(ops: Ops, costs: Mapping[str, OpCost], whole: Whole, device: Devi
 
 
 def keep(ops: Ops, cache: Cache, calibration: Calibration, whole: Whole) -> None:
-    """Remember a whole run, for this graph and for those made from it."""
+    """Store a whole run, for this graph and for those made from it."""
     record = {**asdict(calibration), "median": whole.median, "spread": round(whole.spread, 4), "runs": len(whole.times)}
     record["waited"] = whole.waited
     record["signatures"] = sorted({cache.key_of(signature) for signature in ops.distinct().values()})
@@ -60,7 +60,7 @@ def keep(ops: Ops, cache: Cache, calibration: Calibration, whole: Whole) -> None
 
 
 def inside_of(ops: Ops, cache: Cache, whole: Whole) -> dict[str, int]:
-    """What the ops that could not run alone took in the whole graph, by family."""
+    """The times in the whole graph, by family, of the ops that could not run alone."""
     found: dict[str, list[int]] = {}
     for name, signature in ops.timed().items():
         if cache.timing(signature) is None and name in whole.inside:
@@ -69,7 +69,7 @@ def inside_of(ops: Ops, cache: Cache, whole: Whole) -> dict[str, int]:
 
 
 def recall(ops: Ops, cache: Cache, costs: Mapping[str, OpCost]) -> dict[str, Any] | None:
-    """The record of a run of this very graph; else of a graph that has nearly all of its ops."""
+    """The record of a run of this very graph; otherwise of a graph that has nearly all of its ops."""
     if ops.key in cache.wholes:
         return cache.wholes[ops.key]
     total = sum(cost.ns for cost in costs.values())
@@ -83,5 +83,5 @@ def recall(ops: Ops, cache: Cache, costs: Mapping[str, OpCost]) -> dict[str, Any
 
 
 def calibration_of(record: Mapping[str, Any]) -> Calibration:
-    """The calibration in a record."""
+    """The calibration that a record holds."""
     return Calibration(dict(record["factors"]), record["each"], record["overall"], record["ns"], record["alone"])

@@ -1,6 +1,6 @@
-"""What an op should cost on a device that is not here: the longer of its arithmetic and its memory traffic.
+"""The estimated cost of an op on a device that is not here: the longer of its arithmetic and its memory traffic.
 
-Invariant: needs no kernel and no device, only the signature and the device's datasheet (devices/*.yaml).
+Invariant: it needs no kernel and no device, only the signature and the device's datasheet (devices/*.yaml).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Roofline:
 
 
 def names() -> list[str]:
-    """The devices known from paper."""
+    """The devices with a datasheet."""
     held = resources.files("profiles") / "devices"
     return sorted(entry.name.removesuffix(".yaml") for entry in held.iterdir() if entry.name.endswith(".yaml"))
 
@@ -63,5 +63,5 @@ def device(name: str) -> Roofline:
 
 
 def estimate(signature: OpSignature, where: str) -> int:
-    """Time of one op on a device from paper, in ns; for `flops`, its FLOPs."""
+    """The estimated time of one op on a device with a datasheet, in ns; for `flops`, its FLOPs."""
     return flops(signature) or 0 if where == FLOPS else device(where).time(signature)

@@ -1,6 +1,6 @@
-"""Sessions for timing, all of one type: the strict one, that runs a graph's nodes exactly as they stand in the file.
+"""Sessions for timing, all strict: they run a graph's nodes exactly as they stand in the file.
 
-Invariant: what onnxruntime refuses or fails at is a CannotRun that says why, in one line.
+Invariant: every refusal or failure of onnxruntime becomes a CannotRun that says why, in one line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_KERNEL = "onnxruntime has no kernel for it"
 
 
 class CannotRun(Exception):
-    """onnxruntime has no kernel for the op, or the kernel failed. `memory`: for want of device memory."""
+    """onnxruntime has no kernel for the op, or the kernel failed. `memory`: the device's memory was too small."""
 
     def __init__(self, reason: str, memory: bool = False) -> None:
         super().__init__(reason)
@@ -32,11 +32,11 @@ class CannotRun(Exception):
 
 
 class Endless(CannotRun):
-    """It did not end in any time that was to be expected."""
+    """The run did not end within the expected time."""
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Every way in which onnxruntime says no."""
+    """Every type of error by which onnxruntime refuses."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     names = (
@@ -52,7 +52,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def refusal(error: Exception) -> CannotRun:
-    """onnxruntime's words, cut to one line."""
+    """onnxruntime's message, cut to one line."""
     text = " ".join(str(error).split()).rpartition("Fatal error: ")[2]
     if "is not a registered function/op" in text or "NOT_IMPLEMENTED" in text:
         return CannotRun(NO_KERNEL)
@@ -103,7 +103,7 @@ def bind(running: Any, feeds: dict[str, Any], device: Device) -> Any:
 
 
 def run(running: Any, binding: Any) -> None:
-    """One run to its end: what was launched has finished."""
+    """Run once and wait until all kernels have finished."""
     try:
         if isinstance(binding, dict):
             running.run(None, binding)
@@ -131,7 +131,8 @@ def single(signature: OpSignature, arrays: Sequence[Any]) -> tuple[bytes, dict[s
             graph.input.append(_info(f"i{place}", tensor))
             feeds[f"i{place}"] = array
     made = ((f"o{place}", tensor.dtype) for place, tensor in enumerate(signature.outputs) if tensor)
-    graph.output.extend(helper.make_tensor_value_info(name, kind, None) for name, kind in made)  # data may size them
+    # data may decide their sizes
+    graph.output.extend(helper.make_tensor_value_info(name, kind, None) for name, kind in made)
     domain = "" if signature.domain == "ai.onnx" else signature.domain
     versions = {"": 20, domain: signature.opset}
     imports = [helper.make_opsetid(name, version) for name, version in versions.items()]
@@ -141,7 +142,7 @@ def single(signature: OpSignature, arrays: Sequence[Any]) -> tuple[bytes, dict[s
 
 
 def chain(count: int) -> tuple[bytes, dict[str, Any]]:
-    """A model of so many ops, one after another, that do next to nothing; and its feeds."""
+    """A model of so many ops in a row that do next to nothing, and its feeds."""
     small = Operand(onnx.TensorProto.FLOAT, (4,))
     nodes = [helper.make_node("Relu", [f"v{place}"], [f"v{place + 1}"]) for place in range(count)]
     graph = helper.make_graph(nodes, "chain", [_info("v0", small)], [_info(f"v{count}", small)])
@@ -160,7 +161,7 @@ def traced(content: bytes, feeds: dict[str, Any], device: Device, runs: int, fol
 
 
 def events(running: Any) -> list[Any]:
-    """What a session's trace holds; it runs on untraced."""
+    """The events in a session's trace; the session goes on without a trace."""
     found: list[Any] = json.loads(Path(running.end_profiling()).read_text())
     return found
 

@@ -1,7 +1,8 @@
-"""What makes two ops cost the same: kind, version, attributes, types, shapes, and the small inputs that steer a kernel.
+"""The signature of an op: kind, version, attributes, types, shapes, and the small inputs that steer a kernel.
 
-Invariant: ops with equal signatures run the same kernel on operands of the same size, so one measurement serves all;
-names never enter a signature, so a clone has its original's, or its original's `family` where it leaves outputs out.
+Invariant: ops with equal signatures run the same kernel on operands of the same size, so one measurement serves all.
+Names never enter a signature, so a copy has its original's signature, or its original's `family` where it leaves
+outputs out.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-RECURRENT = ("GRU", "LSTM", "RNN")  # states that nobody asks for are made in memory of their own
+RECURRENT = ("GRU", "LSTM", "RNN")  # for unread states these ops allocate memory of their own
 VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})  # no kernel: the result is its input
 
 
@@ -62,7 +63,7 @@ class OpSignature:
 
     @cached_property
     def key(self) -> str:
-        """A short name that is the same in every process and for every graph."""
+        """A short name of the signature that is the same in every process and for every graph."""
         digest = hashlib.sha256(f"{self.domain}.{self.op_type}.{self.opset}".encode())
         for part in self.attributes:
             digest.update(hashlib.sha256(part).digest())
@@ -73,12 +74,12 @@ class OpSignature:
 
     @cached_property
     def family(self) -> str:
-        """A short name that it shares with the same op where other outputs of it are left out."""
+        """A short name that is the same for signatures that differ only in the outputs they leave out."""
         return replace(self, outputs=()).key
 
     @property
     def results(self) -> tuple[str, ...]:
-        """Its outputs in words, empty where they are left out."""
+        """Its outputs as text, empty where they are left out."""
         return tuple("" if tensor is None else str(tensor) for tensor in self.outputs)
 
     @cached_property

@@ -1,7 +1,7 @@
-"""How long a run takes by itself, on a machine whose processors others use too.
+"""The time of a run by itself, on a machine whose processors others use too.
 
-Invariant: where the thread that runs does all the work, no time counts in which it waited for a processor; where
-several threads share the work, that cannot be told from the clock, and what they waited is told beside it.
+Invariant: where the calling thread does all the work, its waiting for a processor does not count. Where several threads
+share the work, the clock cannot tell, and their waiting is given beside the time.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ TASKS = Path("/proc/self/task")
 
 
 def works_alone(device: Device) -> bool:
-    """Whether the thread that starts a run there does all of its work."""
+    """Whether the calling thread does all of the work of a run there."""
     return device.kind == "cpu" and device.threads == 1
 
 
 def lap(once: Callable[[], object], alone: bool) -> int:
-    """ns of one run. `alone`: this thread does all of its work.
+    """ns of one run. `alone`: the calling thread does all of its work.
 
-    Neither clock reads less than the work takes: the wall's has what others took of the processor in it, the thread's
-    own a system call.
+    Both clocks read at least the time of the work: the wall's includes interruptions by others, the thread's own
+    includes a system call.
     """
     if not alone:
         begin = time.perf_counter_ns()
@@ -37,7 +37,7 @@ def lap(once: Callable[[], object], alone: bool) -> int:
 
 
 class Waiting:
-    """What share of the time since then this process's threads were ready to run, and had to wait for a processor."""
+    """The share of the time since then that this process's threads were ready to run but waited for a processor."""
 
     def __init__(self) -> None:
         self._since = _spent()
@@ -52,12 +52,12 @@ class Waiting:
 
 
 def _spent() -> dict[str, tuple[int, int]]:
-    """ns that each thread has run and waited so far; nothing where the system does not tell."""
+    """ns that each thread has run and waited so far; empty where the system does not tell."""
     found = {}
     for task in TASKS.glob("*/schedstat"):
         try:
             running, waiting, *_ = task.read_text().split()
-        except (OSError, ValueError):  # it has ended
+        except (OSError, ValueError):  # the thread has ended
             continue
         found[task.parent.name] = (int(running), int(waiting))
     return found

@@ -1,6 +1,6 @@
-"""What every op of a graph costs: measure what the cache lacks, estimate what cannot run, scale to the whole graph.
+"""The cost of every op of a graph: measures what the cache lacks, estimates what cannot run, scales to the whole graph.
 
-Invariant: a signature is measured at most once per cache; no op is left without a cost, and each says how it was got.
+Invariant: a signature is measured at most once per cache; every op has a cost, which says how it was obtained.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from profiles.running import CannotRun
 from profiles.signature import OpSignature
 from profiles.whole import LEAST_NS, WHOLE_SECONDS, Calibration
 
-OPS_SHARE = 0.5  # of the time: the whole graph takes the rest
-PER_ROUND = (0.005, 0.05)  # seconds: no signature gets less or more
-ROUNDS = 16  # at most: with so many, two profiles agree on the order of ops that differ by a microsecond
-LONG_NS = 5_000_000  # an op this long is measured in few rounds: noise shorter than that is in its median
+OPS_SHARE = 0.5  # share of the time; the whole graph has the rest
+PER_ROUND = (0.005, 0.05)  # in seconds: the least and the most for a signature
+ROUNDS = 16  # at most: with as many rounds, two profiles agree on the order of ops that differ by a microsecond
+LONG_NS = 5_000_000  # such an op is measured in few rounds, because its median covers shorter noise
 LONG_ROUNDS = 4
-OVERHEAD = 0.01  # seconds to make operands and a session once
+OVERHEAD = 0.01  # in seconds: making operands and a session once
 AGAIN = "this machine was slower when ops of this graph were measured (a probe took {:.1f} times as long): done again"
 CALMER = "this machine was busy when this graph was measured (threads waited for {:.0%} of the time): done again"
 SLOWER = "this machine is slower now than when these ops were measured: a probe takes {:.1f} times as long"
@@ -50,12 +50,12 @@ class Ops:
         return {name: signature for name, signature in self.signatures.items() if name not in untimed}
 
     def distinct(self) -> dict[str, OpSignature]:
-        """What there is to measure, by key."""
+        """The signatures to measure, by key."""
         return {signature.key: signature for signature in self.timed().values()}
 
     @property
     def key(self) -> str:
-        """The same for graphs of the same ops, whatever their names."""
+        """A name that is the same for graphs of the same ops, whatever their names."""
         counted = sorted(Counter(signature.key for signature in self.timed().values()).items())
         return hashlib.sha256(repr(counted).encode()).hexdigest()[:20]
 
@@ -74,19 +74,19 @@ class SurveyProgress:
 
 
 def missing(ops: Ops, cache: Cache) -> dict[str, OpSignature]:
-    """The signatures that must still be measured."""
+    """The signatures that the cache lacks."""
     known = cache.timings.keys() | cache.refusals.keys()
     return {key: signature for key, signature in ops.distinct().items() if cache.key_of(signature) not in known}
 
 
 def held_against_now(ops: Ops, device: Device, cache: Cache) -> tuple[str, ...]:
-    """Time the probe; forget what was measured while this machine was slower. What there is to say of it."""
+    """Time the probe and forget figures that were measured while this machine was slower; the result is notes."""
     try:
         with OpBench(device) as bench:
             cache.probe = bench.probe()
-    except CannotRun:  # what is kept stands
+    except CannotRun:  # the stored figures stay
         return ()
-    if cache.probe.waited > BUSY:  # measured again beside others, nothing would be better known
+    if cache.probe.waited > BUSY:  # measured again beside others, the figures would be no better
         return ()
     kept = {key for signature in ops.distinct().values() if (key := cache.key_of(signature)) in cache.timings}
     ratios = cache.slowness((*kept, *cache.wholes))
@@ -101,13 +101,13 @@ def held_against_now(ops: Ops, device: Device, cache: Cache) -> tuple[str, ...]:
 
 
 def share(count: int, seconds: float) -> float:
-    """Seconds for each of so many signatures in one round."""
+    """Seconds for each signature in one round."""
     least, most = PER_ROUND
     return min(most, max(least, seconds / max(1, count) / ROUNDS - OVERHEAD))
 
 
 def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float) -> float:
-    """About how many seconds it takes to measure what is missing, and to run the graphs that were never run."""
+    """The approximate seconds to measure what is missing, and to run the graphs that were never run."""
     paper, total = _nearest(device), 0.0
     for ops in graphs:
         wanted = missing(ops, cache)
@@ -163,10 +163,10 @@ def _measure_again(signature: OpSignature, cache: Cache, seconds: float, bench: 
     before = cache.timings[signature.key]
     try:
         timing = bench.time(signature, seconds)
-    except CannotRun:  # it ran once: what was measured then stands
+    except CannotRun:  # it ran once, so its first figure stands
         return
     if timing.ns < before.ns or timing.waited < before.waited:
-        ns = min(timing.ns, before.ns)  # nothing makes an op look faster than it is
+        ns = min(timing.ns, before.ns)  # interference only ever makes an op look slower
         cache.keep_timing(signature, replace(timing, ns=ns, workspace=before.workspace), today())
 
 
@@ -181,7 +181,8 @@ def refused(ops: Ops, cache: Cache) -> dict[str, str]:
 
 
 def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
-    """Each op by itself: as measured, less what any run of a session costs; or estimated, where it could not be."""
+    """Each op by itself: the measured time less that of an empty session run, or an estimate where the op cannot
+    run."""
     paper = _nearest(device)
     corrections = _corrections(ops, cache, paper)
     found = {}
@@ -213,7 +214,8 @@ def alone(ops: Ops, cache: Cache, device: Device) -> dict[str, OpCost]:
 def scaled(
     ops: Ops, costs: Mapping[str, OpCost], calibration: Calibration | None, inside: Mapping[str, int]
 ) -> dict[str, OpCost]:
-    """Costs inside the graph: each class scaled; an op that cannot run alone takes what it took there (by family)."""
+    """Costs inside the graph: each class is scaled; an op that cannot run alone has its time in the graph (by
+    family)."""
     found = {}
     for name, cost in costs.items():
         ns, how, signature = cost.ns, cost.how, ops.signatures[name]
@@ -229,13 +231,14 @@ def scaled(
 
 
 def dated(ops: Ops, cache: Cache) -> str:
-    """When the newest of the measurements was made: not today, so that the same figures give the same file."""
+    """The date of the newest measurement, so that the same figures give the same file on any day."""
     keys = [*(cache.key_of(signature) for signature in ops.distinct().values()), ops.key]
     return max((cache.dates.get(key, "") for key in keys), default="")
 
 
 def estimated(ops: Ops, where: str) -> dict[str, OpCost]:
-    """Each op from paper: for a device of `roofline.names()`, or `flops`. What kernels hold is known of the CPU's."""
+    """Estimates of each op: for a device of `roofline.names()`, or `flops`. The workspace is that of the CPU's
+    kernels."""
 
     def cost(signature: OpSignature) -> OpCost:
         return OpCost(roofline.estimate(signature, where), scratch(signature) if where == "cpu" else 0, "estimated")
@@ -252,7 +255,8 @@ def _nearest(device: Device) -> roofline.Roofline:
 
 
 def _corrections(ops: Ops, cache: Cache, paper: roofline.Roofline) -> dict[bool, float]:
-    """How far this device is from paper, as the ops that did run tell: for products (True) and for the rest."""
+    """The ratio of this device's times to the estimates, by the ops that did run: for products (True) and for the
+    rest."""
     ratios: dict[bool, list[float]] = {True: [], False: []}
     for signature in ops.distinct().values():
         timing = cache.timing(signature)

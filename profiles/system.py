@@ -1,4 +1,4 @@
-"""What the operating system says of the machine and of this process: Linux all of it, macOS most, Windows some.
+"""What the operating system reports about the machine and this process: all of it on Linux, less on macOS and Windows.
 
 Invariant: a count that a system does not keep is 0, so that differences of it say nothing.
 """
@@ -14,11 +14,11 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-_UNIT = 1 if sys.platform == "darwin" else 1024  # of the highest memory, in bytes
+_UNIT = 1 if sys.platform == "darwin" else 1024  # the unit of the highest memory, in bytes
 
 
 def processors() -> int:
-    """How many this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -15,9 +15,10 @@ class Totals:
     """Nanoseconds and bytes; None for what the file does not say.
 
     `alone`: the sum of the ops' times alone. `whole_graph`: the median of undisturbed runs, or why there was none.
-    `waited`: what share of the time threads waited for a processor. `default_peaks`: what the first run and later ones
-    hold under default options. `unlike`: where the runtime does otherwise than predicted. `seen`: what hangs on data.
-    `not_run`: why nothing of this is known. `others`: what this version does not know.
+    `waited`: the share of the time that threads waited for a processor. `default_peaks`: the memory of the first run
+    and of later ones under default options. `unlike`: where the runtime differs from the prediction. `seen`: the facts
+    that depend on data. `not_run`: the reason why nothing of this is known. `others`: fields that this version does not
+    know.
     """
 
     alone: int | None = None

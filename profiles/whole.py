@@ -1,7 +1,7 @@
-"""The whole graph in the session that plans are promised for: its time, and each op's share of it.
+"""Runs the whole graph in the session that plans are promised for: its time, and each op's share of it.
 
-Invariant: after `calibrate`, the costs of all ops sum to the measured time of the whole graph. What an op takes alone,
-with warm caches and nobody beside it, is only a shape: each class of ops is scaled to what it took inside the graph.
+Invariant: after `calibrate`, the costs of all ops sum to the measured time of the whole graph. An op's time alone, with
+warm caches and nothing beside it, only gives proportions: each class of ops is scaled to its time inside the graph.
 """
 
 from __future__ import annotations
@@ -22,25 +22,26 @@ from profiles.stopwatch import Waiting, lap, works_alone
 from profiles.system import fresh_pages
 
 WHOLE_SECONDS = 12.0  # for the runs of one graph; a few runs are made however long they take
-SHARE = 0.25  # of that for each time it is run plainly: before its ops are measured, and after
+SHARE = 0.25  # share of that for each series of untraced runs: before its ops are measured, and after
 TRACED_SHARE = 0.3
 LEAST_RUNS = 4
 WARM_RUNS = 3  # at most, after the first
-WARM_FAULTS = 0.02  # of the first run's page faults: with fewer, the arena has grown as far as it will
-HARDLY = 0.02  # of its time that a run's threads may wait for a processor
-FEW = 2  # runs that nobody disturbed: more than all those that somebody did
+WARM_FAULTS = 0.02  # share of the first run's page faults: with fewer, the arena no longer grows
+HARDLY = 0.02  # share of its time that a run's threads may wait for a processor
+FEW = 2  # undisturbed runs that count more than all disturbed ones
 TRACED_RUNS = (2, 200)
-TRACED_EVENTS = 60_000  # a kilobyte each
-DOUBT = 0.005  # of all ops' time
+TRACED_EVENTS = 60_000  # each takes a kilobyte
+DOUBT = 0.005  # share of all ops' time
 SUFFIX = "_kernel_time"
-TAX_NS = {"cpu": 5000, "cuda": 30_000}  # at most so much does the trace take a kernel; more slowed the work too
-DISPATCH_NS = {"cpu": 800, "cuda": 5000}  # at most so much without it: on six graphs, empty kernels took 700 to 1100
-LEAST_NS = 200  # no kernel was seen to take less, nor to be launched for less
+# the most that the trace adds to a kernel; if it added more, it slowed the work too
+TAX_NS = {"cpu": 5000, "cuda": 30_000}
+DISPATCH_NS = {"cpu": 800, "cuda": 5000}  # the most without a trace: on six graphs, empty kernels took 700 to 1100
+LEAST_NS = 200  # no kernel was measured to take less, nor to be launched for less
 
 
 @dataclass(frozen=True, slots=True)
 class WholeGraph:
-    """What is run: the model's bytes, what it is fed, and the folder of its external data. `names`: of its ops."""
+    """The graph to run: the model's bytes, its feeds, and the folder of its external data. `names`: of its ops."""
 
     content: bytes
     names: tuple[str, ...]
@@ -50,9 +51,9 @@ class WholeGraph:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """ns of each run of a graph, of those alone that nobody disturbed where there are any such.
+    """ns of each run of a graph, of the undisturbed runs alone where there are any.
 
-    `waited`: what share of the others' time their threads waited for a processor.
+    `waited`: the share of the time that the threads of the other runs waited for a processor.
     """
 
     runs: tuple[int, ...] = ()
@@ -60,7 +61,8 @@ class Times:
 
     @property
     def ns(self) -> int:
-        """A run that nobody disturbed: the tenth percentile. On a machine with neighbours no other figure repeats."""
+        """The time of an undisturbed run: the tenth percentile. On a machine with neighbours no other figure
+        repeats."""
         return sorted(self.runs)[len(self.runs) // 10]
 
     def __add__(self, other: Times) -> Times:
@@ -72,24 +74,24 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """`times`: ns of each run; `inside`: what each op took in traced runs, by name, as far as the trace tells.
+    """`times`: ns of each run; `inside`: ns of each op in traced runs, by name, as far as the trace tells.
 
-    `waited`: what share of the time threads waited for a processor, in what of these figures that shows.
+    `waited`: the share of the time that threads waited for a processor, in those of these figures that show it.
     """
 
     times: tuple[int, ...]
     inside: Mapping[str, int]
-    elsewhere: int = 0  # kernels that bear no op's name: what onnxruntime made of ops that are functions
+    elsewhere: int = 0  # kernels without an op's name: onnxruntime made them of ops that are functions
     waited: float = 0.0
 
     @property
     def ns(self) -> int:
-        """A run that nobody disturbed."""
+        """The time of an undisturbed run."""
         return Times(self.times).ns
 
     @property
     def median(self) -> int:
-        """A usual run."""
+        """The median time of a run."""
         return int(statistics.median(self.times))
 
     @property
@@ -112,22 +114,21 @@ class Calibration:
 
     @property
     def usual(self) -> float:
-        """For a class that was not in the graph."""
+        """The factor for a class that was not in the graph."""
         return statistics.median(self.factors.values()) if self.factors else 1.0
 
     @property
     def launch(self) -> int:
-        """What the least of kernels costs in the graph."""
+        """The cost of the cheapest kernel in the graph."""
         return round((LEAST_NS + self.each) * self.overall)
 
 
 def trace_whole(graph: WholeGraph, device: Device, seconds: float, fastest: int) -> tuple[dict[str, int], int, float]:
-    """What each op took in runs with onnxruntime's trace on, and what bears no op's name. Raises CannotRun.
+    """Each op's time in traced runs, the time of kernels without an op's name, and the share of time that threads
+    waited. Raises CannotRun.
 
-    Last, what share of the time threads waited for a processor: the trace has that in it.
-
-    `fastest`: ns of a run without: traced runs are no measure of the whole, as the trace takes up to 15 microseconds a
-    kernel.
+    `fastest`: ns of a run without a trace. Traced runs do not measure the whole, because the trace adds up to 15
+    microseconds to a kernel.
     """
     least, most = TRACED_RUNS
     wanted = min(seconds * TRACED_SHARE * 1e9 / max(1, fastest), TRACED_EVENTS / max(1, len(graph.names)))
@@ -138,7 +139,7 @@ def trace_whole(graph: WholeGraph, device: Device, seconds: float, fastest: int)
 
 
 def time_whole(graph: WholeGraph, device: Device, seconds: float = WHOLE_SECONDS * SHARE) -> Times:
-    """Times of runs without a trace, once no run makes the arena grow any more. Raises CannotRun."""
+    """Times of runs without a trace, once the arena no longer grows. Raises CannotRun."""
     running = session(graph.content, device, folder=graph.folder)
     binding = bind(running, graph.feeds, device)
     alone = works_alone(device)
@@ -156,7 +157,8 @@ def time_whole(graph: WholeGraph, device: Device, seconds: float = WHOLE_SECONDS
 
 
 def undisturbed(laps: Sequence[tuple[int, float]]) -> Times:
-    """The runs in which threads hardly waited for a processor, if there are a few; else all, and how much they did."""
+    """The runs in which threads hardly waited for a processor, if there are a few; otherwise all, with their
+    waiting."""
     clean = [took for took, waited in laps if waited <= HARDLY]
     if len(clean) >= min(FEW, len(laps)):
         return Times(tuple(clean))
@@ -164,14 +166,14 @@ def undisturbed(laps: Sequence[tuple[int, float]]) -> Times:
 
 
 def _touched(once: Callable[[], None]) -> int:
-    """How many pages one run touches for the first time."""
+    """The number of pages that one run touches for the first time."""
     before = fresh_pages()
     once()
     return fresh_pages() - before
 
 
 def _shares(events: Sequence[Any], names: set[str]) -> tuple[dict[str, int], int]:
-    """What each op took in the traced runs, the first left out; and the sum of what bears no op's name."""
+    """Each op's time in traced runs, without the first run, and the time of kernels without an op's name."""
     usual = by_name(events)
     inside = {name: ns for name, ns in usual.items() if name in names}
     elsewhere = sum(ns for name, ns in usual.items() if name not in names)
@@ -179,7 +181,7 @@ def _shares(events: Sequence[Any], names: set[str]) -> tuple[dict[str, int], int
 
 
 def by_name(events: Sequence[Any]) -> dict[str, int]:
-    """What each node took in traced runs that nobody disturbed, the first run left out."""
+    """Each node's time in undisturbed traced runs, without the first run."""
     times: dict[str, list[int]] = defaultdict(list)
     for event in sorted(events, key=lambda event: int(event["ts"])):
         if event.get("cat") == "Node" and event["name"].endswith(SUFFIX):
@@ -188,7 +190,7 @@ def by_name(events: Sequence[Any]) -> dict[str, int]:
 
 
 def _undisturbed(times: Sequence[int]) -> int:
-    """The mean of the fastest quarter: the trace knows whole microseconds only, and their mean knows more than one."""
+    """The mean of the fastest quarter: the trace counts whole microseconds, and a mean is finer."""
     return round(statistics.fmean(sorted(times)[: max(1, len(times) // 4)]))
 
 
@@ -202,21 +204,21 @@ def calibrate(whole: Whole, alone: Mapping[str, float], kinds: Mapping[str, str]
         within[kinds[name]] += inside[name]
     each = _launch(whole, inside, DISPATCH_NS[device])
     common = sum(within.values()) / max(1.0, sum(summed.values()))
-    doubt = DOUBT * sum(summed.values())  # a class of a few microseconds tells little: it leans on the others
+    doubt = DOUBT * sum(summed.values())  # a class of a few microseconds is uncertain, so it leans on the others
     factors = {kind: (within[kind] + doubt * common) / (summed[kind] + doubt) for kind in summed if doubt}
     total = sum(alone[name] * factors.get(kinds[name], 1.0) + each for name in alone)
     return Calibration(factors, each, whole.ns / total if total else 1.0, whole.ns, math.ceil(sum(alone.values())))
 
 
 def untaxed(whole: Whole, alone: Mapping[str, float], device: str) -> dict[str, float]:
-    """What each op's own work took inside, as far as the trace tells: it takes a few microseconds a kernel itself."""
+    """The time of each op's own work inside the graph, without the microseconds that the trace adds to each kernel."""
     inside = _inside(whole, alone)
     tax = min(_tax(inside, alone), TAX_NS[device])
     return {name: max(0.0, ns - tax) for name, ns in inside.items()}
 
 
 def _inside(whole: Whole, alone: Mapping[str, float]) -> dict[str, float]:
-    """What each op took in the trace; kernels without an op's name are shared out among ops without a kernel."""
+    """Each op's time in the trace; the time of kernels without an op's name is shared among ops without a kernel."""
     unnamed = sum(ns for name, ns in alone.items() if name not in whole.inside)
     return {
         name: float(whole.inside[name]) if name in whole.inside else whole.elsewhere * ns / max(1.0, unnamed)
@@ -225,13 +227,14 @@ def _inside(whole: Whole, alone: Mapping[str, float]) -> dict[str, float]:
 
 
 def _tax(inside: Mapping[str, float], alone: Mapping[str, float]) -> float:
-    """What every kernel took in the trace besides its work, as the ops tell that hardly do any."""
+    """The time that the trace adds to every kernel, by the ops that hardly do any work."""
     small = sorted(alone, key=lambda name: alone[name])[: max(1, len(alone) // 10)]
     found = statistics.median([inside[name] - alone[name] for name in small]) if small else 0.0
     return max(0.0, found)
 
 
 def _launch(whole: Whole, work: Mapping[str, float], most: int) -> float:
-    """What every kernel costs without a trace besides its work: what an undisturbed run leaves for it."""
+    """The time of a kernel besides its work, without a trace: the rest of an undisturbed run, divided among the
+    kernels."""
     rest = (whole.ns - sum(work.values())) / max(1, len(work))
     return min(max(rest, LEAST_NS), most)

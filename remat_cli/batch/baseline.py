@@ -17,13 +17,13 @@ from remat_cli.batch.run import JobReport
 from remat_cli.errors import BadInput
 from remat_cli.saying.units import show_bytes
 
-REPORT_BYTES = 2**28  # bytes of a report
+REPORT_BYTES = 2**28  # the most bytes of a report
 Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What an earlier report says of a job."""
+    """The facts of an earlier report about a job."""
 
     status: str
     peak: int | None
@@ -50,7 +50,7 @@ def _key(job: Mapping[str, Any]) -> Key:
 
 
 def hold_against(results: Sequence[JobReport], before: Mapping[Key, Before], threshold: float) -> list[JobReport]:
-    """The results, each with what it is worse in as one more check."""
+    """The results, each with one more check: the figures that are worse than before."""
     return [
         result if (known := before.get(_key(result.said))) is None else result.against(_check(result, known, threshold))
         for result in results
@@ -70,7 +70,7 @@ def _check(result: JobReport, before: Before, threshold: float) -> Check:
 
 
 def change_of(result: JobReport, before: Mapping[Key, Before]) -> str:
-    """What has changed, for people; nothing if nothing has."""
+    """The changes since the earlier report, for people; empty if there are none."""
     known = before.get(_key(result.said))
     if known is None:
         return "new" if before else ""

@@ -1,9 +1,10 @@
-"""Workers on a Dask cluster: who does which task, and what becomes of one whose worker dies, is Dask's to say.
+"""Workers on a Dask cluster: Dask decides who does which task, and what happens when a worker dies.
 
-On each Dask worker a task is done as it is here: in a process of our own, fenced (`pool`). Models go by a path that
+On each Dask worker a task runs as it does here: in a fenced process of our own (`pool`). Models are sent by a path that
 both sides see, or by content, and then outputs come back the same way.
 
-Invariant: the bytes are those of the same task done here; only this module imports distributed, and only when used.
+Invariant: the bytes are those of the same task done here; only this module imports distributed, and only when it is
+used.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from remat_cli.results.versions import versions
 
 CONNECT_SECONDS = 10.0  # seconds
 LOCAL = "local"
-CARRIED = ("path", "costs")  # files that a task needs
+CARRIED = ("path", "costs")  # fields of a task that name the files it needs
 
 _here = threading.local()
 
 
 class Cluster:
-    """`address`: of a scheduler, or `local` for one of our own with `count` workers. `carried`: files go by content."""
+    """`address`: of a scheduler, or `local` for one of our own with `count` workers. `carried`: files are sent by
+    content."""
 
     def __init__(self, address: str, count: int, carried: bool) -> None:
         self._stack = ExitStack()
@@ -46,7 +48,7 @@ class Cluster:
 
     def submit(self, task: Task) -> None:
         files = {name: self._file(task[name]) for name in CARRIED if self._carried and task.get(name)}
-        key = f"remat-{uuid4()}"  # as nobody else's, who may use the cluster too
+        key = f"remat-{uuid4()}"  # a name that no other user of the cluster has
         self._tasks[key] = task
         future = self._client.submit(do, task, versions(), self._carried, **files, key=key, pure=False)
         self._futures[key] = future
@@ -70,14 +72,15 @@ class Cluster:
         self._stack.close()
 
     def _file(self, path: str) -> Any:
-        """A file's content on the cluster, sent once: as a task, which is done again if the worker that has it dies."""
+        """A file's content on the cluster, sent once. It is a task, which runs again if the worker that has the file
+        dies."""
         if path not in self._sent:
             try:
                 content = Path(path).read_bytes()
             except OSError as error:
                 raise BadInput(f"cannot read {path}: {error.strerror}") from error
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # that it is large
+                warnings.simplefilter("ignore", UserWarning)  # the warning says that the graph is large
                 self._sent[path] = self._client.submit(bytes, content, key=f"remat-file-{uuid4()}", pure=False)
         return self._sent[path]
 
@@ -89,7 +92,7 @@ class Cluster:
             return Ended(task, None, why=f"the cluster gave it up: {type(error).__name__}: {error}", code=BUG_CODE)
         said = future.result()
         folder = Path(task["folder"])
-        for name in sorted(said["files"], key=lambda name: name == RECORD):  # the record last
+        for name in sorted(said["files"], key=lambda name: name == RECORD):  # the record comes last
             folder.mkdir(parents=True, exist_ok=True)
             write_whole(folder / name, said["files"][name])
         return Ended(task, said["record"], said["cached"], said["why"], said["code"])
@@ -115,7 +118,7 @@ def _connect(address: str, count: int, stack: ExitStack) -> Any:
 def do(
     task: Task, asked: Mapping[str, str], carried: bool, path: bytes | None = None, costs: bytes | None = None
 ) -> dict[str, Any]:
-    """A task on a worker of the cluster; what `Ended` says of it, and the files that it made if they are to be sent."""
+    """A task on a worker of the cluster; the result has the fields of `Ended`, and the files to be sent back."""
     if versions() != asked:
         differ = ", ".join(name for name in asked if asked[name] != versions().get(name))
         why = f"the worker has other versions than the batch, of {differ}; install the same"
@@ -137,12 +140,12 @@ def do(
 
 
 def _within(root: str, path: str) -> str:
-    """The same place below another root: paths from file to file stay as they are."""
+    """The same path below another root, so that paths from file to file stay as they are."""
     return str(Path(root, *Path(path).parts[1:]))
 
 
 def _do_here(task: Task) -> dict[str, Any]:
-    """In this thread's own process, which stays for the next task."""
+    """Do the task in this thread's own process, which stays for the next task."""
     if not hasattr(_here, "pool"):
         _here.pool = Pool(1)
     _here.pool.submit(task)

@@ -1,6 +1,6 @@
-"""What is expected of a job's result, and whether it is so; and the exit codes of what is not.
+"""Compares a job's result with what the manifest expects, and gives the exit codes of differences.
 
-Invariant: a job passes if it has a plan, or what was expected instead, and nothing that was expected is missing.
+Invariant: a job passes if it has a plan, or what was expected instead, and every other expectation holds.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any
 
 from remat_cli.saying.units import show_bytes
 
-STATUS_RANKS = ("feasible", "optimal in this order", "optimal")  # each is all that those before it are
-OTHERWISE_CODE = 6  # the exit code of what is not as expected
-NONE = {"infeasible": 4, "unknown": 5}  # exit codes of having no plan
+STATUS_RANKS = ("feasible", "optimal in this order", "optimal")  # each status includes all before it
+OTHERWISE_CODE = 6  # the exit code of an unexpected result
+NONE = {"infeasible": 4, "unknown": 5}  # exit codes where there is no plan
 CODES_WORST_FIRST = (1, 2, 3, 6, 4, 5, 0)  # exit codes, the worst first
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a manifest expects; None where it does not say."""
+    """The expectations of a manifest; None where it does not say."""
 
     status: str | None = None
     max_overhead: float | None = None
@@ -34,7 +34,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was expected: why it is not so, if so, and the exit code of that."""
+    """One expectation: the reason why it fails, if it does, and the exit code of that failure."""
 
     name: str
     fault: str = ""
@@ -42,7 +42,7 @@ class Check:
 
 
 def checks(result: Mapping[str, Any], expected: Expected) -> list[Check]:
-    """All that is asked of a result, each with what came of it. `result`: as in a report, `code` its own exit code."""
+    """All expectations of a result, each checked. `result`: as in a report, `code` its own exit code."""
     if result["code"] not in (0, *NONE.values()):
         return [Check("done", result["why"], result["code"])]
     return list(_checks(result, expected))
@@ -86,5 +86,5 @@ def _percent(share: float) -> str:
 
 
 def worst(codes: Iterable[int]) -> int:
-    """The exit code that says most of all."""
+    """The most serious exit code."""
     return min(codes, key=lambda code: CODES_WORST_FIRST.index(code) if code in CODES_WORST_FIRST else -1, default=0)

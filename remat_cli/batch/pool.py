@@ -1,7 +1,7 @@
-"""Workers on this machine: each task in a process, fenced, so that what becomes of it happens to it alone.
+"""Workers on this machine: each task runs in a fenced process, so that its failures stay in that process.
 
-Invariant: every task that is submitted comes back once, with its record or with what went wrong; one whose worker was
-killed is tried once more, elsewhere, before it is given up. No worker outlives `close`.
+Invariant: every task that is submitted comes back once, with its record or with an error. A task whose worker was
+killed is tried once more, elsewhere, before it fails. No worker outlives `close`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from remat_cli.batch.tasks import LOG, Task
 
 POLL_SECONDS = 0.2  # seconds
 TASK_TRIES = 2  # of a task whose worker is killed
-BUG_CODE = 1  # the exit code of what nobody foresaw
-TOO_HEAVY_CODE = 3  # of what needs more memory than it may have
+BUG_CODE = 1  # the exit code of an unforeseen error
+TOO_HEAVY_CODE = 3  # the exit code of a task that exceeds its memory
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A task, and its record; or why there is none, and the exit code of that."""
+    """A task and its record; or the reason why there is none, and its exit code."""
 
     task: Task
     record: Mapping[str, Any] | None
@@ -41,16 +41,16 @@ class Ended:
 
 
 class Workers(Protocol):
-    """Who does tasks: processes here, or a cluster."""
+    """The workers that do tasks: processes here, or a cluster."""
 
     def submit(self, task: Task) -> None: ...
 
     def ended(self) -> Iterator[Ended | None]:
-        """Tasks as they end, and None in between, so that others can be told of what goes on."""
+        """Tasks as they end, and None in between, so that the caller can report progress."""
         ...
 
     def running(self) -> list[tuple[str, float]]:
-        """Titles of what is being done, and seconds since it began."""
+        """Titles of the tasks under way, and seconds since each began."""
         ...
 
     def close(self) -> None: ...
@@ -58,20 +58,20 @@ class Workers(Protocol):
 
 @dataclass(slots=True)
 class _Worker:
-    """A process; `task` is what it is at, since `begun`, if it has begun."""
+    """A process. `task`: its present task, begun at `begun` if it has begun."""
 
     process: subprocess.Popen[bytes]
     task: Task | None = None
     begun: float | None = None
     heard: bytes = b""
-    used: bool = False  # by a task before this one
+    used: bool = False  # whether it did a task before this one
 
     def held(self) -> int:
-        """Bytes of memory, with what it started."""
+        """Bytes of memory of the process and its children."""
         waiting, total = [self.process.pid], 0
         while waiting:
             pid = waiting.pop()
-            with suppress(OSError):  # it has ended
+            with suppress(OSError):  # the process has ended
                 total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
                 waiting += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
         return total
@@ -79,24 +79,24 @@ class _Worker:
     def tell(self, task: Task) -> None:
         assert self.process.stdin is not None
         self.task, self.begun = task, None
-        with suppress(BrokenPipeError):  # it has died meanwhile, which is heard where it is listened to
+        with suppress(BrokenPipeError):  # the process has died; the reader of its answers notices that
             self.process.stdin.write(json.dumps(task).encode() + b"\n")
             self.process.stdin.flush()
 
     def kill(self) -> None:
-        """It, and whatever it started."""
+        """Kill the process and its children."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
-            with suppress(BrokenPipeError):  # what was not read any more
+            with suppress(BrokenPipeError):  # the rest was no longer read
                 assert pipe is not None
                 pipe.close()
 
 
 @dataclass(slots=True)
 class Pool:
-    """So many workers, begun when there is something to do."""
+    """A number of workers, started when there is a task."""
 
     count: int
     waiting: deque[Task] = field(default_factory=deque)
@@ -140,7 +140,7 @@ class Pool:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": paths},
-            start_new_session=True,  # Ctrl-C is for us to handle, and whatever it starts ends with it
+            start_new_session=True,  # we handle Ctrl-C, and children end with the process
         )
         worker = _Worker(process)
         assert process.stdout is not None
@@ -183,7 +183,7 @@ class Pool:
                 yield Ended(task, None, why=f"it did not end within {task['timeout']:g} s", code=BUG_CODE)
 
     def _heavy(self) -> Iterator[Ended]:
-        """Tasks that hold more than they may; one in a worker that others used before it is tried in a fresh one."""
+        """Tasks that exceed their memory; if the worker was used before, the task is tried again in a fresh one."""
         for worker in list(self.workers):
             task = worker.task
             if task is None or task["memory"] is None or (held := worker.held()) <= task["memory"]:

@@ -1,6 +1,6 @@
-"""A batch from its jobs to their results: what is known already is not done, the rest is handed to workers.
+"""Runs a batch from its jobs to their results: known results are not computed again, the rest goes to workers.
 
-Invariant: every job has one result, whatever became of it; what was finished stays finished, however the batch ends.
+Invariant: every job has one result, whatever happens to it; what was finished stays finished, however the batch ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOTHING: Mapping[str, Any] = {"status": "failed", "cached": False, "verified": N
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """A job and what came of it, as a report says it."""
+    """A job and its result, as a report shows it."""
 
     job: Job
     said: Mapping[str, Any]
@@ -42,13 +42,13 @@ class JobReport:
         return (check.code for check in self.checks if check.fault)
 
     def against(self, check: Check) -> JobReport:
-        """The result with one thing more asked of it."""
+        """The result with one more check."""
         return replace(self, checks=(*self.checks, check))
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What jobs of a model are solved on."""
+    """The files that jobs of a model are solved on."""
 
     model: Path
     sha256: str
@@ -56,19 +56,19 @@ class Files:
 
 
 class Batch:
-    """`run` it; `force`: do everything again."""
+    """A batch of jobs; `force`: compute everything again."""
 
     def __init__(self, jobs: Sequence[Job], out: Path, workers: Workers, force: bool = False) -> None:
         self.jobs = jobs
         self.out = out.absolute()
         self.workers = workers
         self.force = force
-        self.of_task: dict[str, list[Job]] = {}  # which jobs wait for a task, by its folder
+        self.of_task: dict[str, list[Job]] = {}  # the jobs that wait for a task, by its folder
         self.hashes: dict[Path, str] = {}
-        self.found: dict[str, JobReport] = {}  # what came of the jobs that have ended, by their titles
+        self.found: dict[str, JobReport] = {}  # the results of the jobs that have ended, by their titles
 
     def run(self, tell: Callable[[JobReport | None], None]) -> list[JobReport]:
-        """All results, in the order of the jobs; `tell` hears of each as it comes, and of None in between."""
+        """All results, in the order of the jobs; `tell` is called with each as it comes, and with None in between."""
 
         def take(result: JobReport) -> None:
             self.found[result.job.title] = result
@@ -114,7 +114,7 @@ class Batch:
         self.workers.submit({**task, "force": self.force})
 
     def _solve(self, jobs: list[Job], files: Callable[[], Files]) -> Iterator[JobReport]:
-        """Each job's result, if it is known; the others are submitted."""
+        """The results of jobs that are known; the others are submitted."""
         try:
             on = files()
         except (OSError, RematError) as error:

@@ -1,6 +1,6 @@
-"""A task done, in the process it is given to: the model prepared, or one job solved, emitted and verified.
+"""Does a task in the process it is given to: prepares the model, or solves, emits and verifies one job.
 
-Invariant: everything is written into the task's folder, its record last; what goes wrong is an error, never a record.
+Invariant: everything is written into the task's folder, its record last; a failure is an error, never a record.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from remat_cli.saying.units import show_time
 from solvers.clock import limited
 from solvers.problem import Limits, Progress
 
-KEPT_MODELS = 2  # models that are not read anew for each job
-TOLD_FIELDS = (  # of what `solve` says, in a job's result
+KEPT_MODELS = 2  # models that are kept in memory between jobs
+TOLD_FIELDS = (  # the fields of `solve`'s answer in a job's result
     *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead", "bound"),
     *(
         "bound_any_order",
@@ -59,7 +59,7 @@ Seconds = dict[str, float]
 
 
 def done(task: Task) -> Record:
-    """Do it, and leave its record."""
+    """Do the task and write its record."""
     where = Path(task["folder"])
     where.mkdir(parents=True, exist_ok=True)
     (where / RECORD).unlink(missing_ok=True)
@@ -70,7 +70,7 @@ def done(task: Task) -> Record:
 
 
 def _check_unchanged(task: Task) -> None:
-    """The model and its costs are still what the batch began with."""
+    """Refuse a model or costs that have changed since the batch began."""
     for name, digest in (("path", "sha256"), ("costs", "costs_sha256")):
         if task.get(name) is None:
             continue
@@ -140,7 +140,7 @@ def _solved(task: Task) -> Record:
             outputs += _emitted(task, planned, where / f"{task['stem']}.remat.onnx", result, inputs)
     else:
         result["why"] = _why_not(found)
-    result["processor"] = round(process_time() - spent, 3)  # not of the processes that verify
+    result["processor"] = round(process_time() - spent, 3)  # without the processes that verify
     return record_of(task, result, outputs, inputs, is_proved(found.status, found.method))
 
 
@@ -186,7 +186,7 @@ def _why_not(found: Answer) -> str:
 
 
 def _emitted(task: Task, planned: Planned, model: Path, result: dict[str, Any], inputs: list[Path]) -> list[str]:
-    """The rewritten model, held to its plan if that is asked; kept only if it is."""
+    """The rewritten model, checked against its plan if that is asked; it is kept only then if the check passes."""
     with _timed(result["seconds"], "emit"):
         emitted = emitting.emit(planned)
         emitting.write(emitted, model)
@@ -203,7 +203,7 @@ def _emitted(task: Task, planned: Planned, model: Path, result: dict[str, Any], 
 def _verified(
     task: Task, planned: Planned, emitted: emitting.Emitted, model: Path, inputs: list[Path]
 ) -> dict[str, Any]:
-    """What came of running both models; of the very same two it is known already, if it was done before."""
+    """The verification of both models; it is reused if the very same two were verified before."""
     assert planned.path is not None
     store = _store()
     what = {"sha256": task["sha256"], "plan": sha256(planned.path), "data": [sha256(path) for path in inputs]}
@@ -222,7 +222,7 @@ def _verified(
 
 
 def _data_files(subject: Subject) -> list[Path]:
-    """Where weights lie that are not in the model's file."""
+    """The files of weights that are not in the model's file."""
     assert subject.graph is not None
     names = {
         entry.value

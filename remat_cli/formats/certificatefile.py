@@ -1,7 +1,7 @@
-"""`*.cert.json`: what proves a plan's bounds, or that there is no plan. See `docs/reference/certificates.md`.
+"""`*.cert.json`: the proof of a plan's bounds, or that there is no plan. See `docs/reference/certificates.md`.
 
-Invariant: what is read back is of the right form and as it was written, to the last field, by a seal that anyone can
-make; whether it proves anything is for `solvers.proof.check` to say. Numbers are integers; nodes and values have the
+Invariant: a file that is read back has the right form and is as it was written, to the last field, by a seal that
+anyone can make. `solvers.proof.check` says whether it proves anything. Numbers are integers; nodes and values have the
 numbers of the problem that is named.
 """
 
@@ -28,11 +28,11 @@ _CASES = ("number", "zero", "one")
 
 
 class Malformed(ValueError):
-    """What stands there is not of the form; the message says where."""
+    """The text does not have the right form; the message says where."""
 
 
 def digest(named: Named) -> str:
-    """What names a problem: the SHA-256 of how it is written out."""
+    """The name of a problem: the SHA-256 of its text."""
     return _sha256(problemfile.dumps(named))
 
 
@@ -45,13 +45,13 @@ def write(certificate: Certificate, path: Path) -> None:
 
 
 def dumps(certificate: Certificate) -> str:
-    """One step of a proof a line."""
+    """The text of the file, with one step of a proof a line."""
     head = [f'"format": {json.dumps(FORMAT)}', f'"seal": {json.dumps(seal(certificate))}']
     return "{" + ",\n ".join([*head, _content_of(certificate)]) + "}\n"
 
 
 def seal(certificate: Certificate) -> str:
-    """Against accidents, and whoever edits without care; against lies there is the check."""
+    """The seal: it reveals accidents and careless edits; the check reveals false claims."""
     return _sha256(_content_of(certificate))
 
 
@@ -100,7 +100,7 @@ def _certificate(data: Any) -> Certificate:
 
 
 def parse_certificate(data: Any) -> Certificate:
-    """What the file says, its seal aside. Raises Malformed."""
+    """The certificate in the file, without its seal. Raises Malformed."""
     given = _object(data, ("format", "problem", "peak", "costs"), "the file")
     if not isinstance(given["problem"], str):
         _refuse("problem", "a SHA-256")

@@ -1,4 +1,4 @@
-"""What `remat sweep --json` printed, read back for a picture: of each point, what it asked, cost and needs.
+"""Reads the output of `remat sweep --json` back for a picture: the budget, cost and needs of each point.
 
 Invariant: what is read back is complete and of the right types.
 """
@@ -17,7 +17,7 @@ from remat_cli.reading import parse_json, read_whole
 
 @dataclass(frozen=True, slots=True)
 class PointRecord:
-    """One budget, asked of one method; `peak` and `overhead` are None where it found nothing."""
+    """One budget of one method; `peak` and `overhead` are None where the method found no plan."""
 
     budget: int
     method: str

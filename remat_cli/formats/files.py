@@ -33,7 +33,8 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Nobody else who asks for this is at work in the folder meanwhile, where the system can see to that."""
+    """Hold a lock on the folder, so that nobody else who asks for it works there meanwhile, where the system has
+    locks."""
     place = None
     with suppress(ImportError, OSError):  # some systems, and file systems of networks, have no such locks
         import fcntl
@@ -48,14 +49,14 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def copy_whole(source: Path, path: Path) -> None:
-    """A copy of a file, however large, by the system's own means."""
+    """Copy a file, however large, by the system's own means."""
     with _beside(path) as (_, name):
         shutil.copyfile(source, name)
 
 
 @contextmanager
 def _beside(path: Path) -> Iterator[tuple[IO[bytes], str]]:
-    """A file of nobody else's beside the destination, synced and then renamed over it if all went well; its name."""
+    """A new temporary file beside the destination, with its name; it is synced and renamed over it if all went well."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent or Path(), prefix=f".{path.name}.", suffix=".part")
     except OSError as error:

@@ -1,7 +1,7 @@
-"""`*.plan.json`: a schedule, what it was asked for and what it promises, in the names of its model.
+"""`*.plan.json`: a schedule, the question it answers and its promised figures, in the names of its model.
 
-Invariant: equal plans give equal bytes; what is read back is complete and of the right types; paths inside the file
-are relative to its folder, so that a folder can be moved as a whole. Loads without the solver that made it.
+Invariant: equal plans give equal bytes; what is read back is complete and of the right types; paths inside the file are
+relative to its folder, so that a folder can be moved as a whole. A plan loads without the solver that made it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from solvers.simulate import IllegalPlan, Outcome, simulate
 
 FORMAT = "remat-plan/1"
 MOST_PIECES = 1 << 16
-FILE, AS_RUN = "file", "as run"  # what is scheduled: the model's own ops, or the kernels that a default session runs
+FILE, AS_RUN = "file", "as run"  # the ops of the schedule: the model's own, or the kernels that a default session runs
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that the plan depends on; `path` is as the reader can open it."""
+    """A file that the plan depends on; its reader can open `path`."""
 
     path: Path
     sha256: str
@@ -39,7 +39,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The limits of the search that found the plan. `work`: in moves, where that was limited."""
+    """The limits of the search that found the plan. `work`: in moves, where work was limited."""
 
     seconds: float
     gap: float
@@ -72,8 +72,8 @@ class PlanFile:
     placement: dict[str, Any] | None = field(default=None, repr=False)
     graph: str = FILE
     in_place: dict[str, str] = field(default_factory=dict)  # outputs that are written over these inputs
-    asked: dict[str, Any] = field(default_factory=dict)  # what the question said besides, where it is not the usual
-    pieces: dict[str, Any] | None = field(default=None, repr=False)  # ops that were cut before anything was planned
+    asked: dict[str, Any] = field(default_factory=dict)  # the parts of the question that differ from the defaults
+    pieces: dict[str, Any] | None = field(default=None, repr=False)  # the ops that were cut before planning
 
     @property
     def kind(self) -> Session:
@@ -84,7 +84,7 @@ class PlanFile:
 
     @property
     def time(self) -> int:
-        """What a step is to take: the cost, and what the rewritten model has besides, where that is known."""
+        """The predicted time of a step: the cost with that of the ops that rewriting adds, as far as known."""
         return self.promises.time or self.cost
 
     @property
@@ -122,7 +122,7 @@ def _relative(path: Path, folder: Path) -> str:
 
 
 def is_plan(path: Path) -> bool:
-    """Whether to read the file as a plan: it is called one or calls itself one, or is neither model nor problem."""
+    """Whether to read the file as a plan: its name or its content says so, or it is neither a model nor a problem."""
     if path.suffix != ".json" or path.name.endswith(".plan.json"):
         return path.suffix != ".onnx"
     try:
@@ -133,7 +133,7 @@ def is_plan(path: Path) -> bool:
 
 
 def read(path: Path) -> PlanFile:
-    """Load a plan and check its form; whether it is legal is for `replay` to say."""
+    """Load a plan and check its form; `replay` says whether it is legal."""
     try:
         data = parse_json(read_whole(path, TEXT_BYTES))
     except UnicodeDecodeError as error:
@@ -193,7 +193,7 @@ _SPECIAL = frozenset(
 
 
 def _session(data: dict[str, Any], path: Path) -> Session:
-    """The kind of session; a plan that names none is for the first there is."""
+    """The kind of session; a plan that names none is for the first kind."""
     name, allocator = data.get("session", STRICT.name), data.get("allocator", STRICT.allocator)
     kind = kind_of(name, allocator) if isinstance(name, str) and isinstance(allocator, str) else None
     if kind is None:
@@ -239,7 +239,7 @@ def _is_place(pair: object) -> bool:
 
 
 def _field(data: dict[str, Any], name: str, hint: Any, path: Path) -> Any:
-    """One field of a record, held to its declared type; a whole number will do for a float."""
+    """One field of a record, checked against its declared type; an integer is accepted for a float."""
     allowed = get_args(hint) if isinstance(hint, UnionType) else (getattr(hint, "__origin__", hint),)
     value = data.get(name)
     if float in allowed:
@@ -269,7 +269,7 @@ def _list(data: dict[str, Any], name: str, path: Path) -> list[Any]:
 
 
 def check_source(source: Source, kind: str) -> None:
-    """Refuse a file that is gone or no longer what was scheduled."""
+    """Refuse a file that is missing or has changed since it was scheduled."""
     try:
         now = sha256(source.path)
     except OSError as error:
@@ -279,7 +279,7 @@ def check_source(source: Source, kind: str) -> None:
 
 
 def replay(plan: PlanFile, problem: Problem, nodes: tuple[str, ...], values: tuple[str, ...]) -> tuple[Plan, Outcome]:
-    """The plan in the problem's numbers, and what it costs and needs by `simulate`'s word."""
+    """The plan in the problem's numbers, with `simulate`'s cost and peak."""
     numbers = number_program(plan.program, nodes, values)
     try:
         return numbers, simulate(problem, numbers)

@@ -1,4 +1,4 @@
-"""Which versions of ONNX Runtime the planned places and the pattern of default sessions were held to."""
+"""The versions of ONNX Runtime with which the planned places and the layout of default sessions were tested."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime")
 
 
 def unknown_version() -> list[str]:
-    """A note where the version that is installed is another, of whichever distribution."""
+    """A note if the installed version is another, of whichever distribution."""
     found = _installed_version()
     if found is None or OLDEST <= _numbers(found) <= NEWEST:
         return []

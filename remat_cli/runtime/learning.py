@@ -1,6 +1,7 @@
-"""From what a run asked for to places for the next: `python -m remat_cli.runtime.learning` does the long search.
+"""Finds places for the next run from the requests of a traced one: `python -m remat_cli.runtime.learning` searches
+long.
 
-Invariant: the program whose run it was neither loads a compiler nor grows for it; that is the other process's.
+Invariant: the user's program loads no compiler and grows no memory for the search, because another process does it.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from dataclasses import asdict
 from solvers.placement.largest import Placement, largest_first
 from solvers.placement.lifetimes import Lifetime
 
-SECONDS = 60.0  # then the first placement has to do
+SECONDS = 60.0  # after this time the first placement is kept
 
 
 def learn_places(lifetimes: Sequence[Lifetime]) -> Placement:
-    """Largest first, and the search where that is not the best there is."""
+    """Places by size, the largest first, and by the search where that is not the best possible."""
     simple = largest_first(lifetimes)
     return simple if simple.block == simple.bound else search_places(lifetimes) or simple
 
 
 def search_places(lifetimes: Sequence[Lifetime]) -> Placement | None:
-    """The placement of the exact search, in a process of its own; None where there can be none."""
+    """The placement of the exact search, in a process of its own; None where that finds none."""
     asked = json.dumps([(one.start, one.end, one.bytes) for one in lifetimes])
     command = [sys.executable, "-m", "remat_cli.runtime.learning"]
     try:

@@ -1,6 +1,6 @@
-"""What onnxruntime makes of a model before it runs it: the graph of the kernels that really run.
+"""The graph that onnxruntime makes of a model before it runs it: its nodes are the kernels that really run.
 
-Invariant: nothing is run; the graph is as a session of that level and provider on this machine would have it.
+Invariant: nothing is run; the graph is that of a session of this level and provider on this machine.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from remat_cli.runtime.providers import PROVIDERS
 from remat_cli.runtime.session import quiet_runtime
 
 LEVELS = {"disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED"}
-LEVELS["all"] = "ORT_ENABLE_ALL"  # what a session has by default
-SAYS = "remat.optimized"  # under which a model that was optimized to a file says so
-LAYOUTS = ("NchwcTransformer",)  # of convolutions: they are this machine's, and are chosen anew in every session
+LEVELS["all"] = "ORT_ENABLE_ALL"  # the level of a session with default options
+SAYS = "remat.optimized"  # metadata key of a model that was written to a file after optimization
+# optimizers that choose this machine's layouts of convolutions; every session chooses them anew
+LAYOUTS = ("NchwcTransformer",)
 
 
 def level_named(name: str) -> object:
@@ -28,7 +29,8 @@ def level_named(name: str) -> object:
 def optimize(
     content: bytes, tensors: Path, level: str = "all", provider: str = "cpu", without: Sequence[str] = ()
 ) -> onnx.ModelProto:
-    """The model as it would run; its external tensors lie in `tensors`. Raises CannotRun. `without`: optimizers."""
+    """The model after optimization; its external tensors lie in `tensors`. Raises CannotRun. `without`: optimizers to
+    skip."""
     ort = quiet_runtime()
     options = ort.SessionOptions()
     options.log_severity_level = 4

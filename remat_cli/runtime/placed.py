@@ -1,6 +1,6 @@
-"""The allocator that knows the plan (`placed.c`), as Python calls it.
+"""The allocator that knows the plan (`placed.c`), with its Python interface.
 
-Invariant: a Plan's C side lives as long as something that its runs handed out may still be in use.
+Invariant: a Plan's C side lives as long as memory that its runs handed out may still be in use.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ MISSING = (
 
 
 def library() -> Path | None:
-    """The compiled allocator, for SessionOptions.register_custom_ops_library; None but on Linux."""
+    """The compiled allocator, for SessionOptions.register_custom_ops_library; None on systems other than Linux."""
     return next((path for path in sorted(Path(__file__).parent.glob("_placed*.so"))), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Requests that were not the planned ones, or found their place taken: they got memory of their own."""
+    """Requests that were not planned, or whose place was taken: they got memory of their own."""
 
     requests: int
     bytes: int
@@ -39,7 +39,7 @@ class Missed:
 
 
 class Placed:
-    """The places of one model's runs. Without allocations, its runs are traced."""
+    """The places of one model's runs. Without places, its runs are traced."""
 
     def __init__(self, allocations: Sequence[tuple[int, int]] = (), block: int = 0, on_device: bool = False) -> None:
         self.lib = _load()
@@ -50,11 +50,12 @@ class Placed:
         if not self.handle:
             raise MemoryError("no memory for the plan's table")
         weakref.finalize(self, self.lib.remat_close, self.handle)
-        self.seen: tuple[tuple[int, int], ...] = ()  # (size, address) in a run not as planned; size -1: given back
+        # (size, address) of each request in a run that was not as planned; size -1: freed
+        self.seen: tuple[tuple[int, int], ...] = ()
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Around a run, on its thread."""
+        """A context around a run, on its thread."""
         run = self.lib.remat_begin(self.handle)
         try:
             yield
@@ -76,7 +77,7 @@ class Placed:
 
 
 def lifetimes_of(events: Sequence[tuple[int, int]], unit: int = 1) -> tuple[Lifetime, ...]:
-    """The lifetimes of a traced run, in multiples of `unit`; what was not given back lives to its end."""
+    """The lifetimes of a traced run, in multiples of `unit`; memory that was not freed lives to the end."""
     sizes: list[int] = []
     ends: dict[int, int] = {}
     held: dict[int, int] = {}  # address -> its request
@@ -93,7 +94,7 @@ CUDA = ("libcudart.so.13", "libcudart.so.12", "libcudart.so")
 
 
 def external() -> dict[str, str]:
-    """CUDA provider options that let the allocator hand out the device's memory. Written for, not yet run on, CUDA."""
+    """CUDA provider options that let the allocator hand out the device's memory. They have not been run on CUDA yet."""
     lib = _load()
     if not any(lib.remat_cuda(name.encode()) for name in CUDA):
         raise FileNotFoundError(f"no CUDA runtime library found ({', '.join(CUDA)})")

@@ -1,7 +1,7 @@
-"""A strict session whose every allocation lies where the plan says: an onnxruntime.InferenceSession in all else.
+"""A strict session whose every allocation lies where the plan says; otherwise it is an onnxruntime.InferenceSession.
 
 Invariant: results are those of the strict session, whatever the places; a run that is not the planned one only takes
-more memory. Such a run, and one for which no places are known, teaches the places of the next.
+more memory. Such a run, and one for which no places are known, gives the places of the next.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from remat_cli.runtime.placed import Missed, Placed, external, library, lifetime
 from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
 
-DEVICE_UNIT_BYTES = 256  # bytes: what CUDA's libraries expect of an address
-LESSONS = 2  # runs that may teach, lest a model whose sizes change is learned for ever
+DEVICE_UNIT_BYTES = 256  # in bytes: the alignment that CUDA's libraries expect
+LESSONS = 2  # runs that may change the places, so that a model whose sizes change is not placed anew for ever
 
 
 class PlannedSession(onnxruntime.InferenceSession):
-    """`placement`: where values lie, once that is known."""
+    """`placement`: the places of values, once they are known."""
 
     def __init__(
         self, model: str | bytes, known: Placement | None = None, device: str = "cpu", options: Any = None
@@ -51,12 +51,12 @@ class PlannedSession(onnxruntime.InferenceSession):
 
     @property
     def missed(self) -> Missed:
-        """What was not as planned, since the places were last found."""
+        """Requests that were not as planned, since the places were last found."""
         return self._placed.missed
 
     @property
     def missed_in_all(self) -> Missed:
-        """What was not as planned, since the session was made."""
+        """Requests that were not as planned, since the session was made."""
         return self._before + self.missed
 
     @contextmanager

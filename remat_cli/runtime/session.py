@@ -19,7 +19,7 @@ from remat_cli.runtime.placed import MISSING, library
 from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
 
-SILENT_LEVEL = 3  # of the runtime's levels: errors alone are said
+SILENT_LEVEL = 3  # of the runtime's levels: only errors are printed
 CPP = """\
 Ort::SessionOptions options;  // C++ cannot set the order of nodes; the rewritten file does
 options.SetExecutionMode(ORT_SEQUENTIAL);
@@ -42,14 +42,14 @@ def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider"
 def session_of(
     content: bytes, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",), threads: int = 0
 ) -> Any:
-    """The same on a model in memory, whose external tensors lie in `folder`. `threads`: 0, as many as there are."""
+    """A strict session on a model in memory, whose external tensors lie in `folder`. `threads`: 0 means all cores."""
     return _strict(content, _beside(folder, threads), providers, None)
 
 
 def by_default_of(
     content: bytes, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",), threads: int = 0
 ) -> Any:
-    """A session as onnxruntime makes it by itself, on a model in memory that was rewritten for such a one."""
+    """A session with default options, on a model in memory that was rewritten for one."""
     options = quiet_runtime().SessionOptions()
     options.log_severity_level = SILENT_LEVEL
     return cuda.session(content, _beside(folder, threads, options), providers)
@@ -92,7 +92,7 @@ def cap_arena(budget: int | None, provider: str = PROVIDERS["cpu"]) -> None:
 
 
 def quiet_runtime() -> Any:
-    """onnxruntime, sending nothing home and saying nothing of its own."""
+    """onnxruntime, without telemetry and without messages of its own."""
     import onnxruntime
 
     quiet()
@@ -121,7 +121,8 @@ def planned(
 
 
 def traced_to(trace: str | None, options: Any) -> Any:
-    """The options with the runtime's trace on, into a file whose name begins so; as they are where there is none."""
+    """The options with the runtime's trace on, into a file whose name begins with `trace`; unchanged where that is
+    None."""
     if trace is not None:
         options.enable_profiling = True
         options.profile_file_prefix = trace
@@ -129,18 +130,19 @@ def traced_to(trace: str | None, options: Any) -> Any:
 
 
 def placement_in(places: Mapping[str, Any]) -> Placement:
-    """The placement that a plan file states."""
+    """The placement that a plan file gives."""
     pairs = tuple((size, offset) for size, offset in places["allocations"])
     return Placement(places["block"], places["bound"], pairs)
 
 
 def planned_of(content: bytes, folder: Path, placement: Placement | None, device: str = "cpu", threads: int = 0) -> Any:
-    """The same on a model in memory, as for `session_of`."""
+    """A planned session on a model in memory, as for `session_of`."""
     return _planned(content, placement, device, _beside(folder, threads))
 
 
 def _planned(model: str | bytes, placement: Placement | None, device: str, options: Any) -> Any:
-    """Without the allocator there is no cap either: an arena's free memory is in pieces, so that runs could fail."""
+    """A planned session. Without the allocator there is no cap either, because an arena's free memory is fragmented and
+    runs could fail."""
     quiet_runtime()
     if library() is None:
         warnings.warn(MISSING, stacklevel=3)

@@ -1,6 +1,6 @@
-"""What a user allows: bytes, a share of what is held without recomputation, or what the device has free.
+"""The user's memory limit: bytes, a share of the memory without recomputation, or the free memory of the device.
 
-Invariant: what is held besides the graphs, such as an optimizer's state, is part of what is allowed.
+Invariant: memory held besides the graphs, such as an optimizer's state, counts towards the limit.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ FIT = "fit"
 
 @dataclass(slots=True)
 class Allowance:
-    """`budget`: None for what the device has free. `beside`: bytes that others hold throughout."""
+    """`budget`: None for the device's free memory. `beside`: bytes that others hold throughout."""
 
     budget: Budget | None
     beside: int = 0
     device: torch.device = torch.device("cpu")  # noqa: RUF009  it cannot be changed
 
     def bytes(self, whole: int, held: int) -> int:
-        """What graphs may hold that hold `whole` bytes without recomputation, and `held` of them already."""
+        """The limit for graphs that hold `whole` bytes without recomputation, `held` of which are there already."""
         if self.budget is None:
             return usable_bytes(self.device) + held - self.beside
         return self.budget.bytes(whole + self.beside) - self.beside
 
     def room(self, lowered: Lowered) -> GraphRoom:
-        """What a graph may hold that has all of this for itself."""
+        """The limit for a graph that has the whole allowance for itself."""
         self.device = device_of(lowered)
         return GraphRoom(self.bytes(baseline(lowered.problem)[1].peak, lowered.problem.resident))
 
 
 def allowance_of(budget: str | int, beside: Beside = 0) -> Allowance:
-    """What `budget` says. Raises ValueError with what can be said instead."""
+    """The allowance that `budget` means. Raises ValueError that names the possible forms."""
     if budget == FIT:
         held = isinstance(beside, torch.optim.Optimizer) and len(beside.state) > 0
         return Allowance(None, 0 if held else bytes_beside(beside))
@@ -49,7 +49,7 @@ def allowance_of(budget: str | int, beside: Beside = 0) -> Allowance:
 
 
 def device_of(lowered: Lowered) -> torch.device:
-    """Where the graph's tensors are: an accelerator if any is there."""
+    """The device of the graph's tensors: an accelerator if any tensor is there."""
     given = lowered.joint.module.graph.find_nodes(op="placeholder")
     devices = [tensor.device for node in given for tensor in tensors_of(node.meta.get("val"))]
     return next((device for device in devices if device.type != "cpu"), torch.device("cpu"))

@@ -21,7 +21,8 @@ from remat_cli.torch.whole_step import WholeStep
 
 
 class Backend:
-    """What torch.compile is given. `plans`: what became of each graph. `step`: what the graphs hold together."""
+    """The backend that torch.compile is given. `plans`: the plan of each graph. `step`: the memory of the graphs
+    together."""
 
     def __init__(self, partitioner: Partitioner) -> None:
         self.partitioner = partitioner
@@ -60,7 +61,7 @@ class _Graph:
 
     def forward(self, graph: fx.GraphModule, _: Any) -> Compiled:
         step, planned = self.backend.step, self.planned
-        if planned is None:  # it runs without gradients
+        if planned is None:  # the graph runs without gradients
             return op_by_op(graph, step, _do_nothing)
         check = SizeCheck(graph.graph, planned)
 

@@ -1,7 +1,7 @@
-"""BatchNorm in training, which hands its running averages on: the one common op that reads what is written over later.
+"""BatchNorm in training returns its running averages: the one common op that reads values which are overwritten later.
 
-Invariant: nothing in its result but the averages themselves depends on the averages. So its backward op, which does not
-look at them in training, is given none; and where the op runs again it runs without them.
+Invariant: nothing in its result except the averages depends on the averages. So its backward op, which does not read
+them in training, is given none; and a recomputation runs without them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from torch import fx
 WITH = torch.ops.aten._native_batch_norm_legit_functional.default  # (x, weight, bias, mean, variance, training, ...)
 WITHOUT = torch.ops.aten._native_batch_norm_legit.no_stats  # (x, weight, bias, training, momentum, epsilon)
 BACKWARD = torch.ops.aten.native_batch_norm_backward.default  # (gradient, x, weight, mean, variance, ..., train, ...)
-TRAINING, TRAIN = 5, 7  # the places of those arguments
-AVERAGES = (3, 4)  # of the arguments, and of the results
+TRAINING, TRAIN = 5, 7  # the indices of those arguments
+AVERAGES = (3, 4)  # the indices of the averages among arguments and results
 
 
 def trains(node: fx.Node) -> bool:
-    """Whether the op may run again without its averages: all that is done with the new ones is to keep them."""
+    """Whether the op may run again without its averages: the new averages are only stored."""
     if node.target is not WITH or len(node.args) <= TRAINING or node.args[TRAINING] is not True:
         return False
     parts = [part for part in node.users if part.target is operator.getitem and part.args[1] in AVERAGES]
@@ -29,7 +29,7 @@ def trains(node: fx.Node) -> bool:
 
 
 def drop_unread(graph: fx.Graph) -> None:
-    """Give backward ops no averages that they do not look at."""
+    """Remove the averages from backward ops that do not read them."""
     for node in graph.nodes:
         if _ignores(node):
             node.args = tuple(None if place in AVERAGES else given for place, given in enumerate(node.args))
@@ -44,7 +44,7 @@ def again(graph: fx.Graph, node: fx.Node, argument: Callable[[fx.Node], fx.Node]
 
 
 def essence(node: fx.Node) -> tuple[Any, tuple[Any, ...]] | None:
-    """What two such ops share if they compute the same but for averages: None for other ops."""
+    """What two such ops share if they compute the same results besides averages; None for other ops."""
     if node.target is WITH and node.args[TRAINING] is True:
         return WITHOUT, (*node.args[:3], *node.args[TRAINING:])
     if node.target is WITHOUT:

@@ -1,6 +1,6 @@
-"""What a training step holds besides its graphs: the optimizer's state.
+"""The memory that a training step holds besides its graphs: the optimizer's state.
 
-Invariant: the optimizer that is given, and its parameters, are not touched.
+Invariant: the given optimizer and its parameters are not touched.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ Beside: TypeAlias = str | int | torch.optim.Optimizer
 
 
 def bytes_beside(given: Beside) -> int:
-    """The bytes that are held throughout. Of an optimizer: its state, which its first step will make."""
+    """The bytes that are held throughout. For an optimizer: the state that its first step will make."""
     return state_bytes(given) if isinstance(given, torch.optim.Optimizer) else parse_bytes(str(given))
 
 
 def state_bytes(optimizer: torch.optim.Optimizer) -> int:
-    """What the state of an optimizer takes, told by a step of one like it whose tensors have no data."""
+    """The bytes of an optimizer's state, found by a step of an equal one whose tensors have no data."""
     held = sum(tensor.nbytes for tensor in tensors_of(pytree.tree_leaves(list(optimizer.state.values()))))
     if held:
         return held
     groups = [{**g, "params": [_without_data(p) for p in g["params"]]} for g in optimizer.param_groups]
     for group in groups:
-        if group.get("fused"):  # which needs tensors with data; the state is the same
+        if group.get("fused"):  # a fused optimizer needs tensors with data; the state is the same
             group["fused"] = False
     try:
         twin: Any = type(optimizer)(groups)

@@ -19,7 +19,7 @@ from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.reading import is_plain
 
 Split = tuple[fx.GraphModule, fx.GraphModule]
-HERE = {False: "must_be_in_forward", True: "must_be_in_backward"}  # else what draws random numbers is on both sides
+HERE = {False: "must_be_in_forward", True: "must_be_in_backward"}  # otherwise random ops are placed on both sides
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class _Building:
     parts: dict[fx.Node, list[fx.Node]] = field(default_factory=dict)
     views: dict[Any, fx.Node] = field(default_factory=dict)
     late: bool = False
-    early: set[fx.Node] = field(default_factory=set)  # copies that the forward pass has
+    early: set[fx.Node] = field(default_factory=set)  # copies in the forward pass
     saved: dict[fx.Node, None] = field(default_factory=dict)
 
     def copy(self, node: fx.Node) -> fx.Node:
@@ -38,14 +38,14 @@ class _Building:
         return self.placed(self.graph.node_copy(node, arguments.__getitem__))
 
     def placed(self, new: fx.Node) -> fx.Node:
-        """The new call, held to the pass that it is in."""
+        """The new call, marked with its pass."""
         new.meta = {**new.meta, "partitioner_tag": HERE[self.late]}
         if not self.late:
             self.early.add(new)
         return new
 
     def use(self, node: fx.Node) -> fx.Node:
-        """The copy of a node's result that is there now; the backward pass saves it if the forward pass made it."""
+        """The newest copy of a node's result; the backward pass saves it if the forward pass made it."""
         if node in self.joint.views:
             arguments = tuple(self.use(argument) for argument in node.all_input_nodes)
             key = (node, self.late, arguments)
@@ -63,7 +63,7 @@ class _Building:
             self.now[op] = self.placed(batchnorm.again(self.graph, op, self.use))
         else:
             self.now[op] = self.copy(op)
-        for part in self.parts.get(op, ()):  # at once, so that nothing holds the tuple
+        for part in self.parts.get(op, ()):  # at once, so that no tuple stays in memory
             if not (fewer and part.args[1] in batchnorm.AVERAGES):
                 self.now[part] = self.placed(self.graph.node_copy(part, self.now.__getitem__))
 
@@ -85,7 +85,7 @@ def build(lowered: Lowered, order: Sequence[int]) -> Split:
 
 
 def expand(lowered: Lowered, order: Sequence[int]) -> tuple[fx.GraphModule, list[fx.Node]]:
-    """One graph with a call for each compute, and what crosses the boundary in it."""
+    """One graph with a call for each compute, and the values that cross the boundary in it."""
     joint = lowered.joint
     state = _Building(joint)
     for part, op in joint.parts.items():

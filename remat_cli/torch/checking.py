@@ -1,8 +1,8 @@
-"""Whether a forward and a backward graph compute what the joint graph does, told from the graphs alone.
+"""Checks that a forward and a backward graph compute what the joint graph computes, from the graphs alone.
 
-Invariant: shares nothing with what builds them. Each call gets a number for what it computes: the same function of the
-same numbers is the same number. What draws random numbers or has an effect counts up instead, so that it must run once
-and in the same order; what is read from memory that was written over since has another number than before.
+Invariant: it shares nothing with the code that builds them. Each call gets a number for what it computes: the same
+function of the same numbers has the same number. A call that draws random numbers or has an effect gets a running count
+instead, so that it must run once and in the same order. A read of overwritten memory has another number than before.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Differs(Exception):
 class _Numbering:
     numbers: dict[Any, Number] = field(default_factory=dict)
     effects: int = 0
-    whole: dict[fx.Node, Number] = field(default_factory=dict)  # a BatchNorm's, its averages among it
-    written: dict[int, int] = field(default_factory=dict)  # storage of an input -> times written over
+    whole: dict[fx.Node, Number] = field(default_factory=dict)  # the number of a whole BatchNorm, averages included
+    written: dict[int, int] = field(default_factory=dict)  # storage of an input -> how often it was overwritten
 
     def number(self, key: Any) -> Number:
         return self.numbers.setdefault(key, len(self.numbers))
 
     def run(self, graph: fx.Graph, given: dict[fx.Node, Number]) -> list[Number | None]:
-        """The numbers of what the graph returns."""
+        """The numbers of the graph's outputs."""
         known = dict(given)
         for node in graph.nodes:
             if node.op == "get_attr":
@@ -70,13 +70,13 @@ class _Numbering:
         return target, repr(arguments), effect, self.seen(node)
 
     def seen(self, node: fx.Node) -> tuple[tuple[int, int], ...]:
-        """How often what the op reads was written over before, argument by argument."""
+        """For each argument of the op, how often its memory was overwritten before."""
         reads = ((place, key) for place, argument in enumerate(node.all_input_nodes) for key in _storages(argument))
         return tuple((place, self.written[key]) for place, key in reads if key in self.written)
 
 
 class _Token:
-    """A number where an argument stood, spelled so that no plain argument looks like it."""
+    """A number in place of an argument, spelled so that no plain argument looks like it."""
 
     def __init__(self, number: Number) -> None:
         self.number = number

@@ -11,11 +11,11 @@ import torch
 
 MEMINFO = Path("/proc/meminfo")
 GROUP = Path("/sys/fs/cgroup")
-USABLE_SHARE = 0.95  # of what is free: allocators lose some to the gaps between blocks
+USABLE_SHARE = 0.95  # share of the free memory: allocators lose some to gaps between blocks
 
 
 def usable_bytes(device: torch.device) -> int:
-    """The bytes that tensors can take besides those that are alive. Raises ValueError where a device does not say."""
+    """The bytes that tensors can take besides those alive. Raises ValueError where a device does not report them."""
     return int(USABLE_SHARE * _free(device))
 
 
@@ -34,7 +34,7 @@ def _free_on_machine() -> int:
 
 
 def _free_in_group() -> int:
-    """What the control group of this process, a container's for example, still allows."""
+    """The bytes that this process's control group, such as a container's, still allows."""
     try:
         most = (GROUP / "memory.max").read_text().strip()
         held = int((GROUP / "memory.current").read_text())

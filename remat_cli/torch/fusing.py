@@ -1,7 +1,8 @@
-"""What Inductor never writes to memory: pointwise ops that it computes inside the kernels that read them.
+"""A model of what Inductor never writes to memory: pointwise ops that it computes inside the kernels that read them.
 
-A model, not Inductor's own word. Written are what matrix products, convolutions and gathers read or make, reductions,
-outputs, and what is made of several large values for several readers; all else is made again inside each reader.
+Inductor itself is not asked. Written are the operands and results of matrix products, convolutions and gathers,
+reductions, outputs, and values made of several large ones for several readers. All else is computed again inside each
+reader.
 
 Invariant: an op that is not written becomes a view of what it reads; nothing else of the joint graph changes.
 """
@@ -24,11 +25,11 @@ READ_INSIDE = {
     _aten.any, _aten.argmax, _aten.gather, _prims.inductor_random,
 }  # fmt: skip
 LARGE_BYTES = 16384  # bytes
-MANY_READS = 4  # large values that one kernel reads
+MANY_READS = 4  # large values that one kernel reads at most
 
 
 def fuse(joint: Joint) -> None:
-    """Make views of the ops that are not written."""
+    """Turn ops whose results are not written into views."""
     outputs = {node for node in (*joint.forward_outputs, *joint.backward_outputs) if isinstance(node, fx.Node)}
     pinned = {*joint.effects, *joint.accesses, *joint.pinned, *outputs}
     for node in joint.module.graph.nodes:
@@ -68,14 +69,14 @@ def _is_inside(joint: Joint, op: fx.Node) -> bool:
 
 
 def _can_be_inside(op: fx.Node) -> bool:
-    if op.target is _aten.scatter.value:  # upon a constant Inductor makes a comparison of it
+    if op.target is _aten.scatter.value:  # Inductor turns a scatter into a constant into a comparison
         return isinstance(op.args[0], fx.Node) and op.args[0].target is _aten.full.default
     packet = getattr(op.target, "overloadpacket", None)
     return is_pointwise(op) or packet in (_prims.inductor_random, _prims.inductor_lookup_seed)
 
 
 def _readers(joint: Joint, node: fx.Node) -> list[fx.Node]:
-    """Who reads the result, through views as well."""
+    """The readers of the result, directly or through views."""
     found: list[fx.Node] = []
     for user in node.users:
         if user in joint.views or user.target is operator.getitem:

@@ -1,7 +1,7 @@
-"""From a joint graph's problem and a budget to an order of computes.
+"""Finds an order of computes for a joint graph's problem and a budget.
 
-Invariant: the order is legal by `simulate`'s word; it keeps to the budget wherever `fits` says so, and is otherwise the
-one of least peak that is known. No order that was given as a candidate and fits is cheaper.
+Invariant: the order is legal by `simulate`. It keeps to the budget where `fits` says so, and is otherwise the known
+order of least peak. No given candidate that fits is cheaper.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from solvers.schedule import baseline, evaluate, schedule
 from solvers.simulate import Outcome
 
 Order = tuple[int, ...]
-HALVING_ROUNDS = 6  # of the range in which the least peak must lie
-CLOSE_SHARE = 0.002  # of the peak: nearer is not worth a search
+HALVING_ROUNDS = 6  # bisections of the range in which the least peak must lie
+CLOSE_SHARE = 0.002  # share of the peak: a smaller range is not worth a search
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedOrder:
-    """`before`: every op once, in the graph's order. `bound`: what no schedule within the budget costs less than."""
+    """`before`: every op once, in the graph's order. `bound`: the cost that no schedule within the budget goes
+    below."""
 
     order: Order
     outcome: Outcome
@@ -72,7 +73,7 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
 
 
 def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) -> Result:
-    """Ask the default method, tell it what is known, and know what it finds."""
+    """Ask the default method with the known orders as candidates, and add the order that it finds."""
     solver = METHODS[DEFAULT].load(candidates=_best(problem, known, limit))
     answer = schedule(problem, limit, solver, limits)
     if answer.plan is not None:
@@ -101,7 +102,7 @@ def _leanest(problem: Problem, known: Sequence[Order]) -> int:
 
 
 def _best(problem: Problem, known: Sequence[Order], limit: int, most: int = 6) -> tuple[Order, ...]:
-    """Those that fit, the cheapest first, then the leanest of the others."""
+    """The orders that fit, the cheapest first, then the others by peak."""
     judged = [(evaluate(problem, order)[1], order) for order in dict.fromkeys(known)]
     judged.sort(key=lambda pair: (max(0, pair[0].peak - limit), pair[0].cost))
     return tuple(order for _, order in judged[:most])

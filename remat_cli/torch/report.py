@@ -1,4 +1,4 @@
-"""What became of each compiled graph: what it was planned to hold and take, what it held, and what it computes again.
+"""The report on each compiled graph: its planned memory and time, its measured memory, and its recomputations.
 
 Invariant: `measured` is what a meter saw while the graph ran, and None before that.
 """
@@ -22,12 +22,12 @@ from remat_cli.torch.inductor import InductorPartitioner
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.partition import Partitioner, PlannedJoint
 
-ROOT = re.compile(r"^L\['\w+'\]\.?")  # what the compiled module is called within torch.compile
+ROOT = re.compile(r"^L\['\w+'\]\.?")  # the name of the compiled module within torch.compile
 
 
 @dataclass(frozen=True, slots=True)
 class GraphReport:
-    """One graph, in bytes and nanoseconds. `why` it has no plan. `again`: computes besides the first, by module."""
+    """One graph, in bytes and nanoseconds. `why`: the reason why it has no plan. `again`: recomputations by module."""
 
     predicted: int | None
     measured: int | None
@@ -64,7 +64,7 @@ class GraphReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Of all graphs that one backend or partitioner compiled, in the order in which it did."""
+    """The reports of all graphs that one backend or partitioner compiled, in that order."""
 
     graphs: tuple[GraphReport, ...]
 
@@ -73,7 +73,7 @@ class Report:
 
 
 def report(compiled: Any) -> Report:
-    """Of a module or function that torch.compile made with our backend, of the backend, or of a partitioner."""
+    """The report of a compiled module or function, of the backend, or of a partitioner."""
     found = _told(compiled)
     peak = found.step.meter.peak if isinstance(found, Backend) else 0
     return Report(tuple(_of(plan, peak or None) for plan in _plans(found)))
@@ -130,7 +130,7 @@ def _of(plan: PlannedJoint, measured: int | None) -> GraphReport:
 
 
 def _again(lowered: Lowered, order: Sequence[int]) -> Counter[str]:
-    """How many computes besides the first each module's ops have."""
+    """The number of recomputations of each module's ops."""
     extra: Counter[str] = Counter()
     for op, count in Counter(lowered.ops[index] for index in order).items():
         if op is not None and count > 1:
