@@ -23,6 +23,7 @@ from remat_cli.pieces.table import ANY, Allowed
 from remat_cli.pieces.trying import Known, not_the_same
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer, answer, find_solver
+from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.untouched import held_as_it_is, too_small
 from remat_cli.planning.subjects.in_pieces import found_in_pieces, lowered, rungs
 from remat_cli.planning.subjects.subject import Subject
@@ -226,7 +227,10 @@ def _cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Lim
 
 
 def offered(found: Answer, limits: Limits) -> Answer:
-    """An answer without a plan, with how little memory the model can run in in pieces, if a walk shows that."""
+    """An answer without a plan, with how little memory the model can run in in pieces, if a walk shows that.
+
+    It is said only where it is less than what is known to be enough for the model with whole ops.
+    """
     subject, session = found.subject, found.session or STRICT
     if (
         found.found
@@ -242,4 +246,7 @@ def offered(found: Answer, limits: Limits) -> Answer:
     )
     if best is subject:
         return found
-    return found.noted(Note(PlanNote.LESS_IN_PIECES, (show_bytes(round(_walked(best, clock)) + found.aside),)))
+    least, known = round(_walked(best, clock)) + found.aside, least_needed(found)
+    if known is not None and least >= known:
+        return found
+    return found.noted(Note(PlanNote.LESS_IN_PIECES, (show_bytes(least),)))
