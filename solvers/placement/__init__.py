@@ -1,1 +1,1 @@
-"""Where values lie in memory: the allocator on paper, and orders that fit it."""
+"""Places of values in memory: the allocator on paper, and orders that fit it."""

@@ -1,4 +1,4 @@
-"""The arena of `region` for the search over orders: what of an order's requests finds no room in it.
+"""The arena of `region` for the search over orders: the requests of an order that find no room in it.
 
 Invariant: nothing is refused exactly where `region.stuck_at` is None for the plan of the order.
 """
@@ -17,11 +17,11 @@ from solvers.problem import Problem
 
 
 class Pieces(NamedTuple):
-    """What a node works in, in whole units of the arena; row i of `bytes` is of node i."""
+    """The workspace blocks of nodes, in whole units of the arena; row i of `bytes` is of node i."""
 
     at: Ints
     bytes: Ints
-    early: Ints  # how many of them come before its results
+    early: Ints  # how many of the blocks come before the node's results
 
 
 def pieces_of(problem: Problem) -> Pieces:

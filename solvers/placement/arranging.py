@@ -1,11 +1,11 @@
-"""Orders for an arena of a given size, whose free memory is in pieces: annealing with the arena itself in the loop; or
-with the block that later runs of a default session are laid out in.
+"""Searches orders for an arena of a given size, or for the block of a default session's later runs, by annealing.
 
-What counts is the cost, and so much for each byte that finds no room; how much is learnt on the way, as in `anneal`.
-What is live is known after each move without running through the order, so that most moves are turned down by that.
+An arena's free memory is in pieces, so the arena itself is in the loop. A score is the cost plus a price for each byte
+that finds no room; the price adapts on the way, as in `anneal`. Live bytes are known after each move without running
+through the order, and they reject most moves.
 
-Invariant: what comes out is legal and runs in the arena, as `arena` has it, or keeps to the room, as `later` has it;
-how much is tried is counted in moves, so that without a time-out the answer depends on the seed alone.
+Invariant: the resulting order is legal and runs in the arena, as `arena` has it, or keeps to the room, as `later` has
+it. The tries are counted in moves, so that without a time-out the answer depends on the seed alone.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from solvers.reductions.contraction import Contraction
 from solvers.reductions.views import reduced
 
 GOES = 24
-MOVES_PER_COMPUTE = 80  # of a go
-MOVES_PER_TRY = 20  # of plain annealing, that take as long as one with the arena in the loop
-HEATS = (1e-3, 3e-4)  # of the cost of everything once
-PRICE = 3.0  # of a byte that finds no room, where 1 is what an average byte costs to make
+MOVES_PER_COMPUTE = 80  # moves of a go for each compute
+MOVES_PER_TRY = 20  # moves of plain annealing that take as long as one with the arena in the loop
+HEATS = (1e-3, 3e-4)  # shares of the cost of everything once
+PRICE = 3.0  # price of a byte that finds no room, where 1 is the cost of making an average byte
 REFUSED, COST, LENGTH = range(3)
 
 
@@ -51,7 +51,8 @@ def arrange_in_arena(
 def arrange_in_pattern(
     problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock, reorder_only: bool = False
 ) -> tuple[int, ...] | None:
-    """The same of what later runs of a default session hold in no more than `room` bytes."""
+    """The cheapest order met whose later runs in a default session hold no more than `room` bytes; None if none
+    does."""
     smaller = reduced(problem)
     local = LocalSearch(outputs_apart(smaller.problem), problem.resident + room, seed)
     pattern = Room(arrays_of(smaller.problem), pieces_of(smaller.problem), room, later=True)
@@ -72,8 +73,8 @@ def _arrange(
 
 
 class Room(NamedTuple):
-    """The memory in which an order's requests must find room: an arena, or if `later` the block of a default session's
-    later runs."""
+    """The memory in which an order's requests must find room: an arena, or with `later` the block of a default
+    session's later runs."""
 
     arrays: Arrays
     pieces: Pieces
@@ -92,7 +93,7 @@ class Arrangement(NamedTuple):
 def _go(
     local: LocalSearch, room: Room, begin: Arrangement, number: int, clock: Clock, reorder_only: bool
 ) -> Arrangement:
-    """One go from there; the cheapest of those that run, else the one with the fewest bytes refused."""
+    """One go from that order: the cheapest order that runs, otherwise the one with the fewest bytes refused."""
     length = len(begin.order) + 1
     state = blank(local.tables, 2 * length, local.room)
     local.load(state, begin.order, exactly=True)

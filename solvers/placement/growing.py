@@ -13,16 +13,16 @@ from heapq import heappop, heappush
 
 from solvers.placement.region import Arena, rounded
 
-Held = tuple[int, int, int]  # from when, until when, how many bytes; moments are numbers that only count
+Held = tuple[int, int, int]  # the first moment, the moment after the last, and the bytes; moments only count
 
 FIRST = 1 << 20  # bytes of the first region
-DEAD = 128 << 20  # bytes that are not left over in any case
-LARGEST = 1 << 30  # of the regions that are added for their own sake
-APART = 1 << 50  # between the addresses of two regions, so that their chunks never join
+DEAD = 128 << 20  # a larger remainder is always split off
+LARGEST = 1 << 30  # the most bytes of a region that is added without a larger request
+APART = 1 << 50  # the distance between the addresses of two regions, so that their chunks never join
 
 
 class GrowingArena(Arena):
-    """Regions in one list of free chunks; `touched`: how far into each there was ever anything."""
+    """Regions in one list of free chunks; `touched`: how far each region was ever used."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -57,7 +57,7 @@ class GrowingArena(Arena):
 def grown(lifetimes: Iterable[Held]) -> int:
     """The bytes that such an arena has touched by the end of a first run."""
     arena = GrowingArena()
-    ending: list[tuple[int, int]] = []  # when, and the address
+    ending: list[tuple[int, int]] = []  # the moment and the address
     for start, end, size in sorted(lifetimes):
         while ending and ending[0][0] <= start:
             arena.give_back(heappop(ending)[1])

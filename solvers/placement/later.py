@@ -1,4 +1,4 @@
-"""The block of `pattern` for the search over orders: what of an order's requests lies above the room of later runs.
+"""The block of `pattern` for the search over orders: the requests of an order above the room of later runs.
 
 Invariant: nothing lies above it exactly where `pattern.held_later` of the order's plan is within the room.
 """

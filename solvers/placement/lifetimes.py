@@ -1,7 +1,7 @@
-"""From a plan to the allocations that the strict session makes for it, one after the other.
+"""Converts a plan to the allocations that the strict session makes for it, one after the other.
 
-Invariant: the k-th lifetime is the k-th request that the runtime makes of its allocator, of that many bytes; nothing is
-asked for what shares memory or is empty. Time is counted in requests, so a lifetime's `start` is its own number.
+Invariant: the k-th lifetime is the k-th request that the runtime makes of its allocator, with its bytes. A value that
+shares memory or is empty makes no request. Time is counted in requests, so a lifetime's `start` is its own number.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from solvers.plan import Allocate, Compute, Deallocate, Plan
 from solvers.problem import Node, Problem
 
-ALIGNMENT = 64  # bytes: what kernels expect of a tensor
+ALIGNMENT = 64  # in bytes: the alignment that kernels expect of a tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """`outputs`: the numbers of the requests that the caller is handed; `scratch`: of those that kernels work in."""
+    """`outputs`: the numbers of the requests that the caller receives; `scratch`: the numbers of workspace requests."""
 
     lifetimes: tuple[Lifetime, ...]
     outputs: tuple[int, ...]
@@ -34,11 +34,11 @@ class Requests:
 
 
 def requests(problem: Problem, plan: Plan) -> Requests:
-    """What the plan asks an allocator for, workspace in its pieces included."""
+    """The plan's requests to an allocator, with workspace in its separate blocks."""
     book = _Book()
     wanted = set(problem.outputs)
     newest: dict[int, int] = {}  # output -> the register of its newest copy
-    waiting: list[Allocate] = []  # for the compute that they are for
+    waiting: list[Allocate] = []  # allocations for the next compute
     for statement in plan.statements:
         match statement:
             case Allocate():
@@ -55,7 +55,7 @@ def requests(problem: Problem, plan: Plan) -> Requests:
 
 
 def _run(book: _Book, node: Node, waiting: Sequence[Allocate]) -> None:
-    """Workspace lives for as long as the node runs; its pieces come before the writes where the node says so."""
+    """Request the workspace of a node, for as long as it runs; blocks come before the writes where the node says so."""
     scratch = [book.take(size) for size in node.early]
     for asked in waiting:
         if asked.bytes:
@@ -68,7 +68,7 @@ def _run(book: _Book, node: Node, waiting: Sequence[Allocate]) -> None:
 
 
 class _Book:
-    """Requests as they come; a block is a register with memory of its own, held by all the registers in it."""
+    """The requests so far; a block is a register with memory of its own, held by all the registers in it."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []

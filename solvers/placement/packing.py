@@ -1,4 +1,4 @@
-"""Offsets for lifetimes: who lives where in one block of memory, so that the block is as small as can be.
+"""Offsets for lifetimes in one block of memory, so that the block is as small as possible.
 
 Invariant: no two lifetimes meet in time and in address, every offset is a multiple of the alignment, and no block can
 be smaller than `bound`. The work is counted, so that without a time-out the answer is always the same.
@@ -21,17 +21,18 @@ from solvers.placement.lifetimes import ALIGNMENT, Lifetime
 from solvers.placement.lowering import Lowering
 
 Ints = NDArray[np.int64]
-TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # what goes first among equal places: see `_ranks`
-ROUND = 200_000  # items that the first round of the search may look at, for each taste
-LONGER = 8  # how much longer each round is than the one before
-SHAKEN, SHAKE = 24, 0.2  # more tastes in the first round, by area, each blurred by about so much
-SHAKING = 12_000_000  # items that all of those may look at together
+TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # preferences among equal places: see `_ranks`
+ROUND = 200_000  # items that the first round of the search may examine, for each taste
+LONGER = 8  # each round is so many times as long as the one before
+SHAKEN, SHAKE = 24, 0.2  # more tastes in the first round, by area, each perturbed by about this share
+SHAKING = 12_000_000  # items that all of those may examine together
 QUICK = 4  # tastes, of all those, where another order is at hand
 EFFORT = 3  # rounds
-ITEMS_PER_MOVE = 12  # items that take as long to look at as a move of local search
-LONG = 2_000_000  # items, that take longer than a blink: such a search looks at the clock as it goes
+ITEMS_PER_MOVE = 12  # items that take as long to examine as a move of local search
+LONG = 2_000_000  # in items: a longer search polls the clock as it goes
 NARROWER = 12  # heights tried between the bound and the best
-MANY, TOO_MANY = 2_000, 6_000  # lifetimes that are moved about first, and that the search has no chance with
+# in lifetimes: from here on they are moved about first, and from here on the search is hopeless
+MANY, TOO_MANY = 2_000, 6_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,8 @@ def pack(
 ) -> Packing:
     """The lowest block found for the lifetimes; empty ones have offset 0 and take nothing.
 
-    `effort`: rounds of the search, each `LONGER` than the last. `room`: a height that is as good as the bound; what
-    lies between is not looked for.
+    `effort`: rounds of the search, each `LONGER` times as long as the last. `room`: a height that is as good as the
+    bound; the search ends there.
     """
     real = [k for k, one in enumerate(lifetimes) if one.bytes and one.end > one.start]
     offsets = [0] * len(lifetimes)
@@ -67,7 +68,7 @@ def pack(
 
 
 def reaches(lifetimes: Sequence[Lifetime], room: int, clock: Clock, alignment: int = ALIGNMENT) -> bool:
-    """Whether a quick search finds places within `room` bytes in time; what it finds, `pack` finds too."""
+    """Whether a quick search finds places within `room` bytes in time; `pack` then finds such places too."""
     real = [one for one in lifetimes if one.bytes and one.end > one.start]
     return not real or _Units(real, alignment, clock).reaches(room // alignment)
 
@@ -105,7 +106,7 @@ class _Units:
         return self._narrowed(best, bound, ranks, 0 if room or not effort else NARROWER)
 
     def _narrowed(self, best: Ints, bound: int, ranks: Sequence[Ints], tries: int) -> tuple[Ints, int]:
-        """Bisect what the first round of the search can do, from the bound to the best."""
+        """Bisect the heights that the first round of the search can reach, from the bound to the best."""
         low = bound
         for _ in range(tries):
             middle = (low + self.height(best)) // 2
@@ -133,7 +134,7 @@ class _Units:
 
     def _first_round(self) -> Iterator[Ints]:
         """All tastes, and between them some by area that differ a little; each finds in one case of three what most
-        others do not."""
+        others miss."""
         ranks, count = _ranks(self.case, self.end - self.start), len(self.size)
         random, area = np.random.default_rng(count), (self.end - self.start) * self.size
         for _ in range(max(len(TASTES), min(SHAKEN, SHAKING // (ROUND + count**2)))):

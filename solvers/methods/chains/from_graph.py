@@ -17,18 +17,18 @@ from dataclasses import dataclass
 
 from solvers.problem import Problem
 
-_SMALL = 0.001  # of all forward bytes: a value that may be pinned if it crosses many cuts
-_MANY = 0.1  # of all cuts
+_SMALL = 0.001  # share of all forward bytes: a smaller value may be pinned if it crosses many cuts
+_MANY = 0.1  # share of all cuts
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
     forward: tuple[int, ...]  # nodes
     backward: tuple[int, ...]
-    input: frozenset[int]  # the values that cross into it: the last stage's output
+    input: frozenset[int]  # the values that cross into the stage: the last stage's output
     output: frozenset[int]
-    gradient_in: frozenset[int]  # held when its backward starts, besides `finished`: δ^l
-    gradient_out: frozenset[int]  # and when it ends: δ^{l-1}
+    gradient_in: frozenset[int]  # gradients held when its backward starts, without `finished`: δ^l
+    gradient_out: frozenset[int]  # gradients held when its backward ends: δ^{l-1}
     finished: int  # bytes of outputs of later stages' backwards, which only wait for the end
 
 
@@ -52,7 +52,7 @@ def cut(problem: Problem, most: int = 1, coarse: int = 1) -> Stages:
 
 
 def turn(problem: Problem) -> int:
-    """Where a problem that does not say turns from forward to backward: where most is held in the order given."""
+    """Where the problem turns from forward to backward, if it does not say so: at the peak of the given order."""
     last = {value: index for index, node in enumerate(problem.nodes) for value in (*node.writes, *node.reads)}
     ending: list[list[int]] = [[] for _ in problem.nodes]
     for value, index in last.items():
@@ -201,7 +201,7 @@ class _Cutter:
         return homes
 
     def _least(self, spans: dict[int, tuple[int, int]]) -> dict[int, int]:
-        """The first stage that a node may belong to: what reads it comes later, and so in no later stage."""
+        """The first stage that a node may belong to: its readers come later, and so in no later stage."""
         least: dict[int, int] = {}
         for index in reversed(self.backward):
             readers = {reader for value in self.problem.nodes[index].writes for reader in self.readers[value]}
@@ -210,7 +210,7 @@ class _Cutter:
         return least
 
     def _reach(self, of: dict[int, int]) -> dict[int, int]:
-        """The last stage in which a value is there: as its own, or as what crosses into it."""
+        """The last stage in which a value is there: as its own value, or as one that crosses into it."""
         return {value: of[self.forward[last]] for value, (_, last) in self.span.items()}
 
     def _built(self, of: dict[int, int], of_backward: dict[int, int]) -> tuple[Stage, ...]:
@@ -243,9 +243,9 @@ class _Cutter:
         )
 
     def _gradients(self, of_backward: dict[int, int], count: int) -> tuple[list[set[int]], list[int]]:
-        """For each l, what is held between the backwards of l + 1 and l: gradients still to be read or just written.
+        """For each l, the gradients held between the backwards of l + 1 and l: they are yet to be read or just written.
 
-        Outputs that nobody reads from there on are as good as gone, but for their bytes: each stage would have them.
+        Outputs that nobody reads from there on count in bytes only, because every stage holds them.
         """
         held: list[set[int]] = [set() for _ in range(count + 1)]
         finished = [0] * (count + 1)
@@ -265,7 +265,7 @@ class _Cutter:
 
 
 def _crossed(spans: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """After each place, how many of the spans cross."""
+    """After each place, the number of spans that cross it."""
     change: dict[int, int] = {}
     for first, last in spans:
         change[first] = change.get(first, 0) + 1

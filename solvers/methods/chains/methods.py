@@ -36,21 +36,22 @@ from solvers.orders.bounds import peak_bound
 from solvers.orders.polish import polish
 from solvers.problem import Limits, Problem, Result
 
-Pair = tuple[StagedOrder | None, StagedOrder | None]  # the cheapest that fits, and that of least peak
-Sequences = Callable[[int], tuple[ChainStep, ...]]  # for each memory, in slots
+Pair = tuple[StagedOrder | None, StagedOrder | None]  # the cheapest order that fits, and the one of least peak
+Sequences = Callable[[int], tuple[ChainStep, ...]]  # the sequence for each memory, in slots
 
 # how many values may cross a cut, and how many stages to join into one
 _PLAIN = ((1, (1,)), (2, (1,)), (4, (1,)))
 _JOINED = ((1, (1, 2, 3, 4, 6, 9)), (2, (1, 2, 4, 8)), (4, (1,)))
-_LARGEST = 40  # forward nodes of a joined stage
-_LONGEST = 250  # stages, where several values cross
-_WORK = 40_000  # nodes, times manners of joining them: counted rather than timed, so that answers do not depend on it
-_WIDER, _WIDEST = 1.6, 4.0  # how a table's reach beyond the budget grows
+_LARGEST = 40  # in nodes: the most forward nodes of a joined stage
+_LONGEST = 250  # in stages: the most where several values cross
+# nodes times manners of joining them; work is counted, not timed, so that answers do not depend on the machine
+_WORK = 40_000
+_WIDER, _WIDEST = 1.6, 4.0  # the growth of a table's reach beyond the budget: each time, at most
 _PERSISTENT = "optimal, as its rules count memory, among sequences that keep what they keep until its backward"
 _INPUTS = "optimal, as its rules count memory, among sequences that keep inputs of stages only"
 _FLOATING = "optimal, as its rules count memory, among sequences that give up what they keep at any time"
 _SEVERAL = "optimal, as its rules count memory, over the ways found to run each stage"
-_SPELLED = 40  # stages: a longer chain's sequence is not written out
+_SPELLED = 40  # in stages: a longer chain's sequence is not written out
 
 
 def rotor(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
@@ -84,9 +85,9 @@ def rotor_floating(problem: Problem, budget: int, limits: Limits, options: Divid
 
 
 def rotor_plus(problem: Problem, budget: int, limits: Limits, options: Divided = DIVIDED) -> Result:
-    """The chain program chooses among several ways to run each stage; what memory is left is spent at the end.
+    """The chain program chooses among several ways to run each stage; spare memory is used at the end.
 
-    Without `slots`, as many as a table of moderate size allows.
+    Without `slots`, there are as many as a table of moderate size allows.
     """
     best = _Chained(problem, budget, limits, _SEVERAL)
     for stages in _cuts(best, _PLAIN):
@@ -103,7 +104,7 @@ def rotor_plus(problem: Problem, budget: int, limits: Limits, options: Divided =
 
 
 class _Chained(Best):
-    """The best order known, and the chain and the sequence that it came from."""
+    """The best order known, with its chain and sequence."""
 
     def __init__(self, problem: Problem, budget: int, limits: Limits, kind: str) -> None:
         """`kind`: the class in which its sequences are optimal."""
@@ -147,7 +148,7 @@ class _Chained(Best):
 
 
 def _cuts(best: _Chained, manners: Iterable[tuple[int, tuple[int, ...]]]) -> Iterator[Stages]:
-    """The graph cut in each manner that makes a chain, and each chain once."""
+    """The stages of each manner of cutting that makes a chain; a chain that occurs twice is given once."""
     seen: set[tuple[tuple[int, ...], ...]] = set()
     for most, joined in manners:
         for coarse in joined:
@@ -184,7 +185,7 @@ def _floating(best: _Chained, staged: Staged, wanted: int) -> None:
 def _widening(
     best: _Chained, staged: Staged, wanted: int, program: Callable[[Slots, int], tuple[Floats, Sequences]]
 ) -> None:
-    """Take what the program finds; as long as all of it fits, a table of the same size that goes further."""
+    """Offer the program's orders. While all of them fit, use a table of the same size that reaches further."""
     beyond = BEYOND
     while not best.done():
         unit = staged.slots(best.budget, max(1, int(wanted * BEYOND / beyond)))

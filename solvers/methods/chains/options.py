@@ -1,4 +1,4 @@
-"""What the methods over chains can be told."""
+"""The options of the methods over chains."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from solvers.options import option
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """How finely the memory is divided: more is closer to the optimum, and slower."""
+    """The number of slots that memory is divided into: more slots are closer to the optimum, and slower."""
 
     slots: int | None = option(None, "units the memory is divided into; by default as many as serve the method")
 

@@ -19,16 +19,16 @@ class StageWay:
     """One way to run a stage: `keep` is held from its forward to its backward, which computes what is missing."""
 
     keep: frozenset[int]
-    time: int  # of its forward and its backward together
-    kept: int  # bytes of `keep`
-    holds: bool  # its output is part of that
-    loose: bool  # its backward does without its input
+    time: int  # the time of its forward and its backward together
+    kept: int  # the bytes of `keep`
+    holds: bool  # whether its output is in `keep`
+    loose: bool  # whether its backward does not read its input
     forward: int  # bytes while the forward runs
     backward: int  # bytes while the backward runs, gradients of the other stages included
 
 
 class Runner:
-    """How to run one stage."""
+    """Lists the nodes to run for one stage."""
 
     def __init__(self, stages: Stages, number: int) -> None:
         self.problem: Problem = stages.problem
@@ -36,13 +36,15 @@ class Runner:
         self.pinned = stages.pinned
         self.outputs = stages.outputs
         self.given = stages.pinned | self.stage.input
-        self.output = self.stage.output - self.given  # what it writes itself, of what it hands on
-        self.known: dict[frozenset[int], tuple[int, ...]] = {}  # backwards, as they are asked for many times
+        self.output = self.stage.output - self.given  # the values of its output that the stage writes itself
+        # backwards by what is kept, because they are asked for many times
+        self.known: dict[frozenset[int], tuple[int, ...]] = {}
         self.writer = {value: index for index in self.stage.forward for value in self.problem.nodes[index].writes}
 
     @cached_property
     def unavoidable(self) -> tuple[int, ...]:
-        """What a stage's first visit runs besides: whatever makes pinned values, and nodes nobody reads from."""
+        """The nodes that a stage's first visit runs besides: makers of pinned values, and nodes that nobody reads
+        from."""
         nodes, stage = self.problem.nodes, self.stage
         pinned = [value for value in self.writer if value in self.pinned]
         useful = set(self.closure({*pinned, *stage.output, *self.wanted()}, stage.input))
@@ -59,7 +61,7 @@ class Runner:
         return frozenset(value for value in reads if value in self.writer and value not in self.given)
 
     def closure(self, targets: Iterable[int], have: Set[int]) -> tuple[int, ...]:
-        """The forward nodes that make the targets from what is there, in order."""
+        """The forward nodes, in order, that make the targets from the values in `have`."""
         found: set[int] = set()
         todo = [value for value in targets if value not in have]
         while todo:
@@ -72,15 +74,15 @@ class Runner:
         return tuple(sorted(found))
 
     def walk(self) -> tuple[int, ...]:
-        """F_ck and F_0: what makes the output."""
+        """F_ck and F_0: the nodes that make the output."""
         return self.closure(self.stage.output, self.given)
 
     def forward(self, keep: Set[int]) -> tuple[int, ...]:
-        """F_all: what makes the output and what is to be kept."""
+        """F_all: the nodes that make the output and the values to keep."""
         return self.closure(self.stage.output | keep, self.given)
 
     def backward(self, have: frozenset[int]) -> tuple[int, ...]:
-        """B: its backward nodes, each after what it reads and nobody kept."""
+        """B: its backward nodes, each after the recomputed values that it reads."""
         if have not in self.known:
             self.known[have] = self._backward(have)
         return self.known[have]
@@ -96,7 +98,7 @@ class Runner:
         return tuple(order)
 
     def way(self, keep: Set[int]) -> StageWay:
-        """The way that keeps these, and the output just if they have it or the backward reads it all the same."""
+        """The way that keeps these values. It keeps the output only if `keep` has it or the backward reads it."""
         output = self.output
         kept = frozenset(keep)
         back = self.backward(kept | output)
@@ -115,7 +117,7 @@ class Runner:
         )
 
     def at_once(self) -> tuple[int, int]:
-        """Time and memory of F_all and B one after the other, without the output, which nobody wants."""
+        """Time and memory of F_all and B one after the other, without the output, which nobody reads."""
         back = self.backward(frozenset())
         return self.time(back), self.peak_back(back, frozenset())
 

@@ -1,9 +1,9 @@
-"""The dynamic programs over the stages of a graph, and the orders of computes that they lead to.
+"""The dynamic programs over the stages of a graph, and their orders of computes.
 
-Sizes round up and sharing is not counted, so a program believes in more memory than the graph needs. So its table goes
-beyond the budget, and what is looked for is the largest memory whose order, measured on the graph, fits.
+Sizes round up and sharing is not counted, so a program counts more memory than the graph needs. So its table reaches
+beyond the budget, and the search looks for the largest memory whose order, measured on the graph, fits.
 
-Invariant: what an order costs and needs is `measure`'s word, never a program's.
+Invariant: the cost and peak of an order are `measure`'s, never a program's.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from solvers.orders.arrays import Arrays, arrays_of
 from solvers.orders.measure import ILLEGAL, measure, trim
 from solvers.problem import Problem
 
-BEYOND = 1.25  # how far past the budget a table goes
-_TABLE = 10_000_000  # entries, at most
+BEYOND = 1.25  # how far beyond the budget a table reaches
+_TABLE = 10_000_000  # the most entries of a table
 _LARGEST_TABLE, _COARSEST = 40_000_000, 40
 _FEWEST, _FINEST = 500, 4000
 _MORE_TRIES = 12
@@ -48,7 +48,7 @@ class Staged:
     arrays: Arrays
 
     def slots(self, budget: int, wanted: int) -> Slots:
-        """The unit in which what the budget leaves for the stages is counted."""
+        """The slots for the memory that the budget leaves to the stages."""
         problem = self.stages.problem
         sizes = {*problem.sizes, *(node.workspace for node in problem.nodes)} - {0}
         return slots(budget - problem.resident - self.stages.pinned_bytes(), wanted, sizes)
@@ -88,10 +88,11 @@ def search(
     sequence: Callable[[int], tuple[ChainStep, ...]],
     stopped: Callable[[], bool],
 ) -> tuple[StagedOrder | None, StagedOrder | None, bool]:
-    """The cheapest order that fits, and that of least peak, among those the program has for each memory; and whether
+    """The cheapest order that fits, and the one of least peak, among the program's orders for each memory; and whether
     a larger table might have a cheaper one.
 
-    Bisect over the memories at which its answer changes to where orders stop to fit, then look a little beyond.
+    The search bisects over the memories at which the program's answer changes, to where orders no longer fit; then it
+    looks a little beyond.
     """
     finite = np.isfinite(whole)
     changes = [m for m in np.flatnonzero(finite).tolist() if m == 0 or whole[m] != whole[m - 1]]
@@ -168,10 +169,11 @@ def _in_slots(
 
 
 def as_chain(staged: Staged) -> Chain:
-    """The stages in the paper's terms, each run in its first way; what is held there is never less than here.
+    """The stages in the paper's terms, each run in its first way; the chain never counts less memory than the stages
+    need.
 
-    In the paper a^l is part of ā^l. o_f and o_b are what is left of the memory that F_all and B take, and may be
-    negative, as δ^l and δ^{l-1} are never both there in full.
+    In the paper a^l is part of ā^l. o_f and o_b are the rest of the memory that F_all and B take, and may be negative,
+    because δ^l and δ^{l-1} are never both there in full.
     """
     runners, ways = staged.runners, [some[0] for some in staged.ways]
     outputs = [runner.bytes(runner.stage.output) for runner in runners]

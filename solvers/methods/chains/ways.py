@@ -1,8 +1,8 @@
-"""The ways worth having of running one stage: for each amount of memory kept, the least time.
+"""The useful ways of running one stage: for each amount of memory kept, the least time.
 
-The idea of Rockmate (Zhao, Le Hellard, Eyraud-Dubois, Gusak and Beaumont, ICML 2023) and HiRemate: each distinct stage
-is solved exactly by itself, and a dynamic program over the chain chooses among the answers. Stages with the same
-structure are solved once.
+This is the idea of Rockmate (Zhao, Le Hellard, Eyraud-Dubois, Gusak and Beaumont, ICML 2023) and HiRemate. Each
+distinct stage is solved exactly by itself, and a dynamic program over the chain chooses among the answers. Stages with
+the same structure are solved once.
 
 Invariant: the first way keeps everything that the backward reads; each later one keeps less and takes longer.
 """
@@ -17,9 +17,9 @@ from solvers.clock import Clock
 from solvers.methods.chains.stage import Runner, StageWay
 
 MOST_WAYS, LEAST_WAYS = 16, 5
-_PROGRAMS = 60  # for one chain, about: the more distinct stages, the fewer ways for each
-_FEW = 6  # values: each choice of them is tried
-_NODES = 500  # of the search tree, for one program: not time, so that answers do not depend on the machine
+_PROGRAMS = 60  # programs for one chain, about: the more distinct stages there are, the fewer ways each gets
+_FEW = 6  # with so few values, each choice of them is tried
+_NODES = 500  # nodes of the search tree for one program; a time limit would make answers depend on the machine
 
 
 def all_ways(runners: Sequence[Runner], clock: Clock) -> tuple[tuple[StageWay, ...], ...]:
@@ -38,7 +38,8 @@ def all_ways(runners: Sequence[Runner], clock: Clock) -> tuple[tuple[StageWay, .
 
 
 def structure(runner: Runner) -> tuple[Hashable, list[int]]:
-    """What makes two stages the same to `pareto`, and the stage's values in the order that maps one to the other."""
+    """A key that is the same for two stages that `pareto` solves alike, and the stage's values in an order that maps
+    one to the other."""
     problem, stage = runner.problem, runner.stage
     place: dict[int, int] = {}
     rows = []
@@ -52,7 +53,7 @@ def structure(runner: Runner) -> tuple[Hashable, list[int]]:
 
 
 def undominated(ways: Sequence[StageWay]) -> list[StageWay]:
-    """From most kept to least, without those that are no better in time nor in any memory."""
+    """The ways from most kept to least, without those that are no better in time nor in any memory."""
     best: list[StageWay] = []
     for way in sorted(set(ways), key=lambda way: (way.time, way.kept, way.forward, way.backward)):
         if not any(_no_worse(other, way) for other in best):
@@ -61,13 +62,13 @@ def undominated(ways: Sequence[StageWay]) -> list[StageWay]:
 
 
 def _no_worse(one: StageWay, other: StageWay) -> bool:
-    """In memory, whatever the stages around it do; an output that is kept is counted in `kept`."""
+    """Whether one way takes no more memory, whatever the stages around it do; a kept output is counted in `kept`."""
     less = one.kept <= other.kept and one.forward <= other.forward and one.backward <= other.backward
     return less and one.loose >= other.loose
 
 
 def pareto(runner: Runner, count: int, clock: Clock) -> list[frozenset[int]]:
-    """What to keep, from everything to nothing: the least time for each of some budgets, or each choice if few."""
+    """The sets to keep, from everything to nothing: the least time for each of some budgets, or each choice if few."""
     everything = runner.wanted()
     values = sorted(_makeable(runner))
     if len(values) <= _FEW:
@@ -78,7 +79,7 @@ def pareto(runner: Runner, count: int, clock: Clock) -> list[frozenset[int]]:
         if clock.over():
             break
         budget = most * step // count
-        if runner.bytes(found[-1] - runner.output) > budget:  # or else it is the best for this budget too
+        if runner.bytes(found[-1] - runner.output) > budget:  # otherwise it is the best for this budget too
             found.append(least_time(runner, budget, clock) if budget else frozenset())
     return found
 
@@ -91,10 +92,11 @@ def _makeable(runner: Runner) -> list[int]:
 
 
 def least_time(runner: Runner, budget: int, clock: Clock) -> frozenset[int]:
-    """What to keep within `budget` bytes, the output aside, so that forward and backward together take least.
+    """The set to keep within `budget` bytes, without the output, for which forward and backward together take least
+    time.
 
     k_v: value v is kept. f_n, r_n: node n runs in the forward, in the backward. Each value that the backward reads is
-    kept or made again; a node made again has its reads kept or made again; what is kept was made in the forward.
+    kept or made again; a node made again has its reads kept or made again; a kept value was made in the forward.
     """
     nodes, output = runner.problem.nodes, runner.output
     members = runner.closure(runner.wanted() | output, runner.given)
@@ -107,7 +109,7 @@ def least_time(runner: Runner, budget: int, clock: Clock) -> frozenset[int]:
     keep = {v: program.variable(low=float(v in output)) for v in values}
 
     def need(value: int, by: Sequence[int]) -> None:
-        """The value is kept or made again, if the variables `by`, or always if there are none."""
+        """Require that the value is kept or made again if the variables `by` are 1, or always if there are none."""
         columns = [keep[value], again[runner.writer[value]], *by]
         program.row(columns, [1.0, 1.0, *(-1.0 for _ in by)], low=0.0 if by else 1.0)
 

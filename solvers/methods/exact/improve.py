@@ -25,21 +25,21 @@ from solvers.orders.evict import RULES, Evictor, Hints, Rule
 from solvers.orders.measure import memory_of
 from solvers.problem import Problem
 
-_MOVES = 10_000_000  # of annealing in one go, times nodes
-_HEATS = (3e-3, 1e-3, 3e-4)  # of the cost
-_LARGE = 500  # nodes: a walk takes longer than some milliseconds
-_VERY_LARGE = 4000  # nodes: a walk takes a good part of a second
+_MOVES = 10_000_000  # the most work of a go: moves times nodes
+_HEATS = (3e-3, 1e-3, 3e-4)  # shares of the cost
+_LARGE = 500  # in nodes: from here on a walk takes longer than some milliseconds
+_VERY_LARGE = 4000  # in nodes: from here on a walk takes a good part of a second
 _FEWEST = 6  # rules tried on any graph
-WORK = 100  # iterations of SCIP's simplex method that one go of annealing is worth
-_WIDE = 4000  # columns of a window
-_NO_PLAN = 1 << 62  # dearer than any
-_TREE = 20  # nodes of a window's search tree
-_LEAST, _MOST = 6, 400  # nodes in a window
+WORK = 100  # iterations of SCIP's simplex method that take as long as one go of annealing
+_WIDE = 4000  # columns of a window's program
+_NO_PLAN = 1 << 62  # a cost higher than any
+_TREE = 20  # nodes of the search tree for a window
+_LEAST, _MOST = 6, 400  # the fewest and the most nodes in a window
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Where a series of tries has come to."""
+    """The state of a series of tries."""
 
     order: Ints | None
     tries: int = 0
@@ -49,7 +49,7 @@ class Turn:
 
 
 class Improver:
-    """Makes offers to an incumbent until `done`."""
+    """Offers orders to the best known one until `done`."""
 
     def __init__(
         self,
@@ -69,11 +69,12 @@ class Improver:
         self.rules: list[Rule] = list(RULES)
         self.tables: Ints | None = None
         self.total = sum(node.cost for node in ended.nodes)
-        self.disputed: list[int] = []  # nodes of which the relaxation thinks otherwise than the best order
+        self.disputed: list[int] = []  # nodes that the relaxation treats differently from the best order
         self.turn = Turn(None)
 
     def walk_plainly(self) -> None:
-        """All rules, on very large graphs some; on large ones, after this only those that do best here."""
+        """Walk by all rules; on very large graphs by some. On large graphs, later walks use only the rules that do best
+        here."""
         found: list[tuple[int, int]] = []
         every = min(len(RULES) // _FEWEST, 1 + len(self.problem.nodes) // _VERY_LARGE)
         for place, rule in list(enumerate(RULES))[::every]:
@@ -93,7 +94,7 @@ class Improver:
             self.best.offer(self.evictor.run(self.budget, replace(rule, hint=strength), self.limits.seed, hints))
 
     def mend(self, order: Ints) -> None:
-        """Anneal from the relaxation's answer, which may not quite fit."""
+        """Anneal from the order of the relaxation's answer, which may not quite fit."""
         for _ in _HEATS:
             if self.done():
                 return
@@ -101,7 +102,7 @@ class Improver:
             self.best.offer(self._anneal(order, self.turn.tries))
 
     def polish(self, patience: int = len(_HEATS)) -> None:
-        """Go on until that has found nothing so many times running."""
+        """Anneal until so many goes in a row have found nothing."""
         idle = 0
         while idle < patience and not self.done():
             before = self.best.cost
@@ -114,7 +115,8 @@ class Improver:
             self.best.offer(turn.order)
 
     def attempt(self, turn: Turn, stopped: Callable[[], bool] | None = None) -> Turn:
-        """One go, from the order of the turn or else from the best known; not to be used if `stopped` came true."""
+        """One go, from the turn's order or otherwise from the best known; its result must not be used if `stopped` came
+        true."""
         order = turn.order
         if order is None:
             known = self.best.fitting or self.best.leanest
@@ -139,7 +141,8 @@ class Improver:
         return order_of(keys[: best[1]], nodes) if best[1] else order
 
     def _window(self, order: Ints, turn: Turn, stopped: Callable[[], bool]) -> Turn:
-        """As many nodes as make a program that is solved in a second or so: how many is learnt by trying."""
+        """Solve the program of one window. The number of its nodes is adapted, so that a program takes a second or
+        so."""
         ended = np.append(order, len(self.problem.nodes) - 1)
         memory = memory_of(self.evictor.arrays, ended)
         if len(memory) < len(ended) or memory.max() > self.budget:

@@ -1,6 +1,6 @@
-"""How low a peak eviction walks can reach.
+"""Eviction walks that reach as low a peak as they can.
 
-Invariant: the order found is legal and of the class that the walks keep; nothing is claimed of its cost.
+Invariant: the order found is legal and of the class that the walks keep; nothing is claimed about its cost.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from solvers.orders.bounds import peak_bound
 from solvers.orders.evict import RULES, Evictor
 from solvers.problem import Limits, Problem, Progress
 
-_AIMS = 6  # budgets aimed at, between the bound and the best peak
+_AIMS = 6  # budgets to aim at, between the bound and the best peak
 
 
 def lowest(problem: Problem, limits: Limits) -> Best:
-    """Walks with ever smaller budgets; each says how low it came."""
-    best = Best(problem, -1, limits, in_order)  # nothing fits: only the least peak counts
+    """The best order of walks with ever smaller budgets."""
+    best = Best(problem, -1, limits, in_order)  # nothing fits, so only the least peak counts
     best.offer(range(len(problem.nodes)))
     evictor, floor = Evictor(problem, limits.clock), peak_bound(problem).peak
     improved = True
     while improved:
         assert best.leanest is not None
         before = best.leanest.peak
-        for aim in reversed(range(_AIMS)):  # the easy ones first, whose walks are short
+        for aim in reversed(range(_AIMS)):  # the easy budgets come first, because their walks are short
             for rule in RULES:
                 if best.leanest.peak <= floor or limits.clock.over():
                     return best

@@ -36,8 +36,8 @@ from solvers.orders.measure import memory_of
 from solvers.pebbles.floor import prove
 from solvers.problem import Grounds, Limits, Problem, Result, Status
 
-_SMALL = 0.001  # of the budget, may be taken by values that the relaxation does not count
-_IDLE = 100  # tries without success before giving up
+_SMALL = 0.001  # share of the budget that values may take which the relaxation does not count
+_IDLE = 100  # tries without success before the search gives up
 
 
 def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHING_KNOWN) -> Result:
@@ -67,8 +67,8 @@ class Hunt:
         self.best.bound = self.bound
         self.improver = Improver(self.best, self.ended, self.scale, self.done)
         self.effort = 1
-        self.work = 0  # iterations of the simplex method
-        self.rival: int | None = None  # what a schedule in another order costs: there is no need to prove more
+        self.work = 0  # iterations of the simplex method so far
+        self.rival: int | None = None  # the cost of a schedule in another order: no more than that needs to be proved
         self.size: tuple[Note, ...] = ()
         every = tuple(range(len(problem.nodes)))
         self.grounds = Grounds(budget, every, every if len(every) <= MOST else ())
@@ -80,7 +80,7 @@ class Hunt:
         return self.result()
 
     def begin(self) -> None:
-        """What there is to be had without a relaxation."""
+        """Find the schedules that need no relaxation."""
         self.best.offer(range(len(self.problem.nodes)))
         if not self.done():
             self.improver.walk_plainly()
@@ -88,7 +88,7 @@ class Hunt:
             self.seek_least_peak()
 
     def seek_least_peak(self) -> None:
-        """Nothing fits yet: look for what does, for a proof that nothing can, and for the least peak."""
+        """While nothing fits: look for an order that does, for a proof that none can, and for the least peak."""
         if len(self.problem.nodes) <= MOST and self.search_all():
             return
         quiet = self.limits.silent()
@@ -101,7 +101,7 @@ class Hunt:
             self.least = prove(self.problem, self.best.leanest.peak, quiet.share(1 / 4))
 
     def search_all(self) -> bool:
-        """The search through all schedules of a small problem; whether it found one."""
+        """Search all schedules of a small problem; the result says whether one was found."""
         small = Small(self.problem, self.budget, self.best, self.clock, ordered=True)
         small.run()
         self.infeasible = self.infeasible or small.infeasible
@@ -115,11 +115,11 @@ class Hunt:
         return self.infeasible or self.closed() or self.beaten() or self.clock.over()
 
     def beaten(self) -> bool:
-        """Whether no schedule in this order is worth having."""
+        """Whether no schedule in this order can be better than the known one."""
         return self.rival is not None and self.rival <= self.bound
 
     def raise_bound(self, bound: float) -> None:
-        """A cost is the total and some multiple of what all costs have in common."""
+        """Round the bound up to a possible cost: the total plus a multiple of the common divisor of costs."""
         if not isfinite(bound):
             return
         steps = ceil((bound - self.total) / self.unit - 1e-6)
@@ -129,7 +129,8 @@ class Hunt:
             self.best.tell()
 
     def rounds(self) -> Iterator[None]:
-        """Relaxations, each refined where the answer of the one before does not fit, and what they suggest tried."""
+        """Solve relaxations, each refined where the answer of the one before does not fit, and try the orders they
+        suggest."""
         memory = memory_of(self.best.arrays, np.arange(len(self.problem.nodes), dtype=np.int64))
         taus = first_boundaries(memory, self.budget)
         repeats: set[tuple[int, int]] = set()
@@ -176,13 +177,14 @@ class Hunt:
         return relaxation
 
     def follow(self, cuts: GroupedProgram, values: Sequence[float] | None) -> tuple[list[int], set[tuple[int, int]]]:
-        """Try what the relaxation's answer suggests; where it does not fit: stages, and (stage, node) of repeats."""
+        """Try the order that the relaxation's answer suggests. Where it does not fit: stages, and (stage, node) of
+        repeats."""
         if values is None or self.done():
             return [], set()
         order = np.array(expand_cuts(cuts, values), dtype=np.int64)
         memory = memory_of(self.best.arrays, order)
         known = self.best.cost
-        if known is None or self.best.arrays.cost[order].sum() < known:  # else it has nothing to teach
+        if known is None or self.best.arrays.cost[order].sum() < known:  # a dearer one teaches nothing
             self.best.offer(order)
             self.improver.walk_with(hints_of(cuts, values))
             self.improver.mend(order)
@@ -191,7 +193,7 @@ class Hunt:
         return over_budget(memory, order, self.budget, cuts.windows.pivots), over_again(memory, order, self.budget)
 
     def relax(self, relaxation: Relaxation) -> scip.ProgramAnswer:
-        """SCIP on the relaxation, and tries at a better schedule beside it."""
+        """Run SCIP on the relaxation, and beside it tries at a better schedule."""
         cost = self.best.cost
         settings = scip.Settings(
             verbose=self.limits.verbose,
@@ -212,7 +214,7 @@ class Hunt:
         earned = turns[0].spent + (answer.work - relaxation.work) // WORK
         while turns[-1].spent < earned and not self.clock.interrupts():
             turns.append(self.improver.attempt(turns[-1]))
-        if not self.clock.interrupts():  # what is taken, and which seeds come next, must not depend on the clock
+        if not self.clock.interrupts():  # results and the seeds of later tries must not depend on the clock
             turns = [turn for turn in turns if turn.spent <= earned]
         self.improver.adopt(turns[-1])
         self.clock.spend(iterations=answer.work - relaxation.work, nodes=answer.nodes - relaxation.nodes)

@@ -1,4 +1,4 @@
-"""From an order to an answer of the relaxation.
+"""Converts an order to an answer of the relaxation.
 
 Invariant: the answer of a legal order whose first computes lie in the windows satisfies every row.
 """
@@ -42,7 +42,7 @@ def _project_computes(grouped: GroupedProgram, order: Sequence[int], solution: l
 
 
 def _project_blocks(grouped: GroupedProgram, solution: list[float]) -> None:
-    """B: the largest share that a held value has of the bytes that 1 stands for."""
+    """B: the largest share that a held value has of the bytes that the value 1 stands for."""
     root, floor = grouped.blocks.root, grouped.blocks.floor
     for group, blocks in enumerate(grouped.joint):
         for value, column in grouped.held[group].items():
@@ -52,7 +52,8 @@ def _project_blocks(grouped: GroupedProgram, solution: list[float]) -> None:
 
 
 def _project_across(grouped: GroupedProgram, solution: list[float]) -> None:
-    """H: what is held as the group begins, and as it ends or by the last that first runs, and is not made in it."""
+    """H: a value that is held as the group begins, is not made in it, and is held at its end or read by its last first
+    compute."""
     for group, columns in enumerate(grouped.across):
         last = grouped.needed_at_end(group)
         for value, column in columns.items():

@@ -1,4 +1,4 @@
-"""Cuts in time as SCIP works on them: how far it has come, and what its answers suggest.
+"""A relaxation in SCIP: its progress, and the orders that its answers suggest.
 
 Invariant: a relaxation's bound only rises; nothing here decides what is legal.
 """
@@ -18,31 +18,31 @@ from solvers.methods.exact.projection import project
 from solvers.orders.arrays import Ints
 from solvers.orders.evict import Hints
 
-_ADDED = 4  # boundaries in a round
+_ADDED = 4  # boundaries added in a round
 _TREE = 40  # nodes of SCIP's search tree at first, for a program of _COLUMNS columns
 _COLUMNS = 2000
-_SMALL = 100  # nodes, of a graph that can afford more boundaries at once
-_PACE = 0.01  # of what is open, that a search must have won to be searched on
+_SMALL = 100  # in nodes: smaller graphs can have more boundaries at once
+_PACE = 0.01  # share of the gap that a search must have closed to be continued
 
 
 @dataclass(slots=True)
 class Relaxation:
-    """One relaxation, and how far SCIP has come with it."""
+    """One relaxation, with SCIP's progress on it."""
 
     cuts: GroupedProgram
     solving: scip.Solving | None = None
     nodes: int = 0
     work: int = 0
     bound: float = -scip.INFINITY
-    raised: float = 0.0  # what the last search added to the bound
-    cost: float = scip.INFINITY  # the bound will not come further
+    raised: float = 0.0  # the rise of the bound by the last search
+    cost: float = scip.INFINITY  # the bound cannot rise above this
 
     @property
     def columns(self) -> int:
         return len(self.cuts.program.costs)
 
     def search(self, settings: scip.Settings, effort: int, best: Ints | None) -> scip.Solving:
-        """Begin, or go on from where it stopped."""
+        """Begin the search, or continue it from where it stopped."""
         starts = [] if best is None else [project(self.cuts, list(map(int, best)))]
         nodes = self.nodes + effort * tree(self.columns)
         if self.solving is None:
@@ -61,18 +61,18 @@ class Relaxation:
             self.cost = answer.cost * scale
 
     def promising(self, known: int | None) -> bool:
-        """Whether searching on may raise the bound by more than boundaries could beyond that."""
+        """Whether continuing may raise the bound by more than new boundaries could."""
         left = self.cost - self.bound
         return known is not None and isfinite(left) and left > known - self.cost and self.raised > left * _PACE
 
 
 def tree(columns: int) -> int:
-    """How many nodes of the search tree a round is worth: each takes ever longer, and boundaries bring more."""
+    """The nodes of the search tree for a round: later nodes take longer, and boundaries raise the bound more."""
     return max(1, int(_TREE * min(1.0, _COLUMNS / max(1, columns)) ** 3))
 
 
 def first_boundaries(memory: Ints, budget: int) -> list[int]:
-    """Stages spread over those whose memory is over budget without recomputation, and the worst of them."""
+    """Stages spread over those that exceed the budget without recomputation, with the worst of them."""
     over = np.flatnonzero(memory > budget)
     if not len(over):
         return []
@@ -82,7 +82,8 @@ def first_boundaries(memory: Ints, budget: int) -> list[int]:
 
 
 def over_budget(memory: Ints, order: Ints, budget: int, taus: Sequence[int]) -> list[int]:
-    """Stages at which an order does not fit and no boundary stands: the worst two, then such as lie well apart."""
+    """Stages at which an order does not fit and there is no boundary: the worst two, then others that lie well
+    apart."""
     _, first = np.unique(order, return_index=True)
     worst = [(int(memory[step]), stage) for stage, step in enumerate(first) if memory[step] > budget]
     stages = [stage for _, stage in sorted(worst, reverse=True) if stage not in taus]
@@ -114,7 +115,7 @@ def hints_of(cuts: GroupedProgram, values: Sequence[float]) -> Hints:
 
 
 def disputed(cuts: GroupedProgram, values: Sequence[float], best: Sequence[float]) -> list[int]:
-    """Nodes that one answer runs again, or whose values it holds, where the other does not."""
+    """Nodes that one answer runs again, or whose values it holds, where the other answer does not."""
     found: set[int] = set()
     for runs, held in zip(cuts.runs, cuts.held, strict=True):
         repeats = ((node, column) for node, column in runs.items() if column != SURELY)

@@ -1,10 +1,11 @@
-"""The cheapest schedule of a small problem by a search over what is held: for where walks and annealing find nothing.
+"""The cheapest schedule of a small problem, by a search over what is held: for where walks and annealing find nothing.
 
-Backwards, from the outputs to nothing: what is held after a compute says what is held before it, since a copy is held
-if and only if it will be read before it is made again. A state is that, and the nodes whose first compute lies before;
-only repeats cost anything, as everything runs once. Whether a copy shares its block with another depends on how it was
-made, which lies ahead: there the memory is `Blocks`' lower bound, so that a path may turn out not to fit; then the next
-cheapest are tried, several to each state.
+The search runs backwards, from the outputs to nothing. What is held after a compute determines what is held before it,
+because a copy is held if and only if it will be read before it is made again. A state is the set of held values, and
+the nodes whose first compute lies before it. Only repeats have a cost, because everything runs once in any case.
+Whether a copy shares its block with another depends on earlier computes, which are not known yet. There the memory is
+`Blocks`' lower bound, so that a path may turn out not to fit. Then the next cheapest paths are tried, several to each
+state.
 
 Invariant: `bound` holds for every schedule of the class asked for, as does `infeasible`; the work is counted in states.
 """
@@ -22,20 +23,20 @@ from solvers.orders.blocks import Blocks
 from solvers.orders.bounds import Held, cost_bound, needs
 from solvers.problem import Problem
 
-MOST = 12  # nodes
+MOST = 12  # in nodes
 _STATES = 20_000
-_WAYS = 40  # to one state, if the cheapest does not fit
+_WAYS = 40  # paths to one state, if the cheapest does not fit
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    left: int  # a bit for each node whose first compute lies before
+    left: int  # a bit for each node whose first compute lies before the state
     held: Held
 
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """From a state to the end; `peak` as far as it is known."""
+    """A path from a state to the end; `peak`: as far as it is known."""
 
     state: _State
     peak: int
@@ -50,7 +51,8 @@ class _Path:
 
 
 class Small:
-    """Searches one problem within one budget and offers `best` what it finds; `ordered`: first computes as given."""
+    """Searches one problem within one budget and offers orders to `best`; `ordered`: only with the first computes as
+    given."""
 
     def __init__(self, problem: Problem, budget: int, best: Best, clock: Clock, ordered: bool) -> None:
         self.problem = problem
@@ -78,7 +80,7 @@ class Small:
             self._search(begin, _WAYS)
 
     def _search(self, begin: _Path, ways: int) -> int | None:
-        """The cost of the first path found, whether it fits or not; on to further ones until one fits."""
+        """The cost of the cheapest path, whether it fits or not; further paths are tried until one fits."""
         heap = [(cost_bound(self.problem), len(self.problem.nodes), begin.peak, 0, begin)]
         seen: Counter[_State] = Counter()
         pushed, first = 0, None
@@ -101,7 +103,7 @@ class Small:
         return first
 
     def _before(self, path: _Path) -> Iterator[tuple[int, _Path]]:
-        """What can have run just before, and what more it costs."""
+        """The paths with one more compute before, and the cost each adds."""
         state = path.state
         after = state.held
         for index, node in enumerate(self.problem.nodes):
@@ -128,5 +130,5 @@ class Small:
         return known
 
     def _can_be(self, held: Held, left: int) -> bool:
-        """Whether all that is held has yet to be made."""
+        """Whether all held values are made by nodes that have yet to run."""
         return all(left >> self.writer[value] & 1 for value in (*held.values, *held.last))

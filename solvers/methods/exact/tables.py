@@ -17,13 +17,14 @@ from solvers.orders.arrays import Arrays, Ints
 NODES, VALUES, RESIDENT, STAY = range(4)
 COST, WORKSPACE, ONCE, READS_AT, READS, SAVED, WRITES_AT, WRITES, SIZE, WRITER, USERS_AT, USERS, OPTIONAL = range(4, 17)
 
-MOST = 16  # runs of one node
+MOST = 16  # runs of one node at most
 STEPS, TOTAL, EXCESS, BUDGET = range(4)
 RUNS, COUNT, KEYS, MEMORY, ACROSS = range(4, 9)
 
 
 def pack(arrays: Arrays) -> Ints:
-    """The problem's tables; SAVED, for each read: the size of the write that takes its place if it ends there."""
+    """The problem's tables. SAVED has, for each read, the size of the write that takes its place if the copy ends
+    there."""
     return _flat(
         (len(arrays.cost), len(arrays.size), arrays.resident, int(arrays.unread_stay)),
         (
@@ -50,7 +51,7 @@ def sizes_in(tables: Ints) -> Ints:
 
 
 def saved_in(tables: Ints) -> tuple[Ints, Ints]:
-    """The rows of what is read, and of what is saved if each read ends there."""
+    """The rows of reads, and of the bytes saved if the copy ends at each read."""
     reads = tables[tables[READS] : tables[SAVED]]
     return reads, tables[tables[SAVED] : tables[SAVED] + len(reads)]
 
@@ -61,13 +62,13 @@ def keys_in(state: Ints) -> Ints:
 
 
 def blank(nodes: int, steps: int, budget: int) -> Ints:
-    """A state without runs: of each node its runs' stages, and of each step its key and the memory in use."""
+    """A state without runs: for each node the stages of its runs, for each step its key and the memory in use."""
     lengths = (nodes * MOST, nodes, steps, steps, steps)
     return _flat((0, 0, 0, budget), tuple(np.zeros(length, np.int64) for length in lengths))
 
 
 def keys_of(order: Ints, nodes: int) -> Ints:
-    """Each compute as stage * (nodes + 1) + node; what runs twice for one stage runs once."""
+    """Each compute as stage * (nodes + 1) + node; two runs for one stage become one."""
     fresh = np.zeros(len(order), np.int64)
     fresh[np.unique(order, return_index=True)[1]] = 1
     stages = np.cumsum(fresh) - fresh
@@ -86,7 +87,8 @@ def _flat(numbers: Sequence[int], tables: Sequence[Ints]) -> Ints:
 
 
 def _saved(arrays: Arrays) -> Ints:
-    """Only the first read that a write may overwrite, and never for an output or an optional write: a safe count."""
+    """Only the first read that a write may overwrite counts, and never for an output or an optional write: a safe
+    count."""
     saved = np.zeros(len(arrays.reads), np.int64)
     for node in range(len(arrays.cost)):
         taken: set[int] = set()

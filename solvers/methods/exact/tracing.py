@@ -25,16 +25,16 @@ from solvers.scip import INFINITY, Linear
 
 _ROUNDS = 60
 _MOST = 60  # rows found at a time for one pair of groups
-_ALL = 300  # in a round
+_ALL = 300  # rows in a round
 _BROKEN = 0.02
-_GAIN = 0.001  # of what the bound has won so far, that a round is worth
-_STALLED = 3  # rounds without
-_LARGE = 20_000  # columns from which on the linear program alone takes too long
-_ITERATIONS = 30_000  # of the simplex method, in all
+_GAIN = 0.001  # share of the bound's rise so far that a round must add
+_STALLED = 3  # rounds without such a rise
+_LARGE = 20_000  # in columns: from here on the linear program alone takes too long
+_ITERATIONS = 30_000  # iterations of the simplex method, in all
 
 
 def tighten(grouped: GroupedProgram, clock: Clock) -> int:
-    """Adds rows to the program; how many iterations that took."""
+    """Add rows to the program; the result is the number of iterations."""
     if len(grouped.program.costs) > _LARGE:
         return 0
     tracing = Tracing(grouped)
@@ -65,7 +65,7 @@ class Tracing:
         self.known: set[tuple[int, ...]] = set()
 
     def solve(self) -> tuple[float, Sequence[float]]:
-        """With all rows that there are by now."""
+        """Solve the relaxation with all present rows."""
         rows, lows = [], []
         for columns, coefficients, low, high in self.grouped.program.rows[self.given :]:
             largest = max(map(abs, coefficients), default=1.0)
@@ -81,7 +81,7 @@ class Tracing:
         return cost, values
 
     def add(self, values: Sequence[float]) -> bool:
-        """The rows that are broken most; whether there are any."""
+        """Add the rows that are broken most; the result says whether there were any."""
         program = self.grouped.program
         before = len(program.rows)
         for _, less, columns in sorted(self._broken(np.array(values)), reverse=True)[:_ALL]:
@@ -95,7 +95,7 @@ class Tracing:
         return len(program.rows) > before
 
     def _broken(self, values: Floats) -> Iterator[tuple[float, int, tuple[int, ...]]]:
-        """By how much, the column of what runs, and those of which one must be 1."""
+        """For each broken row: by how much, the column of the run, and the columns of which one must be 1."""
         grouped = self.grouped
         runs = [self._at(columns, values, len(grouped.problem.nodes)) for columns in grouped.runs]
         for group in range(1, len(runs)):

@@ -1,9 +1,10 @@
-"""Recomputation between fusion groups: what a group reads from another it may rather make again from less.
+"""Recomputation between fusion groups: a group may recompute a value from smaller ones instead of reading it.
 
 Yu and He, section 3.7: for a group and one that reads from it, the cheapest set of values to hand over is a minimum cut
-in the first: a value costs its reading, unless the second group reads it anyway, and its writing, if nobody else needs
-it written. What lies behind the cut is computed again in the second group. Invariant: the traffic of the order that
-comes out is never higher than that of the one that went in.
+in the first group. A value costs its reading, unless the second group reads it anyway, and its writing, if nobody else
+needs it written. The values behind the cut are recomputed in the second group.
+
+Invariant: the traffic of the resulting order is never higher than that of the given one.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from solvers.methods.mincut.groups import Groups
 from solvers.methods.mincut.traffic import FUSIBLE, TAKEN, Copy, Runs, count, groups_of, runs_of
 from solvers.problem import Problem
 
-MOST = 60  # changes tried
+MOST = 60  # the most changes that are tried
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Nodes to compute again, from which step of the order on, and the bytes that this should save."""
+    """The nodes to recompute, the step of the order at which to begin, and the bytes that this should save."""
 
     gain: int
     step: int
@@ -29,7 +30,7 @@ class Change:
 
 
 def between_groups(problem: Problem, order: Sequence[int], fusion: str = "ideal") -> tuple[int, ...]:
-    """The order with the pairs of groups changed that profit, the most profitable first."""
+    """The order with the profitable pairs of groups changed, the most profitable first."""
     best = tuple(order)
     total, changes = _weighed(problem, best, fusion)
     for _ in range(MOST):
@@ -44,7 +45,7 @@ def between_groups(problem: Problem, order: Sequence[int], fusion: str = "ideal"
 
 
 def _weighed(problem: Problem, order: Sequence[int], fusion: str) -> tuple[int, list[Change]]:
-    """The traffic of an order, and what might lower it."""
+    """The traffic of an order, and the changes that may lower it."""
     runs = runs_of(problem, order)
     groups = groups_of(problem, runs, fusion)
     found = _Pairs(problem, runs, groups).changes()
@@ -52,7 +53,7 @@ def _weighed(problem: Problem, order: Sequence[int], fusion: str) -> tuple[int, 
 
 
 class _Pairs:
-    """Groups that read from one another."""
+    """The pairs of groups of which one reads from the other."""
 
     def __init__(self, problem: Problem, runs: Runs, groups: Groups) -> None:
         self.problem, self.runs, self.groups = problem, runs, groups
@@ -78,7 +79,7 @@ class _Pairs:
         return self.problem.nodes[self.runs.nodes[run]].kind in FUSIBLE
 
     def _change(self, first: int, second: int, made: Sequence[Copy]) -> Change | None:
-        """What the second group had better make again, if anything."""
+        """The values that the second group should recompute, if any."""
         members = self.groups[first]
         wanted = [copy for copy in made if second in self.users.get(copy, ())]
         given = {copy for run in members for copy in self.runs.reads[run]} - set(made)
@@ -93,7 +94,7 @@ class _Pairs:
         return Change(now - value, self.runs.steps[readers[0]], tuple(self.runs.nodes[run] for run in again))
 
     def _price(self, copy: Copy, first: int, second: int) -> int:
-        """Reading a value; and writing it too, if only the second group needs it written."""
+        """The bytes of reading a value, and of writing it if only the second group needs it written."""
         size = self.runs.bytes[copy]
         if copy[0] == TAKEN or self.group_of[copy[0]] != first:
             return 0 if second in self.users[copy] else size
@@ -118,7 +119,7 @@ class _Pairs:
         return found.value, found.near.tolist()
 
     def _behind(self, members: Sequence[int], handed: set[Copy], wanted: Sequence[Copy]) -> list[int]:
-        """The computes that make what is wanted from what is handed over."""
+        """The computes that make the wanted values from those handed over."""
         needed = {copy for copy in wanted if copy not in handed}
         again = []
         for run in reversed(members):

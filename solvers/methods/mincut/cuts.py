@@ -18,7 +18,7 @@ from solvers.orders.measure import memory_of
 from solvers.problem import Problem
 
 Saved = frozenset[int]
-FEWEST, MOST, NODES_CUT = 2, 8, 6000  # hulls: as many as keep a large graph within seconds
+FEWEST, MOST, NODES_CUT = 2, 8, 6000  # hulls: a number that keeps a large graph within seconds
 
 
 def paper_cut(problem: Problem, options: Bans = DEFAULT) -> Saved:
@@ -40,7 +40,7 @@ def cuts(problem: Problem, arrays: Arrays, hulls: int = MOST) -> Iterator[Saved]
 
 
 def _waiting_above(problem: Problem, memory: list[int], share: float) -> list[int]:
-    """Sizes; nothing for a value that only waits where memory stays below a share of its peak."""
+    """Sizes by value; zero for a value that only waits where memory stays below a share of its peak."""
     floor = share * max(memory)
     begins = next(i for i, node in enumerate(problem.nodes) if node.backward)
     writer, readers = problem.writers(), problem.readers()

@@ -1,7 +1,9 @@
 """The joint graph of a training step, as the fusion-aware minimum cut sees it, and which of its values may be rebuilt.
 
 Yu and He, "Transcending runtime-memory tradeoffs in checkpointing by being fusion aware" (MLSys 2023), section 3, with
-the rules by which PyTorch applies it. Invariant: vertices stand in topological order; classes follow from structure.
+the rules by which PyTorch applies it.
+
+Invariant: vertices stand in topological order; classes follow from structure.
 """
 
 from __future__ import annotations
@@ -10,13 +12,13 @@ import heapq
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-FAR = 10**9  # the distance of what the backward pass never reaches
+FAR = 10**9  # the distance of a vertex that the backward pass never reaches
 LONG_CHAIN = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Vertex:
-    """One value, or an op of several values (then no tensor itself, but as large as they are).
+    """One value, or an op of several values, which is no tensor itself but as large as they are.
 
     `reads`: vertices; `arguments`: with repeats.
     """
@@ -25,23 +27,23 @@ class Vertex:
     reads: tuple[int, ...]
     tensor: bool = True
     fusible: bool = False
-    epilogue: bool = False  # compute-bound, but readers can be fused with what its kernel ends with
+    epilogue: bool = False  # compute-bound, but readers can be fused with the end of its kernel
     concat: bool = False
     view: bool = False
     recomputable: bool = False
     random: bool = False
     compute: bool = False
-    given: bool = False  # an input of the step: there from the start, never computed
-    free: bool = False  # a parameter, alive throughout: costs nothing to save
+    given: bool = False  # an input of the step: it is there from the start, and never computed
+    free: bool = False  # a parameter: it is there throughout, and costs nothing to save
     tangent: bool = False
     element: bool = False  # picks one value out of an op of several
-    late: bool = False  # made in the backward pass, though not of gradients
+    late: bool = False  # made in the backward pass, though not from gradients
     arguments: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Bans:
-    """Which of PyTorch's five bans are on."""
+    """PyTorch's five bans, each on or off."""
 
     used_far_apart: bool = True
     long_chains: bool = True
@@ -55,7 +57,8 @@ AGGRESSIVE = Bans(used_far_apart=False, long_chains=False, materialized_backward
 
 
 class JointGraph:
-    """Vertices with their users and classes: forward, backward's own, and what follows from the tangents."""
+    """Vertices with their users and classes: forward, the backward pass's own, and those that follow from the
+    tangents."""
 
     def __init__(
         self,
@@ -64,7 +67,7 @@ class JointGraph:
         backward_outputs: Sequence[int],
         outputs: Collection[int] | None = None,
     ) -> None:
-        """`outputs`: what leaves the step, where that is not all that the two lists name."""
+        """`outputs`: the step's outputs, where the two lists do not name them all."""
         self.vertices = tuple(vertices)
         self.outputs = set(outputs) if outputs is not None else {*forward_outputs, *backward_outputs}
         self.users: list[list[int]] = [[] for _ in vertices]
@@ -77,7 +80,7 @@ class JointGraph:
         self.forward = self._forward(forward_outputs)
         self.backward = [closed or i in set(backward_outputs) for i, closed in enumerate(self.closure)]
         self.distance = self._distances()
-        self.rank = [-1] * len(vertices)  # place among the forward vertices
+        self.rank = [-1] * len(vertices)  # index among the forward vertices
         for place, index in enumerate(index for index, there in enumerate(self.forward) if there):
             self.rank[index] = place
 
@@ -92,7 +95,7 @@ class JointGraph:
         return found
 
     def _distances(self) -> list[int]:
-        """How many steps from the backward pass: 0 in it, else one more than the nearest user."""
+        """The distance of each vertex from the backward pass: 0 in it, otherwise one more than the nearest user's."""
         distance = [0] * len(self.vertices)
         for index in range(len(self.vertices) - 1, -1, -1):
             if self.forward[index]:
@@ -100,7 +103,7 @@ class JointGraph:
         return distance
 
     def fuses(self, first: int, second: int) -> bool:
-        """Whether `second` can run in the kernel that makes `first`: anything can be written into a concatenation."""
+        """Whether `second` can run in the kernel that makes `first`; a concatenation can take any kernel's result."""
         user = self.vertices[second]
         maker = self.vertices[first]
         return user.concat or ((maker.fusible or maker.epilogue) and user.fusible)
@@ -113,19 +116,20 @@ class JointGraph:
 
 
 def weight(joint: JointGraph, index: int) -> int | None:
-    """What saving the value costs: bytes, biased towards the backward pass, twice if it is not written anyway."""
+    """The cost of saving the value: bytes, biased towards the backward pass, twice as many if it is not written
+    anyway."""
     vertex = joint.vertices[index]
     if not vertex.tensor:
         return None
     if vertex.free:
         return 0
     bytes_ = int(vertex.bytes * 1.1 ** max(min(joint.distance[index], 100), 1))
-    bytes_ += vertex.late  # of two as large, what the forward pass makes anyway
+    bytes_ += vertex.late  # of two values of one size, the one that the forward pass makes anyway is preferred
     return bytes_ if joint.materialized(index) else 2 * bytes_
 
 
 def banned(joint: JointGraph, options: Bans) -> set[int]:
-    """The values that must not be computed again. A view never is: it takes no computing."""
+    """The values that must not be recomputed. A view is never among them: it takes no computing."""
     found: set[int] = set()
     for index, vertex in enumerate(joint.vertices):
         if joint.closure[index] or vertex.view:
@@ -153,7 +157,7 @@ def _is_banned(joint: JointGraph, index: int, options: Bans) -> bool:
 
 
 def _materialized_backward(joint: JointGraph, index: int) -> bool:
-    """Whether the backward pass reads the value, or what it turns it into first, in an op that it cannot fuse with.
+    """Whether the backward pass reads the value, or a view of it, in an op that it cannot fuse with.
 
     PyTorch looks through views, a transposed matrix among them; here that is an op, `late`.
     """
@@ -173,7 +177,7 @@ def _materialized_backward(joint: JointGraph, index: int) -> bool:
 
 
 def _ban_used_far_apart(joint: JointGraph, found: set[int]) -> None:
-    """A fusible user beyond the first use that cannot fuse would keep the value waiting: rather save that user."""
+    """Ban a fusible user beyond the first use that cannot fuse, because it would keep the value waiting."""
     for index, there in enumerate(joint.forward):
         users = [user for user in joint.users[index] if joint.forward[user]] if there else []
         if not users:
@@ -202,7 +206,7 @@ def _first_unfusible(joint: JointGraph, start: Sequence[int], limit: int) -> int
 
 
 def _ban_long_chains(joint: JointGraph, found: set[int]) -> None:
-    """A fusible chain that goes on beyond a hundred ops is cut."""
+    """Ban values so that a fusible chain of more than a hundred ops is cut."""
     visited: set[int] = set()
     for start, there in enumerate(joint.forward):
         if not there:

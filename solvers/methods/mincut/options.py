@@ -1,4 +1,4 @@
-"""What the minimum cut can be told."""
+"""The options of the minimum cut."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A set of saved values as an order of computes: what nobody saved is computed again just before it is read.
+"""Converts a set of saved values to an order of computes: an unsaved value is recomputed just before it is read.
 
-Saved values may be the backward pass's own, as long as they need no gradient: they are made as soon as they can be, so
-that what they are made from need not wait.
+Saved values may be the backward pass's own, as long as they need no gradient. They are made as soon as possible, so
+that the values they are made from need not wait.
 
-Invariant: the order is legal whatever the set says; an output, and what may be computed only once, counts as saved.
+Invariant: the order is legal whatever the set; an output, and a value that may be computed only once, counts as saved.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ FOREVER = 1 << 60
 
 @dataclass(slots=True)
 class Rebuilding:
-    """What orders of the same problem have in common."""
+    """What the orders of one problem have in common."""
 
     problem: Problem
     writer: list[int]
     readers: list[list[int]]
     begins: int  # the first node of the backward pass
-    fixed: frozenset[int]  # values that are saved in any case
+    fixed: frozenset[int]  # values that are always saved
     loose: frozenset[int]  # ops of the backward pass that could run before it
 
     @classmethod
@@ -38,9 +38,9 @@ class Rebuilding:
         return cls(problem, problem.writers(), problem.readers(), begins, frozenset(fixed), loose)
 
     def order(self, saved: Collection[int], reach: int = FOREVER) -> tuple[int, ...]:
-        """Forward as it is; then each op, after what it reads and is not there.
+        """The forward pass as it is; then each op after the recomputed values that it reads.
 
-        What is rebuilt stays while its next reader is at most `reach` ops away: for good, as in PyTorch's backward
+        A rebuilt value stays while its next reader is at most `reach` ops away: for good, as in PyTorch's backward
         graph, or until it is rebuilt once more.
         """
         there = set(saved) | self.fixed
@@ -49,7 +49,7 @@ class Rebuilding:
         order = self._forward(early)
         for index in range(self.begins, len(self.problem.nodes)):
             node = self.problem.nodes[index]
-            if index in early:  # what of it was not saved is made again where it is needed
+            if index in early:  # its unsaved values are recomputed where they are needed
                 continue
             again = self._missing(node.reads, there)
             order += (*again, index)
@@ -63,7 +63,7 @@ class Rebuilding:
         return tuple(order)
 
     def _early(self, saved: Collection[int]) -> set[int]:
-        """What of the backward pass is to run before it, as it makes what is saved."""
+        """The ops of the backward pass that run before it, because they make saved values."""
         found: set[int] = set()
         waiting = [self.writer[value] for value in saved]
         while waiting:
@@ -98,7 +98,8 @@ class Rebuilding:
         return readers[place] if place < len(readers) else FOREVER
 
     def _missing(self, reads: Collection[int], there: set[int]) -> list[int]:
-        """What must run before `reads` are there, in the problem's order; marks it as there."""
+        """The nodes that must run before `reads` are there, in the problem's order; their values are added to
+        `there`."""
         wanted: set[int] = set()
         waiting = [value for value in reads if value not in there]
         while waiting:

@@ -1,8 +1,10 @@
-"""Among the schedules that cuts lead to, the best that fits a budget.
+"""The best schedule, among those that cuts lead to, that fits a budget.
 
-Each set of saved values gives orders that keep what they rebuild for longer or shorter; and at fixed levels of memory
-the cheapest that fits is polished, to spend what it leaves. Invariant: monotone in the budget. What is tried, and what
-comes of it, does not depend on the budget: a budget only says up to which level to look.
+Each set of saved values gives orders that keep rebuilt values for longer or shorter. At fixed levels of memory the
+cheapest order that fits is polished, which uses the spare memory.
+
+Invariant: monotone in the budget. Which orders are tried, and their results, do not depend on the budget: it only says
+up to which level to look.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ POLISHED = 20_000_000  # computes measured while polishing, all levels together
 
 @dataclass(frozen=True, slots=True)
 class CutSchedule:
-    """A schedule, by what is to be made least."""
+    """A schedule, with the figure to be minimised."""
 
     price: int
     cost: int
@@ -38,10 +40,10 @@ class CutSchedule:
 
 @dataclass(slots=True)
 class CutSearch:
-    """All that was tried; `known` measures it and reports what is cheaper."""
+    """All schedules tried; `known` measures them and reports the cheaper ones."""
 
     known: Best
-    priced: Callable[[tuple[int, ...]], int] | None = None  # None: what it costs
+    priced: Callable[[tuple[int, ...]], int] | None = None  # None: the cost
     found: dict[tuple[int, ...], CutSchedule] = field(default_factory=dict)
 
     @property
@@ -94,14 +96,15 @@ class CutSearch:
                 return
 
     def extend(self, fusion: str) -> None:
-        """At each level up to the budget, recompute between fusion groups too, in what moves the fewest bytes."""
+        """At each level up to the budget, also recompute between fusion groups, in the schedule that moves the fewest
+        bytes."""
         for order in dict.fromkeys(start.order for _, start in self._cheapest(lambda one: one.price)):
             self.offer(between_groups(self.problem, order, fusion))
             if self.over:
                 return
 
     def _cheapest(self, price: Callable[[CutSchedule], int]) -> list[tuple[int, CutSchedule]]:
-        """The best of what was found that fits each level, from the highest level that is within the budget."""
+        """The best schedule for each level, from the highest level that is within the budget."""
         least = self.leanest.peak
         top = max(least, measure(self.arrays, np.arange(len(self.problem.nodes)))[1])
         given = sorted(self.found.values(), key=lambda one: (price(one), one.cost, one.peak, one.order))

@@ -1,8 +1,10 @@
-"""What the cut recomputes without moving fewer bytes is taken back.
+"""Takes back recomputation of the cut that does not move fewer bytes.
 
-The cut reckons that recomputing within a kernel is free. Where the backward pass cannot fuse it after all, it reads and
-writes as much as it saves, or more. Invariant: the order that comes out moves no more bytes under ideal fusion than the
-one that recomputes nothing, nor than the cut's own.
+The cut assumes that recomputation within a kernel is free. Where the backward pass cannot fuse it after all, it reads
+and writes as much as it saves, or more.
+
+Invariant: the resulting order moves no more bytes under ideal fusion than the order without recomputation, nor than the
+cut's own.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from solvers.orders.arrays import arrays_of
 from solvers.orders.measure import trim
 from solvers.problem import Problem
 
-FEWEST, NODES_WEIGHED = 8, 40_000  # parts weighed at least, and as keep a large graph within seconds
+# parts weighed at least; and nodes weighed at most, which keeps a large graph within seconds
+FEWEST, NODES_WEIGHED = 8, 40_000
 
 
 def least_moved(problem: Problem, saved: Collection[int]) -> tuple[int, ...]:
@@ -41,7 +44,7 @@ def least_moved(problem: Problem, saved: Collection[int]) -> tuple[int, ...]:
 
 
 def _moved(problem: Problem, order: Sequence[int]) -> tuple[int, int]:
-    """Bytes, fused and then unfused."""
+    """Bytes moved with fusion, and without."""
     return traffic_of(problem, order).total, traffic_of(problem, order, "none").total
 
 

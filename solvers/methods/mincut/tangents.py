@@ -1,11 +1,13 @@
-"""Which ops of the backward pass follow from the loss's gradient, and which only look at what the forward pass made.
+"""Finds the ops of the backward pass that depend on the loss's gradient; the others only read what the forward pass
+made.
 
-A mask of where an activation is positive stands in the backward pass, but needs no gradient: it could as well be made
-forward, and kept in place of the activation. PyTorch's joint graphs name their tangents; here the first op of the
-backward pass that every gradient depends on stands for them. Where the loss is linear its gradient is a constant, and
-masks may come first: there it is the op where the constant meets what the forward pass made.
+A mask of where an activation is positive is in the backward pass, but needs no gradient. It could be computed in the
+forward pass and kept in place of the activation. PyTorch's joint graphs name their tangents. Here the first op of the
+backward pass on which every gradient depends stands for them. Where the loss is linear its gradient is a constant, and
+masks may come first. Then it is the op at which the constant meets what the forward pass made.
 
-Invariant: an op that is not marked as backward is no tangent's, and where no seed can be made out all of backward is.
+Invariant: an op that is not marked as backward depends on no tangent; where no such first op is found, all of the
+backward pass counts as dependent.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ def tangents(problem: Problem) -> list[bool]:
 
 
 def following(sources: Sequence[Collection[int]], backward: Sequence[bool], ends: Collection[int]) -> list[bool]:
-    """The same for ops that read what their `sources`, earlier ops, wrote; `ends` write what leaves the step."""
+    """The same for ops that read the results of their `sources`, earlier ops; `ends` write the step's outputs."""
     seed = _seed(sources, backward, ends)
     if seed is None:
         return list(backward)

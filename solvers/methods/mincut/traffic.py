@@ -15,8 +15,8 @@ from solvers.methods.mincut.tangents import tangents
 from solvers.problem import RESIDENT, Kind, Node, Problem
 
 FUSIBLE = {Kind.POINTWISE, Kind.REDUCTION, Kind.VIEW}
-TAKEN = -1  # stands for the compute that makes an input or a weight
-Copy = tuple[int, int]  # the compute that made it, the value; (TAKEN, number) of an input or a weight
+TAKEN = -1  # in place of the compute that makes an input or a weight
+Copy = tuple[int, int]  # the index of its compute, and the value; (TAKEN, number) for an input or a weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,15 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """An order's computes, views aside: which copies each reads and makes."""
+    """An order's computes, without views: the copies that each reads and makes."""
 
     nodes: tuple[int, ...]
     reads: tuple[tuple[Copy, ...], ...]
     makes: tuple[tuple[Copy, ...], ...]
-    steps: tuple[int, ...]  # where each stands in the order
+    steps: tuple[int, ...]  # the index of each in the order
     bytes: dict[Copy, int]
     outputs: frozenset[Copy]
-    seam: int  # where the backward pass begins, with what is computed again for it
+    seam: int  # where the backward pass begins, with the recomputations for it
 
     def sources(self, run: int) -> list[int]:
         """The computes whose copies a compute reads."""
@@ -50,7 +50,7 @@ class Runs:
 
 
 def traffic_of(problem: Problem, order: Sequence[int], fusion: str = "ideal") -> Traffic:
-    """`fusion`: ideal, runtime (what the runtime was seen to fuse) or none."""
+    """The bytes that an order moves. `fusion`: ideal, runtime (the runtime's observed fusions) or none."""
     runs = runs_of(problem, order)
     groups = groups_of(problem, runs, fusion)
     return count(runs, groups)
@@ -97,7 +97,7 @@ FUSION: dict[str, Callable[[Node, Node], bool]] = {"ideal": _ideal, "runtime": _
 
 
 def runs_of(problem: Problem, order: Sequence[int]) -> Runs:
-    newest: dict[int, tuple[Copy, ...]] = {}  # value -> its copy; of a view, what it is a view of
+    newest: dict[int, tuple[Copy, ...]] = {}  # value -> its copy; for a view, the copy of its base
     nodes: list[int] = []
     reads: list[tuple[Copy, ...]] = []
     makes: list[tuple[Copy, ...]] = []
@@ -126,10 +126,10 @@ def runs_of(problem: Problem, order: Sequence[int]) -> Runs:
 
 
 def seam_of(ran: Sequence[tuple[Hashable, bool, bool]]) -> int:
-    """Where the backward pass begins: after the last forward op that is new before any gradient is there.
+    """Where the backward pass begins: after the last new forward op before any gradient is there.
 
-    `ran`: what ran, whether it is backward's, and whether it needs a gradient. What is computed again just before the
-    first that does belongs to the backward pass; its own ops may run earlier, to be saved.
+    `ran`: for each compute its op, whether it is backward, and whether it needs a gradient. Recomputations just before
+    the first such compute belong to the backward pass; its own ops may run earlier, to be saved.
     """
     begins = next((place for place, (_, _, follows) in enumerate(ran) if follows), len(ran))
     first: dict[Hashable, int] = {}
@@ -140,7 +140,7 @@ def seam_of(ran: Sequence[tuple[Hashable, bool, bool]]) -> int:
 
 
 def _only_looks(node: Node) -> bool:
-    """Whether the op gives what it reads another shape, and nothing more."""
+    """Whether the op only gives what it reads another shape."""
     viewed = {write for write, _ in node.views}
     based = {read for _, read in node.views if read != RESIDENT}
     return node.kind is Kind.VIEW and viewed == set(node.writes) and based == set(node.reads)
