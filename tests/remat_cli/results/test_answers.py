@@ -18,12 +18,12 @@ from remat_cli.planning.loading import given_subject
 from remat_cli.planning.search.answer import Answer
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store
-from solvers.clock import limited
+from solvers.clock import Clock, limited
 from solvers.problem import Limits
 
 DATA = Path(__file__).parents[2] / "data"
 CNN, CHAIN = DATA / "torch_cnn.onnx", DATA / "checkmate" / "linear8.problem.json"
-UNET = DATA / "torch_unet_convt.onnx"
+UNET, MLP = DATA / "torch_unet_convt.onnx", DATA / "torch_mlp.onnx"
 
 
 def question(path: Path, **said: Any) -> Any:
@@ -38,6 +38,13 @@ QUESTIONS = [
     *(question(CHAIN, budget=budget) for budget in ("6", "4", "2")),
     *(question(CHAIN, budget=budget, method="milp") for budget in ("6", "4", "2")),
     question(CNN, minimize="peak"),
+    question(UNET, budget="40%", allocator="arena"),
+    *(question(UNET, budget=budget, session="default") for budget in ("54%", "30%")),
+    question(MLP, budget="70%", session="default"),
+    question(CNN, budget="80%", method="chen-greedy", allocator="arena"),
+    question(CNN, budget="60%", method="rotor"),
+    question(CNN, minimize="peak", session="default"),
+    question(CNN, minimize="peak", allocator="arena"),
     question(CHAIN, minimize="peak"),
     question(CHAIN, minimize="peak", max_overhead=0.25),
     question(CNN, budget="80%", method="checkpoint-all"),
@@ -52,11 +59,11 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "results")
 
 
-def _asked(path: Path, said: dict[str, Any], store: Store) -> Answer:
+def _asked(path: Path, said: dict[str, Any], store: Store, clock: Clock | None = None) -> Answer:
     kind = kind_named(said.get("session", "strict"), said.get("allocator"))
     budget = parse_budget(said["budget"]) if "budget" in said else None
     own = {name: value for name, value in said.items() if name not in ("session", "allocator", "budget")}
-    clock = limited(None, LIMITED)
+    clock = clock or limited(None, LIMITED)
     subject = given_subject(path, None, {}, kind)
     memory = Memory(store=store, seconds=clock.seconds)
     return ask(subject, Question(budget=budget, session=kind, **own), Limits(clock), memory)
@@ -82,6 +89,15 @@ def test_a_kept_answer_is_the_first_in_every_field(path: Path, said: dict[str, A
     assert second.cached == kept
     for (name, one), (_, two) in zip(_said(first), _said(second), strict=True):
         assert one == two or (name == "seconds" and not kept), name
+
+
+@pytest.mark.parametrize("session", ["strict", "default"])
+def test_what_was_interrupted_is_never_the_answer_to_a_whole_search(session: str, store: Store) -> None:
+    said = {"budget": "80%", "session": session}
+    _asked(CNN, said, store, limited(None, LIMITED).unless(lambda: True))
+    whole = _asked(CNN, said, store)
+    assert not whole.cached
+    assert whole.found
 
 
 def _of_another_graph(found: Answer, said: dict[str, Any]) -> bool:
