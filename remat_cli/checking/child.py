@@ -24,7 +24,7 @@ from remat_cli.formats.files import write_whole
 from remat_cli.runtime.in_place import run_in_place
 from remat_cli.runtime.optimized import level_named
 from remat_cli.runtime.providers import PROVIDERS
-from remat_cli.runtime.session import cap_arena, placement_in, planned, quiet_runtime, traced_to
+from remat_cli.runtime.session import cap_arena, placement_in, planned, quiet_runtime, trace_to
 
 TRACED_SHARE = 0.5  # of the time for timing both models: for seeing what each kernel takes, besides
 
@@ -172,14 +172,14 @@ def _as_users_make_it(request: Request, trace: str | None = None) -> Any:
         places = placement_in(request.placement)
         return planned(request.model, places, request.provider, request.threads, trace)
     options = strict_options() if request.session == "strict" else _by_default(request)
-    return _make_session(request, traced_to(trace, options))
+    return _make_session(request, trace_to(trace, options))
 
 
 def _session(request: Request) -> Any:
     options = strict_options() if request.session == "strict" else _by_default(request)
     cap_arena(request.cap, PROVIDERS[request.provider])
     options.add_session_config_entry("session.use_env_allocators", "1")
-    return _make_session(request, traced_to(request.trace, options))
+    return _make_session(request, trace_to(request.trace, options))
 
 
 def _by_default(request: Request) -> Any:

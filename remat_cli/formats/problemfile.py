@@ -17,7 +17,7 @@ from typing import Any, get_type_hints
 from remat_cli.errors import BadInput
 from remat_cli.formats import chainfile
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.spelling import Misspelt, parse_value, spelt
+from remat_cli.formats.spelling import Misspelt, parse_value, spell_value
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.problem_of import Named
 from remat_cli.reading import parse_json, read_whole
@@ -67,7 +67,7 @@ def _fields_of(thing: Node | Problem, names: Sequence[str]) -> Iterator[tuple[st
         if field.name == "backward":
             yield "phase", PHASES[value]
         else:
-            yield field.name, spelt(HINTS[type(thing)][field.name], value, names)
+            yield field.name, spell_value(HINTS[type(thing)][field.name], value, names)
 
 
 def read(path: Path) -> Named:

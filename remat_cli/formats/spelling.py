@@ -1,6 +1,6 @@
 """How a field of the vocabulary is spelled in JSON, by nothing but its declared type: values become their names.
 
-Invariant: `parsed(hint, spelt(hint, thing, names), numbers, ...) == thing` for every type that the vocabulary uses; a
+Invariant: `parse_value(hint, spell_value(hint, thing, names), numbers, ...) == thing` for every type that the vocabulary uses; a
 type that is not known here is an error, never a field that is left out.
 """
 
@@ -21,7 +21,7 @@ class Misspelt(ValueError):
     """What stands there is not of the field's type."""
 
 
-def spelt(hint: Any, thing: Any, names: Sequence[str]) -> Any:
+def spell_value(hint: Any, thing: Any, names: Sequence[str]) -> Any:
     """`thing`, of type `hint`, as JSON; `names`: what values are called."""
     if hint in (Value, Base):
         return None if thing == RESIDENT else names[thing]
@@ -30,7 +30,7 @@ def spelt(hint: Any, thing: Any, names: Sequence[str]) -> Any:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return thing.value
     things = sorted(thing) if _collection(hint) is frozenset else thing
-    return [spelt(inner, entry, names) for inner, entry in zip(_inner(hint, len(thing)), things, strict=True)]
+    return [spell_value(inner, entry, names) for inner, entry in zip(_inner(hint, len(thing)), things, strict=True)]
 
 
 def parse_value(hint: Any, given: Any, numbers: Mapping[str, int], what: str) -> Any:

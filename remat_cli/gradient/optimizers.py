@@ -143,7 +143,7 @@ class Updates:
         if not self._waiting or self.recipe.clip is None:
             return
         with self._rate.tape.scope("clip"):
-            share = clipping([gradient for _, gradient in self._waiting], self.recipe.clip)
+            share = find_clipping_factor([gradient for _, gradient in self._waiting], self.recipe.clip)
         for parameter, gradient in self._waiting:
             with parameter.tape.scope(f"{parameter.name}/clip"):
                 clipped = gradient * share.cast(gradient.dtype)
@@ -158,7 +158,7 @@ class Updates:
         self.made.outputs |= made.outputs
 
 
-def clipping(gradients: list[Tensor], norm: float) -> Tensor:
+def find_clipping_factor(gradients: list[Tensor], norm: float) -> Tensor:
     """The factor that scales all gradients so that they have at most that norm together."""
     squares = [_sum_of_squares(gradient.cast(onnx.TensorProto.FLOAT)) for gradient in gradients]
     total = squares[0]

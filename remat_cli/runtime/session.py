@@ -115,12 +115,12 @@ def planned(
     `placement`: the plan's; without one, the first run is traced and the places are found then. Where the allocator was
     not built, a strict session with the stock arena, and a warning that says so.
     """
-    options = traced_to(trace, strict_options())
+    options = trace_to(trace, strict_options())
     options.intra_op_num_threads = threads
     return _planned(str(path), placement, device, options)
 
 
-def traced_to(trace: str | None, options: Any) -> Any:
+def trace_to(trace: str | None, options: Any) -> Any:
     """The options with the runtime's trace on, into a file whose name begins with `trace`; unchanged where that is
     None."""
     if trace is not None:

@@ -43,7 +43,7 @@ def quieter(problem: Problem, order: Sequence[int], room: int, seed: int, clock:
             return
 
 
-def settled_in_block(
+def settle_in_block(
     problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock
 ) -> tuple[int, ...] | None:
     """The order with ops moved about until all has its place within `room` bytes; None if none was found."""

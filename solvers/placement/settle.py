@@ -31,12 +31,12 @@ def walked(problem: Problem, budget: int, room: int, seed: int, clock: Clock) ->
     return _cheapest(problem, budget, seed, clock, lambda plan: stuck_at(problem, plan, room) is None)
 
 
-def walked_in_block(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
+def walk_in_block(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
     """The same where all places are planned, of what largest-first places within `room` bytes."""
     return _cheapest(problem, budget, seed, clock, lambda plan: placement_of(problem, plan, effort=0).block <= room)
 
 
-def walked_in_pattern(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
+def walk_in_pattern(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
     """The same of what later runs of a default session hold in no more than `room` bytes."""
     return _cheapest(problem, budget, seed, clock, lambda plan: held_later(requests(problem, plan)) <= room)
 

@@ -27,13 +27,13 @@ def check_peak(problem: Problem, proof: PeakProof) -> None:
 
 def check_cost(problem: Problem, proof: CostProof) -> None:
     """Check that no schedule of the class costs less, or that there is none."""
-    proved = proved_cost(problem, proof)
+    proved = derive_cost(problem, proof)
     if proved != proof.bound:
         said = "that there is no schedule" if proof.bound is None else f"a cost of at least {proof.bound}"
         raise Unproved(f"{said} is claimed; what follows is {'nothing' if proved is None else f'at least {proved}'}")
 
 
-def proved_cost(problem: Problem, proof: CostProof) -> int | None:
+def derive_cost(problem: Problem, proof: CostProof) -> int | None:
     """The bound that the proof gives; None if it proves that there is no schedule."""
     checked = _Checked(problem, proof)
     bounds = [bound for bound in checked.leaves() if bound is not None]

@@ -30,7 +30,7 @@ def rounded(row: Row, divisor: int, turned: Collection[int]) -> Row:
     found = Row(-(-low // divisor) * rest)
     for number in numbers:
         times = -row.terms[number] if number in other else row.terms[number]
-        sharp = sharpened(times, divisor, rest) if number[0] in ROUNDED else max(0, times)
+        sharp = sharpen(times, divisor, rest) if number[0] in ROUNDED else max(0, times)
         if number in other:
             found.low -= sharp
             sharp = -sharp
@@ -38,7 +38,7 @@ def rounded(row: Row, divisor: int, turned: Collection[int]) -> Row:
     return found
 
 
-def sharpened(times: int, divisor: int, rest: int) -> int:
+def sharpen(times: int, divisor: int, rest: int) -> int:
     """G of the module's text."""
     whole, part = divmod(times, divisor)
     return whole * rest + min(rest, part)

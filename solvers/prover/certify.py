@@ -12,7 +12,7 @@ from solvers.clock import Clock
 from solvers.methods.exact.cuts import select_small_values
 from solvers.problem import Grounds, Problem
 from solvers.proof.certificate import Cases, CostProof, PeakProof, Sum
-from solvers.proof.check import costs_of, proved_cost
+from solvers.proof.check import costs_of, derive_cost
 from solvers.proof.peaks import surely_needs
 from solvers.proof.rows import Name, Rows
 from solvers.proof.timeline import timeline
@@ -38,7 +38,7 @@ def prove_cost(problem: Problem, grounds: Grounds, goal: int | None, clock: Cloc
     tighten(duals, enough, clock.share(_TIGHTENING))
     steps = CaseTree(duals, enough, clock, _CASES).run()
     proof = _slim(CostProof(grounds.budget, None, grounds.order, grounds.pivots, tuple(program.rows), tuple(steps)))
-    return replace(proof, bound=proved_cost(problem, proof))
+    return replace(proof, bound=derive_cost(problem, proof))
 
 
 def prove_peak(problem: Problem, peak: int, node: int | None) -> PeakProof | None:

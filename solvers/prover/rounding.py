@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import sqrt
 
-from solvers.proof.rounding import ROUNDED, sharpened
+from solvers.proof.rounding import ROUNDED, sharpen
 from solvers.proof.rows import Name, Number, Row
 from solvers.prover.program import ProofProgram
 
@@ -67,7 +67,7 @@ def _broken(row: Row, numbers: list[Number], there: list[float], turned: set[int
         times, x = row.terms[number], there[place]
         if place in turned:
             times, x = -times, 1.0 - x
-        sharp = sharpened(times, divisor, rest) if number[0] in ROUNDED else max(0, times)
+        sharp = sharpen(times, divisor, rest) if number[0] in ROUNDED else max(0, times)
         missing -= sharp * x
         if x > 1e-9:
             length += float(sharp) * sharp

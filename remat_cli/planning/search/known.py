@@ -20,7 +20,7 @@ from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.search.witness import witness_alone
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.repairs import placed_as
+from remat_cli.planning.targets.repairs import place_as_recorded
 from remat_cli.runtime.session import placement_in
 from solvers.notes import Note
 from solvers.plan import IllegalOrder
@@ -96,7 +96,7 @@ def _with_its_places(request: PlanRequest, candidate: Candidate, known: PlanFile
     """The candidate with the places that the plan file gives, because finding such places may have taken long."""
     if known.placement is None or (known.session, known.allocator) != _names(request.target.session):
         return candidate
-    fits = placed_as(request.target, candidate, placement_in(known.placement))
+    fits = place_as_recorded(request.target, candidate, placement_in(known.placement))
     return fits if fits.footprint is not None and request.fits(fits) else candidate
 
 

@@ -25,7 +25,7 @@ from remat_cli.planning.targets.target import Order, Target, View
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.arranging import arrange_in_pattern
-from solvers.placement.settle import walked_in_pattern
+from solvers.placement.settle import walk_in_pattern
 from solvers.problem import Problem
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class DefaultTarget(Target):
         return arrange_in_pattern(problem, order, room, seed, clock)
 
     def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:
-        return walked_in_pattern(problem, live, room, seed, clock)
+        return walk_in_pattern(problem, live, room, seed, clock)
 
     def readings(self, request: PlanRequest) -> tuple[PlanRequest, ...]:
         """Memory as later runs hold it; then, where the graph's ops are not the kernels that run, as the first does."""

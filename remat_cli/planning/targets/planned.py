@@ -14,8 +14,8 @@ from solvers.placement.largest import Placement
 from solvers.placement.lifetimes import requests
 from solvers.placement.narrowing import narrowed_in_block
 from solvers.placement.placed import holds, placement_of
-from solvers.placement.quiet import settled_in_block
-from solvers.placement.settle import walked_in_block
+from solvers.placement.quiet import settle_in_block
+from solvers.placement.settle import walk_in_block
 from solvers.problem import Problem
 
 # from this many steps on, the search itself makes a plan hold less, because moving ops about takes too long
@@ -43,15 +43,15 @@ class PlannedTarget(Target):
         return _footprint(model, aside, placement) if holds(lifetimes, placement) else None
 
     def settle(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
-        return settled_in_block(problem, order, room, seed, clock)
+        return settle_in_block(problem, order, room, seed, clock)
 
     def arrange(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
         if len(order) > LARGE_STEPS:
             return narrowed_in_block(problem, order, room, seed, clock)
-        return settled_in_block(problem, order, room, seed, clock)
+        return settle_in_block(problem, order, room, seed, clock)
 
     def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:
-        return walked_in_block(problem, live, room, seed, clock)
+        return walk_in_block(problem, live, room, seed, clock)
 
 
 def _footprint(model: Rewritten, aside: int, placement: Placement) -> Footprint:

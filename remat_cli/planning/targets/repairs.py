@@ -43,7 +43,7 @@ def place(target: Target, candidate: Candidate, budget: int | None = None, clock
     return replace(candidate, model=model, footprint=target.footprint(model, target.aside(subject), budget, clock))
 
 
-def placed_as(target: Target, candidate: Candidate, placement: Placement) -> Candidate:
+def place_as_recorded(target: Target, candidate: Candidate, placement: Placement) -> Candidate:
     """The candidate with the places that a plan file gives, if they are sound; without places if not."""
     model = _rewritten(target, candidate)
     footprint = target.as_recorded(model, target.aside(candidate.subject), placement)

@@ -32,7 +32,7 @@ def all_ways(runners: Sequence[Runner], clock: Clock) -> tuple[tuple[StageWay, .
         place = {value: index for index, value in enumerate(values)}
         known[key] = [frozenset(place[value] for value in keep) for keep in pareto(runner, count, clock)]
     return tuple(
-        tuple(undominated([runner.way({values[index] for index in keep}) for keep in known[key]]))
+        tuple(drop_dominated([runner.way({values[index] for index in keep}) for keep in known[key]]))
         for runner, (key, values) in zip(runners, shapes, strict=True)
     )
 
@@ -52,7 +52,7 @@ def structure(runner: Runner) -> tuple[Hashable, list[int]]:
     return (len(stage.forward), tuple(rows), flags), list(place)
 
 
-def undominated(ways: Sequence[StageWay]) -> list[StageWay]:
+def drop_dominated(ways: Sequence[StageWay]) -> list[StageWay]:
     """The ways from most kept to least, without those that are no better in time nor in any memory."""
     best: list[StageWay] = []
     for way in sorted(set(ways), key=lambda way: (way.time, way.kept, way.forward, way.backward)):

@@ -26,7 +26,14 @@ from solvers.methods.exact.improve import WORK, Improver
 from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.projection import project
-from solvers.methods.exact.relaxation import Relaxation, disputed, first_boundaries, hints_of, over_again, over_budget
+from solvers.methods.exact.relaxation import (
+    Relaxation,
+    find_disputed,
+    first_boundaries,
+    hints_of,
+    over_again,
+    over_budget,
+)
 from solvers.methods.exact.small import MOST, Small
 from solvers.methods.exact.tracing import tighten
 from solvers.notes import Note, SolverNote
@@ -189,7 +196,7 @@ class Hunt:
             self.improver.walk_with(hints_of(cuts, values))
             self.improver.mend(order)
         if self.best.order is not None:
-            self.improver.disputed = disputed(cuts, values, project(cuts, self.best.order.tolist()))
+            self.improver.disputed = find_disputed(cuts, values, project(cuts, self.best.order.tolist()))
         return over_budget(memory, order, self.budget, cuts.windows.pivots), over_again(memory, order, self.budget)
 
     def relax(self, relaxation: Relaxation) -> scip.ProgramAnswer:

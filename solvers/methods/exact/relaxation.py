@@ -114,7 +114,7 @@ def hints_of(cuts: GroupedProgram, values: Sequence[float]) -> Hints:
     return Hints(group, keep)
 
 
-def disputed(cuts: GroupedProgram, values: Sequence[float], best: Sequence[float]) -> list[int]:
+def find_disputed(cuts: GroupedProgram, values: Sequence[float], best: Sequence[float]) -> list[int]:
     """Nodes that one answer runs again, or whose values it holds, where the other answer does not."""
     found: set[int] = set()
     for runs, held in zip(cuts.runs, cuts.held, strict=True):

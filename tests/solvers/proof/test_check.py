@@ -10,7 +10,7 @@ import pytest
 from solvers.methods.anyorder.windows import heaviest_path
 from solvers.problem import Grounds, Node, Problem
 from solvers.proof.certificate import Cases, CostProof, Sum
-from solvers.proof.check import check_cost, proved_cost
+from solvers.proof.check import check_cost, derive_cost
 from solvers.proof.timeline import Unproved
 from solvers.prover.certify import prove_cost, prove_peak
 from tests.ample import ample
@@ -85,7 +85,7 @@ def test_rows_that_are_left_out_prove_no_more() -> None:
         for k in range(len(step.rows)):
             rows, weights = step.rows[:k] + step.rows[k + 1 :], step.weights[:k] + step.weights[k + 1 :]
             steps = (*proof.steps[:place], replace(step, rows=rows, weights=weights), *proof.steps[place + 1 :])
-            less = proved_cost(problem, replace(proof, steps=steps))
+            less = derive_cost(problem, replace(proof, steps=steps))
             assert less is not None
             assert less <= proof.bound
             refused += less < proof.bound
@@ -98,7 +98,7 @@ def test_cases_cover_all_there_are() -> None:
     number = ("held", 3, 0)
 
     def proved(*steps: Sum | Cases) -> int | None:
-        return proved_cost(problem, CostProof(10, None, proof.order, proof.pivots, (), steps))
+        return derive_cost(problem, CostProof(10, None, proof.order, proof.pivots, (), steps))
 
     assert proved(Cases(number, 1, 2), done, done) == 50
     for wrong in (
