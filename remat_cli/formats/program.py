@@ -31,7 +31,7 @@ def _spell_fields(statement: Statement, nodes: Sequence[str], values: Sequence[s
 
 
 def number_program(program: Sequence[Json], nodes: Sequence[str], values: Sequence[str]) -> Plan:
-    """The plan that a program spells; names that the model does not have are refused."""
+    """The plan that a program lists; names that the model does not have are refused."""
     node_of = {name: index for index, name in enumerate(nodes)}
     value_of = {name: index for index, name in enumerate(values)}
     return Plan(tuple(_number_values(program, node_of, value_of)))
@@ -55,7 +55,7 @@ def _number_of(numbers: dict[str, int], name: str, kind: str, place: int) -> int
 
 
 def fault(entry: object) -> str | None:
-    """What is wrong with the form of one statement, or None."""
+    """The fault in the form of one statement, or None."""
     match entry:
         case {"op": "allocate", "value": str(), "register": int() as register, "bytes": int() as size}:
             if register < 0 or size < 0:

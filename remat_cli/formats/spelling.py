@@ -1,7 +1,7 @@
-"""How a field of the vocabulary is spelled in JSON, by nothing but its declared type: values become their names.
+"""Converts fields of the vocabulary to and from JSON by their declared types; values become their names.
 
-Invariant: `parse_value(hint, spell_value(hint, thing, names), numbers, ...) == thing` for every type that the vocabulary uses; a
-type that is not known here is an error, never a field that is left out.
+Invariant: `parse_value(hint, spell_value(hint, thing, names), numbers, ...) == thing` for every type that the
+vocabulary uses. A type that is not known here is an error, never a field that is left out.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ LARGEST_NUMBER = (
 
 
 class Misspelt(ValueError):
-    """What stands there is not of the field's type."""
+    """The JSON does not have the field's type."""
 
 
 def spell_value(hint: Any, thing: Any, names: Sequence[str]) -> Any:
-    """`thing`, of type `hint`, as JSON; `names`: what values are called."""
+    """`thing`, of type `hint`, as JSON; `names`: the names of values."""
     if hint in (Value, Base):
         return None if thing == RESIDENT else names[thing]
     if hint in (int, bool):
@@ -34,7 +34,7 @@ def spell_value(hint: Any, thing: Any, names: Sequence[str]) -> Any:
 
 
 def parse_value(hint: Any, given: Any, numbers: Mapping[str, int], what: str) -> Any:
-    """What `given`, JSON, says of a field of type `hint`; `what` begins the words of Misspelt."""
+    """The field of type `hint` that the JSON `given` spells; the message of Misspelt begins with `what`."""
     if hint in (Value, Base):
         return _value(given, numbers, what, or_resident=hint == Base)
     if hint is int:
@@ -66,7 +66,7 @@ def _collection(hint: Any) -> type[tuple[Any, ...]] | type[frozenset[Any]]:
 
 
 def _inner(hint: Any, count: int) -> list[Any]:
-    """The types of the things in a collection: one for all of them, or one for each."""
+    """The types of the elements of a collection: one for all of them, or one for each."""
     args = get_args(hint)
     alike = _collection(hint) is frozenset or args[1:] == (Ellipsis,)
     return [args[0]] * count if alike else list(args)

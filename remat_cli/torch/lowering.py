@@ -1,8 +1,8 @@
-"""From a joint graph to a scheduling problem: ops become nodes, storages become values.
+"""Converts a joint graph to a scheduling problem: ops become nodes, storages become values.
 
-Invariant: whatever order solves the problem can be built as a forward and a backward graph that hold just what the
-problem says. Orders that must be kept are values of no bytes: an op that must come after another reads its token. What
-the caller holds of the forward pass lives to the end: it is made once, or the boundary hands it over.
+Invariant: any order that solves the problem can be built as a forward and a backward graph that hold exactly what the
+problem says. A necessary order of two ops is a value of no bytes: the later op reads the token of the earlier one.
+Results of the forward pass that the caller holds live to the end: they are made once, or the boundary hands them over.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from remat_cli.torch.reading import is_plain
 from solvers.faults import sound
 from solvers.problem import Node, Problem
 
-SCALAR_BYTES = 64  # bytes: a tangent of no more is the loss's own, which whoever calls `backward` holds meanwhile
+SCALAR_BYTES = 64  # in bytes: a tangent of this size or less is the loss's own, which the caller of `backward` holds
 SMALL_PART = (
     8  # a forward output of less than this part of what its op makes is handed over, so that the op may run again
 )
@@ -27,7 +27,7 @@ SMALL_PART = (
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one run of an op costs: nanoseconds, and bytes that it works in besides its results."""
+    """The cost of one run of an op: nanoseconds, and the bytes of its workspace."""
 
     ns: int
     workspace: int = 0
@@ -43,7 +43,7 @@ class Lowered:
     joint: Joint
     problem: Problem
     ops: tuple[fx.Node | None, ...]
-    sizes: tuple[Any, ...]  # of the values as the graph gives them, which may be symbolic
+    sizes: tuple[Any, ...]  # sizes of the values as the graph gives them, which may be symbolic
 
     @property
     def boundary(self) -> int:
@@ -60,10 +60,11 @@ class _Lowering:
     token: dict[fx.Node | None, int] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     ops: list[fx.Node | None] = field(default_factory=list)
-    before: dict[fx.Node, fx.Node] = field(default_factory=dict)  # what an op must come after
+    before: dict[fx.Node, fx.Node] = field(default_factory=dict)  # op -> the op that it must come after
     handed: list[int] = field(default_factory=list)
-    again: dict[Buffer, int] = field(default_factory=dict)  # the backward pass's own copies, where a user asks for them
-    place: dict[Buffer, int] = field(default_factory=dict)  # of what is always there, for traffic
+    # buffer -> the backward pass's own copy, where a user asks for one
+    again: dict[Buffer, int] = field(default_factory=dict)
+    place: dict[Buffer, int] = field(default_factory=dict)  # buffers that are always there, numbered for traffic
 
     def new(self, size: int, symbol: Any = 0) -> int:
         self.sizes.append(size)
@@ -118,7 +119,7 @@ def _values(state: _Lowering, node: fx.Node, without: set[Buffer]) -> list[int]:
 
 
 def _held(joint: Joint) -> tuple[set[fx.Node], list[Buffer]]:
-    """The ops that run once because the caller holds what they make, and the buffers that are handed over instead."""
+    """The ops that run once because the caller holds their results, and the buffers that are handed over instead."""
     held = [buffer for node in held_outputs(joint) for buffer in joint.buffers[node]]
     kept: set[fx.Node] = set()
     handed = []
@@ -131,7 +132,7 @@ def _held(joint: Joint) -> tuple[set[fx.Node], list[Buffer]]:
         else:
             kept.add(buffer.maker)
     returned = {b for node in joint.backward_outputs if isinstance(node, fx.Node) for b in joint.buffers[node]}
-    for buffer in [b for b in handed if b in returned]:  # it is one block in both roles
+    for buffer in [b for b in handed if b in returned]:  # one block has both roles
         handed.remove(buffer)
         kept.add(buffer.maker)
     return kept, handed
@@ -154,7 +155,7 @@ def _missing(state: _Lowering, op: fx.Node) -> list[fx.Node]:
 
 
 def _add(state: _Lowering, op: fx.Node, ordered: set[fx.Node], kept: bool, again: bool = False) -> None:
-    """A node for the op. `again`: one more for it, of which the backward pass reads."""
+    """Add a node for the op. `again`: a second node, whose results the backward pass reads."""
     joint = state.joint
     late = again or op in joint.backward
     reads = state.reads_of(op.all_input_nodes, None in state.token)
@@ -188,7 +189,7 @@ def _add(state: _Lowering, op: fx.Node, ordered: set[fx.Node], kept: bool, again
 
 
 def _add_boundary(state: _Lowering, ordered: list[fx.Node], handed: list[Buffer]) -> None:
-    """Between the passes: the caller takes the forward outputs and brings the tangents."""
+    """Add the boundary between the passes: the caller takes the forward outputs and brings the tangents."""
     joint = state.joint
     reads = state.reads_of([node for node in joint.forward_outputs if isinstance(node, fx.Node)])
     reads += [state.token[op] for op in ordered if op in state.token]

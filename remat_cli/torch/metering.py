@@ -1,6 +1,6 @@
-"""What tensors hold, measured while ops run: every storage that an op makes is watched until it is gone.
+"""The memory of tensors, measured while ops run: every storage that an op makes is watched until it is freed.
 
-Invariant: knows nothing of plans. It counts what is alive after each op, while the op's arguments still are.
+Invariant: it knows nothing of plans. It counts the live bytes after each op, while the op's arguments are still alive.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from remat_cli.torch.reading import tensors_of
 
 
 class Meter:
-    """`peak` is the most that was alive at once after an op, since the meter was made."""
+    """`peak` is the highest count of live bytes after an op, since the meter was made."""
 
     def __init__(self, given: Iterable[Any] = ()) -> None:
         self.alive: dict[int, tuple[StorageWeakRef, int]] = {}
-        self.most = 0  # what can be alive at most, of which some may be gone
+        self.most = 0  # an upper bound of the live bytes: some may be freed already
         self.peak = 0
         self.watch(tuple(given))
 
     def watch(self, value: Any) -> None:
-        """From now on these storages count, for as long as they live."""
+        """Count these storages from now on, for as long as they live."""
         for tensor in tensors_of(value):
             if not self.knows(tensor):
                 storage = tensor.untyped_storage()
@@ -44,7 +44,7 @@ class Meter:
         return self.most
 
     def made(self, value: Any) -> None:
-        """An op has made this."""
+        """Watch the result of an op and update the peak."""
         self.watch(value)
         if self.most > self.peak:
             self.peak = max(self.peak, self.count())

@@ -40,7 +40,7 @@ Rooms = Callable[[Lowered], GraphRoom]
 
 @dataclass(frozen=True, slots=True)
 class PlannedJoint:
-    """One graph's plan, or why it has none. `over`: what there is to say where the plan needs more than its room."""
+    """One graph's plan, or the reason why it has none. `over`: the message where the plan needs more than its room."""
 
     lowered: Lowered | None
     found: PlannedOrder | None
@@ -50,12 +50,12 @@ class PlannedJoint:
 
 @dataclass(slots=True)
 class Partitioner:
-    """Call it as AOTAutograd does. `plans`: what it did with each graph so far."""
+    """A partitioner: call it as AOTAutograd does. `plans`: the plan of each graph so far."""
 
     allowance: Allowance
     pricing: Pricing
-    clock: Callable[[], Clock]  # how long a graph may be searched
-    checkpoints: str = LIFT  # what becomes of blocks under `torch.utils.checkpoint`
+    clock: Callable[[], Clock]  # the time limit of each graph's search
+    checkpoints: str = LIFT  # how blocks under `torch.utils.checkpoint` are treated
     fused_for: str = ""  # the device that Inductor compiles for, if the graphs are for Inductor
     plans: list[PlannedJoint] = field(default_factory=list)
 
@@ -66,7 +66,7 @@ class Partitioner:
         return result
 
     def split(self, module: fx.GraphModule, inputs: Any, room: Rooms, *, num_fwd_outputs: int, **given: Any) -> Split:
-        """The two graphs of a plan within the room that the graph has."""
+        """The two graphs of a plan within the graph's room."""
         try:
             return self._plan(module, inputs, num_fwd_outputs, room)
         except NotUnderstood as error:
@@ -103,7 +103,7 @@ class Partitioner:
         return split
 
     def prices(self, joint: joints.Joint) -> Pricing:
-        """What an op costs in this graph, of which a fusing compiler makes other kernels."""
+        """The cost of ops in this graph; a fusing compiler makes other kernels of them."""
         if not self.fused_for:
             return self.pricing
         fuse(joint)
@@ -117,7 +117,7 @@ def alone(lowered: Lowered, found: PlannedOrder) -> PlannedOrder:
 
 
 def over_budget(found: PlannedOrder) -> str:
-    """What is said where no plan was found that keeps to the budget."""
+    """The message where no plan was found that keeps to the budget."""
     text = f"remat: no plan was found within {show_bytes(found.budget)}; the leanest known holds"
     text += f" {show_bytes(found.outcome.peak)} and is used"
     bound = found.least_peak_bound
@@ -158,5 +158,5 @@ def _check_settings() -> None:
 
 
 def _known(given: dict[str, Any]) -> dict[str, Any]:
-    """Of what a newer torch may hand over, that which its partitioner takes."""
+    """The arguments that the installed torch's partitioner takes, of those given."""
     return {name: given[name] for name in ("compiler", "static_lifetime_input_indices") if name in given}

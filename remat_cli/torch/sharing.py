@@ -1,10 +1,11 @@
-"""One budget for all graphs of a training step: a graph break makes several, each of which waits while later ones run.
+"""One budget for all graphs of a training step: a graph break makes several graphs, and each waits while later ones
+run.
 
-In the first step each graph is planned as if it were alone, and what waits while what runs is written down. Where that
-step held more than the budget, each graph gets a room of its own for a second compilation: of what it would hold
-without recomputation, each may hold the same share, or the least that it needs where that is more.
+In the first step each graph is planned as if it were alone, and the step records which graphs wait while which run.
+Where that step held more than the budget, each graph gets a room of its own for a second compilation. Each may hold the
+same share of its memory without recomputation, or the least that it needs where that is more.
 
-Invariant: the rooms of graphs that wait for one another add up to no more than the budget, all inputs among it.
+Invariant: the rooms of graphs that wait for one another add up to no more than the budget, all inputs included.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ HALVINGS = 30
 
 @dataclass(frozen=True, slots=True)
 class GraphRoom:
-    """What one graph may hold, its inputs among it.
+    """The bytes that one graph may hold, its inputs included.
 
-    `saved`: of what it makes, the bytes that may wait for the backward pass; None: as many as fit. `gradients`: the
-    bytes that later graphs leave behind before the backward pass of this one begins.
+    `saved`: the bytes of its values that may wait for the backward pass; None: as many as fit. `gradients`: the bytes
+    that later graphs leave behind before the backward pass of this one begins.
     """
 
     limit: int
@@ -37,10 +38,10 @@ class GraphRoom:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a graph needs without recomputation: its inputs, and besides them at its peak and while later graphs run.
+    """The memory of a graph without recomputation: its inputs, and besides them at its peak and while later graphs run.
 
-    `ops`: how many nodes its problem has, by which a graph is known again. `least`, `handed`: less than this no plan
-    that is known needs, at its peak and while later graphs run.
+    `ops`: the number of its problem's nodes, which identifies the graph. `least`, `handed`: the least memory of any
+    known plan, at its peak and while later graphs run.
     """
 
     ops: int = 0
@@ -71,7 +72,7 @@ class ForwardRun:
 
 
 def need_of(lowered: Lowered) -> Need:
-    """What a graph needs when each op runs once, in the graph's order."""
+    """The memory of a graph when each op runs once, in the graph's order."""
     problem, place = lowered.problem, lowered.boundary
     outcome = baseline(problem)[1]
     tangents = _bytes(problem, problem.nodes[place].writes)
@@ -90,7 +91,8 @@ def need_of(lowered: Lowered) -> Need:
 
 
 def whole_peak(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, share: float = 1.0) -> int:
-    """What the step holds at most, of graphs that hold this share of theirs. `given`: bytes of what no graph makes."""
+    """The peak of the step when each graph holds this share of its memory. `given`: bytes of tensors that no graph
+    makes."""
     return given + max(
         sum(needs[graph].saved_at(share) for graph in call.waiting)
         + _gradients(needs, calls, place)
@@ -126,7 +128,7 @@ def _share(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, budge
 
 
 def furnish(lowered: Lowered, room: GraphRoom) -> Problem:
-    """The graph's problem in which the boundary needs the bytes that the room leaves to other graphs."""
+    """The graph's problem, with a boundary that needs the bytes which the room leaves to other graphs."""
     problem = lowered.problem
     if room.saved is None:
         return problem
@@ -148,7 +150,7 @@ def furnish(lowered: Lowered, room: GraphRoom) -> Problem:
 
 
 def _gradients(needs: Sequence[Need], calls: Sequence[ForwardRun], place: int) -> int:
-    """What the backward passes of the graphs that run while this call waits leave behind, each graph counted once."""
+    """The bytes that backward passes of graphs leave behind which run while this call waits; each graph counts once."""
     own = calls[place].graph
     later = {c.graph: c.shared for c in calls[place + 1 :] if own in c.waiting and c.graph != own}
     return sum(max(0, needs[graph].gradients - shared) for graph, shared in later.items())

@@ -1,6 +1,6 @@
-"""Sizes that change: a plan is made for those that a graph is compiled with, and judged for those that it runs with.
+"""Sizes that change: a plan is made for the sizes of compilation, and checked for the sizes of each run.
 
-Invariant: what a plan holds at other sizes is foretold as at its own, by `simulate`; a run is never refused.
+Invariant: the memory at other sizes is predicted by `simulate`, as at the plan's own; a run is never refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from remat_cli.saying.units import show_bytes
 from remat_cli.torch.partition import PlannedJoint
 from solvers.schedule import evaluate
 
-Place = tuple[int, int | None]  # an argument; its dimension, or None for its value
+Place = tuple[int, int | None]  # an argument, with its dimension, or None for its value
 
 
 class SizeCheck:
@@ -46,7 +46,7 @@ class SizeCheck:
             warnings.warn(text, RematWarning, stacklevel=4)
 
     def peak(self, known: dict[Any, int]) -> int | None:
-        """What the plan holds at these sizes; None where one cannot be told from them."""
+        """The plan's peak at these sizes; None where a size does not follow from them."""
         lowered, found = self.planned.lowered, self.planned.found
         assert lowered is not None
         assert found is not None
@@ -59,7 +59,7 @@ class SizeCheck:
 
 
 def _symbols(graph: fx.Graph) -> Iterator[tuple[Any, Place]]:
-    """The symbols that the inputs of a graph give values to, and where."""
+    """The symbols that the inputs of a graph define, and the place of each."""
     for place, node in enumerate(graph.find_nodes(op="placeholder")):
         value = node.meta.get("val")
         if isinstance(value, torch.SymInt) and value.node.expr.is_Symbol:

@@ -1,9 +1,9 @@
-"""A training step as it runs: which graphs wait while which run, and what all of them hold together.
+"""A training step as it runs: which graphs wait while which run, and the memory of all of them together.
 
-In the first step every op is metered. Where several graphs held more than the budget together, each gets a room
+In the first step every op is metered. Where several graphs together held more than the budget, each gets a room
 (`sharing.py`) and torch.compile begins anew, once.
 
-Invariant: listens, and never changes what a graph computes.
+Invariant: it only observes, and never changes what a graph computes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from remat_cli.torch.partition import PlannedJoint
 from remat_cli.torch.reading import tensors_of
 from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, need_of, whole_peak
 
-NOTHING = Need()  # of a graph that has no plan
+NOTHING = Need()  # for a graph without a plan
 
 
 @dataclass(slots=True, eq=False)
@@ -33,16 +33,18 @@ class WholeStep:
     """The graphs that one backend compiled, and the runs of the first step. `always`: meter every step."""
 
     allowance: Allowance
-    again: Callable[[], None]  # has torch.compile begin anew
+    again: Callable[[], None]  # makes torch.compile begin anew
     meter: Meter = field(default_factory=Meter)
     always: bool = False
-    settled: bool = False  # whether a whole step was seen
+    settled: bool = False  # whether a whole step has run
     needs: list[Need] = field(default_factory=list)
-    rooms: dict[int, tuple[int, GraphRoom]] = field(default_factory=dict)  # graph -> how many ops it has, its room
+    # graph -> the number of its ops, and its room
+    rooms: dict[int, tuple[int, GraphRoom]] = field(default_factory=dict)
     calls: list[ForwardRun] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
-    over: list[str] = field(default_factory=list)  # what is said of single graphs, unless together they fit
-    given: Meter = field(default_factory=Meter)  # what no graph made
+    # messages about single graphs, which are dropped if the graphs together fit
+    over: list[str] = field(default_factory=list)
+    given: Meter = field(default_factory=Meter)  # tensors that no graph made
 
     def add_graph(self) -> int:
         """The number of a graph that is about to be compiled."""
@@ -50,13 +52,13 @@ class WholeStep:
         return len(self.needs) - 1
 
     def room(self, graph: int, lowered: Lowered) -> GraphRoom:
-        """What a graph may hold: its share if it is known, else all that there is."""
+        """The bytes that a graph may hold: its room if it is known, otherwise the whole allowance."""
         self.needs[graph] = need = need_of(lowered)
         ops, room = self.rooms.get(graph, (0, None))
         return room if room is not None and ops == need.ops else self.allowance.room(lowered)
 
     def hear(self, graph: int, planned: PlannedJoint) -> None:
-        """The graph has its plan. What is said where that needs more than its room waits for the end of the step."""
+        """Record a graph's plan. The message of one that needs more than its room waits for the end of the step."""
         if not planned.over:
             return
         if planned.found is not None:
@@ -87,9 +89,9 @@ class WholeStep:
             return
         if graph in self.waiting:
             self.waiting.reverse()
-            self.waiting.remove(graph)  # the latest
+            self.waiting.remove(graph)  # the latest call
             self.waiting.reverse()
-        with suppress(RuntimeError):  # outside of the autograd engine there is no end of the step to wait for
+        with suppress(RuntimeError):  # outside of the autograd engine a step has no end to wait for
             torch.autograd.Variable._execution_engine.queue_callback(self._end)
 
     def _end(self) -> None:

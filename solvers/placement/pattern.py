@@ -1,8 +1,8 @@
-"""What later runs of a default session hold: one block laid out by the first run's requests, and outputs beside it.
+"""The memory of later runs of a default session: one block laid out by the first run's requests, and outputs beside it.
 
-Invariant: the block is that of ONNX Runtime's memory pattern. Each request takes the smallest gap between blocks that
-are live, the lowest of equals, else the room above the highest of them; none of it is given back before the run ends.
-Outputs, and what kernels work in, are asked for apart, as they come.
+Invariant: the block is that of ONNX Runtime's memory pattern. Each request takes the smallest gap between live blocks,
+the lowest of equals, otherwise the room above the highest block; nothing is given back before the run ends. Outputs and
+workspace are requested separately, as they come.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from solvers.placement.lifetimes import Requests
 from solvers.placement.region import rounded
 from solvers.problem import Problem
 
-Held = tuple[int, int, int]  # from when, until when, how many bytes; moments are numbers that only count
+Held = tuple[int, int, int]  # the first moment, the moment after the last, and the bytes; moments only count
 
 
 def block_of(lifetimes: Iterable[Held]) -> int:
-    """The bytes of the block that has a place for all of these, which are asked for in this order at each moment."""
-    live: list[tuple[int, int]] = []  # where each block begins and ends, by address
+    """The bytes of the block with a place for all of these, which are requested in this order at each moment."""
+    live: list[tuple[int, int]] = []  # the begin and end of each live block, by address
     ending: dict[int, list[tuple[int, int]]] = {}
     moments = sorted(lifetimes, key=lambda held: held[0])
     ends = sorted({end for _, end, _ in moments})
@@ -40,7 +40,7 @@ def block_of(lifetimes: Iterable[Held]) -> int:
 
 
 def _best(live: Sequence[tuple[int, int]], size: int) -> tuple[int, int]:
-    """Which place among the live blocks, and at what address: the gap that would be left smallest."""
+    """The index among the live blocks, and the address: the gap whose remainder would be smallest."""
     place, address, least, reached = len(live), live[-1][1] if live else 0, -1, 0
     for number, (begin, end) in enumerate(live):
         over = begin - reached - size
@@ -53,7 +53,7 @@ def _best(live: Sequence[tuple[int, int]], size: int) -> tuple[int, int]:
 
 
 def held_later(asked: Requests) -> int:
-    """What the later runs hold at most, of requests in the order of the plan."""
+    """The peak of later runs, for requests in the order of the plan."""
     apart = {*asked.outputs, *asked.scratch}
     lives = [(life.start, life.end, life.bytes) for life in asked.lifetimes]
     block = block_of(life for number, life in enumerate(lives) if number not in apart)
@@ -73,8 +73,8 @@ def most_at_once(lifetimes: Iterable[Held]) -> int:
 
 
 def outputs_apart(problem: Problem) -> Problem:
-    """The problem as later runs of a default session hold it: one block for all but the outputs, from the beginning,
-    and they beside it."""
+    """The problem as later runs of a default session hold it: one block for all except the outputs, from the beginning,
+    with the outputs beside it."""
     apart = frozenset(problem.outputs)
     sizes = tuple(0 if value in apart else size for value, size in enumerate(problem.sizes))
     return replace(problem, sizes=sizes, resident=problem.resident + sum(problem.sizes[value] for value in apart))

@@ -1,8 +1,8 @@
-"""Where every value of a plan lies: one block of memory, and an offset in it for each allocation of a run.
+"""The place of every value of a plan: one block of memory, and an offset in it for each allocation of a run.
 
-Invariant: the k-th allocation is the k-th that the strict session makes, and nothing held at the same time overlaps.
-Outputs have places in the block like all else: the allocator sees to it that what a caller still holds is not written
-over.
+Invariant: the k-th allocation is the k-th that the strict session makes, and no two that are held together overlap.
+Outputs have places in the block like other values; the allocator ensures that outputs which a caller still holds are
+not overwritten.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from solvers.problem import Problem
 def placement_of(
     problem: Problem, plan: Plan, clock: Clock | None = None, effort: int = EFFORT, room: int = 0
 ) -> Placement:
-    """The placement of a plan; what is resident lies outside of the block. `room`: a block as good as the least."""
+    """The placement of a plan; inputs and weights lie outside of the block. `room`: a block as good as the smallest."""
     return placement(requests(problem, plan).lifetimes, clock, effort, room)
 
 
@@ -36,13 +36,13 @@ def placement(
 
 
 def holds(lifetimes: Sequence[Lifetime], placement: Placement) -> bool:
-    """Whether a placement from elsewhere is one of these lifetimes: their sizes, in the block, none over another.
+    """Whether a placement from elsewhere fits these lifetimes: their sizes, inside the block, without overlaps.
 
-    Those held at a moment lie apart, so that a new one meets another only if it meets its neighbour.
+    Those held at a moment lie apart, so that a new one can overlap another only if it overlaps its neighbour.
     """
     if [one.bytes for one in lifetimes] != [size for size, _ in placement.allocations]:
         return False
-    held: list[tuple[int, int]] = []  # from and to, in the block
+    held: list[tuple[int, int]] = []  # begin and end in the block
     ends: list[tuple[int, tuple[int, int]]] = []
     for one, (size, offset) in zip(lifetimes, placement.allocations, strict=True):
         while ends and ends[0][0] <= one.start:

@@ -1,10 +1,10 @@
-"""Orders that are easier to place: the same computes, moved about so that little is held beside the fullest moments.
+"""Orders that are easier to place: the same computes, moved about so that little is held away from the peak.
 
-Where many moments are nearly as full as the fullest, a block of just that height can seldom be filled. So what is held
-above some level is made less, summed over all computes, and what does not fit counts many times.
+Where many moments are nearly as full as the peak, a block of the peak's size can seldom be filled. So the bytes held
+above some level are lowered, summed over all computes, and bytes that do not fit count many times.
 
-Invariant: what comes out computes just what went in does, in another order that is legal; how much is tried is counted
-in moves, so that without a time-out it depends on the seed alone.
+Invariant: a resulting order has the same computes, and is legal. The tries are counted in moves, so that without a
+time-out the result depends on the seed alone.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from solvers.plan import lower
 from solvers.problem import Problem
 from solvers.reductions.views import reduced
 
-LEVELS = (0.9, 0.93, 0.85, 0.95, 0.8, 0.97)  # of the room
+LEVELS = (0.9, 0.93, 0.85, 0.95, 0.8, 0.97)  # shares of the room
 GOES = 36
-MOVES = 50  # of a go, for each compute
+MOVES = 50  # moves of a go for each compute
 
 
 def quieter(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Iterator[tuple[int, ...]]:
-    """Orders of the same computes that hold no more than `room` bytes at once, and little more than less than that."""
+    """Orders of the same computes that hold no more than `room` bytes at once, and above some lower level as little as
+    possible."""
     smaller, budget = reduced(problem), problem.resident + room
     arrays, begin = arrays_of(smaller.problem), np.array(smaller.shrink(order), np.int64)
     below: list[LocalSearch] = []
@@ -46,6 +47,6 @@ def quieter(problem: Problem, order: Sequence[int], room: int, seed: int, clock:
 def settle_in_block(
     problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock
 ) -> tuple[int, ...] | None:
-    """The order with ops moved about until all has its place within `room` bytes; None if none was found."""
+    """The order with ops moved about until all values have places within `room` bytes; None if none was found."""
     found = quieter(problem, order, room, seed, clock)
     return next((one for one in found if reaches(requests(problem, lower(problem, one)).lifetimes, room, clock)), None)

@@ -70,7 +70,7 @@ def stuck_at(problem: Problem, plan: Plan, room: int) -> int | None:
     block: dict[int, int] = {}  # register -> the register whose memory it lives in
     holders: dict[int, int] = {}
     address: dict[int, int] = {}  # register with memory of its own -> its chunk
-    waiting: list[Allocate] = []  # for the compute that they are for
+    waiting: list[Allocate] = []  # allocations for the next compute
     for place, statement in enumerate(plan.statements):
         match statement:
             case Allocate(_, register, _, shares):

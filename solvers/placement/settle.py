@@ -1,7 +1,7 @@
-"""Orders from walks that evict, of which the cheapest that has its places is taken.
+"""Orders from walks that evict: the cheapest one whose values have places is taken.
 
-Invariant: what comes out is legal and runs in the room that there is; how much is tried is counted in steps, so that
-without a time-out the answer depends on the seed alone.
+Invariant: the resulting order is legal and runs in the given room; the tries are counted in steps, so that without a
+time-out the answer depends on the seed alone.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from solvers.problem import Problem
 from solvers.reductions.views import reduced
 from solvers.simulate import simulate
 
-LEVELS = 12  # budgets at which walks are tried
+LEVELS = 12  # budgets for walks
 WALKED = 60_000  # computes walked in all
-WALKING = 0.5  # of the time, at most
+WALKING = 0.5  # the greatest share of the time
 
 
 def walked(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
@@ -32,19 +32,19 @@ def walked(problem: Problem, budget: int, room: int, seed: int, clock: Clock) ->
 
 
 def walk_in_block(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
-    """The same where all places are planned, of what largest-first places within `room` bytes."""
+    """The cheapest such order whose values largest-first places within `room` bytes of one block, if any."""
     return _cheapest(problem, budget, seed, clock, lambda plan: placement_of(problem, plan, effort=0).block <= room)
 
 
 def walk_in_pattern(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
-    """The same of what later runs of a default session hold in no more than `room` bytes."""
+    """The cheapest such order whose later runs in a default session hold no more than `room` bytes, if any."""
     return _cheapest(problem, budget, seed, clock, lambda plan: held_later(requests(problem, plan)) <= room)
 
 
 def _cheapest(
     problem: Problem, budget: int, seed: int, clock: Clock, fits: Callable[[Plan], bool]
 ) -> tuple[int, ...] | None:
-    """All walks first, which is quick, and then the cheapest of them that fits."""
+    """Run all walks first, which is quick, and then take the cheapest order that fits."""
     smaller = reduced(problem)
     for _, order in sorted(_walks(smaller.problem, budget, seed, clock.share(WALKING)), key=lambda pair: pair[0]):
         if clock.over():
@@ -57,7 +57,7 @@ def _cheapest(
 
 
 def _walks(problem: Problem, budget: int, seed: int, clock: Clock) -> Iterator[tuple[int, Ints]]:
-    """Orders within the budget, each with its cost, from walks within ever less of it."""
+    """Orders within the budget, each with its cost, from walks within smaller and smaller budgets."""
     evictor, arrays = Evictor(problem), arrays_of(problem)
     rules = RULES[: max(2, WALKED // LEVELS // max(1, len(problem.nodes)))]
     for rule in rules:

@@ -1,1 +1,1 @@
-"""What a user would have done without an optimizer, and the papers' comparisons."""
+"""Methods of users without an optimizer, and the methods that the papers compare with."""

@@ -11,7 +11,7 @@ from solvers.orders.best import Best
 from solvers.orders.evict import RULES, Evictor
 from solvers.problem import Limits, Problem, Result
 
-FEWEST, NODES_WALKED = 9, 40_000  # settings tried at least, and as keep a sweep within a second or so
+FEWEST, NODES_WALKED = 9, 40_000  # settings tried at least; and nodes walked, which keeps a sweep within a second or so
 
 
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
@@ -22,5 +22,5 @@ def solve(problem: Problem, budget: int, limits: Limits) -> Result:
         if best.over():
             break
         order = evictor.run(budget, rule, limits.seed)
-        best.offer(order)  # a walk may get stuck
+        best.offer(order)  # a walk may not reach the end
     return best.result()

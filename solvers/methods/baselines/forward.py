@@ -1,6 +1,6 @@
-"""The forward graph of a training step: which ops it has, and where it hangs by one op.
+"""The forward graph of a training step: its ops, and the ops that alone connect its parts.
 
-Invariant: only forward ops are looked at. A problem that marks no op as backward is taken as a whole.
+Invariant: only forward ops count. In a problem that marks no op as backward, all ops count.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def cheapest_order(problem: Problem, kept: Kept) -> list[int]:
 
 
 def stages(problem: Problem, kept: Kept) -> Iterator[list[int]]:
-    """What each stage computes: its row of R."""
+    """The computes of each stage: its row of R."""
     reads = [node.reads for node in problem.nodes]
     writer = problem.writers()
     kept = _with_promises(problem, writer, kept)
@@ -43,7 +43,7 @@ def stages(problem: Problem, kept: Kept) -> Iterator[list[int]]:
 
 
 def _with_promises(problem: Problem, writer: list[int], kept: Kept) -> Kept:
-    """Outputs, and what can be made only once, are held from the first time on."""
+    """The rows of S, with outputs and values that can be made only once held from the first time on."""
     forever = set(problem.outputs)
     forever.update(value for node in problem.nodes if node.once for value in node.writes)
     promised = kept.copy()

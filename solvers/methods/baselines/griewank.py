@@ -24,7 +24,7 @@ from solvers.problem import Limits, Problem, Result
 
 
 def solve(problem: Problem, budget: int, limits: Limits, options: Snapshots = SNAPSHOTS) -> Result:
-    """`snapshots`: c, to have it fixed."""
+    """`snapshots`: a fixed c."""
     snapshots = options.snapshots
     chain = links(problem)
     if chain is None:
@@ -76,8 +76,8 @@ def _beta(snapshots: int, repeats: int) -> int:
 
 
 def _kept(problem: Problem, chain: list[list[int]], ranges: dict[int, int]) -> Kept:
-    """A stage begins with the snapshots of the reversal it follows, and with what it shares with the stage before, or
-    with those that run or reverse the same link."""
+    """The values held when each stage begins: the snapshots of the reversal it follows, and what it shares with the
+    stage before, or with those that run or reverse the same link."""
     kept = nothing_kept(problem)
     reverses = _ops_reversed(problem, chain)
     follows = np.array([len(chain), *reverses[:-1]], dtype=np.int64)
@@ -97,7 +97,7 @@ def _kept(problem: Problem, chain: list[list[int]], ranges: dict[int, int]) -> K
 
 
 def _wanted(problem: Problem, chain: list[list[int]], reverses: list[int]) -> list[set[int]]:
-    """For each stage, what it reads, and what is read after it in running or reversing the same link."""
+    """For each stage, its reads, and later reads in running or reversing the same link."""
     groups = _groups(problem, chain, reverses)
     found: list[set[int]] = []
     for stage in range(len(problem.nodes) - 1, -1, -1):
@@ -107,7 +107,8 @@ def _wanted(problem: Problem, chain: list[list[int]], reverses: list[int]) -> li
 
 
 def _groups(problem: Problem, chain: list[list[int]], reverses: list[int]) -> list[tuple[bool, int]]:
-    """Which link each stage runs, or reverses. Ops that update statistics stand among the forward ops they look at."""
+    """The link that each stage runs or reverses. Ops that update statistics stand among the forward ops that they
+    read."""
     number = {index: at for at, link in enumerate(chain) for index in link}
     found: list[tuple[bool, int]] = []
     for stage in range(len(problem.nodes)):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from solvers.methods.baselines.forward import forward_edges, forward_nodes, node_bytes
 from solvers.problem import Problem
 
-SMALL = 8  # a value goes beside the chain if it is at most so much smaller than what the chain hands on there
+SMALL = 8  # a value is beside the chain if it is this many times smaller than what the chain hands on there
 
 
 def links(problem: Problem) -> list[list[int]] | None:
@@ -36,7 +36,7 @@ def links(problem: Problem) -> list[list[int]] | None:
 
 
 def _beside(problem: Problem, nodes: list[int]) -> set[int] | None:
-    """Ops that nothing of the chain leads to; None if what they write is not little."""
+    """Ops that do not depend on the chain; None if their results are not small."""
     readers: dict[int, list[int]] = {index: [] for index in nodes}
     for source, index in forward_edges(problem):
         readers[source].append(index)
@@ -50,14 +50,14 @@ def _beside(problem: Problem, nodes: list[int]) -> set[int] | None:
 
 
 def _mains(problem: Problem, nodes: list[int], beside: set[int]) -> set[int] | None:
-    """The ops that write what crosses each gap between ops; None where two of a size cross one."""
+    """The ops that write what crosses each gap between ops; None where two values of one size cross a gap."""
     place = {index: at for at, index in enumerate(nodes)}
     readers = problem.readers()
-    last: dict[int, int] = {}  # value -> the last place that reads it
+    last: dict[int, int] = {}  # value -> the last index that reads it
     for index in nodes:
         for value in problem.nodes[index].writes:
             last[value] = max((place[reader] for reader in readers[value] if reader in place), default=-1)
-    crossing: dict[int, int] = {}  # value -> its op
+    crossing: dict[int, int] = {}  # crossing value -> the op that writes it
     mains = {nodes[-1]}
     for at, index in enumerate(nodes[:-1]):
         if index not in beside:

@@ -49,7 +49,7 @@ def _rounded(problem: Problem, budget: int, limits: Limits, wholes: Sequence[np.
 
 @dataclass(frozen=True, slots=True)
 class SampleSpread:
-    """Of some samples: their mean and standard deviation (Figure 7's)."""
+    """The mean and standard deviation of some samples (Figure 7's)."""
 
     mean: float
     deviation: float
@@ -60,7 +60,7 @@ class SampleSpread:
 
 
 def _said(found: Sequence[Weighed], budget: int) -> Note:
-    """What the rounding came to, and by how much it overshoots."""
+    """The note on the rounding's results, and by how much they exceed the budget."""
     if len(found) == 1:
         figures = THRESHOLD, found[0].cost, found[0].peak
         over = found[0].peak - budget

@@ -27,8 +27,9 @@ from solvers.problem import Limits, Problem, Result, Status
 
 ALLOWANCES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 THRESHOLDS = tuple(step / 20 for step in range(1, 20))
-GUIDING = tuple(product((0.1, 0.5, 0.9), (1e4, 30.0, 3.0)))  # thresholds whose S guides eviction walks, and how much
-WALKS = 6  # for each of those
+# thresholds whose S guides eviction walks, and the weight of that guidance
+GUIDING = tuple(product((0.1, 0.5, 0.9), (1e4, 30.0, 3.0)))
+WALKS = 6  # walks for each of those
 WORTH_FILLING = 4
 
 
@@ -84,7 +85,7 @@ class _Rounder:
         self.evictor = Evictor(self.best.problem, self.best.limits.clock)
 
     def round(self, relaxed: Relaxed) -> bool:
-        """Offer all that comes of one relaxation; says whether a rounding as such fitted."""
+        """Offer all orders that one relaxation leads to; the result says whether a rounding alone fitted."""
         fitting: list[tuple[int, tuple[int, ...]]] = []
         for order in self._roundings(relaxed):
             found = self.best.offer(order)

@@ -35,7 +35,7 @@ def solve(problem: Problem, budget: int, limits: Limits, options: PaperForm = PA
         return replace(best.result(), notes=(Note(SolverNote.NO_PAPER_SCHEDULE), note))
     if answer.values is not None:
         best.offer(paper.order(answer.values))
-    bound = ceil(answer.bound * paper.cost_unit) if answer.bound > -inf else None  # costs are whole
+    bound = ceil(answer.bound * paper.cost_unit) if answer.bound > -inf else None  # costs are integers
     result = best.result(bound, (note,))
     if result.status is Status.FEASIBLE and answer.status is Status.OPTIMAL:
         return replace(result, status=Status.ORDER_OPTIMAL)
@@ -43,7 +43,7 @@ def solve(problem: Problem, budget: int, limits: Limits, options: PaperForm = PA
 
 
 def _offer_heuristics(best: Best) -> None:
-    """Something to start from, so that large graphs get a plan though the program is out of reach."""
+    """Offer schedules to start from, so that large graphs get a plan though the program is out of reach."""
     for method in (linearized_greedy, evict, recompute_all):
         order = method.solve(best.problem, best.budget, best.limits.share(1 / 4)).order
         if order is not None:

@@ -1,4 +1,4 @@
-"""What the baselines can be told."""
+"""The options of the baselines."""
 
 from __future__ import annotations
 

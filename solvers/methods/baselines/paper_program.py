@@ -25,7 +25,7 @@ from solvers.scip import Program
 Key = tuple[int, int]
 
 
-LARGEST = 250_000  # variables that fit into 1.5 GB together with what SCIP makes of them
+LARGEST = 250_000  # as many variables fit into 1.5 GB together with SCIP's own data
 
 
 def too_large(problem: Problem, stages: bool = True, splits: int = 1) -> bool:
@@ -74,7 +74,7 @@ class PaperProgram:
         return range(stage // self.splits + 1 if self.stages else len(self.problem.nodes))
 
     def order(self, values: Sequence[float]) -> list[int]:
-        """Algorithm 1, less its frees: what runs in each stage, in order."""
+        """Algorithm 1, without its frees: the computes of each stage, in order."""
         return [op for stage in range(self.count) for op in self.ops_of(stage) if values[self.R[stage, op]] > 0.5]
 
     def _objective(self) -> None:
@@ -125,7 +125,7 @@ class PaperProgram:
         return [self.S[stage, value]] if (stage, value) in self.S else []
 
     def held_in(self, stage: int) -> list[Key]:
-        """(value, its S) for all that may be held when the stage begins."""
+        """(value, its S) for all values that may be held when the stage begins."""
         return [(v, self.S[stage, v]) for v in range(len(self.writer)) if (stage, v) in self.S]
 
     def size(self, value: int) -> float:
@@ -176,7 +176,7 @@ class PaperProgram:
 
 
 def _never_freed(problem: Problem) -> frozenset[int]:
-    """What stays to the end once it is computed: the runtime frees nothing unread that has memory of its own."""
+    """Values that stay to the end once computed: the runtime frees nothing unread that has memory of its own."""
     freed = {value for node in problem.nodes for value in node.reads} | problem.optional
     freed.update(*(node.sharing() for node in problem.nodes))
     unread = (value for value in range(len(problem.sizes)) if value not in freed)

@@ -1,4 +1,4 @@
-"""A known schedule as a solution of the paper's program: what is held, freed and in use follows from what runs.
+"""A known schedule as a solution of the paper's program: the held, freed and used memory follows from the computes.
 
 Invariant: only R is chosen; S is the order's own retention, and FREE and U are (5), (2) and (3) evaluated.
 """
@@ -39,7 +39,7 @@ def _by_stage(paper: PaperProgram, order: Sequence[int]) -> list[set[int]]:
 
 
 def _retain(paper: PaperProgram, runs: list[set[int]], values: list[float]) -> None:
-    """Backwards: what a later stage needs and this one does not make is held when this one begins."""
+    """Going backwards, a value that a later stage needs and this one does not make is held when this one begins."""
     needed = set(paper.problem.outputs)
     for stage in range(paper.count - 1, -1, -1):
         for op in sorted(runs[stage], reverse=True):
@@ -47,7 +47,7 @@ def _retain(paper: PaperProgram, runs: list[set[int]], values: list[float]) -> N
             needed.update(paper.problem.nodes[op].reads)
         for value in needed:
             values[paper.S[stage, value]] = 1.0
-    for held in paper.S.values():  # what is never freed, though nobody needs it
+    for held in paper.S.values():  # values that are never freed, though nobody needs them
         values[held] = max(values[held], paper.program.lows[held])
 
 

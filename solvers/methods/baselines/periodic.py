@@ -17,7 +17,7 @@ from solvers.problem import Limits, Problem, Result
 
 
 def solve(problem: Problem, budget: int, limits: Limits, options: SegmentCount = SEGMENTS) -> Result:
-    """`segments`: s, to have it fixed."""
+    """`segments`: a fixed s."""
     segments = options.segments
     nodes = articulation_points(problem)
     knobs = list(range(1, max(1, len(nodes)) + 1)) if segments is None else [min(segments, max(1, len(nodes)))]
@@ -27,6 +27,6 @@ def solve(problem: Problem, budget: int, limits: Limits, options: SegmentCount =
 
 
 def segment_ends(nodes: list[int], count: int) -> set[int]:
-    """The last stage's op of each segment but the last, which takes what is left over."""
+    """The last op of each segment except the last segment, which takes the remaining stages."""
     size = len(nodes) // count
     return {nodes[part * size - 1] for part in range(1, count)}

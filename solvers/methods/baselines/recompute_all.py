@@ -15,7 +15,7 @@ from solvers.methods.baselines.sweep import cheapest_of
 from solvers.notes import Note, SolverNote
 from solvers.problem import Limits, Problem, Result
 
-LONGEST = 60_000  # computes
+LONGEST = 60_000  # in computes
 
 
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
@@ -32,7 +32,7 @@ def solve(problem: Problem, budget: int, limits: Limits) -> Result:
 
 
 def _order(problem: Problem, period: int) -> list[int]:
-    """As much of the schedule as is needed to see that it is too long."""
+    """The schedule, or as much of it as shows that it is too long."""
     computes = chain.from_iterable(stages(problem, _kept(problem, period)))
     return list(islice(computes, max(LONGEST, len(problem.nodes)) + 1))
 

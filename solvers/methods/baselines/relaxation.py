@@ -1,7 +1,7 @@
 """Linear relaxations of Checkmate's program, and how their S is made whole: the paper's own and the improved one.
 
-The paper's is equations (1) to (8) (arXiv 1910.02653, appendix A). The improved one is that of the cuts in time, with a
-boundary at as many stages as can be afforded: no FREE and no U, and a bound for more schedules that is nearer to them.
+The paper's is equations (1) to (8) (arXiv 1910.02653, appendix A). The improved one is that of the cuts in time, with
+as many boundaries as are affordable. It has no FREE and no U, and its bound is tighter and holds for more schedules.
 
 Invariant: `bound` is proved, for schedules that first compute the ops in the given order.
 """
@@ -26,34 +26,34 @@ from solvers.orders.measure import memory_of
 from solvers.problem import Limits, Problem, Status
 from solvers.scip import Program, ProgramAnswer, Settings, solve
 
-Whole = NDArray[np.bool_]  # one for each of the fractions
-LARGEST = 12_000  # variables of the improved relaxation, about: what is solved in a few seconds
-FEWEST = 10  # boundaries of it, however large the graph
+Whole = NDArray[np.bool_]  # a truth value for each fraction
+LARGEST = 12_000  # variables of the improved relaxation, about: as many are solved in a few seconds
+FEWEST = 10  # boundaries of the improved relaxation, however large the graph
 
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """A solved relaxation: its S in one row, and what any choice of whole S means."""
+    """A solved relaxation: its S in one row, and the order that any choice of whole S gives."""
 
     bound: float
     fractions: NDArray[np.float64]
     order_of: Callable[[Whole], list[int]]  # the cheapest recomputation for that S
-    hints_of: Callable[[Whole], Hints]  # the same for an eviction walk
+    hints_of: Callable[[Whole], Hints]  # the hints of that S for an eviction walk
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What no schedule costs less than, and of which program that is the relaxation."""
+    """The cost that no schedule goes below, and the program whose relaxation proves it."""
 
     cost: float
     note: Note
 
 
 def relaxation_bound(problem: Problem, budget: int, limits: Limits, no_stages: bool = False) -> Bound | None:
-    """What no schedule that the paper's program can express costs less than; None if not even fractions fit.
+    """The cost that no schedule of the paper's program goes below; None if not even fractions fit.
 
-    Where that program is too large to build the improved one stands in, and where none is solved in time the cost of
-    every op once; the note says so.
+    Where that program is too large to build, the improved one stands in. Where none is solved in time, the bound is the
+    cost of every op once; the note says so.
     """
     if too_large(problem, not no_stages):
         return _improved_bound(problem, budget, limits)
@@ -130,7 +130,7 @@ def _solve(program: Program, limits: Limits) -> ProgramAnswer:
 
 
 def _boundaries(problem: Problem, budget: int) -> list[int]:
-    """Evenly among the stages that are over the budget without recomputation."""
+    """Boundaries spread evenly among the stages that are over the budget without recomputation."""
     memory = memory_of(arrays_of(problem), np.arange(len(problem.nodes)))
     over = np.flatnonzero(memory > budget)
     count = min(len(over), max(FEWEST, LARGEST // len(problem.nodes)))

@@ -1,8 +1,8 @@
-"""Segments between checkpoints: what Chen et al.'s scheme (arXiv 1604.06174) holds in memory, stage by stage.
+"""Segments between checkpoints: the values that Chen et al.'s scheme (arXiv 1604.06174) holds, stage by stage.
 
 A segment is a run of forward ops that ends with a checkpoint. In the forward pass its values are held to its end, and
-then all but the checkpoint's are dropped. The first backward op that reads one of them has the whole segment computed
-again, which is then held to its last use. The last segment, whose backward pass follows at once, is never dropped.
+then all except the checkpoint's are dropped. The first backward op that reads one of them recomputes the whole segment,
+which is then held to its last use. The last segment, whose backward pass follows at once, is never dropped.
 
 Invariant: on a chain this is Chen's schedule; on any other graph it is a retention that `cheapest_order` makes legal.
 """
@@ -21,9 +21,9 @@ def order_of(problem: Problem, checkpoints: Collection[int], crossing: bool = Fa
 
 
 def kept_between(problem: Problem, checkpoints: Collection[int], crossing: bool, last_too: bool = False) -> Kept:
-    """The S of a set of checkpointed forward ops; with `crossing`, whatever later segments read is kept as well.
+    """The S of a set of checkpointed forward ops; with `crossing`, values that later segments read are kept as well.
 
-    `last_too`: the last segment is dropped and computed again like the others.
+    `last_too`: the last segment is dropped and recomputed like the others.
     """
     kept = nothing_kept(problem)
     users = problem.readers()
@@ -53,7 +53,7 @@ def kept_between(problem: Problem, checkpoints: Collection[int], crossing: bool,
 
 
 def _split(nodes: list[int], checkpoints: set[int]) -> list[list[int]]:
-    """Runs of `nodes`, each up to and with a checkpoint; what is left at the end is a segment of its own."""
+    """Runs of `nodes`, each ending with a checkpoint; the remaining nodes are a segment of their own."""
     segments: list[list[int]] = [[]]
     for node in nodes:
         segments[-1].append(node)

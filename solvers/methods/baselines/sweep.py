@@ -13,7 +13,7 @@ from solvers.problem import Limits, Problem, Result
 
 
 def cheapest_of(problem: Problem, budget: int, limits: Limits, orders: Iterator[Sequence[int]]) -> Result:
-    """The cheapest of `orders` that fits; the time limit is looked at before each but the first."""
+    """The cheapest of `orders` that fits; the time limit is checked before each but the first."""
     best = Best(problem, budget, limits)
     for order in orders:
         found = best.offer(order)
@@ -43,7 +43,7 @@ def over_knob(
     return best.result()
 
 
-LEAST_TRIES, NODES_TRIED = 24, 50_000  # settings tried, at least; and as many as keep a sweep within a second or so
+LEAST_TRIES, NODES_TRIED = 24, 50_000  # settings tried at least; and nodes, which keeps a sweep within a second or so
 
 
 def _spread(count: int, most: int) -> list[int]:
