@@ -1,0 +1,94 @@
+"""Models of full size, op by op: what the search found, what was handed over, and what each command took.
+
+Usage: python examples/bench/full_size.py [--seconds 60] [--only NAME]   (writes full_size.json; no model is run)
+
+Costs are estimates for a CPU. `found` is the last plan that `solve -v` reported before it placed values, and
+`handed_over` is the plan it wrote; both are shares of time beyond the model as it is. `processor_seconds` counts both
+cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "full_size.json"
+GPT2_XL = "gpt2 --layers 48 --hidden 1600 --heads 25 --seq 1024 --batch 4 --vocabulary 50257"
+DENSENET = "densenet201 --batch 32 --image 224"
+CASES = {  # name: network, optimizer, budget, further flags of solve
+    "GPT-2 XL, 75%, state held twice": (GPT2_XL, "adamw", "75%", ["--no-in-place"]),
+    "GPT-2 XL, 75%": (GPT2_XL, "adamw", "75%", []),
+    "DenseNet-201, 50%, state held twice": (DENSENET, "momentum", "50%", ["--no-in-place"]),
+    "DenseNet-201, 50%": (DENSENET, "momentum", "50%", []),
+}
+REPORTED = re.compile(r"plan \+([0-9.]+)%")
+
+
+class Timed:
+    """Runs commands of remat and notes the processor seconds of each."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def remat(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        before = _spent()
+        command = [sys.executable, "-m", "remat_cli", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        self.seconds[arguments[0]] = round(_spent() - before, 1)
+        return done
+
+
+def _spent() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def bench(name: str, seconds: float, folder: Path) -> dict[str, Any]:
+    network, optimizer, budget, flags = CASES[name]
+    forward, model, plan = (str(folder / file) for file in ("forward.onnx", "train.onnx", "train.plan.json"))
+    timed = Timed()
+    timed.remat("zoo", *network.split(), "-o", forward)
+    timed.remat("grad", forward, "--optimizer", optimizer, "-o", model)
+    limits = ("--time-limit", f"{seconds:.0f}s", "--force", "-v", "--json", "-o", plan)
+    done = timed.remat("solve", model, "--budget", budget, *flags, *limits)
+    timed.remat("emit", plan, "-o", str(folder / "remat.onnx"))
+    timed.remat("show", plan, "--html", str(folder / "page.html"))
+    answer = json.loads(done.stdout)
+    placement = json.loads(Path(plan).read_text())["placement"]
+    return {
+        "budget": answer["budget"],
+        "found": round(float(REPORTED.findall(done.stderr)[-1]) / 100, 5),
+        "handed_over": round(answer["overhead"], 5),
+        "block_over_live_bytes": round(placement["block"] / placement["bound"], 4),
+        "load": round(os.getloadavg()[0], 1),
+        "processor_seconds": timed.seconds,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--only", choices=CASES)
+    asked = parser.parse_args()
+    known = json.loads(RESULTS.read_text())["rows"] if RESULTS.is_file() else {}
+    for name in [asked.only] if asked.only else CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            known[name] = bench(name, asked.seconds, Path(folder))
+        print(name, known[name], flush=True)
+        machine = f"{platform.machine()}, {os.cpu_count()} cores"
+        result = {"machine": machine, "seed": 0, "seconds": asked.seconds, "rows": known}
+        RESULTS.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
