@@ -197,7 +197,7 @@ def test_the_least_budget_that_is_printed_is_enough(remat: Command, data: Path) 
     curve = remat("sweep", model, "--budgets", "100%,80%,70%", "--methods", "evict", "--json", "-o", "curve").object
     least = curve["least_peak"]
     assert least >= min(point["peak"] for point in curve["points"] if point["peak"])
-    assert f"({least} bytes)" in remat("sweep", model, "--budgets", "100%,80%,70%", "--methods", "evict").out
+    assert f"(--budget {least})" in remat("sweep", model, "--budgets", "100%,80%,70%", "--methods", "evict").out
     found = remat("solve", model, "--budget", least, "--method", "evict", "--json", "--force", "-o", "x.plan.json")
     assert found.code == 0
     assert max(found.object["arena"], found.object["live"]) <= least
