@@ -74,7 +74,8 @@ def load(path: Path) -> Costs:
         raise BadCosts(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     except BadCosts:
         raise
-    except (LookupError, OverflowError, TypeError, ValueError) as error:  # what its tags and numbers make of it
+    # the reader raises these for bad tags and numbers
+    except (LookupError, OverflowError, TypeError, ValueError) as error:
         raise BadCosts(f"{path}: holds what no cost file holds: {error}") from error
 
 

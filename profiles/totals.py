@@ -1,6 +1,6 @@
-"""What a cost file says of the whole graph, beside its ops: its times, what it holds, and whether it does as predicted.
+"""The figures of a cost file about the whole graph: its times, its memory, and whether it runs as predicted.
 
-Invariant: a figure of another type than its own is kept for the file and used by nobody.
+Invariant: a figure of the wrong type stays in the file, but no code uses it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Totals:
         return cls(**known, others=others)
 
     def as_mapping(self) -> dict[str, Any]:
-        """As the file says it: what is known, in the order of the fields."""
+        """The fields that are known, in their order, in the form of the file."""
         known = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "others"}
         said = {name: value for name, value in known.items() if value is not None}
         if self.default_peaks is not None:

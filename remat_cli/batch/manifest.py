@@ -23,7 +23,7 @@ from solvers.clock import FOREVER_SECONDS, USUAL_SECONDS
 from solvers.options import Orders, options_of
 from solvers.registry import DEFAULT, METHODS
 
-SHOWN_FAULTS = 8  # of what is wrong with a manifest
+SHOWN_FAULTS = 8  # the most faults that an error lists
 GAP = 0.001
 SLACK_SECONDS = 900.0  # seconds that a job may take beyond twice its search, if no timeout is given
 LONG_SECONDS = 4 * 3600.0  # seconds that it may take if its search is limited in work
@@ -88,7 +88,7 @@ def read(path: Path) -> list[Job]:
 
 
 class _Reading:
-    """What is said once for all, and what of a model goes before it."""
+    """The settings of the whole manifest, and the settings of a model that override them."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -212,7 +212,7 @@ class _Reading:
         )
 
     def _expected(self, place: Place, entry: Mapping[str, Any], path: Path) -> Expected:
-        """What is said of all, and of the model; a bare problem has no model to verify."""
+        """The expectations of the manifest and of the model; a bare problem has no model to verify."""
         said: dict[str, Any] = {}
         for at, where in (((), self.tree.value), (place, entry)):
             for name, value in where.get("expect", {}).items():
@@ -226,7 +226,7 @@ class _Reading:
     def _list(
         self, name: str, place: Place, entry: Mapping[str, Any], default: list[tuple[Place, Any]]
     ) -> list[tuple[Place, Any]]:
-        """What the model says, or the manifest does, with places."""
+        """The model's list, otherwise the manifest's, with the place of each entry."""
         for at, said in ((place, entry), ((), self.tree.value)):
             if name in said:
                 return [((*at, name, number), value) for number, value in enumerate(said[name])]

@@ -1,6 +1,6 @@
-"""What a batch came to, for programs and for people: JSON, JUnit's XML, Markdown, comma-separated values.
+"""The report of a batch, for programs and for people: JSON, JUnit's XML, Markdown, comma-separated values.
 
-Invariant: all four say the same of the same results; the JSON keeps to its schema.
+Invariant: all four have the same results; the JSON keeps to its schema.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _add_cases(suite: ElementTree.Element, result: JobReport, counts: list[int])
     """`counts`: of cases, failures and errors."""
     said = result.said
     for number, check in enumerate(result.checks):
-        time = f"{said['seconds']:.3f}" if number == 0 else "0.000"  # of a job once
+        time = f"{said['seconds']:.3f}" if number == 0 else "0.000"  # a job's time counts once
         name = f"{result.job.folder} {check.name}"
         case = ElementTree.SubElement(
             suite, "testcase", classname=f"remat.{result.job.model.name}", name=name, time=time
@@ -166,5 +166,5 @@ def line(result: JobReport) -> str:
 
 
 def _near(path: str) -> str:
-    """As it can be opened from here."""
+    """The path relative to the working directory."""
     return str(Path(path).relative_to(Path.cwd())) if Path(path).is_relative_to(Path.cwd()) else path

@@ -38,7 +38,7 @@ def schema_named(name: str) -> Schema:
 
 
 def faults(value: Any, schema: Schema) -> Iterator[Fault]:
-    """What is wrong with the value, and where."""
+    """The faults of the value, each with its place."""
     yield from _faults(value, schema, schema, ())
 
 
@@ -85,7 +85,7 @@ def _in_object(value: dict[str, Any], schema: Schema, root: Schema, place: Place
 
 
 def _of_any(value: Any, choices: list[Schema], root: Schema, place: Place) -> Iterator[Fault]:
-    """What is wrong by the choice that is of the value's kind; else all that it could have been."""
+    """The faults by the choice that fits the value's kind; otherwise a fault that lists all choices."""
     found = [list(_faults(value, choice, root, place)) for choice in choices]
     if any(not wrong for wrong in found):
         return

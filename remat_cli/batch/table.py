@@ -1,4 +1,4 @@
-"""What goes on in a batch, while it does: lines as jobs end, and on a terminal what is being done beneath them."""
+"""The progress of a batch: a line for each job that ends, and on a terminal the tasks under way below them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ProgressTable:
         sys.stderr.flush()
 
     def _wiped(self) -> str:
-        """What was drawn beneath the lines, taken away."""
+        """The text that erases the lines drawn below."""
         drawn, self.drawn = self.drawn, 0
         return UP * drawn + CLEAR if self.live and drawn else ""
 

@@ -1,7 +1,7 @@
-"""What a worker is told, as JSON, and the record that it leaves when it is done.
+"""Tasks for workers, as JSON, and the record that a worker leaves when it is done.
 
-Invariant: a record names the task that it is of by the hash of all that went in, and every file that came out by its
-content: a task whose record stands, and whose files do, need not be done again.
+Invariant: a record names its task by the hash of all inputs, and every output file by its content. A task whose record
+and files are there need not run again.
 """
 
 from __future__ import annotations

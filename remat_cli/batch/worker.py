@@ -68,7 +68,7 @@ def _do(task: Task, folder: Path) -> Mapping[str, Any]:
 
 
 def _check_memory(limit: int | None, folder: Path) -> None:
-    """What slipped by between two looks of who watches this process is not let pass either."""
+    """Refuse a task that exceeded its memory between two checks by the watching process."""
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     if limit is not None and held > limit:
         (folder / RECORD).unlink(missing_ok=True)

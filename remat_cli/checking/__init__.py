@@ -112,7 +112,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Modes by the name of their session; what else there is is of the session that the plan is for.
+    """Modes by the name of their session; the other fields are of the session that the plan is for.
 
     `exactness`: how far outputs are from float64, where that was asked for and can be told.
     """
@@ -170,7 +170,7 @@ def verify(
 def _judged(
     graph: Graph, rewritten: Path, session: Session, right: Mapping[str, Any], bench: Bench
 ) -> tuple[Exactness, ...]:
-    """How far the first run of either model is off: later ones go on from its state."""
+    """The error of the first run of either model; later runs start from its state."""
     bound = InPlace(graph.in_place, bool(graph.in_place))
     old = bench.run(graph.path, session.name, outputs="before.npz")
     new = bench.run(rewritten, session.name, outputs="after.npz", in_place=bound)
@@ -180,7 +180,7 @@ def _judged(
 
 
 def _without(differs: Sequence[Difference], good: frozenset[str]) -> tuple[Difference, ...]:
-    """What differs of outputs that are not as near to what is right as the original's; later runs are as the first."""
+    """The outputs that are less exact than the original's; later runs are compared like the first."""
     return tuple(one for one in differs if one.output.partition(" of the ")[0] not in good)
 
 

@@ -26,7 +26,7 @@ from remat_cli.runtime.optimized import level_named
 from remat_cli.runtime.providers import PROVIDERS
 from remat_cli.runtime.session import cap_arena, placement_in, planned, quiet_runtime, trace_to
 
-TRACED_SHARE = 0.5  # of the time for timing both models: for seeing what each kernel takes, besides
+TRACED_SHARE = 0.5  # share of the time for timing both models that goes to tracing kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class Request:
     cap: int | None = None
     outputs: str | None = None
     trace: str | None = None
-    threads: int = 0  # as many as there are cores
+    threads: int = 0  # 0: as many as there are cores
     watch: bool = False  # tell of each kernel
-    level: str = "all"  # of the optimizations of a default session
+    level: str = "all"  # the optimization level of a default session
     against: str | None = None  # another model, to be timed in turn with this one
-    seconds: float = 0.0  # for that
+    seconds: float = 0.0  # the time for timing both models
     weigh: bool = False  # count what the process grows by, in a session as a user would make it
     in_place: dict[str, str] = field(default_factory=dict)  # outputs that are the next run's inputs of these names
-    bound: bool = False  # and are written over them
+    bound: bool = False  # whether these outputs are written over the inputs
     placement: dict[str, Any] | None = None  # where the plan's allocator is to put what such a session asks for
 
 
@@ -69,13 +69,13 @@ class Reply:
 
     refused: str | None = None  # why the session could not be made
     failed: str | None = None  # why a run broke off
-    endless: bool = False  # it was still running when its time was up
+    endless: bool = False  # the run had not ended when its time was up
     arena: tuple[int, ...] = ()
-    grew: int | None = None  # what the process's memory grew by in its runs, at the most
+    grew: int | None = None  # the greatest growth of the process's memory in its runs
     stray: int | None = None  # allocations that were not as planned
-    kernels: tuple[Kernel, ...] = ()  # of the first run, if they were asked for
+    kernels: tuple[Kernel, ...] = ()  # the kernels of the first run, if they were asked for
     times: tuple[int, int] | None = None  # ns of a run of this model and of the other, undisturbed
-    waited: float = 0.0  # what share of the time threads waited for a processor, where no run went undisturbed
+    waited: float = 0.0  # the share of the time that threads waited for a processor, where no run was undisturbed
     probe: int = 0  # ns of the op that is timed with every profile
     inside: tuple[dict[str, int], ...] = ()  # ns of each kernel of this model and of the other, by its op's name
 
@@ -119,7 +119,7 @@ def _carry_out(request: Request) -> Reply:
 
 
 def _weigh_on_device(request: Request, failures: tuple[type[Exception], ...]) -> Reply:
-    """What the device holds more than before the session was made: weights and inputs are in that."""
+    """The device's memory beyond that before the session was made; weights and inputs are included."""
     feeds = _feeds(request)
     with MemoryWatch() as watch:
         try:
@@ -133,7 +133,7 @@ def _weigh_on_device(request: Request, failures: tuple[type[Exception], ...]) ->
 
 
 def _weigh(session: Any, request: Request) -> Reply:
-    """What the process grows by; the results of a run are held until the next begins."""
+    """The growth of the process's memory; the results of a run are held until the next begins."""
     feeds = _feeds(request)
     before = resident_now()
     results: list[Any] = []
@@ -164,9 +164,9 @@ def _race(session: Any, request: Request) -> Reply:
 
 
 def _as_users_make_it(request: Request, trace: str | None = None) -> Any:
-    """With the runtime's own allocator, or with the plan's, where that has places for what is asked.
+    """A session with the runtime's own allocator, or with the plan's where that has places.
 
-    `trace`: what the name of a trace's file begins with, if there is to be one.
+    `trace`: the beginning of the name of a trace's file, if there is one.
     """
     if request.placement:
         places = placement_in(request.placement)
@@ -224,7 +224,7 @@ def _keep(results: list[Any], request: Request, number: int = 0) -> None:
 
 
 def _kernels(trace: Path, provider: str) -> list[dict[str, Any]]:
-    """What the trace says of each kernel of this provider: others have arenas of their own."""
+    """The trace's events for each kernel of this provider; other providers have arenas of their own."""
     told = [event for event in json.loads(trace.read_text()) if event.get("cat") == "Node"]
     events = [{**event["args"], "name": event["name"].removesuffix("_kernel_time")} for event in told]
     return [args for args in events if "mem_in_use_peak" in args and args["provider"] == provider]

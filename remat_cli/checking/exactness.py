@@ -1,7 +1,7 @@
-"""What a run in float64 says is right, and how far the original and the model in pieces are from it.
+"""A run in float64 as the reference, and the distances of the original and of the model in pieces from it.
 
-The witness is ONNX's reference evaluator, which shares no code with the runtime. Invariant: where it cannot tell,
-nothing is said: of random ops, of data that lie apart, and of more work than it does in about a minute.
+The witness is ONNX's reference evaluator, which shares no code with the runtime. Invariant: where it cannot tell, there
+is no figure: for random ops, for data in other files, and for more work than it does in about a minute.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOOPING = (
     "ScatterND",
 )
 FACTOR_MOST = 2.0  # times as far from float64 as the original
-ROUNDING = 1e-6  # of an output's norm: nearer than that neither is wrong
+ROUNDING = 1e-6  # share of an output's norm: a smaller error counts as none
 CANNOT = (
     ArithmeticError,
     AttributeError,
@@ -47,7 +47,8 @@ CANNOT = (
 
 @dataclass(frozen=True, slots=True)
 class Exactness:
-    """How far an output of the original and of the rewritten model is from float64, as a share of its norm."""
+    """The relative errors of an output of the original and of the rewritten model, by the norm of the float64
+    output."""
 
     output: str
     before: float
@@ -79,7 +80,7 @@ def run_in_float64(graph: Graph, feeds: Mapping[str, Any]) -> dict[str, Any] | N
         with np.errstate(all="ignore"):
             evaluator = ReferenceEvaluator(widen(graph.model), new_ops=[GatherElements])
             return dict(zip(evaluator.output_names, evaluator.run(None, wide), strict=True))
-    except CANNOT:  # of what no schema forbids, the reference has no kernel, or a wrong one
+    except CANNOT:  # the reference has no kernel for the op, or a wrong one
         return None
 
 
@@ -99,7 +100,7 @@ def _elements(graph: Graph, names: Sequence[str]) -> int:
 def judge(
     names: Sequence[str], right: Mapping[str, Any], before: Sequence[Any], after: Sequence[Any]
 ) -> tuple[Exactness, ...]:
-    """Of each output of real numbers, how far both are off."""
+    """The relative errors of both models, for each output of real numbers."""
     return tuple(_judge(names, right, before, after))
 
 
@@ -115,7 +116,7 @@ def _judge(
 
 
 def _finite(*arrays: Any) -> bool:
-    """Of numbers that are none, differences say nothing; that they are in the same places, the comparison says."""
+    """Whether all numbers are finite. Differences of others mean nothing; the comparison checks their places."""
     return all(np.isfinite(array).all() for array in arrays)
 
 

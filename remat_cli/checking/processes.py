@@ -52,7 +52,7 @@ class Bench:
         report: Callable[[int, int, str], None] = nobody,
         level: str = "all",
     ) -> None:
-        self.level = level  # of the optimizations of default sessions
+        self.level = level  # the optimization level of default sessions
         self.provider = provider
         self.timeout = timeout
         self.threads = threads

@@ -47,7 +47,7 @@ def problem_of_chain(data: Mapping[str, Any]) -> Named:
         Node(forward[s - 1], (s - 2,) if s > 1 else (), (s - 1, rest + s), workspace=o_f[s - 1])
         for s in range(1, stages + 1)
     ]
-    places = {s: gradient + 1 + stages - s for s in range(stages, -1, -1)}  # of delta^s
+    places = {s: gradient + 1 + stages - s for s in range(stages, -1, -1)}  # the index of delta^s
     loss = Node(backward[stages], (stages - 1,), (places[stages],), o_b[stages], backward=True)
     nodes.append(loss)
     for s in range(stages, 0, -1):
@@ -98,7 +98,7 @@ def _is_no_number(entry: Any) -> bool:
 
 
 def _whole(*lists: Sequence[float]) -> list[list[int]]:
-    """As integers: in a unit that has room for all decimals, up to six."""
+    """The numbers as integers, in a unit that keeps all decimals, up to six."""
     numbers = [Decimal(str(entry)).normalize() for entries in lists for entry in entries]
     unit = 10 ** min(DECIMALS, max(0, *(-int(number.as_tuple().exponent) for number in numbers)))
     return [[round(entry * unit) for entry in entries] for entries in lists]

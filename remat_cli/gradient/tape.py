@@ -98,7 +98,8 @@ class Tape:
         self.constants: dict[str, np.ndarray] = {}
         self.steps: list[Taped] = []
         self.largest = 0  # elements of the largest value that a step makes
-        self.reshaped: dict[str, Tensor] = {}  # what a Reshape emitted here reads, so that chains of them collapse
+        # output of a Reshape emitted here -> its input, so that chains of them collapse
+        self.reshaped: dict[str, Tensor] = {}
         self._memo: dict[Key, tuple[str, ...]] = {}
         self._pool: dict[Key, str] = {}
         self._names: Counter[str] = Counter()
@@ -165,7 +166,7 @@ class Tape:
     # -- nodes ----------------------------------------------------------------------------------------------------
     @contextmanager
     def scope(self, name: str) -> Iterator[None]:
-        """What is emitted inside bears this name."""
+        """Name what is emitted inside."""
         before, self._scope = self._scope, name
         yield
         self._scope = before
@@ -196,7 +197,7 @@ class Tape:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """What is emitted inside can be differentiated, op by op."""
+        """Record what is emitted inside, so that it can be differentiated op by op."""
         self._recording = True
         yield
         self._recording = False

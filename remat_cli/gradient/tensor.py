@@ -82,7 +82,7 @@ class Tensor:
         return self.tape.op("Equal", self, self.like(other))
 
     def where(self, yes: Tensor | float, no: Tensor | float) -> Tensor:
-        """Of this condition: `yes` where it holds, `no` elsewhere. One of both must be a tensor."""
+        """`yes` where this condition holds, `no` elsewhere. One of both must be a tensor."""
         model = yes if isinstance(yes, Tensor) else no
         assert isinstance(model, Tensor)
         return self.tape.op("Where", self, model.like(yes), model.like(no))
@@ -110,14 +110,14 @@ class Tensor:
         return self if order == tuple(range(self.rank)) else self.tape.op("Transpose", self, perm=list(order))
 
     def swap(self, one: int, other: int) -> Tensor:
-        """With two axes exchanged."""
+        """The tensor with two axes exchanged."""
         order = list(range(self.rank))
         order[one], order[other] = order[other], order[one]
         return self.transpose(*order)
 
     @property
     def transposed(self) -> Tensor:
-        """As a stack of matrices, each transposed."""
+        """The tensor as a stack of matrices, each transposed."""
         return self.swap(-1, -2)
 
     def expand(self, *shape: int) -> Tensor:
@@ -149,7 +149,7 @@ class Tensor:
         return self.tape.op("Slice", self, integers([start]), integers([stop]), integers([axis]), integers([step]))
 
     def pad(self, before: Sequence[int], after: Sequence[int]) -> Tensor:
-        """With zeros around."""
+        """The tensor with zeros around it."""
         if not any((*before, *after)):
             return self
         return self.tape.op("Pad", self, self.tape.integers([*before, *after]))

@@ -39,14 +39,14 @@ class Options:
     loss: str | None = None  # one that is built in, or an output's name; None: the first output, if it is a scalar,
     # else cross-entropy
     logits: str | None = None  # the value that a built-in loss is taken of; by default the first output
-    outputs: Sequence[str] = ()  # of the model that the step has too
-    class_axis: int | None = None  # that labels choose from; by default as `classes` says
+    outputs: Sequence[str] = ()  # outputs of the model that the step returns too
+    class_axis: int | None = None  # the axis that labels choose from; the default is `classes`'
     choice: Choice = field(default_factory=Choice)
     binding: Binding = field(default_factory=Binding)
-    recipe: Recipe = field(default_factory=Recipe)  # of the update
+    recipe: Recipe = field(default_factory=Recipe)  # the recipe of the update
     freeze_bn: bool = False  # BatchNormalization in inference mode is meant
     train: bool = False  # every Dropout and BatchNormalization trains, whatever mode the file has it in
-    precision: str = "float32"  # that products are computed in
+    precision: str = "float32"  # the type in which products are computed
     accumulate: bool = False  # gradients are added to sums that come in
 
 
@@ -101,7 +101,7 @@ def _added(parameter: Tensor, gradient: Tensor) -> Tensor:
 
 
 def _properties(options: Options, class_axis: int) -> dict[str, str]:
-    """What the file says of its loss and its optimizer."""
+    """The file's metadata about its loss and its optimizer."""
     properties = {CLASS_AXIS: str(class_axis)} if options.loss == "cross-entropy" else {}
     if options.recipe.name != "none":
         properties[OPTIMIZER] = json.dumps(options.recipe.described())
@@ -111,7 +111,7 @@ def _properties(options: Options, class_axis: int) -> dict[str, str]:
 def _defaults(
     forward: Forward, model: onnx.ModelProto, recipe: Recipe, scaling: Scaling | None
 ) -> dict[str, np.ndarray]:
-    """What inputs are if nobody gives them: running statistics, scalars, the learning rate, the scale of the loss."""
+    """Default values of inputs: running statistics, scalars, the learning rate, the scale of the loss."""
     defaults = {name: forward.tape.constants[name] for name in forward.updated} | _scalars(model, forward)
     if recipe.name != "none":
         defaults[RATE] = np.array(recipe.hyper.rate, np.float32)
@@ -121,7 +121,7 @@ def _defaults(
 
 
 def _renewals(forward: Forward, update: Update) -> dict[str, Tensor]:
-    """What inputs are after the step: parameters, the optimizer's state, running statistics."""
+    """The values of inputs after the step: parameters, the optimizer's state, running statistics."""
     names = [name for name in (*forward.parameters, *update.inputs) if name in update.outputs]
     renewed = {**{name: update.outputs[name] for name in names}, **forward.updated}
     return {f"{name}_new": tensor for name, tensor in renewed.items()}
@@ -160,7 +160,7 @@ def _parts(forward: Forward, model: onnx.ModelProto, update: Update, choice: Cho
 
 
 def _axis(forward: Forward, model: onnx.ModelProto, options: Options) -> int:
-    """What the user says, or the model, or the tensor's rank."""
+    """The class axis by the user's word, by the model's, or by the tensor's rank."""
     if options.class_axis is not None:
         return options.class_axis
     named = named_class_axis(model) if options.logits is None else None
@@ -168,7 +168,7 @@ def _axis(forward: Forward, model: onnx.ModelProto, options: Options) -> int:
 
 
 def _usual(output: Tensor, logits: str | None) -> str:
-    """What nobody named: a module that gives a scalar gives its loss."""
+    """The loss where nobody names one: a scalar output is the loss, otherwise it is cross-entropy."""
     scalar = output.rank == 0 and output.dtype in FLOATS and logits is None
     return output.name if scalar else "cross-entropy"
 
@@ -191,7 +191,7 @@ def _loss(forward: Forward, options: Options, axis: int) -> Tensor:
 
 
 def _check_reached(forward: Forward, model: onnx.ModelProto, gradients: dict[str, Tensor], wrt: Sequence[str]) -> None:
-    """What got no gradient is a constant after all, or plain data, unless it was asked for."""
+    """Check the parameters without a gradient: they are constants or data, unless the user asked to train them."""
     stored = {initializer.name: initializer for initializer in model.graph.initializer}
     for name in [name for name, tensor in forward.parameters.items() if tensor.name not in gradients]:
         if name in wrt:

@@ -1,4 +1,4 @@
-"""Where a sliding window stands: kernel, strides, dilations and pads of a convolution or pooling, made explicit.
+"""The window of a convolution or pooling: kernel, strides, dilations and pads made explicit.
 
 Invariant: `auto_pad` and left-out attributes are gone; all tuples have one entry per spatial axis.
 """
@@ -12,7 +12,7 @@ from remat_cli.gradient.tape import Taped
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    size: tuple[int, ...]  # of the padded side: a convolution's input
+    size: tuple[int, ...]  # the size of the padded side: a convolution's input
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
@@ -25,7 +25,7 @@ class Window:
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """How far apart the kernel's first and last element are."""
+        """The distance between the kernel's first and last element."""
         return tuple(d * (k - 1) for d, k in zip(self.dilations, self.kernel))
 
     def left_over(self, out: tuple[int, ...]) -> list[int]:

@@ -20,8 +20,8 @@ from remat_cli.model.graph import Graph, Op
 from remat_cli.model.step_parts import FINITE, parts_of
 
 InPlace = Mapping[str, str] | None  # output -> the input in whose place it comes; None: what is found
-NARROW = {onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}  # of which a CPU has next to no kernels
-NEW = "_new"  # what a training step calls what takes a value's place
+NARROW = {onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}  # a CPU has almost no kernels for these
+NEW = "_new"  # the suffix of a training step's output that replaces a value
 
 
 def parse_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -60,7 +60,7 @@ def updates_of(graph: Graph, asked: InPlace, written_out: bool = False) -> dict[
 
 
 def _usual(graph: Graph) -> dict[str, str]:
-    """What a step made by `grad` says of its state; of another graph, outputs named after inputs they are made of."""
+    """The pairs that a step made by `grad` records; for another graph, outputs named after inputs they are made of."""
     parts = parts_of(graph.model)
     if parts is not None:
         updated = () if _may_be_discarded(graph) else (*parts.parameters, *parts.state)
@@ -95,7 +95,7 @@ def _may_be_discarded(graph: Graph) -> bool:
 
 
 class _Look:
-    """What an output has to do with an input."""
+    """Examines the relation between an output and an input."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -105,7 +105,7 @@ class _Look:
             for out, into in semantics.views(op):
                 if op.outputs[out] and op.inputs[into] in self.behind:
                     self.behind[op.outputs[out]] = self.behind[op.inputs[into]]
-        self.readers: dict[str, list[int]] = {}  # of each input, by itself or through views
+        self.readers: dict[str, list[int]] = {}  # the ops that read each input, directly or through views
         for index, op in enumerate(graph.ops):
             for name in set().union(*(self.behind.get(read, set()) for read in op.reads)):
                 self.readers.setdefault(name, []).append(index)

@@ -30,7 +30,8 @@ class Session:
         return self.allocator == OWN
 
 
-PLANNED, ARENA, OWN = "planned", "arena", "own"  # by the plan's table; by one capped region; the runtime's own way
+# places by the plan's table, in one capped region, or by the runtime itself
+PLANNED, ARENA, OWN = "planned", "arena", "own"
 
 STRICT = Session("strict", PLANNED)
 CAPPED = Session("strict", ARENA, capped=True)

@@ -1,8 +1,8 @@
-"""What the inputs of a training step are: parameters, an optimizer's state, running statistics, data.
+"""The roles of a training step's inputs: parameters, an optimizer's state, running statistics, data.
 
-`grad` writes this into the step's metadata, where rewriting leaves it.
+`grad` writes them into the step's metadata, where rewriting leaves them.
 
-Invariant: parameters, state, statistics and sums come out as `<name>_new`, where they come out at all.
+Invariant: parameters, state and statistics come out as `<name>_new`, where they come out at all.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def sum_of(parameter: str) -> str:
 
 
 def parts_of(step: onnx.ModelProto) -> Parts | None:
-    """What `grad` says of the step; None for a training graph of other making."""
+    """The parts that `grad` recorded; None for a training graph from elsewhere."""
     said = _metadata(step, STEP_PARTS)
     if said is None:
         return None
@@ -48,7 +48,7 @@ def parts_of(step: onnx.ModelProto) -> Parts | None:
 
 
 def optimizer_of(step: onnx.ModelProto) -> dict[str, Any] | None:
-    """How the step updates its parameters; None where it does not, or does not say."""
+    """How the step updates its parameters; None where it does not, or where the file does not say."""
     said = _metadata(step, OPTIMIZER)
     return None if said is None else dict(json.loads(said))
 

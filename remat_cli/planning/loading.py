@@ -102,7 +102,7 @@ def given_subject(
 
 
 def content_of(model: onnx.ModelProto) -> bytes:
-    """What the model's file would hold."""
+    """The bytes of the model's file."""
     try:
         return bytes(model.SerializeToString(deterministic=True))
     except (ValueError, EncodeError) as error:

@@ -35,7 +35,7 @@ class EmittedNode:
     op: Op | None
     origin: Mapping[str, str]  # its outputs -> the values of the model that they are copies of
     reads: tuple[str, ...]  # captures included
-    bytes: int = 0  # of the outputs that are copies of nothing
+    bytes: int = 0  # bytes of the outputs that are no copies
     hides: bool = False  # the shape of what it makes, which so nothing is written over
 
 

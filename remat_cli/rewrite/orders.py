@@ -37,7 +37,7 @@ def strict_order(reads: Reads, op_types: Sequence[str]) -> list[int]:
 
 
 def by_rank(reads: Reads, ranks: Sequence[int]) -> list[int]:
-    """Of the nodes that could run, the one of least rank; of equals the first in the file."""
+    """The order that runs, of the nodes that are ready, the one of least rank; of equals the first in the file."""
     waiting = [len(set(sources)) for sources in reads]
     readers: list[list[int]] = [[] for _ in reads]
     for index, sources in enumerate(reads):

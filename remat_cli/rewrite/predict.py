@@ -118,7 +118,8 @@ class Prediction:
         return found + [(step, step + 1, size) for step, size in enumerate(work) if size]
 
     def later(self, hidden: Collection[str] = ()) -> int:
-        """What runs after the first hold with default options: a block laid out by the first, and outputs beside it."""
+        """The bytes that later runs hold with default options: a block laid out by the first run, and outputs beside
+        it."""
         block, beside = self._laid_out(hidden)
         return self.problem.resident + block + most_at_once(beside)
 

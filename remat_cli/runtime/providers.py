@@ -1,4 +1,4 @@
-"""What onnxruntime calls each kind of device."""
+"""onnxruntime's names for each kind of device."""
 
 from __future__ import annotations
 

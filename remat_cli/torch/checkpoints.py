@@ -1,6 +1,6 @@
-"""What users ask for with `torch.utils.checkpoint`: blocks that the backward pass computes again, values to be saved.
+"""Obeys `torch.utils.checkpoint`: blocks that the backward pass computes again, values to be saved.
 
-Invariant: only tags are read that torch itself sets; what must run once, for any other reason, is never asked twice.
+Invariant: only tags that torch itself sets are read; an op that must run once, for any other reason, never runs twice.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How much more memory a device can give, for `budget="fit"`.
+"""The memory that a device can still give, for `budget="fit"`.
 
-Invariant: knows nothing of plans. What this process holds already is not counted as free.
+Invariant: it knows nothing of plans. Memory that this process holds already does not count as free.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ops should cost on a device of which only the datasheet is known: arithmetic or traffic, whichever is longer.
+"""Estimated costs of ops on a device with a datasheet: arithmetic or traffic, whichever takes longer.
 
 Invariant: the same graph has the same prices everywhere.
 """

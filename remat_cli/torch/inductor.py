@@ -21,7 +21,7 @@ from remat_cli.torch.partition import Partitioner, partition_fn
 
 
 class InductorPartitioner(CustomPartitionerFn):
-    """What Inductor's configuration takes. `partitioner.plans`: what became of each graph."""
+    """The partitioner for Inductor's configuration. `partitioner.plans`: the plan of each graph."""
 
     def __init__(self, partitioner: Partitioner, asked: str) -> None:
         self.partitioner = partitioner

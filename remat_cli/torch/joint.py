@@ -48,7 +48,7 @@ class Joint:
     forward_outputs: list[Any]
     backward_outputs: list[Any]
     tangents: list[fx.Node]
-    ops: dict[fx.Node, int] = field(default_factory=dict)  # with their places
+    ops: dict[fx.Node, int] = field(default_factory=dict)  # the index of each op
     parts: dict[fx.Node, fx.Node] = field(default_factory=dict)
     views: set[fx.Node] = field(default_factory=set)
     buffers: dict[fx.Node, tuple[Buffer, ...]] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Joint:
                 rest += [n for n in self._missing(op, done) if n is not op]
                 rest.append(op)
                 done.add(op)
-        for op in self.ops:  # what only backward outputs that need no tangent are made of
+        for op in self.ops:  # ops that only backward outputs without a tangent need
             if op not in done:
                 rest += self._missing(op, done)
         return first, rest
@@ -184,7 +184,7 @@ def _sort(joint: Joint, node: fx.Node) -> None:
 
 
 def _find_backward(joint: Joint) -> None:
-    """What needs a tangent, and what has an effect and was traced in the backward pass, and all that needs those."""
+    """Mark the nodes of the backward pass: those that need a tangent, effects traced there, and all that need those."""
     found = joint.backward
     found.update(joint.tangents)
     for node in joint.module.graph.nodes:
@@ -197,7 +197,7 @@ def _find_backward(joint: Joint) -> None:
 
 
 def _find_order(joint: Joint) -> None:
-    """What must run once, and in the order of the graph."""
+    """Find the ops that must run once, in the order of the graph."""
     joint.effects = [op for op in joint.ops if is_random(op) or has_effect(op)]
     joint.pinned = {op for op in joint.ops if is_plain(op)}
     written = {buffer for op in joint.ops for target in mutated_inputs(op) for buffer in joint.buffers[target]}

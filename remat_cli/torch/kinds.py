@@ -63,5 +63,5 @@ def traffic_of(op: fx.Node) -> int:
 
 
 def _touched(tensor: torch.Tensor) -> int:
-    """Of the tensor, but no more than is in its storage: an expanded scalar is one number."""
+    """The bytes of the tensor, at most those of its storage: an expanded scalar is one number."""
     return min(bytes_of(tensor.untyped_storage().nbytes()), bytes_of(tensor.numel() * tensor.element_size()))

@@ -72,7 +72,8 @@ class _Lowering:
         return len(self.sizes) - 1
 
     def values_of(self, node: fx.Node, late: bool) -> list[int]:
-        """What must be in memory for the result of a node to be there, and the tokens of what it must come after."""
+        """The values that must be in memory to read a node's result, and the tokens of the ops that it must come
+        after."""
         if node in self.joint.views:
             return self.reads_of(node.all_input_nodes, late)
         value = {**self.value, **self.again} if late and self.again else self.value

@@ -1,7 +1,7 @@
-"""What ops cost on the device at hand, measured once for each signature and kept in a cost file.
+"""Costs of ops on this device, measured once for each signature and kept in a cost file.
 
-Invariant: an op with an effect is never run for its price; nothing is drawn from the user's random numbers; what cannot
-be measured is estimated, and the file says so.
+Invariant: an op with an effect is never run for its price. Measuring draws nothing from the user's random numbers. An
+op that cannot be measured is estimated, and the file says so.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def measured(estimate: Pricing, place: Path | None = None) -> MeasuredPrices:
     place = place or kept("torch") / f"{_device()}.costs.yaml"
     known: dict[str, OpCost] = {}
     if place.is_file():
-        with suppress(BadCosts):  # it is written anew
+        with suppress(BadCosts):  # a bad file is written anew
             known = dict(load(place).ops)
     return MeasuredPrices(estimate, place, known)
 

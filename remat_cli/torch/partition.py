@@ -111,7 +111,7 @@ class Partitioner:
 
 
 def alone(lowered: Lowered, found: PlannedOrder) -> PlannedOrder:
-    """What was found, in figures of the graph without what is held besides it."""
+    """The planned order, with the figures of the graph alone."""
     outcome, before = evaluate(lowered.problem, found.order)[1], baseline(lowered.problem)[1]
     return replace(found, outcome=outcome, before=before)
 

@@ -1,6 +1,6 @@
-"""What one node of an FX graph does: the memory that its result lives in, and whether it may run twice.
+"""The properties of one node of an FX graph: the memory that its result lives in, and whether it may run twice.
 
-Invariant: whatever is not known to be safe is taken to be unsafe: it runs once.
+Invariant: a node that is not known to be safe counts as unsafe: it runs once.
 """
 
 from __future__ import annotations

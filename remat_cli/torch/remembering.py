@@ -19,7 +19,7 @@ from solvers.simulate import IllegalPlan
 
 
 def key(problem: Problem, limit: int, clock: Clock) -> str:
-    """Of all that an answer depends on."""
+    """The key of all that an answer depends on."""
     graph = hashlib.sha256(repr(problem).encode()).hexdigest()
     time = [clock.seconds, clock.most]
     return key_of({"joint": graph, "budget": limit, "time": time, "versions": versions()})

@@ -25,7 +25,7 @@ SETTINGS: Settings = (
     *(("dp", share / 10) for share in (1, 3, 4, 6, 7, 9)),
     *(("ilp", share / 10) for share in (1, 2, 4, 6, 8, 9)),
 )
-SHARE = 0.3  # of a graph's time
+SHARE = 0.3  # share of a graph's time
 
 
 def torchs_own(

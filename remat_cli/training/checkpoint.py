@@ -1,4 +1,4 @@
-"""What a step keeps in a file, so that another goes on from there.
+"""Checkpoints of a step: the file from which another step continues.
 
 Invariant: a checkpoint of another step is refused before anything of it is taken.
 """

@@ -53,7 +53,8 @@ class OpFailed(BadInput):
 
 
 def run(session: Any, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
-    """What the session gives; what the runtime refuses, such as labels out of range, with the op's name."""
+    """The results of the session. An op that fails, for example because labels are out of range, gives an error with
+    its name."""
     try:
         return list(session.run(names, feeds))
     except Exception as error:

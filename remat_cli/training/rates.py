@@ -1,7 +1,7 @@
-"""What becomes of the learning rate from update to update.
+"""Schedules of the learning rate, from update to update.
 
-Invariant: the factors are those of torch.optim.lr_scheduler, of the same settings; what is said of a schedule and means
-nothing to it is refused by name.
+Invariant: the factors are those of torch.optim.lr_scheduler with the same settings; a setting that a schedule does not
+have is refused by name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from remat_cli.errors import Usage, meant
 
-OWN = {  # what each schedule can be told besides its warm-up; those without a default must be
+OWN = {  # the settings of each schedule besides its warm-up; those without a default must be given
     "constant": (),
     "linear": ("steps", "end"),
     "cosine": ("steps", "end"),
@@ -37,7 +37,7 @@ class RateSchedule:
     start: float = 0.0
 
     def at(self, update: int) -> float:
-        """What the learning rate is multiplied by where so many updates were made before."""
+        """The factor of the learning rate after so many updates."""
         if update < self.warmup:
             return self.start + (1 - self.start) * update / self.warmup
         done = update - self.warmup
@@ -51,7 +51,7 @@ class RateSchedule:
         return 1.0
 
     def described(self) -> dict[str, Any]:
-        """What can be said of it, as a checkpoint keeps it."""
+        """The description of the schedule for a checkpoint."""
         return {name: value for name, value in asdict(self).items() if name in ("name", *OWN[self.name], *WARMING)}
 
 

@@ -1,4 +1,4 @@
-"""How a step is told to train, and what differs between two ways of it."""
+"""The settings by which a step trains, and the differences between two such sets."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Regime:
     accumulate: int = 1
 
     def described(self) -> dict[str, Any]:
-        """As a checkpoint keeps it; not the rate, which a step may set."""
+        """The description for a checkpoint, without the rate, which a step may set."""
         told = {"accumulate": self.accumulate, "schedule": self.schedule.described()}
         return told if self.optimizer is None else {**told, "optimizer": dict(self.optimizer)}
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """What was otherwise, in words; only of what both say."""
+    """The settings that differ, in words; only settings that both sets have are compared."""
     for name, value in before.items():
         if name not in now:
             continue

@@ -23,7 +23,7 @@ class LossScale:
     skipped: int = 0
 
     def heard(self, finite: bool) -> None:
-        """What came of a step."""
+        """Adapt the scale to the result of a step."""
         if finite:
             self.taken += 1
             if self.taken % PATIENCE_STEPS == 0:

@@ -1,6 +1,6 @@
-"""What a training step begins with: the forward model's own values, and zeros for an optimizer's state.
+"""The initial state of a training step: the forward model's own values, and zeros for an optimizer's state.
 
-Invariant: every input of the step that is not data has a value of its very shape and type, in memory of its own.
+Invariant: every input of the step that is not data has a value of its type and shape, in memory of its own.
 """
 
 from __future__ import annotations

@@ -55,9 +55,9 @@ class Step:
         self._state = {name: value for name, value in state.items() if name not in self._parts.sums}
         self._sums = Sums(self._parts, self._kinds)
         self._rate = regime.rate
-        self.loss_scale = LossScale() if LOSS_SCALE in self._kinds else None  # of a step with float16
+        self.loss_scale = LossScale() if LOSS_SCALE in self._kinds else None  # only a step with float16 has one
         self.calls = 0  # batches seen
-        self.updates = 0  # of the parameters
+        self.updates = 0  # updates of the parameters so far
         self._handed = 0  # batches that the module last loaded into knows of
 
     @property
@@ -67,7 +67,7 @@ class Step:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """What a call can give besides the loss."""
+        """The names that a call can return besides the loss."""
         state = {f"{name}_new" for name in (*self._state, *self._parts.parameters, *self._parts.sums)}
         return tuple(name for name in self._outputs if name != "loss" and name not in state)
 
@@ -84,7 +84,7 @@ class Step:
 
     @property
     def next_rate(self) -> float:
-        """What the next update multiplies its steps by: the learning rate, as the schedule has it by then."""
+        """The learning rate of the next update, with the schedule's factor."""
         return self.learning_rate * self._regime.schedule.at(self.updates)
 
     def __repr__(self) -> str:
@@ -187,7 +187,7 @@ class Step:
         return feeds
 
     def _take(self, found: Mapping[str, Any], names: Sequence[str] | None = None) -> None:
-        """What the step made of its state, or of these alone, is the state."""
+        """Make the step's results for these names, or for all of its state, the new state."""
         for name in self._state if names is None else names:
             if f"{name}_new" in found:
                 self._state[name] = found[f"{name}_new"]
@@ -283,7 +283,7 @@ class Step:
             warnings.warn(words, RematWarning, stacklevel=3)
 
     def _kind_of(self, name: str) -> onnx.TypeProto.Tensor:
-        """Of an input of the step; an optimizer's state may be the update's alone, and is as it is."""
+        """The type of an input of the step; state that only the update has keeps its own type."""
         if name in self._kinds:
             return self._kinds[name]
         value = self._state[name]

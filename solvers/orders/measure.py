@@ -1,4 +1,4 @@
-"""What an order costs and needs, compiled: `lower` and `simulate` at a hundred thousand computes in some milliseconds.
+"""The cost and peak of an order, compiled: `lower` and `simulate` at a hundred thousand computes in some milliseconds.
 
 Invariant: equal to lower + simulate on every legal order (held by test); an illegal order has the peak ILLEGAL.
 """

@@ -64,7 +64,7 @@ def _arrange(
 ) -> tuple[int, ...] | None:
     begin = np.array(smaller.shrink(order), np.int64)
     best = Arrangement(begin, lacking(room, begin), int(room.arrays.cost[begin].sum()))
-    least_cost = int(room.arrays.cost.sum())  # of everything once
+    least_cost = int(room.arrays.cost.sum())  # the cost of everything once
     for go in range(GOES):
         if clock.over() or (not best.refused and (reorder_only or best.cost <= least_cost)):
             break

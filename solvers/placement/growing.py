@@ -1,8 +1,8 @@
-"""What the runtime's own arena comes to hold: it grows by regions, and gives none of them back.
+"""The memory of the runtime's own arena: it grows by regions, and gives none of them back.
 
-Invariant: never less than what is live. A request takes the smallest free chunk that holds it and splits it only if
-half of it or more would be left over; where there is none, a region is added, at least twice as large as the last.
-That is ONNX Runtime's best-fit-with-coalescing arena with the settings it has by itself.
+Invariant: never less than the live bytes. A request takes the smallest free chunk that holds it, and splits the chunk
+only if half of it or more would be left over. Where there is none, a region is added, at least twice as large as the
+last. That is ONNX Runtime's best-fit-with-coalescing arena with its default settings.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ class _Units:
 
 
 def _case(start: Ints, end: Ints, size: Ints) -> Sections:
-    """By sections: just before each end that follows a start, more is held than before or after."""
+    """The sections: just before each end that follows a start, more is held than before or after."""
     starts, ends = np.unique(start), np.unique(end)
     since = np.searchsorted(starts, ends, side="left")  # starts before each end
     cuts = ends[np.diff(since, prepend=0) > 0]

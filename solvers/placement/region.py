@@ -1,7 +1,7 @@
-"""How large an arena a plan needs: free memory in pieces is not as good as free memory in one.
+"""The size of the arena that a plan needs: free memory in pieces is less useful than free memory in one.
 
-Invariant: never less than the plan's peak. The arena is a single region; each request takes the smallest free chunk
-that holds it, the lowest of equals, and splits off what it does not need; a freed chunk joins its free neighbours. That
+Invariant: never less than the plan's peak. The arena is a single region. Each request takes the smallest free chunk
+that holds it, the lowest of equals, and splits off what it does not need. A freed chunk joins its free neighbours. That
 is ONNX Runtime's best-fit-with-coalescing arena, as `docs/explanation/promises.md` sets it up for a hard cap.
 """
 

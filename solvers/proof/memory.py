@@ -1,11 +1,11 @@
-"""What values surely take, by the words of `Node` alone.
+"""The memory that values surely take, by the fields of `Node` alone.
 
-A copy lies in a block of its own, or in its base's as a view, or in that of a read which ends there. So the copies that
-are held between two computes and lie in one block are views, one of another, down to what the block was made for: a
-value that is no view, or the last copy of an output, which is never made as one.
+A copy lies in a block of its own, or in its base's as a view, or in that of a read which ends there. Take the copies
+that are held between two computes and lie in one block. They are views of each other, down to the value that the block
+was made for. That is a value that is no view, or the last copy of an output, which is never made as a view.
 
 Invariant: copies of values with different roots that are held together lie in different blocks, of at least `floor`
-bytes each; what lies in an input's or weight's block has the root RESIDENT and is not counted.
+bytes each. A copy in an input's or weight's block has the root RESIDENT and is not counted.
 """
 
 from __future__ import annotations

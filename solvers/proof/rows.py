@@ -106,7 +106,7 @@ class Rows:
         return Row(-1 if row.terms else 0, dict.fromkeys(row.terms, -1))
 
     def keep(self, group: int, value: int) -> Row:
-        """What is held at the end of a group was held at its beginning, or made in it."""
+        """A value that is held at the end of a group was held at its beginning, or made in it."""
         row = Row(0)
         row.add(self.held(group, value), 1)
         row.add(self.made(group, value), 1)
