@@ -59,14 +59,15 @@ class _Grouping:
             self.of[op] = first
         self.members[first] += self.members.pop(second)
         for group in self.read[second]:
-            self.readers[group] = self.readers[group] - both | {first}
+            _rename(self.readers[group], second, first)
         for group in self.readers[second]:
-            self.read[group] = self.read[group] - both | {first}
+            _rename(self.read[group], second, first)
         self.read[first] = (self.read[first] | self.read.pop(second)) - both
         self.readers[first] = (self.readers[first] | self.readers.pop(second)) - both
         self.above[first] = (self.above[first] | self.above.pop(second)) & ~(1 << first | 1 << second)
+        kept, more = ~(1 << second), 1 << first | self.above[first]
         for group in self._below(first):
-            self.above[group] = self.above[group] & ~(1 << second) | 1 << first | self.above[first]
+            self.above[group] = self.above[group] & kept | more
 
     def _below(self, first: int) -> set[int]:
         """All groups that read from it, by themselves or through others: few, as ops are added from the top."""
@@ -80,3 +81,8 @@ class _Grouping:
     def _apart(self, first: int, second: int) -> bool:
         """Whether the second reads from a third group that comes after the first."""
         return any(self.above[group] >> first & 1 for group in self.read[second] if group != first)
+
+
+def _rename(groups: set[int], old: int, new: int) -> None:
+    groups.remove(old)
+    groups.add(new)
