@@ -1,11 +1,11 @@
 """Outputs that take the place of inputs: which may, which do without being asked, and why others cannot.
 
-A runtime writes an output straight into the buffer that it is given for it. If that is an input's own, the input is
-gone once the op that makes the output begins, so nobody may read it from then on, and the op itself only element by
-element.
+A runtime writes an output straight into the buffer that it is given for it. Where that buffer is an input's own, the
+input is gone once the op that makes the output begins. So no later op may read it, and the op itself may read it only
+element by element.
 
-Invariant: of the outputs that `updates_of` answers with, each has an input of its own, of its type and shape, which no
-op reads that stands after the output's in the file.
+Invariant: each output in the answer of `updates_of` has an input of its own, of its type and shape. No op that stands
+after the output's op in the file reads that input.
 """
 
 from __future__ import annotations

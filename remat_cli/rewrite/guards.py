@@ -1,14 +1,14 @@
-"""Reshapes that keep onnxruntime's optimizers off what a plan copies.
+"""Reshapes that keep onnxruntime's optimizers from changing what a plan copies.
 
-Invariant: a guard changes neither bytes nor shape and takes no memory; no two nodes of the result compute the same op
-of the same inputs; and no value is alone with one reader where it was not so in the original.
+Invariant: a guard changes neither bytes nor shape and takes no memory. No two nodes of the result compute the same op
+of the same inputs. No value has a single reader where it had several in the original.
 
-Common-subexpression elimination, on by default, merges nodes that apply one op to equal inputs; it knows two Reshapes
-apart by their constants. So the first node of every recomputed segment, whose inputs are those of an earlier copy,
-reads one of them through a Reshape to its own shape with a constant that no other guard of that value has.
+Common-subexpression elimination, on by default, merges nodes that apply one op to equal inputs; it distinguishes two
+Reshapes by their constants. The inputs of the first node of a recomputed segment are those of an earlier copy. So it
+reads one of them through a Reshape to its own shape, with a constant that no other guard of that value has.
 
-Fusions take a node whose result has a single reader. Where copies share out the readers of a value among them, ops that
-the original runs one by one could be fused (a Gelu, a layer norm), and give other bits. A guard is in the way there.
+Fusions take a node whose result has a single reader. Where copies share the readers of a value among them, ops that the
+original runs one by one could be fused (a Gelu, a layer norm), and give other bits. A guard prevents that.
 """
 
 from __future__ import annotations

@@ -67,12 +67,12 @@ class Prediction:
         self.op_types = [step.node.op_type for step in steps]
         self.strict = lower(self.problem, strict_order(self.reads, self.op_types))
         self.shown = {self.names[value] for value in _find_written_over(self.problem, self.strict)}
-        # what was asked, what is hidden, and what is held
+        # the shapes shown to the planner, the values to hide then, and the peak that is left
         self.at_the_peak: tuple[set[str], set[str], int] | None = None
 
     @cached_property
     def default(self) -> Plan:
-        """In the order of default sessions."""
+        """The plan in the order of default sessions."""
         return lower(self.problem, default_order(self.reads))
 
     @cached_property

@@ -120,7 +120,7 @@ def as_it_is(answer: Answer) -> str:
 
 
 def held_words(promise: Promise, session: Session) -> str:
-    """What the process holds, and whether that is so or about so."""
+    """The process's memory in words; it is approximate where the session's arena grows."""
     assert promise.arena is not None
     return f"about {show_bytes(promise.arena)}" if session.grows else show_bytes(promise.arena)
 
@@ -150,7 +150,7 @@ def before_and_after(
 
 
 def held_rows(promise: Promise | None, session: Session | None, verbose: bool = True) -> list[Row]:
-    """What the process holds for the plan; `verbose`: by allocator."""
+    """Rows of the process's memory for the plan; `verbose`: by allocator."""
     if promise is None or session is None or promise.arena is None:
         return []
     rows = [("held by the process", "", held_words(promise, session), "")]

@@ -1,7 +1,7 @@
-"""Gradients of several batches added up: by the step itself where it takes sums, else here.
+"""Adds up the gradients of several batches: the step itself does it where it takes sums, otherwise this module.
 
-Invariant: what the step adds to lies in the same memory for as long as nobody loads other sums, and is zero where no
-batch was added yet.
+Invariant: the sums that the step adds to stay in the same memory until other sums are loaded, and are zero before the
+first batch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from remat_cli.training.state import State, describe_names, fitting, zeros
 
 
 class Sums:
-    """`kinds`: of the step's inputs."""
+    """The sums of gradients since the last update. `kinds`: the types of the step's inputs."""
 
     def __init__(self, parts: Parts, kinds: Mapping[str, onnx.TypeProto.Tensor]) -> None:
         self._parameters, self._kinds = parts.parameters, kinds
@@ -30,11 +30,11 @@ class Sums:
         return {name: zeros(self._kinds[name]) for name in self._parameters} if self._inside else {}
 
     def feeds(self) -> State:
-        """What the step adds to."""
+        """The sums as inputs of the step, by its own names; empty where the step takes none."""
         return {sum_of(name): total for name, total in self._held.items()} if self._inside else {}
 
     def take(self, found: Mapping[str, Any], alone: bool) -> None:
-        """What a run of the step made; `alone`: of a batch that is the update's only one."""
+        """Take the sums or add the gradients of a run. `alone`: its batch is the only one of the update."""
         if self._inside:
             self._held = {name: found[f"{sum_of(name)}_new"] for name in self._parameters}
             return
@@ -49,13 +49,13 @@ class Sums:
         return all(bool(np.isfinite(total).all()) for total in self._held.values())
 
     def mean(self, count: int) -> State:
-        """What an update takes for gradients: the sums themselves, divided."""
+        """The mean gradients for an update: the sums themselves, divided."""
         for total in self._held.values() if count > 1 else ():
             total /= count
         return {f"{name}_grad": total for name, total in self._held.items()}
 
     def begin(self) -> None:
-        """No batch was added yet."""
+        """Set the sums to zero: the next batch is the first of an update."""
         if self._inside:
             for total in self._held.values():
                 total.fill(0)
@@ -70,7 +70,7 @@ class Sums:
         self._held |= small
 
     def written(self, amid: bool) -> State:
-        """For a checkpoint; `amid`: some batches are added, and not all."""
+        """The sums for a checkpoint. `amid`: an update has some of its batches, and not all."""
         return self._held if amid else {}
 
     def read(self, held: Mapping[str, np.ndarray]) -> State:

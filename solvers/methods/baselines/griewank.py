@@ -61,7 +61,7 @@ def snapshot_ranges(length: int, snapshots: int) -> dict[int, int]:
 def split(length: int, snapshots: int) -> int:
     """How far to advance before the next snapshot in a chain of `length` ops whose first state is one of c snapshots.
 
-    With r the least that reverses the chain, any point does that has beta(c, r - 2) <= split <= beta(c, r - 1) and
+    Let r be the least that reverses the chain. A point does if beta(c, r - 2) <= split <= beta(c, r - 1) and
     beta(c - 1, r - 1) <= length - split <= beta(c - 1, r).
     """
     repeats = 1

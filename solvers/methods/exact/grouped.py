@@ -19,7 +19,7 @@ S(g, v) says that value v is held from before the first compute of pivot p_g to 
 Values that may lie in one block count once: B(g, r) >= S(g, v) for each of those whose root is r.
 
 Invariant: every schedule whose first computes lie in their windows, however often and wherever it recomputes, gives an
-answer at no greater cost (`project`), so that the minimum is a bound for all of them. In-place writes count as if they
+answer at no greater cost (`project`). So the minimum is a bound for all of them. In-place writes count as if they
 were always possible, optional writes as if they were left out unless held. Values in `free` take no room at all, and
 replaceable ones (`replaceable.py`) have no S once the one node that reads them has first run.
 """
