@@ -119,9 +119,9 @@ def main() -> None:
 
 def _tell(error: dict[str, object] | None, line: str) -> None:
     """What went wrong: a line for people, and an object for who asked for JSON."""
+    click.echo(line, err=True)  # first: stdout may take nothing any more
     if error is not None and "--json" in sys.argv[1:]:
         click.echo(json.dumps({"error": error}))
-    click.echo(line, err=True)
 
 
 def _end(said: str, code: int) -> NoReturn:
