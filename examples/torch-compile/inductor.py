@@ -27,8 +27,8 @@ from torch.profiler import ProfilerActivity, profile
 
 import remat_cli.torch
 
-BUDGETS = ("85%", "70%", "55%")
-KNOBS = (1.0, 0.7, 0.4, 0.1)
+BUDGETS = ("80%", "60%")
+KNOBS = (1.0, 0.6, 0.3)
 Row = dict[str, Any]
 
 
