@@ -5,7 +5,7 @@ Invariant: memory held besides the graphs, such as an optimizer's state, counts 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -26,7 +26,7 @@ class Allowance:
 
     budget: Budget | None
     beside: int = 0
-    device: torch.device = torch.device("cpu")  # noqa: RUF009  it cannot be changed
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     def bytes(self, whole: int, held: int) -> int:
         """The limit for graphs that hold `whole` bytes without recomputation, `held` of which are there already."""

@@ -5,7 +5,6 @@ Invariant: the ops are those of eager, with their kernels; only which are run ag
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
@@ -72,7 +71,9 @@ class _Graph:
         return op_by_op(graph, step, begin)
 
     def backward(self, graph: fx.GraphModule, _: Any) -> Compiled:
-        begin: Callable[[list[Any]], None] = lambda _: self.backend.step.begin_backward(self.number)  # noqa: E731
+        def begin(_: list[Any]) -> None:
+            self.backend.step.begin_backward(self.number)
+
         return op_by_op(graph, self.backend.step, begin)
 
 

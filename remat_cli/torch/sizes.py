@@ -52,9 +52,11 @@ class SizeCheck:
         assert found is not None
         sizes = [_at(size, known) for size in lowered.sizes]
         inputs = [_at(buffer.size, known) for buffer in lowered.joint.resident]
-        if None in sizes or None in inputs:
+        whole = [size for size in sizes if size is not None]
+        given = [size for size in inputs if size is not None]
+        if len(whole) < len(sizes) or len(given) < len(inputs):
             return None
-        problem = replace(lowered.problem, sizes=tuple(map(int, sizes)), resident=sum(map(int, inputs)))  # type: ignore[arg-type]
+        problem = replace(lowered.problem, sizes=tuple(whole), resident=sum(given))
         return evaluate(problem, found.order)[1].peak
 
 
