@@ -17,7 +17,7 @@ from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.pieces.finding import Found, narrowed_to, untouched, with_one
+from remat_cli.pieces.finding import MOST_PIECES, Found, least_pieces, narrowed_to, untouched, with_one
 from remat_cli.pieces.regions import Region
 from remat_cli.pieces.table import ANY, Allowed
 from remat_cli.pieces.trying import Known, not_the_same
@@ -100,6 +100,7 @@ def _listed(text: str) -> Listed:
 
 def narrowed(graph: Graph, most: int, exact: bool = False) -> Found:
     """The graph in pieces in which no op makes a value of more than `most` bytes."""
+    _check_largest(graph, most)
     found = _as_tried(untouched(graph), lambda allowed: narrowed_to(graph, most, allowed), Allowed(exact), {})
     if left := found.wider(most):
         op = next(op for op in found.made.graph.ops if left[0] in op.writes)
@@ -107,9 +108,25 @@ def narrowed(graph: Graph, most: int, exact: bool = False) -> Found:
         how = " with the same bits" if exact else ""
         raise BadInput(
             f"{graph.path}: value {left[0]!r}, which {op.op_type} {op.name!r} makes, has {show_bytes(size)} and cannot"
-            f" be cut{how}; the least that can be asked for is about that"
+            f" be cut{how} into at most {MOST_PIECES:,} pieces in all; the least that can be asked for is about that"
         )
     return found
+
+
+def _check_largest(graph: Graph, most: int) -> None:
+    """Refuse at once what no cutting reaches: outputs stay whole, and pieces are ops too."""
+    made = {name: op for op in graph.ops for name in op.writes}
+    wide = max(made.keys() & graph.outputs, key=lambda name: graph.values[name].bytes, default=None)
+    if wide is not None and graph.values[wide].bytes > most:
+        raise BadInput(
+            f"{graph.path}: output {wide!r}, which {made[wide].op_type} {made[wide].name!r} makes, has"
+            f" {show_bytes(graph.values[wide].bytes)} and stays whole; no less can be asked for"
+        )
+    if (count := least_pieces(graph, most)) > MOST_PIECES:
+        raise BadInput(
+            f"{graph.path}: with no value of more than {show_bytes(most)} there are at least {count:,} pieces, and"
+            f" {MOST_PIECES:,} is the most; ask for larger values"
+        )
 
 
 def _as_tried(start: Found, find: Callable[[Allowed], Found], allowed: Allowed, known: Known) -> Found:

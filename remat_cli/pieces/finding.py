@@ -18,6 +18,7 @@ from remat_cli.pieces.table import ANY, Allowed, Table
 OVER_TIMES = 1.3  # times as wide as asked: what a piece may be for the sake of its borders
 TIGHTER = (0.75, 0.5)
 CUTTING_ROUNDS = 12  # regions that are cut one after the other
+MOST_PIECES = 6_000  # ops that are pieces, all together: with more, a graph takes minutes to write and longer to plan
 
 Wanted = Callable[[InPieces], Iterable[str]]  # the values to be cut, those first that matter most
 
@@ -43,7 +44,8 @@ def narrowed_to(graph: Graph, most: int, allowed: Allowed = ANY) -> Found:
     more is asked for than that."""
     found = narrowed(graph, most, allowed)
     for share in TIGHTER:
-        if not found.wider(most):
+        crowded = len(found.made.origin) > share * MOST_PIECES
+        if crowded or not _are_pieces(found.made, found.wider(most)):
             break
         found = narrowed(graph, int(most * share), allowed)
     return found
@@ -91,6 +93,17 @@ def wider(graph: Graph, wide: int) -> list[str]:
     return sorted(names, key=lambda name: -graph.values[name].bytes)
 
 
+def _are_pieces(made: InPieces, values: Iterable[str]) -> bool:
+    """Whether any of the values is a piece, and might be made narrower."""
+    origin = {name for op in made.graph.ops if op.name in made.origin for name in op.writes}
+    return not origin.isdisjoint(values)
+
+
+def least_pieces(graph: Graph, most: int) -> int:
+    """How many pieces there are at least where no value is of more than `most` bytes."""
+    return sum(-(-graph.values[name].bytes // most) for name in wider(graph, most))
+
+
 def _too_wide(made: InPieces, wide: int) -> Iterator[str]:
     """What is to be cut, the widest first; pieces may have what windows reach over their ends besides."""
     values = made.graph.values
@@ -109,10 +122,15 @@ def _next(made: InPieces, values: Iterable[str], wide: int, allowed: Allowed, gi
             continue
         regions = list(_regions(made, table, links, value, wide))
         _, gain, region = max(regions, key=lambda one: one[1], default=(0, 0, None))
-        if region is not None and gain > 0:
+        if region is not None and gain > 0 and _pieces_with(made, region) <= MOST_PIECES:
             return region
-        given_up.add(value)
+        given_up.update(_alike(made, links, value))
     return None
+
+
+def _pieces_with(made: InPieces, region: Region) -> int:
+    """How many ops are pieces once the region is cut too."""
+    return len(made.origin.keys() - region.ways.keys()) + region.pieces * len(region.ways)
 
 
 def _regions(made: InPieces, table: Table, links: Links, value: str, wide: int) -> Iterator[tuple[int, int, Region]]:

@@ -108,3 +108,34 @@ def test_a_value_that_cannot_be_cut_is_named() -> None:
     )
     with pytest.raises(remat.BadInput, match="'z', which Inverse 'inverse' makes"):
         remat.in_pieces(model, largest_value=100)
+
+
+def averaged(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with one number for its output, so that nothing wide must stay whole."""
+    graph = model.graph
+    graph.node.append(helper.make_node("ReduceMean", [graph.output[0].name], ["mean"], keepdims=0, name="mean"))
+    del graph.output[:]
+    graph.output.append(helper.make_tensor_value_info("mean", onnx.TensorProto.FLOAT, []))
+    return model
+
+
+def test_what_no_cutting_reaches_is_refused_before_any_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("ops were cut")
+
+    monkeypatch.setattr("remat_cli.pieces.finding.cut", refuse)
+    model = build("unet", training=False, **FORWARD["unet"])
+    with pytest.raises(remat.BadInput, match=r"output 'logits', .* stays whole"):
+        remat.in_pieces(model, largest_value=3)
+    with pytest.raises(remat.BadInput, match=r"at least [\d,]+ pieces"):
+        remat.in_pieces(averaged(model), largest_value=4)
+
+
+def test_pieces_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Borders of windows can ask for more and more pieces."""
+    model = averaged(build("unet", training=False, **FORWARD["unet"]))
+    asked = widest(model) // 2
+    assert widest(remat.in_pieces(model, largest_value=asked)) <= asked
+    monkeypatch.setattr("remat_cli.pieces.finding.MOST_PIECES", 8)
+    with pytest.raises(remat.BadInput, match="cannot be cut"):
+        remat.in_pieces(model, largest_value=asked)
