@@ -43,7 +43,7 @@ inline void arrange(Ints tables, Ints state, const Room& placed, Ints found, Int
     i64 &best_lacking = facts[0], &best_cost = facts[1], &best_length = facts[2];
     priced.run(s, halt, [&] { spread(t, s); }, [&](double heat) {
         const i64 cost = s.total;
-        attempt(t, s, priced.price, reorder_only);
+        attempt(t, s, priced.price, reorder_only, 0.0);  // what is live fits here: places are what is wanted
         if (!s.logged) return lacking == 0;
         const double most = -heat * std::log(1.0 - s.random.uniform());  // by which it may become worse
         const auto is_too_bad = [&](i64 now) {

@@ -8,6 +8,8 @@
 
 namespace remat::annealing {
 
+constexpr double CLEARING = 0.05;  // the part of draws of each kind that clears slots: it takes as long as 20 others
+
 // The best order met, written down as seldom as may be: until then the changes since are kept in a journal.
 //
 // Invariant: while it is `unwritten`, the best order is the one that the state has come to, less the changes in the
@@ -75,7 +77,7 @@ inline void anneal(Ints tables, Ints state, Record record, PricedCooling priced,
     };
     priced.run(s, halt, spread_anew, [&](double heat) {
         const i64 cost = s.total;
-        attempt(t, s, priced.price, reorder_only);
+        attempt(t, s, priced.price, reorder_only, CLEARING);
         if (s.logged) {
             const i64 now = excess(s);
             const double rise = static_cast<double>(s.total - cost) + priced.price * static_cast<double>(now - over);

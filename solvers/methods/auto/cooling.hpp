@@ -1,14 +1,16 @@
 // The loop of simulated annealing over orders: how hot it is at each move, and how dear a byte over the budget.
 #pragma once
 
-#include "solvers/methods/auto/moves.hpp"
+#include "solvers/methods/auto/clearing.hpp"
 #include "solvers/native/cooling.hpp"
 
 namespace remat::annealing {
 
 constexpr i64 WATCHED_MOVES = 512;     // between two looks at how dear a byte over the budget should be
 constexpr double PRICE_FACTOR = 1.1;   // by which that then changes
-constexpr double MOVING_DRAW = 0.4;    // from this draw on, a try moves computes about
+constexpr double DROPPING_DRAW = 0.2;  // from this draw on, a try drops computes
+constexpr double MOVING_DRAW = 0.4;    // and from this one on moves computes about
+constexpr i64 CLEARED = 3;             // slots cleared after a drop, at most
 
 struct PricedCooling {
     Cooling cooling;
@@ -60,12 +62,20 @@ inline void drop_some(const Tables& t, State& s, double price, i64 tries) {
     }
 }
 
-// Make one move, perhaps an empty one. `reorder_only`: nothing is repeated that was not repeated before.
-inline void attempt(const Tables& t, State& s, double price, bool reorder_only) {
+// Make one move, perhaps an empty one. `reorder_only`: nothing is repeated that was not repeated before. `clearing`: the
+// part of draws that makes room instead of a repeat, and the part that makes room after a drop.
+inline void attempt(const Tables& t, State& s, double price, bool reorder_only, double clearing) {
     double kind = s.random.uniform();
     if (reorder_only) kind = MOVING_DRAW + (1 - MOVING_DRAW) * kind;
-    if (kind < 0.2) {
+    if (kind < clearing && takes_too_much(s)) {
+        make_room(t, s);
+        drop_some(t, s, price, s.random.below(4));
+    } else if (kind < DROPPING_DRAW) {
         repeat(t, s);
+        drop_some(t, s, price, s.random.below(4));
+    } else if (kind < DROPPING_DRAW + clearing) {
+        drop_any(t, s);
+        for (i64 times = s.random.below(CLEARED + 1); times; times--) make_room(t, s);
         drop_some(t, s, price, s.random.below(4));
     } else if (kind < MOVING_DRAW) {
         drop_any(t, s);
