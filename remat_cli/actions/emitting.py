@@ -30,6 +30,7 @@ HELD_ONCE = (
     " each output to its input, as {!r} to {!r}. The metadata `remat.in_place` lists all pairs."
 )
 ASTRAY = "ONNX Runtime's optimizers would pick other kernels for this plan than for the original, with other results"
+UNPINNED = "ONNX Runtime's optimizers might have new state written over the old before all of that is read"
 NAMED_VALUES = 3  # of the values around which it would
 
 
@@ -64,6 +65,8 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     found = rewrite_surely(plan.subject, statements, plan.recorded.kind, plan.recorded.promises.hiding or 0)
     if found.astray:
         raise Mismatch(f"{ASTRAY}: around {', '.join(sorted(found.astray)[:NAMED_VALUES])}; solve again")
+    if found.unpinned:
+        raise Mismatch(f"{UNPINNED}: {', '.join(sorted(found.unpinned)[:NAMED_VALUES])}; solve again")
     if functions:
         found = replace(found, model=with_functions(graph, found.model))
     _stamp(found.model, plan, found)

@@ -95,8 +95,13 @@ def session(plan: Plan, *, providers: Sequence[Any] = CPU, keep_state: bool = Fa
         loss, *rest = session.run(None, feeds)
     """
     planned, wanted = given.plan_of(plan), providers_of(providers)
-    made, graph = _session(planned, wanted), planned.subject.graph
-    if graph is None or wanted != CPU:
+    return session_on(emitting.emit(planned).model, planned, wanted, keep_state)
+
+
+def session_on(model: onnx.ModelProto, planned: Planned, providers: tuple[Any, ...], keep_state: bool) -> Any:
+    """The session on the model that `emit` made of the plan."""
+    made, graph = _session(model, planned, providers), planned.subject.graph
+    if graph is None or providers != CPU:
         return made
     return in_place(made, graph.in_place, apart=keep_state)
 
@@ -113,8 +118,8 @@ def providers_of(providers: Any) -> tuple[Any, ...]:
     return wanted
 
 
-def _session(planned: Planned, providers: Sequence[Any]) -> Any:
-    content, folder = content_of(emitting.emit(planned).model), planned.subject.path.resolve().parent
+def _session(model: onnx.ModelProto, planned: Planned, providers: Sequence[Any]) -> Any:
+    content, folder = content_of(model), planned.subject.path.resolve().parent
     places, threads = planned.recorded.placement, planned.subject.threads
     if planned.recorded.kind.allocator == OWN:
         return by_default_of(content, folder, providers, threads)

@@ -10,10 +10,11 @@ from typing import Any, TypeAlias, Unpack
 
 import onnx
 
+from remat_cli.actions.emitting import emit
 from remat_cli.actions.recipes import rate_of, recipe_of
 from remat_cli.api.given import CPU, Model, Plan, checked_keywords, plan_of, whole_of
 from remat_cli.api.keywords import OptimizerSettings, ScheduleSettings
-from remat_cli.api.running import providers_of, session
+from remat_cli.api.running import providers_of, session_on
 from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.updating import update_model
 from remat_cli.ingest import ingest_content
@@ -23,9 +24,10 @@ from remat_cli.model.step_parts import optimizer_of
 from remat_cli.onnx_graph.load import load_with_tensors
 from remat_cli.planning.loading import content_of
 from remat_cli.planning.plans.planned import Planned
+from remat_cli.rewrite.pins import find_ops_behind
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.session import session_of
-from remat_cli.training.failing import SMALL_BYTES, WrittenState
+from remat_cli.training.failing import NOTHING_WRITTEN, SMALL_BYTES, WrittenState
 from remat_cli.training.rates import rate_schedule
 from remat_cli.training.regime import Regime
 from remat_cli.training.state import State, default_rate, parts_told, values_of
@@ -139,18 +141,31 @@ def _ready(
             graph, [op.name for op in graph.ops] if graph else []
         )
     graph = None if keep_state or tuple(providers) != CPU else given.subject.graph
-    order = [given.subject.nodes[node] for node in given.replayed()[0].order()]
-    return session(given, providers=providers, keep_state=keep_state), _written(graph, order)
+    made = emit(given).model
+    ready = session_on(made, given, tuple(providers), keep_state)
+    if given.recorded.kind.robust:  # its order is the runtime's own
+        return ready, _written_in_any_order(graph, made)
+    return ready, _written(graph, [given.subject.nodes[node] for node in given.replayed()[0].order()])
 
 
 def _written(graph: Graph | None, order: Sequence[str]) -> WrittenState:
     """What a run of the ops in that order writes over, and which of them come before."""
     if graph is None:
-        return WrittenState()
-    large = {name for name in graph.in_place if graph.values[name].bytes > SMALL_BYTES}
-    writers = {op.name for op in graph.ops if large.intersection(op.writes)}
+        return NOTHING_WRITTEN
+    writers = {op.name for op in graph.ops if not _large(graph).isdisjoint(op.writes)}
     first = next((place for place, name in enumerate(order) if name in writers), len(order))
     return WrittenState(frozenset(graph.in_place.values()), frozenset(order[:first]).difference(order[first:]))
+
+
+def _written_in_any_order(graph: Graph | None, model: onnx.ModelProto) -> WrittenState:
+    """What a run of the model writes over, and which of its ops come before, whatever the order."""
+    if graph is None:
+        return NOTHING_WRITTEN
+    return WrittenState(frozenset(graph.in_place.values()), find_ops_behind(model.graph, _large(graph)))
+
+
+def _large(graph: Graph) -> set[str]:
+    return {name for name in graph.in_place if graph.values[name].bytes > SMALL_BYTES}
 
 
 def _held_once(model: bytes, providers: Sequence[Any]) -> Graph | None:

@@ -14,7 +14,7 @@ from typing import Any
 import onnx
 
 from remat_cli.checking import in_all
-from remat_cli.checking.processes import Bench
+from remat_cli.checking.processes import Bench, InPlace
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import DEFAULT, Session
 from remat_cli.rewrite.external import bring
@@ -30,11 +30,12 @@ def peaks(
     timeout: float,
     session: Session = DEFAULT,
 ) -> Peaks | None:
-    """The peaks of `graph` without a plan, or of a model that was made from it; without later runs both figures are the
-    first's."""
+    """The peaks of `graph` without a plan, or of a model that was made from it, its outputs in the places of inputs;
+    without later runs both figures are the first's."""
     with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", timeout, threads) as bench:
         path = model if isinstance(model, Path) else in_file(model, graph.path, Path(folder))
-        measured = in_all(graph, bench.run(path, session.name, session.runs))
+        bound = InPlace(graph.in_place, bool(graph.in_place))
+        measured = in_all(graph, bench.run(path, session.name, session.runs, in_place=bound))
     return None if measured.first is None else (measured.first, measured.second or measured.first)
 
 

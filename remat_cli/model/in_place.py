@@ -42,13 +42,19 @@ def updates_of(graph: Graph, asked: InPlace, written_out: bool = False) -> dict[
 
     `written_out`: the runtime itself wrote the graph, with all that it adds to others.
     """
+    return divide_updates(graph, asked, None if written_out else narrow(graph))[0]
+
+
+def divide_updates(graph: Graph, asked: InPlace, never: str | None) -> tuple[dict[str, str], dict[str, str]]:
+    """The outputs that come in the places of inputs, each with its input; and those that usually would, each with the
+    reason why not. What was asked for and is not safe is refused.
+
+    `never`: why none may, if so.
+    """
     given = _usual(graph) if asked is None else asked
-    look, narrow = _Look(graph), None if written_out else _narrow(graph)
-    if narrow is not None and not asked:
-        return {}
-    found: dict[str, str] = {}
+    look, found, left = _Look(graph), dict[str, str](), dict[str, str]()
     for output, old in given.items():
-        why = narrow or look.why_not(output, old)
+        why = never or look.why_not(output, old)
         if why is None and old in found.values():
             taken = next(name for name, one in found.items() if one == old)
             why = f"'{taken}' takes the place of '{old}' already"
@@ -56,7 +62,9 @@ def updates_of(graph: Graph, asked: InPlace, written_out: bool = False) -> dict[
             found[output] = old
         elif asked is not None:
             raise BadInput(f"--in-place {old}={output}: {why}")
-    return found
+        else:
+            left[output] = why
+    return found, left
 
 
 def _usual(graph: Graph) -> dict[str, str]:
@@ -76,7 +84,7 @@ def _usual(graph: Graph) -> dict[str, str]:
     return found
 
 
-def _narrow(graph: Graph) -> str | None:
+def narrow(graph: Graph) -> str | None:
     """Why a session on a CPU does not keep the order of the graph's ops, where it has ops of its own to add."""
     for op in graph.ops:
         kinds = {graph.values[name].dtype for name in (*op.reads, *op.writes) if name in graph.values}

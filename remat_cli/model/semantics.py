@@ -18,6 +18,7 @@ from remat_cli.model.graph import Op
 from remat_cli.onnx_graph.walk import nodes_within
 
 STANDARD = ""
+STANDARD_NAMES = (STANDARD, "ai.onnx")
 MICROSOFT = "com.microsoft"
 
 Places = tuple[tuple[int, int], ...]  # (output, input)
@@ -143,10 +144,21 @@ ATTENTION_PRESENTS = {1, 2}
 
 def views(op: Op) -> Places:
     """(output, input) places where the output is a view of the input."""
-    if op.op_type == "BatchNormalization" and _trains(op.node):
-        return tuple(pair for pair in TRAINING_BATCH_NORM if pair[0] < len(op.outputs))
-    known = VIEWS.get(op.op_type, ()) if op.domain == STANDARD else ()
-    return tuple(pair for pair in known if pair[0] < len(op.outputs) and pair[1] < len(op.inputs))
+    return _views(op.node, op.domain, len(op.outputs), len(op.inputs))
+
+
+def views_of(node: onnx.NodeProto) -> Places:
+    """The same of any node, where the output is not left out."""
+    domain = STANDARD if node.domain in STANDARD_NAMES else node.domain
+    found = _views(node, domain, len(node.output), len(node.input))
+    return tuple((out, into) for out, into in found if node.output[out])
+
+
+def _views(node: onnx.NodeProto, domain: str, outputs: int, inputs: int) -> Places:
+    if node.op_type == "BatchNormalization" and _trains(node):
+        return tuple(pair for pair in TRAINING_BATCH_NORM if pair[0] < outputs)
+    known = VIEWS.get(node.op_type, ()) if domain == STANDARD else ()
+    return tuple(pair for pair in known if pair[0] < outputs and pair[1] < inputs)
 
 
 def overwrites(op: Op, provider: str) -> Places:

@@ -20,6 +20,7 @@ class PlanNote(StrEnum):
     NEEDS_TRAINING_BUILD = "needs training build"
     NOT_RUN = "not run"
     KERNELS_UNCHECKED = "kernels unchecked"
+    HELD_TWICE = "held twice"
     IN_PIECES = "in pieces"
     # about how a plan was found
     REORDERED = "reordered"
@@ -43,6 +44,7 @@ class PlanNote(StrEnum):
     # about why there is no plan
     LESS_IN_PIECES = "less in pieces"
     ASTRAY = "astray"
+    UNPINNED = "unpinned"
     UNTRIED = "untried"
     HELD_IN_ANY_CASE = "held in any case"
     HELD_AT_THE_END = "held at the end"
@@ -70,6 +72,7 @@ OF_ANY_MODEL = frozenset(  # notes about any model, those that fit without a pla
 WHY_NONE = frozenset(  # notes that give the reason why there is no plan
     (
         PlanNote.ASTRAY,
+        PlanNote.UNPINNED,
         PlanNote.UNTRIED,
         PlanNote.HELD_AT_THE_END,
         PlanNote.DIFFERS_BY_DEFAULT,

@@ -44,6 +44,7 @@ SENTENCES: dict[str, str] = {
         "ONNX Runtime cannot load the rewritten model here, or the file holds more than 1 GiB of weights. So nobody"
         " checked whether default options pick the same kernels for it."
     ),
+    PlanNote.HELD_TWICE: "New state ({:size}) is held beside the old, for example {!r}: {}.",
     PlanNote.IN_PIECES: (
         "{} ops run in {} pieces, and the bounds are for that. With whole ops every plan needs at least {:size}."
     ),
@@ -92,6 +93,10 @@ SENTENCES: dict[str, str] = {
     PlanNote.LESS_IN_PIECES: "in pieces the least is about {}",
     PlanNote.ASTRAY: (
         "for every plan found, ONNX Runtime would pick different kernels than for the original model, around {}"
+    ),
+    PlanNote.UNPINNED: (
+        "ONNX Runtime's optimizers might have {} written over the old values before all has read these (--no-in-place"
+        " holds both)"
     ),
     PlanNote.UNTRIED: "a plan was found, but its model did not run in the time that was left: raise --time-limit",
     PlanNote.HELD_IN_ANY_CASE: "No search was needed, as inputs and weights alone are more than the budget.",

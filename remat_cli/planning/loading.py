@@ -5,7 +5,7 @@ Invariant: a cost file is used only for the very model it was made for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from remat_cli.errors import BadInput, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
-from remat_cli.model.in_place import InPlace, updates_of
+from remat_cli.model.in_place import InPlace, divide_updates
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
@@ -27,8 +27,7 @@ from remat_cli.onnx_graph.walk import has_subgraph
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
 from remat_cli.planning.subjects.subject import Behaviour, Subject
-from remat_cli.planning.targets.target import Target
-from remat_cli.runtime.optimized import SAYS
+from remat_cli.planning.targets.target import Target, View
 from solvers.faults import sound
 from solvers.notes import Note
 
@@ -131,33 +130,34 @@ def subject_of(
     def recast(other: Graph, paid: Costs | None) -> Subject:
         return subject_of(other, paid, where, session, as_run, in_place)
 
-    pairs = _in_place(graph, costs, session, in_place)
-    apart = replace(_subject_of(graph, costs, where, session, as_run), recast=recast, costed=costs)
-    if not pairs:
-        return apart
-    both = _subject_of(replace(graph, in_place=pairs), costs, where, session, as_run)
-    return replace(both, apart=apart, recast=recast, costed=costs)
+    def by_file() -> Subject:
+        return subject_of(graph, costs, where, session, False, in_place)
 
-
-def _in_place(graph: Graph, costs: Costs | None, session: Session, asked: InPlace) -> dict[str, str]:
-    """The outputs that come in the places of inputs: where the order is the plan's own, and memory the caller's."""
-    strange = costs is not None and (costs.kind != "cpu" or costs.whole.unlike)
-    if not session.robust and not strange:
-        written_out = any(entry.key == SAYS for entry in graph.model.metadata_props)
-        return updates_of(graph, asked, written_out)
-    if asked:
-        raise Usage("outputs come in the places of inputs only in strict sessions on a CPU that run as foretold")
-    return {}
-
-
-def _subject_of(graph: Graph, costs: Costs | None, where: Source | None, session: Session, as_run: bool) -> Subject:
-    from profiles.kernels import THREADS
-    from profiles.roofline import device
-    from remat_cli.model.problem_of import as_rewritten, problem_of
     from remat_cli.planning.targets.kinds import target_of
 
     target = target_of(session)
-    view, plain = target.view(graph, as_run, costs.whole if costs and costs.kind == "cpu" else None), graph
+    view = target.view(graph, as_run, costs.whole if costs and costs.kind == "cpu" else None)
+    pairs, left = divide_updates(view.graph, in_place, target.why_apart(view, costs))
+    made = partial(_subject_of, target, costs, where, by_file if view.optimized else None)
+    apart = replace(made(view, left), recast=recast, costed=costs)
+    if not pairs:
+        return apart
+    both = made(replace(view, graph=replace(view.graph, in_place=pairs)), left)
+    return replace(both, apart=apart, recast=recast, costed=costs)
+
+
+def _subject_of(
+    target: Target,
+    costs: Costs | None,
+    where: Source | None,
+    by_file: Callable[[], Subject] | None,
+    view: View,
+    left: Mapping[str, str],
+) -> Subject:
+    from profiles.kernels import THREADS
+    from profiles.roofline import device
+    from remat_cli.model.problem_of import as_rewritten, problem_of
+
     graph = view.graph
     if costs:
         launch, threads = costs.launch, costs.threads or THREADS
@@ -172,7 +172,11 @@ def _subject_of(graph: Graph, costs: Costs | None, where: Source | None, session
         graph=graph,
         dims=graph.dims,
         costs=where,
-        notes=(*_notes(graph, costs, target, view.optimized), *_missing_checks(graph, costs, target.unchecked(view))),
+        notes=(
+            *_notes(graph, costs, target, view.optimized),
+            *_missing_checks(graph, costs, target.unchecked(view)),
+            *_held_twice(graph, left),
+        ),
         measured=costs is not None and costs.measured,
         threads=threads,
         launch=launch,
@@ -180,7 +184,7 @@ def _subject_of(graph: Graph, costs: Costs | None, where: Source | None, session
         behaviour=Behaviour(
             view.kernels,
             view.optimized,
-            partial(subject_of, plain, costs, where, session, False) if view.optimized else None,
+            by_file,
             target.unlike(costs.whole) if costs is not None else None,
         ),
     )
@@ -233,6 +237,14 @@ def _missing_checks(graph: Graph, costs: Costs | None, unchecked: bool) -> Itera
         yield Note(PlanNote.NOT_RUN, (why,))
     elif unchecked:
         yield Note(PlanNote.KERNELS_UNCHECKED)
+
+
+def _held_twice(graph: Graph, left: Mapping[str, str]) -> Iterator[Note]:
+    """What of the state is held beside its old values."""
+    if left:
+        largest = max(left, key=lambda name: graph.values[name].bytes)
+        size = sum(graph.values[name].bytes for name in left)
+        yield Note(PlanNote.HELD_TWICE, (size, largest, left[largest]))
 
 
 def _bare(path: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:

@@ -15,10 +15,11 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import DEFAULT, Session
-from remat_cli.rewrite.anchors import add_anchors, free_unread
+from remat_cli.rewrite.anchors import add_anchors, can_anchor, free_unread
 from remat_cli.rewrite.copies import CopyNames, EmittedNode, Run, copy_ops, infos
 from remat_cli.rewrite.guards import Guards
 from remat_cli.rewrite.hidden_shapes import HiddenShapes
+from remat_cli.rewrite.pins import Pinning, find_pins
 from remat_cli.rewrite.predict import WAITING_PARTS, Prediction, values_of
 from solvers.plan import Compute, Plan
 from solvers.problem import Problem
@@ -40,6 +41,7 @@ class Rewritten:
     hidden_shapes: int
     bare: frozenset[str] = frozenset()  # values that optimizers find as they are in the original
     astray: frozenset[str] = frozenset()  # values around which its session would run other kernels than the original's
+    unpinned: frozenset[str] = frozenset()  # outputs in the places of inputs that its session might write too early
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,22 +126,32 @@ def _robust(graph: Graph, problem: Problem, plain: list[EmittedNode], names: Cop
     inner = manner.bare.union(graph.loose, fused)
     guards = Guards(graph, names, inner)
     guarded = guards.guarded(plain)
-    steps, zero = add_anchors(graph, guarded, names, inner)
-    hidden, hiding = _hide(Prediction(graph, problem, steps), _around(guarded, inner), manner.hiding, manner.budget)
+    anchored = _anchored(graph, guarded, names, inner)
+    hidden, hiding = _hide(
+        Prediction(graph, problem, anchored.steps), _around(guarded, inner), manner.hiding, manner.budget
+    )
     hidden_shapes = HiddenShapes(graph, names)
     if hidden:
         hidden_so = hidden_shapes.hiding(guarded, hidden)
-        steps, zero = add_anchors(graph, hidden_so, names, inner)
+        anchored = _anchored(graph, hidden_so, names, inner)
     added = len(guarded) - len(plain)
-    return _Made(
-        steps,
-        [*guards.constants.values(), *hidden_shapes.constants, *zero],
-        added,
-        sum(step.op is None for step in steps) - added - len(hidden_shapes.before),
-        frozenset(hidden),
-        frozenset(hidden_shapes.made),
-        hiding,
+    return replace(
+        anchored,
+        constants=[*guards.constants.values(), *hidden_shapes.constants, *anchored.constants],
+        guards=added,
+        anchors=sum(step.op is None for step in anchored.steps) - added - len(hidden_shapes.before),
+        hidden=frozenset(hidden),
+        untold=anchored.untold.union(hidden_shapes.made),
+        hiding=hiding,
     )
+
+
+def _anchored(graph: Graph, steps: Sequence[EmittedNode], names: CopyNames, inner: frozenset[str]) -> _Made:
+    """The steps with anchors, and with updates of inputs pinned to what reads those."""
+    pins = find_pins(graph, steps, lambda step: can_anchor(graph, step, inner))
+    pinning = Pinning(graph, names, inner)
+    made, zero = add_anchors(graph, steps, names, inner, pins, pinning)
+    return _Made(made, [*pinning.constants.values(), *zero], untold=frozenset(pinning.made))
 
 
 def _hide(prediction: Prediction, known: set[str], least: int, budget: int | None) -> tuple[set[str], int]:

@@ -18,6 +18,7 @@ from onnx import helper, numpy_helper
 
 from remat_cli.model.graph import Graph
 from remat_cli.rewrite.copies import CopyNames, EmittedNode
+from remat_cli.rewrite.pins import Pinning, Pins
 
 SLICED = {*range(onnx.TensorProto.FLOAT, onnx.TensorProto.UINT64 + 1), onnx.TensorProto.BFLOAT16}  # kernels exist
 
@@ -50,24 +51,35 @@ def free_unread(
     return body, [zero] if len(body) > len(steps) else []
 
 
+def can_anchor(graph: Graph, step: EmittedNode, inner: Collection[str]) -> bool:
+    """Whether an empty slice can be taken of something that the step makes."""
+    return bool(_usable(graph, step)) and set(step.origin.values()).isdisjoint(inner)
+
+
 def add_anchors(
-    graph: Graph, steps: Sequence[EmittedNode], names: CopyNames, inner: Collection[str] = ()
+    graph: Graph, steps: Sequence[EmittedNode], names: CopyNames, inner: Collection[str], pins: Pins, pinning: Pinning
 ) -> tuple[list[EmittedNode], list[onnx.TensorProto]]:
     """The steps with an anchor after every break, in file order, and the constants that they need.
 
-    `inner`: values that must be left alone, lest their ops are not fused.
+    `inner`: values that must be left alone, lest their ops are not fused. `pins`: between steps, made by `pinning`.
     """
     zero = _zero(names)
+    pinned = {index for others in pins.values() for index in others}
+    tokens_of: dict[int, str] = {}  # step -> an empty slice of what it makes
+    origin: dict[str, str] = {}
     stray = {index for index in breaks(steps) if not set(steps[index].origin.values()).intersection(inner)}
     outputs = set(graph.outputs)
     read = _read(graph, steps)
     body: list[EmittedNode] = []
     leaves: list[EmittedNode] = []
     for index, step in enumerate(steps):
-        body.append(step)
-        for value in _to_anchor(graph, step, index in stray, read):
+        others = [tokens_of[one] for one in pins.get(index, ())]
+        body += pinning.pinned(step, others, origin) if others else [step]
+        origin |= step.origin
+        for value in _to_anchor(graph, step, index in stray | pinned, read):
             tokens = _token(graph, step, value, zero.name, names)
-            if value in outputs and len(tokens) == 1:
+            tokens_of[index] = tokens[-1].node.output[0]
+            if value in outputs and len(tokens) == 1 and index not in pinned:
                 leaves += tokens  # the value is held to the end in any case
             else:
                 body += tokens
@@ -85,12 +97,16 @@ def _read(graph: Graph, steps: Sequence[EmittedNode]) -> set[str]:
 
 def _to_anchor(graph: Graph, step: EmittedNode, stray: bool, read: set[str]) -> list[str]:
     """Every result that nobody reads, so that it can go; else, where the walk strays, the smallest result."""
-    known = [name for name in step.node.output if name and step.origin.get(name, "") in graph.values]
-    usable = [name for name in known if graph.values[step.origin[name]].dtype in SLICED]
+    usable = _usable(graph, step)
     unread = [name for name in usable if name not in read]
     if unread or not stray:
         return unread
     return sorted(usable, key=lambda name: graph.values[step.origin[name]].bytes)[:1]
+
+
+def _usable(graph: Graph, step: EmittedNode) -> list[str]:
+    known = [name for name in step.node.output if name and step.origin.get(name, "") in graph.values]
+    return [name for name in known if graph.values[step.origin[name]].dtype in SLICED]
 
 
 def _token(graph: Graph, step: EmittedNode, value: str, zero: str, names: CopyNames) -> list[EmittedNode]:

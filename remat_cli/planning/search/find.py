@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.tried import find_tried
 from remat_cli.planning.search.witness import find_witnessed
+from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import FIRST_GRAPH_SHARE
+from solvers.notes import Note
 from solvers.problem import Status
 
 
@@ -22,14 +25,23 @@ def find_plan(request: PlanRequest) -> Answer:
 
     The graph that a session runs is planned first. Where that has no plan, the file's own ops may have one: what the
     rewriting adds keeps default options from folding and packing constants. So only the last search proves that there
-    is no plan.
+    is no plan. Where optimizers might break updates in place loose, both copies of the state are held.
     """
     first, *others = request.target.graphs(request.subject)
     limits = request.limits.share(FIRST_GRAPH_SHARE) if others else request.limits
     found = _find_of(replace(request, subject=first, limits=limits))
     if others and not found.found and (not request.late or found.status is Status.INFEASIBLE):
         found = _find_of(replace(request, subject=others[0]))
+    if found.says(PlanNote.UNPINNED) and not request.late and (apart := request.subject.apart) is not None:
+        held = Note(PlanNote.HELD_TWICE, (request.subject.held_once, *_which(request.subject)))
+        found = _find_of(replace(request, subject=apart)).noted(held)
     return replace(found, limits=request.limits, model=None)
+
+
+def _which(subject: Subject) -> tuple[str, str]:
+    """An output that is held beside the input whose place it should take, and why."""
+    assert subject.graph is not None
+    return next(iter(subject.graph.in_place)), "optimizers might have it written before the old one was read by all"
 
 
 def _find_of(request: PlanRequest) -> Answer:

@@ -1,8 +1,8 @@
 """Witnesses plans before they are given: by the original's kernels, whatever optimizers do, and by a run.
 
-Invariant: an answer that found a plan has a model that is not `astray`. Where the original's measured memory differs
-from the prediction, the model was run too and kept to the budget. Ops that optimizers treat differently once copied,
-and that cannot be let be, run once; a note names them.
+Invariant: an answer that found a plan has a model that is not `astray`, with nothing `unpinned`. Where the original's
+measured memory differs from the prediction, the model was run too and kept to the budget. Ops that optimizers treat
+differently once copied, and that cannot be let be, run once; a note names them.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ def find_witnessed(request: PlanRequest, trials: Trials) -> Answer:
                 if ran
                 else found.given_up(Note(PlanNote.UNTRIED))
             )
+        if model.unpinned and not model.astray:
+            return found.given_up(Note(PlanNote.UNPINNED, (_names(model.unpinned),)))
         around = model.astray or model.bare
         if now.late or len(once) == len(subject.nodes):
             return found.given_up(Note(PlanNote.ASTRAY, (_names(around),)))
@@ -91,7 +93,7 @@ def witness(request: PlanRequest, subject: Subject, candidate: Candidate, trials
 
 def _as_made(request: PlanRequest, candidate: Candidate, model: Rewritten) -> Candidate | None:
     """The candidate with its predicted figures, if those fit and its kernels are the original's."""
-    if model.astray:
+    if model.astray or model.unpinned:
         return None
     if model.bare:  # optimizers and the runtime's planner decide how the values let be are held
         aside = request.target.aside(request.subject)

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from profiles.costs import Costs
 from profiles.totals import Totals
 from remat_cli.checking.trying import Peaks
 from remat_cli.model.graph import Graph
+from remat_cli.model.in_place import narrow
 from remat_cli.model.problem_of import Named
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import DEFAULT
@@ -21,7 +23,7 @@ from remat_cli.planning.subjects.default_graph import default_graph
 from remat_cli.planning.subjects.fusing import keeping_bits
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Footprint
-from remat_cli.planning.targets.target import Order, Target, View
+from remat_cli.planning.targets.target import Order, Target, View, as_written
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.arranging import arrange_in_pattern
@@ -44,6 +46,15 @@ class DefaultTarget(Target):
 
     def named(self, view: View, named: Named) -> Named:
         return keeping_bits(view.graph, named, fused=view.optimized)
+
+    def why_apart(self, view: View, costs: Costs | None) -> str | None:
+        """Pins keep updates behind what reads the inputs, in any order; only it must be seen that optimizers leave
+        them."""
+        if costs is not None and costs.kind != "cpu":
+            return super().why_apart(view, costs)
+        if view.kernels is None:
+            return "it is not known which kernels a default session runs for the model"
+        return None if view.optimized or as_written(view.graph) else narrow(view.graph)
 
     def unlike(self, whole: Totals) -> Peaks | None:
         return whole.default_peaks

@@ -1,8 +1,9 @@
 """Rewrites plans so that results cannot differ: in default sessions too the model runs the original's kernels.
 
 Invariant: a model that is not `astray` makes each result, once onnxruntime has optimized it, by the very kernels by
-which the optimized original makes it. Ops that optimizers would treat differently are let be before the plan is given
-up.
+which the optimized original makes it. If no output is `unpinned`, none comes in the place of an input that an op has
+yet to read, in whatever order the nodes run. Ops that optimizers would treat differently are let be before the plan is
+given up.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from remat_cli.planning.subjects.default_graph import kernels, shapes_of
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.rewrite import Manner, Rewritten, rewrite
 from remat_cli.rewrite.kernels import Numbered, find_astray
+from remat_cli.rewrite.pins import find_unpinned
 from solvers.plan import Plan
 
 LETTING_ROUNDS = 8  # rounds of leaving alone the values that optimizers treat differently
@@ -38,8 +40,8 @@ def rewrite_surely(
         return found
     far = 0
     for number in range(LETTING_ROUNDS):
-        wrong = _astray(graph, original, found)
-        found = replace(found, astray=wrong)
+        wrong, unpinned = _faults(graph, original, found)
+        found = replace(found, astray=wrong, unpinned=unpinned)
         if not wrong or number == LETTING_ROUNDS - 1:
             break
         far += wrong <= found.bare  # a change that is pushed along a path stops at values that lie further on
@@ -58,13 +60,15 @@ def _around(graph: Graph, values: frozenset[str], steps: int) -> frozenset[str]:
     return values
 
 
-def _astray(graph: Graph, original: Numbered, found: Rewritten) -> frozenset[str]:
-    """Values of the original around which the rewritten model runs other kernels, or where it does not load."""
+def _faults(graph: Graph, original: Numbered, found: Rewritten) -> tuple[frozenset[str], frozenset[str]]:
+    """Values of the original around which the rewritten model runs other kernels, or where it does not load; and
+    outputs that may come too early in the places of inputs."""
     origin = found.prediction.origin
     try:
         copies = {name: graph.values[value].shape for name, value in origin.items()}
         after = kernels(graph, found.model, original.shapes | shapes_of(graph) | copies)
     except CannotRun as refused:  # some fusions take a value away that another op still reads
         named = set(re.findall(r"'([^']+)'", str(refused)))
-        return frozenset(origin.get(name, name) for name in named or {"?"})
-    return frozenset(origin.get(name, name) for name in find_astray(original, after))
+        return frozenset(origin.get(name, name) for name in named or {"?"}), frozenset()
+    unpinned = find_unpinned(graph, found.model.graph) | find_unpinned(graph, after.graph)
+    return frozenset(origin.get(name, name) for name in find_astray(original, after)), unpinned

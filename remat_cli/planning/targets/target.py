@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from profiles.costs import Costs
 from profiles.totals import Totals
 from remat_cli.checking import outside
 from remat_cli.checking.trying import Peaks
 from remat_cli.model.graph import Graph
+from remat_cli.model.in_place import narrow
 from remat_cli.model.problem_of import Named, as_it_stands
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
@@ -25,6 +27,7 @@ from remat_cli.planning.targets.candidate import Footprint
 from remat_cli.rewrite import Rewritten, additions
 from remat_cli.rewrite.kernels import Numbered
 from remat_cli.rewrite.predict import Prediction
+from remat_cli.runtime.optimized import SAYS
 from solvers.clock import Clock
 from solvers.placement.growing import grown
 from solvers.placement.largest import Placement
@@ -73,6 +76,14 @@ class Target(ABC):
     def named(self, view: View, named: Named) -> Named:
         """The problem with what such a session makes of its values."""
         return named
+
+    def why_apart(self, view: View, costs: Costs | None) -> str | None:
+        """Why no output may come in the place of an input in such a session; None where some may."""
+        if costs is not None and costs.kind != "cpu":
+            return f"the costs are of {costs.kind}, where the session copies what it is given"
+        if costs is not None and costs.whole.unlike:
+            return "the model does not run as foretold, so that another order than the plan's may run"
+        return None if as_written(view.graph) else narrow(view.graph)
 
     def unlike(self, whole: Totals) -> Peaks | None:
         """The measured memory of the original, for a model whose plans must be tried; None if they need not be."""
@@ -209,6 +220,11 @@ class Target(ABC):
     def shares_of_all(self, subject: Subject) -> bool:
         """Whether a budget in percent is a share of all that the original holds, and not of its live bytes."""
         return self.tries_plans(subject)
+
+
+def as_written(graph: Graph) -> bool:
+    """Whether onnxruntime itself wrote the file, with all that it adds to others."""
+    return any(entry.key == SAYS for entry in graph.model.metadata_props)
 
 
 def in_units(problem: Problem, unit: int) -> Problem:

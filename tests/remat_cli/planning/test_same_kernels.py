@@ -126,8 +126,8 @@ def test_where_that_alone_does_not_help_more_is_let_be(monkeypatch: pytest.Monke
     second = next(op for op in subject.graph.ops if first.outputs[0] in op.reads)
     monkeypatch.setattr(
         same_kernels,
-        "_astray",
-        lambda _, __, found: frozenset(() if second.outputs[0] in found.bare else first.outputs),
+        "_faults",
+        lambda _, __, found: (frozenset(() if second.outputs[0] in found.bare else first.outputs), frozenset()),
     )
     found = rewrite_surely(subject, plan, DEFAULT)
     assert not found.astray
