@@ -19,6 +19,7 @@ from remat_cli.actions.whole_graph import batch_dim
 from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.training import Options
 from remat_cli.ingest import ingest, ingest_content
+from remat_cli.model.in_place import InPlace
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.onnx_graph.load import load_with_tensors
 from remat_cli.planning.loading import content_of, given_subject
@@ -38,7 +39,7 @@ class SizedStep:
     `measure`: sizes at which ops are measured, and a line drawn through what they take; else a cost file's lines are
     used, if it has any. `here`: whether it is this machine's costs that count, so that ops may be measured at the size
     that comes out; by default where nothing else says what they cost. `forward`: whether the model has no backward
-    pass yet; by default that is seen. `options`: how it then gets one.
+    pass yet; by default that is seen. `options`: how it then gets one. `in_place`: outputs that are written over inputs.
     """
 
     dim: str | None = None
@@ -50,6 +51,7 @@ class SizedStep:
     forward: bool | None = None
     options: Options = field(default_factory=Options)
     session: Session = STRICT
+    in_place: InPlace = None
 
     def check(self) -> None:
         if sum((self.costs is not None, self.estimate is not None, bool(self.measure))) > 1:
@@ -143,7 +145,7 @@ class Sizes:
 
     def _subject(self, size: int) -> Subject:
         model, dims = self._training(size)
-        found = given_subject(model, self._costs(model, dims, size), dims, self.step.session)
+        found = given_subject(model, self._costs(model, dims, size), dims, self.step.session, self.step.in_place)
         if self.forward and isinstance(self.model, Path):  # what its files are to be called after
             return replace(found, source=replace(found.source, path=self.model))
         return found

@@ -192,3 +192,12 @@ def warn(notes: Iterable[str], depth: int = 3) -> None:
 
 def nobody(_: object) -> None:
     return None
+
+
+def pairs_of(in_place: Mapping[str, str] | bool) -> dict[str, str] | None:
+    """Inputs by the outputs that are written over them; None where they are to be found."""
+    if isinstance(in_place, bool):
+        return None if in_place else {}
+    if not isinstance(in_place, Mapping):
+        raise Usage(f"in_place is True, False, or {{'weight': 'weight_new'}}, not {in_place!r}")
+    return {new: old for old, new in in_place.items()}

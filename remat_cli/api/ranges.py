@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Unpack
 
 from profiles.costs import Costs
@@ -33,6 +34,7 @@ HOW = (
     "estimate",
     "measure",
     "session",
+    "in_place",
     "allocator",
     "time_limit",
     "work_limit",
@@ -52,6 +54,7 @@ def sweep(
     allocator: str | None = None,
     costs: File | Costs | None = None,
     dims: Mapping[str, int] | None = None,
+    in_place: Mapping[str, str] | bool = True,
     time_limit: float | str | None = None,
     work_limit: int | str | None = None,
     gap: float | str = 0.001,
@@ -61,7 +64,7 @@ def sweep(
 ) -> Curve:
     """What each budget costs, by method: its `points`, and the `knee` among them; `planned(point)` is a point's plan.
 
-    - `model`, `costs`, `dims`, `session`, `allocator`, `gap`, `seed`, `cache`: as `solve` takes them.
+    - `model`, `costs`, `dims`, `session`, `allocator`, `in_place`, `gap`, `seed`, `cache`: as `solve` takes them.
     - `budgets`: as the command takes them ("30%..100%/8"), or one by one. `methods`: one or several.
     - `time_limit`: for all of it, in seconds or words ("5m"), by default 90. `work_limit`: as `solve` takes it,
       for each search. `report`: called with how far it is.
@@ -75,7 +78,9 @@ def sweep(
     asked = sweeping.SweepQuestion(budgets=_budgets(budgets), methods=given.names_of(methods, "methods"), session=kind)
     asked.check()
     clock = given.clock_of(time_limit, work_limit, SWEEP_SECONDS)
-    subject = given_subject(given.model_of(model), given.costs_of(costs), given.sizes_of(dims), kind)
+    subject = given_subject(
+        given.model_of(model), given.costs_of(costs), given.sizes_of(dims), kind, given.pairs_of(in_place)
+    )
     memory = given.memory_of(cache, clock.seconds)
     with stoppable() as interrupts:
         limits = Limits(clock.unless(interrupts), given.share_of(gap, "gap"), given.seed_of(seed))
@@ -125,6 +130,7 @@ def max_batch(
     measure: bool | None = None,
     session: str = "strict",
     allocator: str | None = None,
+    in_place: Mapping[str, str] | bool = True,
     time_limit: float | str | None = None,
     work_limit: int | str | None = None,
     seed: int = 0,
@@ -139,7 +145,8 @@ def max_batch(
     - `budget`: bytes, or "16GB". `max_overhead`: a share of time; by default one more forward pass.
     - `loss`, `logits`, `optimizer` with its settings (`learning_rate`, `weight_decay`, `betas`, `eps`, `momentum`,
       `groups`, `clip`), `train`, `freeze_bn`: of a forward model, as `grad` takes them.
-    - `method`; `baselines`: methods to say the same of. `session`, `allocator`, `seed`, `cache`: as of `solve`.
+    - `method`; `baselines`: methods to say the same of. `session`, `allocator`, `in_place`, `seed`, `cache`: as of
+      `solve`.
     - `costs`, `estimate`: what ops cost, if they are not measured. `measure`: whether they are, at the size that comes
       out; by default unless costs or an estimate are given.
     - `time_limit`: for all of it, in seconds or words ("5m"), by default 600. `work_limit`: as `solve` takes it,
@@ -164,7 +171,7 @@ def max_batch(
     own = given.costs_of(costs)
     sizes = given.sizes_of(dims)
     how = SizedStep(dim=dim, dims=sizes, costs=own, estimate=estimate, here=measure, options=options, session=kind)
-    steps = scale_step(given.model_of(model), how)
+    steps = scale_step(given.model_of(model), replace(how, in_place=given.pairs_of(in_place)))
     memory = given.memory_of(cache, clock.seconds)
     heard = sizing.Listeners(report or nobody)
     with stoppable() as interrupts:

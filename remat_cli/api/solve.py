@@ -17,7 +17,7 @@ from remat_cli.actions.interrupts import stoppable
 from remat_cli.api import given
 from remat_cli.api.given import File, Model, Plan, nobody, warn
 from remat_cli.api.keywords import MethodOptions
-from remat_cli.errors import Interrupted, Usage
+from remat_cli.errors import Interrupted
 from remat_cli.formats import certificatefile
 from remat_cli.model.sessions import STRICT
 from remat_cli.notes.kinds import ROUTINE
@@ -112,7 +112,7 @@ def solve(
     question.check()
     clock = given.clock_of(time_limit, work_limit)
     subject = given_subject(
-        given.model_of(model), given.costs_of(costs), given.sizes_of(dims), question.session, _pairs(in_place)
+        given.model_of(model), given.costs_of(costs), given.sizes_of(dims), question.session, given.pairs_of(in_place)
     )
     limits = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed), report or nobody)
     proof = None if certificate is None else given.path_of(certificate, "certificate")
@@ -120,15 +120,6 @@ def solve(
     cuts = piecing.pieces_named(pieces, most)
     found = piecing.in_pieces(subject, cuts, question, limits)
     return _planned(found.subject, found.asked(question, cuts), limits, cache, proof)
-
-
-def _pairs(in_place: Mapping[str, str] | bool) -> dict[str, str] | None:
-    """Inputs by the outputs that are written over them; None where they are to be found."""
-    if isinstance(in_place, bool):
-        return None if in_place else {}
-    if not isinstance(in_place, Mapping):
-        raise Usage(f"in_place is True, False, or {{'weight': 'weight_new'}}, not {in_place!r}")
-    return {new: old for old, new in in_place.items()}
 
 
 def _planned(

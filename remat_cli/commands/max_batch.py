@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 )
 @options.session
 @options.allocator
+@options.in_place
 @options.time_for_all("10m")
 @options.work_limit
 @options.seed
@@ -131,6 +132,7 @@ def _step(given: Mapping[str, Any]) -> SizedStep:
         measure=given["profiled"] or (),
         here=given["measure"],
         forward=given["forward"],
+        in_place=options.asked_in_place(given["in_place"], given["held_twice"]),
         options=Options(
             loss=given["loss"],
             logits=given["logits"],

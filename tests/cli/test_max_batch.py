@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -192,3 +193,28 @@ def test_a_limit_of_work_finds_the_same_size_each_time(remat: Command, tmp_path:
     first, second = (remat(*asked).object for _ in range(2))
     assert first == second
     assert first["batch"] == remat("max-batch", model, *asked[2:6], "--json", "--force").object["batch"]
+
+
+def test_state_is_counted_once_unless_both_copies_are_asked_for(remat: Command, tmp_path: Path) -> None:
+    """With the state held once a larger batch fits, and the plan of it runs so."""
+    model = perceptron(tmp_path / "m.onnx")
+    asked = (
+        "max-batch",
+        model,
+        "--budget",
+        "400KB",
+        "--optimizer",
+        "adamw",
+        "--estimate",
+        "cpu",
+        "--work-limit",
+        "50K",
+    )
+    once, twice = (remat(*asked, "--baselines", "", *flag, "--json").object for flag in ((), ("--no-in-place",)))
+    assert once["batch"] > twice["batch"]
+    assert json.loads(Path(once["plan"]).read_text())["in_place"]["w0_new"] == "w0"
+    assert "in_place" not in json.loads(Path(twice["plan"]).read_text())
+    assert remat("verify", once["plan"], "-q").code == 0
+    ran = remat(*asked, "--no-in-place", "--in-place", "w0=w0_new")
+    assert ran.code == 2
+    assert "leave one of them out" in ran.err
