@@ -1,11 +1,14 @@
 """The lines of docs/how-to/cpp.md for C++, run as they stand: the same bytes, no more than the plan states?
 
-    PYTHONPATH=. python examples/cpp/run.py HEADERS torch_cnn torch_unet_convt > examples/cpp/results.json
+    PYTHONPATH=. python examples/cpp/run.py HEADERS torch_cnn torch_unet_convt cnn.onnx gpt2.onnx \\
+        > examples/cpp/results.json
 
 HEADERS: a folder with onnxruntime_cxx_api.h, such as /usr/include/onnxruntime of Debian's libonnxruntime-dev; any
-version up to the runtime's does. The runtime is the one that the Python package brings. Each graph named, of the
-tests' training graphs, is planned for a default session, and the original and the rewritten model run twice. `peak`:
-the most that was live at the end of any kernel of a run, inputs and weights included, as the runtime's trace says.
+version up to the runtime's does. The runtime is the one that the Python package brings. Each model named, a training
+graph of the tests' or a forward model that is given an AdamW step, is planned for a default session. The original and
+the rewritten model run three times, each run from the state that the one before gave. `peak`: the most that was live at
+the end of any kernel of the first two runs, inputs and weights included, as the runtime's trace says. `state`: bytes of
+new state that are written over the old; the original holds both.
 """
 
 from __future__ import annotations
@@ -28,11 +31,12 @@ from remat_cli.checking import outside
 from remat_cli.ingest import ingest
 from remat_cli.model.graph import Graph
 from remat_cli.model.signatures import feeds_of, ops_of
-from remat_cli.runtime.session import CPP
+from remat_cli.runtime.session import BOUND_IN_CPP, CPP
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "tests" / "data"
-SHARE, SECONDS = "85%", 30.0
+SHARE, SECONDS, SECONDS_OF_PROFILE = "85%", 30.0, 5.0
+RUNS = 3  # of each model
 
 
 def native_library() -> Path:
@@ -43,7 +47,12 @@ def native_library() -> Path:
 def compiled(headers: Path, folder: Path) -> list[str]:
     """What runs the program."""
     source, program = folder / "train.cpp", folder / "train"
-    source.write_text((HERE / "train.cpp").read_text().replace("  OPTIONS\n", f"{CPP}\n"))
+    source.write_text(
+        (HERE / "train.cpp")
+        .read_text()
+        .replace("  OPTIONS\n", f"{CPP}\n")
+        .replace("    BINDING\n", f"{BOUND_IN_CPP}\n")
+    )
     library = native_library()
     (folder / library.name.rsplit(".", 2)[0]).symlink_to(library)  # libonnxruntime.so.1, as it names itself
     command = ["g++", "-std=c++17", "-O1", f"-I{headers}", str(source), str(library), f"-Wl,-rpath,{folder}"]
@@ -62,29 +71,42 @@ def written(graph: Graph, folder: Path) -> Path:
     return folder / "feeds"
 
 
-def ran(program: list[str], model: Path, feeds: Path, graph: Graph) -> tuple[bytes, list[int]]:
-    """What came out of both runs, and the most that was live in each."""
+def ran(program: list[str], model: Path, feeds: Path, graph: Graph, bound: bool) -> tuple[bytes, list[int]]:
+    """What came out of all runs, and the most that was live in each of the first two."""
     folder = feeds.parent
-    out, trace = folder / f"{model.name}.out", folder / f"{model.name}.trace"
-    command = [*program, str(model), str(feeds), str(out), str(trace)]
+    out, trace, state = folder / f"{model.name}.out", folder / f"{model.name}.trace", folder / "state"
+    state.write_text("".join(f"{output} {old}\n" for output, old in graph.in_place.items()))
+    command = [*program, str(model), str(feeds), str(state), str(int(bound)), str(out), str(trace)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     told = [event["args"] for event in json.loads(Path(done.stdout.strip()).read_text()) if event.get("cat") == "Node"]
     live = [int(args["mem_bytes_requested_in_use"]) for args in told if "mem_bytes_requested_in_use" in args]
-    halves = live[: len(live) // 2], live[len(live) // 2 :]
-    return out.read_bytes(), [outside(graph) + max(half) for half in halves]
+    third = len(live) // RUNS
+    return out.read_bytes(), [outside(graph) + max(part) for part in (live[:third], live[third : 2 * third])]
 
 
-def row(name: str, program: list[str], folder: Path) -> dict[str, Any]:
-    path = optimize_file(Path(shutil.copy(DATA / f"{name}.onnx", folder)), "disabled")
-    graph, feeds = ingest(path), written(ingest(path), folder)
-    costs = remat.profile(path, threads=1, time_limit=2.0)
-    plan = remat.solve(path, budget=SHARE, costs=costs, session="default", time_limit=SECONDS, cache=False)
-    rewritten = folder / f"{name}.remat.onnx"
+def training_graph(name: str, folder: Path) -> Path:
+    """A graph of the tests' by its name, or a step with AdamW of the forward model in this file."""
+    if not name.endswith(".onnx"):
+        return optimize_file(Path(shutil.copy(DATA / f"{name}.onnx", folder)), "disabled")
+    path = folder / f"{Path(name).stem}.train.onnx"
+    path.write_bytes(remat.grad(name, optimizer="adamw").SerializeToString())
+    return optimize_file(path, "disabled")
+
+
+def row(name: str, program: list[str], folder: Path, share: str = SHARE) -> dict[str, Any]:
+    path = training_graph(name, folder)
+    feeds = written(ingest(path), folder)
+    costs = remat.profile(path, threads=1, time_limit=SECONDS_OF_PROFILE)
+    plan = remat.solve(path, budget=share, costs=costs, session="default", time_limit=SECONDS, cache=False)
+    graph = plan.subject.graph
+    assert graph is not None
+    rewritten = folder / f"{path.stem}.remat.onnx"
     rewritten.write_bytes(remat.emit(plan).SerializeToString())
-    before, held_before = ran(program, path, feeds, graph)
-    after, held = ran(program, rewritten, feeds, graph)
-    said = {"budget": plan.budget, "predicted": plan.recorded.promises.live, "peak_before": held_before, "peak": held}
-    return {"graph": name, **said, "within": max(held) <= plan.budget, "same": before == after}
+    before, held_before = ran(program, path, feeds, graph, False)
+    after, held = ran(program, rewritten, feeds, graph, True)
+    said = {"budget": plan.budget, "predicted": plan.recorded.promises.live, "state": plan.subject.held_once}
+    seen = {"peak_before": held_before, "peak": held, "within": max(held) <= plan.budget, "same": before == after}
+    return {"graph": Path(name).stem, **said, **seen}
 
 
 def rows(names: list[str], program: list[str], folder: Path) -> None:

@@ -1,12 +1,16 @@
-// Runs a model twice in the session of the lines of docs/how-to/sessions.md, which stand in for OPTIONS, and writes what comes out.
-//   train MODEL FEEDS OUT TRACE
-// FEEDS has an input a line: name, element type's number, rank, dimensions, file of its bytes.
+// Runs a model three times in the session of the lines of docs/how-to/cpp.md, which stand in for OPTIONS and BINDING, and
+// writes what comes out. The state that comes out of a run goes into the next.
+//   train MODEL FEEDS STATE BOUND OUT TRACE
+// FEEDS has an input a line: name, element type's number, rank, dimensions, file of its bytes. STATE has an output a line,
+// and the input that it becomes. BOUND is 1 if the output is written over the input, and 0 if both are held.
 #include <onnxruntime_cxx_api.h>
 
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <list>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -16,17 +20,22 @@ static std::vector<char> content(const std::string &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+static size_t bytes_of(const Ort::Value &value) {
+  auto info = value.GetTensorTypeAndShapeInfo();
+  size_t width = info.GetElementType() == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 ? 8 : 4;  // or float
+  return info.GetElementCount() * width;
+}
+
 int main(int, char **given) {
   Ort::Env env(ORT_LOGGING_LEVEL_ERROR, "train");
   OPTIONS
   options.SetIntraOpNumThreads(1);
-  options.EnableProfiling(given[4]);
+  options.EnableProfiling(given[6]);
   Ort::Session session(env, given[1], options);
 
   Ort::MemoryInfo cpu = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
   std::list<std::vector<char>> held;
-  std::vector<std::string> names;
-  std::vector<Ort::Value> values;
+  std::map<std::string, Ort::Value> inputs;
   std::ifstream feeds(given[2]);
   for (std::string line; std::getline(feeds, line);) {
     std::istringstream words(line);
@@ -36,28 +45,32 @@ int main(int, char **given) {
     std::vector<int64_t> shape(rank);
     for (auto &size : shape) words >> size;
     words >> file;
-    names.push_back(name);
     held.push_back(content(file));
-    values.push_back(Ort::Value::CreateTensor(cpu, held.back().data(), held.back().size(), shape.data(), shape.size(),
-                                              static_cast<ONNXTensorElementDataType>(type)));
+    inputs.emplace(name, Ort::Value::CreateTensor(cpu, held.back().data(), held.back().size(), shape.data(),
+                                                  shape.size(), static_cast<ONNXTensorElementDataType>(type)));
   }
+  std::map<std::string, std::string> state, in_place;
+  std::ifstream pairs(given[3]);
+  for (std::string output, input; pairs >> output >> input;) state[output] = input;
+  if (given[4] == std::string("1")) in_place = state;
 
   Ort::AllocatorWithDefaultOptions allocator;
-  std::vector<std::string> wanted;
-  for (size_t k = 0; k < session.GetOutputCount(); k++)
-    wanted.push_back(session.GetOutputNameAllocated(k, allocator).get());
-  std::vector<const char *> in, out;
-  for (auto &name : names) in.push_back(name.c_str());
-  for (auto &name : wanted) out.push_back(name.c_str());
-
-  std::ofstream results(given[3], std::ios::binary);
-  for (int run = 0; run < 2; run++) {
-    auto made = session.Run(Ort::RunOptions{}, in.data(), values.data(), in.size(), out.data(), out.size());
-    for (auto &value : made) {
-      auto info = value.GetTensorTypeAndShapeInfo();
-      size_t width = info.GetElementType() == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 ? 8 : 4;  // or float
-      results.write(static_cast<const char *>(value.GetTensorRawData()), info.GetElementCount() * width);
-    }
+  std::vector<std::string> others;
+  for (size_t k = 0; k < session.GetOutputCount(); k++) {
+    std::string name = session.GetOutputNameAllocated(k, allocator).get();
+    if (!in_place.count(name)) others.push_back(name);
+  }
+  std::ofstream results(given[5], std::ios::binary);
+  for (int run = 0; run < 3; run++) {
+    BINDING
+    auto names = binding.GetOutputNames();
+    auto made = binding.GetOutputValues();
+    std::map<std::string, Ort::Value *> by_name;  // in one order, whatever was bound first
+    for (size_t k = 0; k < names.size(); k++) by_name[names[k]] = &made[k];
+    for (auto &[name, value] : by_name) results.write(static_cast<const char *>(value->GetTensorRawData()), bytes_of(*value));
+    for (auto &[output, input] : state)
+      if (!in_place.count(output))
+        std::memcpy(inputs.at(input).GetTensorMutableRawData(), by_name[output]->GetTensorRawData(), bytes_of(*by_name[output]));
   }
   std::cout << session.EndProfilingAllocated(allocator).get() << std::endl;
 }

@@ -39,7 +39,7 @@ class SizedStep:
     `measure`: sizes at which ops are measured, and a line drawn through what they take; else a cost file's lines are
     used, if it has any. `here`: whether it is this machine's costs that count, so that ops may be measured at the size
     that comes out; by default where nothing else says what they cost. `forward`: whether the model has no backward
-    pass yet; by default that is seen. `options`: how it then gets one. `in_place`: outputs that are written over inputs.
+    pass yet; by default that is seen. `options`: how it then gets one. `in_place`: outputs written over inputs.
     """
 
     dim: str | None = None

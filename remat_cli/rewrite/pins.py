@@ -22,6 +22,7 @@ from remat_cli.rewrite.copies import CopyNames, EmittedNode
 from remat_cli.rewrite.guards import reading
 from remat_cli.rewrite.orders import edges
 
+MOVERS = {"Cast", "Transpose"}  # what these make of an input, a fused kernel may make of it by itself, and later
 Pins = dict[int, list[int]]  # for each step that updates an input, the steps that it must be made from besides
 
 
@@ -29,16 +30,17 @@ def find_pins(graph: Graph, steps: Sequence[EmittedNode], can_pin: Callable[[Emi
     """The steps to pin each update to. A reader that `can_pin` refuses is pinned by what is made from it."""
     if not graph.in_place:
         return {}
-    seen = _Reads(graph, [step.node for step in steps], [step.reads for step in steps])
+    seen = _Reads(graph, [step.node for step in steps], [step.reads for step in steps], MOVERS)
     ancestors: list[int] = []
     found: Pins = {}
     for index, sources in enumerate(seen.sources):
         behind = _union(ancestors, sources)
         for reader in seen.before_update(index):
-            if reader < index and not behind >> reader & 1:
+            fused = steps[reader].node.op_type in MOVERS  # by what reads it, which then is not made from it
+            if reader < index and (fused or not behind >> reader & 1):
                 made = (one for one in range(reader, index) if one == reader or ancestors[one] >> reader & 1)
                 pin = next((one for one in made if can_pin(steps[one])), None)
-                if pin is not None:
+                if pin is not None and pin not in found.get(index, ()):
                     found.setdefault(index, []).append(pin)
                     behind |= ancestors[pin] | 1 << pin
         ancestors.append(behind)
@@ -81,9 +83,18 @@ def find_ops_behind(made: onnx.GraphProto, outputs: Collection[str]) -> frozense
 
 
 class _Reads:
-    """Which nodes read the inputs that are updated. `sources`: for each node the nodes that it reads."""
+    """Which nodes read the inputs that are updated. `sources`: for each node the nodes that it reads.
 
-    def __init__(self, graph: Graph, nodes: Sequence[onnx.NodeProto], reads: Sequence[Sequence[str]]) -> None:
+    `movers`: ops of which the readers count as readers of what they move.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        nodes: Sequence[onnx.NodeProto],
+        reads: Sequence[Sequence[str]],
+        movers: Collection[str] = (),
+    ) -> None:
         self.graph, self.nodes = graph, nodes
         self.sources = edges(reads, [node.output for node in nodes])
         self.behind = {old: {old} for old in graph.in_place.values()}  # a value -> the inputs in whose memory it lies
@@ -97,7 +108,8 @@ class _Reads:
                 read = {old for name in reads[index] for old in self.behind.get(name, ())}
             for name in read:
                 self.readers.setdefault(name, []).append(index)
-            for made, base in views:
+            moved = [(node.output[0], node.input[0])] if node.op_type in movers and not node.domain else []
+            for made, base in (*views, *moved):
                 if base in self.behind and made not in graph.in_place:
                     self.behind[made] = self.behind[base]
 

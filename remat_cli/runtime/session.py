@@ -27,6 +27,12 @@ options.SetGraphOptimizationLevel(ORT_DISABLE_ALL);
 options.DisableMemPattern();  // the runtime still reuses buffers, so the budget bounds live bytes
 options.AddConfigEntry("session.disable_prepacking", "1");
 options.AddConfigEntry("session.disable_quant_qdq", "1");"""
+BOUND_IN_CPP = """\
+Ort::IoBinding binding(session);
+for (auto &[name, value] : inputs) binding.BindInput(name.c_str(), value);
+for (auto &[output, input] : in_place) binding.BindOutput(output.c_str(), inputs.at(input));  // the new over the old
+for (auto &output : others) binding.BindOutput(output.c_str(), cpu);
+session.Run(Ort::RunOptions{}, binding);"""
 
 
 def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider",), budget: int | None = None) -> Any:
