@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from profiles.strict import in_python
 from remat_cli import errors
 from remat_cli.main import COMMANDS
-from remat_cli.runtime.session import CPP
+from remat_cli.runtime.session import BOUND_IN_CPP, CPP
 from tests.remat_cli.strict_session import trace
 
 ROOT = Path(__file__).parents[1]
@@ -61,6 +61,7 @@ def test_the_readme_is_short() -> None:
 def test_the_strict_session_is_spelled_as_it_is() -> None:
     assert in_python() in SESSIONS
     assert CPP.strip() in FROM_CPP
+    assert BOUND_IN_CPP in FROM_CPP
 
 
 def test_the_lines_for_python_run_the_file_as_it_stands(tmp_path: Path) -> None:

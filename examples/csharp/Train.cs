@@ -1,6 +1,8 @@
-// Runs a model twice in the session of the lines of docs/how-to/sessions.md, which stand in for OPTIONS, and writes what comes out.
-//   Train.exe MODEL FEEDS OUT TRACE
-// FEEDS has an input a line: name, element type's number, rank, dimensions, file of its bytes.
+// Runs a model three times in the session of the lines of docs/how-to/cpp.md, which stand in for OPTIONS and BINDING, and
+// writes what comes out. The state that comes out of a run goes into the next.
+//   Train.exe MODEL FEEDS STATE BOUND OUT TRACE
+// FEEDS has an input a line: name, element type's number, rank, dimensions, file of its bytes. STATE has an output a line,
+// and the input that it becomes. BOUND is 1 if the output is written over the input, and 0 if both are held.
 using System;
 using System.Collections.Generic;
 using System.IO;
@@ -14,50 +16,46 @@ static class Train
     {
         OPTIONS
         options.IntraOpNumThreads = 1;
-        options.ProfileOutputPathPrefix = given[3];  // read as the next line is
+        options.ProfileOutputPathPrefix = given[5];  // read as the next line is
         options.EnableProfiling = true;
         using (var session = new InferenceSession(given[0], options))
-        using (var results = File.Create(given[2]))
+        using (var results = File.Create(given[4]))
         {
-            var feeds = File.ReadAllLines(given[1]).Select(line => Feed(line.Split(' '))).ToList();
-            var wanted = session.OutputNames.ToList();
-            for (int run = 0; run < 2; run++)
-                using (var made = session.Run(feeds, wanted))
-                    foreach (var value in made)
-                        Write(results, value);
+            var inputs = File.ReadAllLines(given[1]).Select(line => line.Split(' ')).ToDictionary(w => w[0], Value);
+            var state = File.ReadAllLines(given[2]).Select(line => line.Split(' ')).ToDictionary(w => w[0], w => w[1]);
+            var inPlace = given[3] == "1" ? state : new Dictionary<string, string>();
+            var others = session.OutputNames.Where(name => !inPlace.ContainsKey(name)).ToList();
+            for (int run = 0; run < 3; run++)
+            {
+                BINDING
+                var names = binding.GetOutputNames();
+                using (var made = binding.GetOutputValues())
+                {
+                    var byName = Enumerable.Range(0, names.Length).ToDictionary(k => names[k], k => made.ElementAt(k));
+                    foreach (var name in names.OrderBy(name => name, StringComparer.Ordinal))  // whatever was bound first
+                        Write(results, byName[name].GetTensorMutableRawData());
+                    foreach (var pair in state.Where(pair => !inPlace.ContainsKey(pair.Key)))
+                        byName[pair.Key].GetTensorMutableRawData().CopyTo(inputs[pair.Value].GetTensorMutableRawData());
+                }
+                binding.Dispose();
+            }
             Console.WriteLine(session.EndProfiling());
         }
     }
 
-    static NamedOnnxValue Feed(string[] words)
+    static OrtValue Value(string[] words)
     {
         int rank = int.Parse(words[2]);
-        var shape = words.Skip(3).Take(rank).Select(int.Parse).ToArray();
-        byte[] bytes = File.ReadAllBytes(words[3 + rank]);
-        if ((TensorElementType)int.Parse(words[1]) == TensorElementType.Int64)
-            return Made<long>(words[0], bytes, 8, shape);
-        return Made<float>(words[0], bytes, 4, shape);
+        var shape = words.Skip(3).Take(rank).Select(long.Parse).ToArray();
+        var type = (TensorElementType)int.Parse(words[1]);
+        var value = OrtValue.CreateAllocatedTensorValue(OrtAllocator.DefaultInstance, type, shape);
+        File.ReadAllBytes(words[3 + rank]).AsSpan().CopyTo(value.GetTensorMutableRawData());
+        return value;
     }
 
-    static NamedOnnxValue Made<T>(string name, byte[] bytes, int width, int[] shape)
+    static void Write(Stream results, Span<byte> bytes)
     {
-        var numbers = new T[bytes.Length / width];
-        Buffer.BlockCopy(bytes, 0, numbers, 0, bytes.Length);
-        return NamedOnnxValue.CreateFromTensor(name, new DenseTensor<T>(numbers, shape));
-    }
-
-    static void Write(Stream results, DisposableNamedOnnxValue value)
-    {
-        if (value.ElementType == TensorElementType.Int64)
-            Bytes(results, value.AsTensor<long>().ToArray(), 8);
-        else
-            Bytes(results, value.AsTensor<float>().ToArray(), 4);
-    }
-
-    static void Bytes<T>(Stream results, T[] numbers, int width)
-    {
-        var bytes = new byte[numbers.Length * width];
-        Buffer.BlockCopy(numbers, 0, bytes, 0, bytes.Length);
-        results.Write(bytes, 0, bytes.Length);
+        var array = bytes.ToArray();
+        results.Write(array, 0, array.Length);
     }
 }

@@ -1,6 +1,7 @@
 """The lines of docs/how-to/cpp.md for C#, run as they stand: the same bytes, no more than the plan states?
 
-    PYTHONPATH=. python examples/csharp/run.py DLL torch_cnn torch_unet_convt > examples/csharp/results.json
+    PYTHONPATH=. python examples/csharp/run.py DLL torch_cnn torch_unet_convt cnn.onnx gpt2.onnx \\
+        > examples/csharp/results.json
 
 DLL: the managed Microsoft.ML.OnnxRuntime.dll, of any version up to the runtime's. The compiler is Mono's (mcs and mono
 of Debian's mono-mcs and mono-runtime), the runtime the one that the Python package brings. Rows are those of
@@ -22,17 +23,17 @@ HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "how-to" / "cpp.md"
 
 
-def options() -> str:
-    """The lines of the page, as they stand."""
-    found = re.search(r"```csharp\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert found is not None
-    return found[1]
+def blocks() -> list[str]:
+    """The lines of the page, as they stand: of the session, and of a run in place."""
+    return re.findall(r"```csharp\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 def compiled(library: Path, folder: Path) -> list[str]:
     """What runs the program: Mono finds the library and the runtime beside it."""
     source, program = folder / "Train.cs", folder / "Train.exe"
-    source.write_text((HERE / "Train.cs").read_text().replace("        OPTIONS\n", options()))
+    options, binding = blocks()
+    program_text = (HERE / "Train.cs").read_text().replace("        OPTIONS\n", options)
+    source.write_text(program_text.replace("                BINDING\n", binding))
     shutil.copy(library, folder)
     (folder / "libonnxruntime.so").symlink_to(native_library())
     command = ["mcs", "-langversion:latest", f"-r:{folder / library.name}", f"-out:{program}", str(source)]

@@ -29,6 +29,7 @@ HELD_ONCE = (
     "New state ({}) is written over the old by remat.session and remat.step. Other programs hold both, unless they bind"
     " each output to its input, as {!r} to {!r}. The metadata `remat.in_place` lists all pairs."
 )
+IN_ITS_ORDER = " That is safe only in the strict session, which keeps the file's order."
 ASTRAY = "ONNX Runtime's optimizers would pick other kernels for this plan than for the original, with other results"
 UNPINNED = "ONNX Runtime's optimizers might have new state written over the old before all of that is read"
 NAMED_VALUES = 3  # of the values around which it would
@@ -50,7 +51,8 @@ class Emitted:
     def notes(self) -> list[str]:
         found = [FUNCTIONS] if any(opset.domain == DOMAIN for opset in self.model.opset_import) else []
         for output, old in list(self.plan.recorded.in_place.items())[:1]:
-            found.append(HELD_ONCE.format(show_bytes(self.plan.subject.held_once), output, old))
+            held = HELD_ONCE.format(show_bytes(self.plan.subject.held_once), output, old)
+            found.append(held if self.plan.recorded.kind.robust else held + IN_ITS_ORDER)
         return found
 
 

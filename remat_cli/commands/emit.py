@@ -76,11 +76,14 @@ def _words(emitted: Emitted, destination: Path) -> str:
 def _how_to_run(emitted: Emitted, destination: Path) -> list[str]:
     """The lines that make the session that the plan is for."""
     from profiles.strict import in_python
-    from remat_cli.runtime.session import CPP
+    from remat_cli.runtime.session import BOUND_IN_CPP, CPP
 
     recorded = emitted.plan.recorded
     if recorded.session == "default":
-        return [f"Run it with default options. C++ and C# plan with --optimize disabled, and set:\n\n{CPP}"]
+        bound = (
+            f"\n\nand for each run, with what `remat.in_place` lists:\n\n{BOUND_IN_CPP}" if recorded.in_place else ""
+        )
+        return [f"Run it with default options. C++ and C# plan with --optimize disabled, and set:\n\n{CPP}{bound}"]
     if recorded.placement:
         return [f"Run it in Python with: session = remat_cli.session({str(emitted.plan.path)!r})"]
     return [f"Run {destination} in a session with these options:\n\n{in_python()}"]

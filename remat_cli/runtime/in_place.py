@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from remat_cli.errors import Usage
+from remat_cli.errors import Usage, meant
 
 
 def in_place(session: Any, pairs: Mapping[str, str], apart: bool = False) -> Any:
@@ -35,6 +35,12 @@ def _run(
     options: Any = None,
 ) -> list[Any]:
     every = [output.name for output in session.get_outputs()]
+    taken = [entry.name for entry in session.get_inputs()]
+    known = {*every, *taken, *(entry.name for entry in session.get_overridable_initializers())}
+    if wrong := [name for name in (*(names or ()), *feeds) if name not in known]:
+        raise Usage(f"the model has no '{wrong[0]}'; {meant(wrong[0], [*taken, *every])}")
+    if missing := [name for name in taken if name not in feeds]:
+        raise Usage(f"the model takes '{missing[0]}' too, and no array is given for it")
     made = how(session, feeds, pairs, options)
     return [made[name] for name in names or every]
 
@@ -44,14 +50,14 @@ def run_in_place(
 ) -> dict[str, Any]:
     """Every output by its name; those of `pairs` are the very arrays of their inputs."""
     state = {name: _writable(name, feeds[name]) for name in pairs.values()}
-    arrays = {name: np.asarray(given, order="C") for name, given in feeds.items()}
+    arrays = {name: _native(given) for name, given in feeds.items()}
     _check_apart(arrays, state)
     return _bound(session, arrays, {output: state[old] for output, old in pairs.items()}, options)
 
 
 def _fresh(session: Any, feeds: Mapping[str, Any], pairs: Mapping[str, str], options: Any = None) -> dict[str, Any]:
     """Every output by its name; those of `pairs` in arrays of their own."""
-    arrays = {name: np.asarray(given, order="C") for name, given in feeds.items()}
+    arrays = {name: _native(given) for name, given in feeds.items()}
     return _bound(session, arrays, {output: np.empty_like(arrays[old]) for output, old in pairs.items()}, options)
 
 
@@ -78,8 +84,16 @@ def _bound(session: Any, arrays: Mapping[str, Any], written: Mapping[str, np.nda
     return {name: written[name] if name in written else value.numpy() for name, value in made.items()}
 
 
+def _native(given: Any) -> np.ndarray:
+    """The array in one piece and in this machine's byte order, copied only if it is not."""
+    array = np.asarray(given, order="C")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 def _writable(name: str, given: Any) -> np.ndarray:
-    if not isinstance(given, np.ndarray) or not given.flags.c_contiguous or not given.flags.writeable:
+    if not isinstance(given, np.ndarray):
+        raise Usage(f"'{name}' is updated in place: give it as a numpy array, not as {type(given).__name__}")
+    if not (given.flags.c_contiguous and given.flags.writeable and given.dtype.isnative):
         raise Usage(f"'{name}' is updated in place: give it as a numpy array in one piece that may be written over")
     return given
 

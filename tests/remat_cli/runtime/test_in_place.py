@@ -79,6 +79,44 @@ def test_arrays_that_cannot_be_written_over_are_refused() -> None:
         run_in_place(made, {"x0": read_only, "x1": one}, {"y": "x0"})
     with pytest.raises(Usage, match="'x0' is updated in place"):
         run_in_place(made, {"x0": np.zeros(SHAPE[::-1], np.float32).T, "x1": one}, {"y": "x0"})
+    with pytest.raises(Usage, match="'x0' is updated in place"):
+        run_in_place(made, {"x0": np.zeros(SHAPE, np.dtype(np.float32).newbyteorder()), "x1": one}, {"y": "x0"})
+    with pytest.raises(Usage, match="not as list"):
+        run_in_place(made, {"x0": [[0.0]], "x1": one}, {"y": "x0"})
+    wide = np.zeros((2, *SHAPE), np.float32)
+    with pytest.raises(Usage, match="are one array"):
+        run_in_place(made, {"x0": wide.reshape(-1)[5 : 5 + one.size].reshape(SHAPE), "x1": wide[0]}, {"y": "x0"})
+    assert (run_in_place(made, {"x0": wide[0], "x1": wide[1] + 1}, {"y": "x0"})["y"] == 1).all()  # side by side
+
+
+@pytest.mark.parametrize("given", [np.zeros(SHAPE), np.zeros(SHAPE, np.float16), np.zeros(SHAPE[1:], np.float32)])
+def test_an_array_of_another_type_or_shape_is_refused_before_anything_is_written(given: np.ndarray) -> None:
+    made = in_place(session("Add", [SHAPE, []], [TensorProto.FLOAT] * 2), {"y": "x0"})
+    with pytest.raises(Exception, match="input"):
+        made.run(None, {"x0": given, "x1": np.float32(1)})
+    assert not given.any()
+
+
+def test_names_that_the_model_does_not_have_are_refused() -> None:
+    made = in_place(session("Add", [SHAPE, []], [TensorProto.FLOAT] * 2), {"y": "x0"})
+    feeds = {"x0": np.zeros(SHAPE, np.float32), "x1": np.float32(1)}
+    for names, wrong, says in (
+        (["z"], feeds, "no 'z'"),
+        (None, {**feeds, "w": 1}, "no 'w'"),
+        (None, {"x1": 1}, "'x0'"),
+    ):
+        with pytest.raises(Usage, match=says):
+            made.run(names, wrong)
+    assert not feeds["x0"].any()
+
+
+def test_other_inputs_may_come_in_any_form() -> None:
+    """In the other byte order, and from the end: what is not updated is copied where it must be."""
+    made = in_place(session("Add", [SHAPE, SHAPE], [TensorProto.FLOAT] * 2), {"y": "x0"})
+    other = np.arange(SHAPE[0] * SHAPE[1], dtype=np.float32).reshape(SHAPE)
+    for form in (other.astype(np.dtype(np.float32).newbyteorder()), other[::-1, ::-1]):
+        (found,) = made.run(None, {"x0": np.zeros(SHAPE, np.float32), "x1": form})
+        assert (found == form.astype(np.float32)).all()
 
 
 def test_runs_may_write_into_new_arrays_instead() -> None:

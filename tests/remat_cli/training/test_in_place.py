@@ -41,6 +41,25 @@ def test_ten_steps_of_a_plan_are_those_of_the_graph_with_both_copies(optimizer: 
         assert same(plain, twice)
 
 
+def test_steps_of_a_default_session_are_in_place_too(tmp_path: Path) -> None:
+    """Its order is the runtime's own, and it gives the bits of default sessions that hold both copies."""
+    model = remat.grad(FORWARD, optimizer="adamw")
+    options: dict[str, Any] = {"session": "default", "work_limit": 5_000, "cache": False}
+    plan = remat.solve(model, budget="70%", **options)
+    assert len(plan.recorded.in_place) > 10
+    plan.save(tmp_path / "m.plan.json")
+    once = remat.step(tmp_path / "m.plan.json", FORWARD)
+    both = remat.step(plan, FORWARD, keep_state=True)
+    for batch in batches(10):
+        assert once(batch) == both(batch)
+        assert same(once, both)
+    tokens, labels = next(batches(1))
+    with pytest.raises(remat.BadInput, match="failed on this batch"):
+        once((tokens + 1000, labels))
+    assert same(once, both)  # no update ran before the embedding
+    assert remat.verify(tmp_path / "m.plan.json").ok
+
+
 def test_accumulated_gradients_update_in_place_too() -> None:
     model = remat.grad(FORWARD)
     options: dict[str, Any] = {"optimizer": "adamw", "accumulate": 2}
