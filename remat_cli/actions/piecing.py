@@ -25,7 +25,7 @@ from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer, answer, find_solver
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.untouched import held_as_it_is, too_small
-from remat_cli.planning.subjects.in_pieces import found_in_pieces, lowered, rungs
+from remat_cli.planning.subjects.in_pieces import Piecewise
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.time_plan import OFFER_SECONDS, PIECES_SHARE
@@ -163,11 +163,12 @@ def in_pieces(subject: Subject, asked: PiecesAsked, question: Question, limits: 
     start = _as_listed(subject.graph, asked)
     if not start.regions and budget is not None and held_as_it_is(subject, session) <= budget:
         return ToPlan(subject)
-    least = found_in_pieces(subject, start) if start.regions else subject
+    model = Piecewise(subject)
+    least = model.subject(start) if start.regions else subject
     if asked.how == OFF:
         return ToPlan(least)
     share = limits.share(PIECES_SHARE).silent()
-    finer = rungs(subject, least, partial(_lowered, subject, start, Allowed(asked.exact), {}))
+    finer = model.rungs(least, partial(_lowered, model, start, Allowed(asked.exact), {}))
     if budget is None:
         return ToPlan(_leanest(least, finer, share, question.max_overhead))
     return _cheapest(least, finer, budget - target_of(session).aside(subject), share)
@@ -182,9 +183,9 @@ def in_pieces_for_sweep(subject: Subject, asked: PiecesAsked, session: Session, 
     return in_pieces(subject, asked, Question(minimize="peak", session=session), limits).subject
 
 
-def _lowered(whole: Subject, start: Found, allowed: Allowed, known: Known, wide: int) -> Found:
+def _lowered(model: Piecewise, start: Found, allowed: Allowed, known: Known, wide: int) -> Found:
     """What sets the least peak in pieces of so many bytes."""
-    return _as_tried(start, lambda ways: lowered(whole, start, wide, ways), allowed, known)
+    return _as_tried(start, lambda ways: model.lowered(start, wide, ways), allowed, known)
 
 
 def _as_listed(graph: Graph, asked: PiecesAsked) -> Found:
@@ -226,9 +227,11 @@ def _walked(subject: Subject, limits: Limits, share: float | None = None) -> flo
 def _cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limits) -> ToPlan:
     """The coarsest of those whose plan within the budget costs about the least, as a short search finds it; where
     none finds any, the one that leaves some room."""
-    every = [start, *finer]
-    bounds = [peak_bound(subject.problem).peak for subject in every]
-    roomy = next((at for at, bound in enumerate(bounds) if bound <= ROOM_SHARE * budget), len(every) - 1)
+    every, bounds = [start], [peak_bound(start.problem).peak]
+    while bounds[-1] > ROOM_SHARE * budget and (subject := next(finer, None)):
+        every.append(subject)
+        bounds.append(peak_bound(subject.problem).peak)
+    roomy = len(every) - 1
     fitting = [at for at, bound in enumerate(bounds) if bound <= budget]
     best: tuple[float, int, Answer] | None = None
     for done, at in enumerate(sorted(fitting, key=lambda at: abs(at - roomy))):
@@ -258,9 +261,8 @@ def offered(found: Answer, limits: Limits) -> Answer:
     ):
         return found
     clock = Limits(limits.clock.within(OFFER_SECONDS))
-    best = _leanest(
-        subject, rungs(subject, subject, partial(_lowered, subject, untouched(subject.graph), ANY, {})), clock
-    )
+    model = Piecewise(subject)
+    best = _leanest(subject, model.rungs(subject, partial(_lowered, model, untouched(subject.graph), ANY, {})), clock)
     if best is subject:
         return found
     least, known = round(_walked(best, clock)) + found.aside, least_needed(found)

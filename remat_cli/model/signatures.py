@@ -6,7 +6,7 @@ views. So the ops of a rewritten graph have the signatures of the ops they were 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,17 +24,18 @@ MOST_DIMENSIONS = 8  # a tensor has no more dimensions
 SHAPES = {("Reshape", 1), ("Expand", 1), ("ConstantOfShape", 0)}  # operands that the result's shape implies
 
 
-def ops_of(graph: Graph) -> Ops:
-    """The graph's ops in the form that `profiles` takes."""
+def ops_of(graph: Graph, only: Collection[str] | None = None) -> Ops:
+    """The graph's ops, or `only` those of these names, in the form that `profiles` takes."""
     constants = dict(small_constants(graph.model))
     held = set(graph.weights)
     for op in graph.ops:
         _look_through(graph, op, constants, held)
     outputs = set(graph.outputs)
+    wanted = [op for op in graph.ops if only is None or op.name in only]
     return Ops(
-        {op.name: _signature(graph, op, constants, held) for op in graph.ops},
-        frozenset(op.name for op in graph.ops if _is_free(op, outputs)),
-        frozenset(op.name for op in graph.ops if _is_light(graph, op) and not _is_free(op, outputs)),
+        {op.name: _signature(graph, op, constants, held) for op in wanted},
+        frozenset(op.name for op in wanted if _is_free(op, outputs)),
+        frozenset(op.name for op in wanted if _is_light(graph, op) and not _is_free(op, outputs)),
     )
 
 

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import onnx
+from onnx import helper
 
-from remat_cli.ingest import graph_of
-from remat_cli.model.graph import Graph
-from remat_cli.onnx_graph.walk import captures
+from remat_cli.model.graph import Graph, Op, Value
 from remat_cli.pieces.cutting import Cutting
 from remat_cli.pieces.phases import positions
 from remat_cli.pieces.regions import Links, Region
@@ -51,31 +50,41 @@ def _cut(graph: Graph, region: Region) -> tuple[Graph, dict[str, str]]:
         return graph, {}
     writer = Writer(graph, cutting, positions(cutting))
     writer.write()
-    whole = [Written(op.node, (float(place), 0.0)) for place, op in enumerate(graph.ops) if op.name not in cutting.ways]
-    nodes = _in_order([*whole, *writer.written])
-    model = _model(graph, [written.node for written in nodes], list(writer.constants.values()))
-    made = graph_of(model, graph.path, graph.sha256)
-    backward = {op.name for op in graph.ops if op.backward}
-    of = {written.node.name: written.of for written in writer.written if written.of}
-    ops = tuple(replace(op, backward=op.backward or of.get(op.name, op.name) in backward) for op in made.ops)
-    return replace(made, ops=ops, dims=graph.dims, by_data=graph.by_data, expanded=True), of
+    whole = [Written(op, (float(place), 0.0)) for place, op in enumerate(graph.ops) if op.name not in cutting.ways]
+    ops = _in_order([*whole, *writer.written])
+    values = {**graph.values, **writer.values}
+    kept = {*graph.inputs, *graph.weights, *(name for op in ops for name in op.writes), *writer.values}
+    constants = list(writer.constants.values())
+    made = replace(
+        graph,
+        model=_model(graph, ops, writer.values, constants),
+        ops=tuple(ops),
+        values={name: value for name, value in values.items() if name in kept},
+        weights=(*graph.weights, *(tensor.name for tensor in constants)),
+        expanded=True,
+    )
+    return made, {written.op.name: written.of for written in writer.written if written.of}
 
 
-def _in_order(nodes: Sequence[Written]) -> list[Written]:
+def _in_order(ops: Sequence[Written]) -> list[Op]:
     """One piece through a phase before the next, as far as what they read allows."""
-    ranks: dict[Rank, int] = {rank: place for place, rank in enumerate(sorted({one.rank for one in nodes}))}
-    reads = edges([[*one.node.input, *captures(one.node)] for one in nodes], [one.node.output for one in nodes])
-    return [nodes[index] for index in by_rank(reads, [ranks[one.rank] for one in nodes])]
+    ranks: dict[Rank, int] = {rank: place for place, rank in enumerate(sorted({one.rank for one in ops}))}
+    reads = edges([one.op.reads for one in ops], [one.op.outputs for one in ops])
+    return [ops[index].op for index in by_rank(reads, [ranks[one.rank] for one in ops])]
 
 
-def _model(graph: Graph, nodes: Sequence[onnx.NodeProto], constants: Sequence[onnx.TensorProto]) -> onnx.ModelProto:
+def _model(
+    graph: Graph, ops: Sequence[Op], new: Mapping[str, Value], constants: Sequence[onnx.TensorProto]
+) -> onnx.ModelProto:
     model = onnx.ModelProto()
     model.CopyFrom(graph.model)
     fixed = [node for node in graph.model.graph.node if node.op_type == "Constant"]
-    made = {name for node in nodes for name in node.output}
+    made = {name for op in ops for name in op.writes}
     kept = [entry for entry in graph.model.graph.value_info if entry.name in made]
+    fresh = [value for name, value in new.items() if name in made]
     del model.graph.node[:], model.graph.value_info[:]
-    model.graph.node.extend([*fixed, *nodes])
+    model.graph.node.extend([*fixed, *(op.node for op in ops)])
     model.graph.value_info.extend(kept)
+    model.graph.value_info.extend(helper.make_tensor_value_info(one.name, one.dtype, one.shape) for one in fresh)
     model.graph.initializer.extend(constants)
     return model

@@ -50,7 +50,7 @@ def _wrong(graph: Graph, region: Region, known: Known) -> Iterator[Barred]:
     nodes: dict[str, list[onnx.NodeProto]] = {}
     for written in writer.written:
         if written.of:
-            nodes.setdefault(written.of, []).append(written.node)
+            nodes.setdefault(written.of, []).append(written.op.node)
     stored = {tensor.name: tensor for tensor in writer.constants.values()}
     for op in cutting.ops:
         way, own = cutting.ways[op.name], [cut[op.name] for cut in cuts]

@@ -1,7 +1,8 @@
-"""A region's ops written in pieces: nodes, their order, the constants they need, and which op each is a part of.
+"""A region's ops written in pieces: ops, their order, the values and constants they need, and which op each is part of.
 
 Invariant: every value that is read outside of the region, and every output of the graph, has the name it had. Slices
 are taken where they are read and pieces joined before they are, so that neither is in memory for longer than needed.
+What is new has the shape that the cut gives it, so that nothing need be inferred.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from remat_cli.model.graph import Graph, Op
+from remat_cli.ingest.shapes import size_of
+from remat_cli.model.graph import Graph, Op, Value
 from remat_cli.pieces.cutting import Cut, Cutting
 from remat_cli.pieces.ways import Range, Shape, Way
 
@@ -23,9 +25,9 @@ Rank = tuple[float, ...]  # an op's place or a phase's, the phase, the piece, th
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`of`: the op that the node is a piece of; none for slices, joins and sums."""
+    """`of`: the op of the graph before that this one is a piece of; none for slices, joins and sums."""
 
-    node: onnx.NodeProto
+    op: Op
     rank: Rank
     of: str | None = None
 
@@ -50,6 +52,7 @@ class Writer:
         self.names = Names(set(graph.values))
         self.nodes = Names({node.name for node in graph.model.graph.node})
         self.written: list[Written] = []
+        self.values: dict[str, Value] = {}
         self.constants: dict[tuple[object, ...], onnx.TensorProto] = {}
         self.made: dict[str, list[tuple[str, Range]]] = {name: [] for name in cutting.along}
         self.slices: dict[tuple[object, ...], str] = {}
@@ -63,7 +66,7 @@ class Writer:
         for op in self.cutting.ops:
             for name, along in zip(op.outputs, self.cutting.ways[op.name].outputs):
                 if name and along and self.cutting.leaves(name):
-                    self._join(name, along.axis, (*self.position[op.name], end, 0))
+                    self._join(op, name, along.axis, (*self.position[op.name], end, 0))
 
     def _cuts(self, piece: int) -> Iterator[tuple[Op, Cut]]:
         cuts = self.cutting.cuts(piece)
@@ -75,63 +78,72 @@ class Writer:
         node.CopyFrom(op.node)
         node.name = self.nodes.fresh(f"{op.name}/piece{piece}")
         node.input[:] = [
-            self._operand(name, part, way, place, piece, rank)
-            for place, (name, part) in enumerate(zip(op.inputs, cut.inputs))
+            self._operand(op, place, part, piece, rank) for place, part in enumerate(cut.inputs[: len(op.inputs)])
         ]
         if way.total is None:
             node.output[:] = [self._piece_of(name, part, piece) for name, part in zip(op.outputs, cut.outputs)]
         self._suit(node, op, way, cut)
         if way.total is None:
-            self._add(node, rank, op)
+            self._add(node, rank, op, is_piece=True)
         else:
             self._sum(node, op, way, piece, rank)
 
     def _piece_of(self, name: str, part: Range | None, piece: int) -> str:
         if not name or part is None:
             return ""
-        made = self.names.fresh(f"{name}/piece{piece}")
+        made = self._value(f"{name}/piece{piece}", name, self.cutting.along[name].axis, part)
         self.made[name].append((made, part))
         return made
 
-    def _operand(self, name: str, part: Range | None, way: Way, place: int, piece: int, rank: Rank) -> str:
+    def _value(self, stem: str, like: str, axis: int | None = None, part: Range | None = None) -> str:
+        """A new value: as a known one, or as the part of it along an axis."""
+        known, name = self.graph.values.get(like) or self.values[like], self.names.fresh(stem)
+        shape = _shape_of(known.shape, axis, part)
+        self.values[name] = Value(name, known.dtype, shape, size_of(known.dtype, shape))
+        return name
+
+    def _operand(self, op: Op, place: int, part: Range | None, piece: int, rank: Rank) -> str:
         """What the piece reads: the whole, a piece just as made, or a slice of either."""
-        cut = way.inputs[place] if place < len(way.inputs) else None
+        cuts, name = self.cutting.ways[op.name].inputs, op.inputs[place]
+        cut = cuts[place] if place < len(cuts) else None
         if part is None or cut is None:
             return name
         if name in self.made:
             source, held = self.made[name][piece]
             assert held == part or not cut.local, f"local indices in {name} are read in other pieces than made"
-            return (
-                source if held == part else self._slice(source, cut.axis, (part[0] - held[0], part[1] - held[0]), rank)
-            )
-        return self._slice(name, cut.axis, part, rank)
+            if held == part:
+                return source
+            name, part = source, (part[0] - held[0], part[1] - held[0])
+        return self._slice(op, name, cut.axis, part, rank)
 
-    def _slice(self, source: str, axis: int, part: Range, rank: Rank) -> str:
+    def _slice(self, op: Op, source: str, axis: int, part: Range, rank: Rank) -> str:
         """A slice, shared within the piece of a phase."""
         key = (source, axis, part, rank[:4])
         if key not in self.slices:
-            made = self.slices[key] = self.names.fresh(f"{source}/slice{part[0]}")
+            made = self.slices[key] = self._value(f"{source}/slice{part[0]}", source, axis, part)
             bounds = [self._constant(np.array([number], np.int64)) for number in (*part, axis)]
             node = helper.make_node("Slice", [source, *bounds], [made], name=self.nodes.fresh(f"{made}/Slice"))
-            self._add(node, (*rank[:4], rank[4] - 0.5))
+            self._add(node, (*rank[:4], rank[4] - 0.5), op)
         return self.slices[key]
 
-    def _join(self, name: str, axis: int, rank: Rank) -> None:
+    def _join(self, op: Op, name: str, axis: int, rank: Rank) -> None:
         """The whole value, of the parts of its pieces that do not overlap."""
         parts = []
         size = self.cutting.sizes[name]
         for piece, (source, held) in enumerate(self.made[name]):
             part = self.cutting.part(size, piece)
             inner = (part[0] - held[0], part[1] - held[0])
-            parts.append(source if held == part else self._slice(source, axis, inner, (*rank[:3], piece, rank[4])))
-        self._add(helper.make_node("Concat", parts, [name], name=self.nodes.fresh(f"{name}/Concat"), axis=axis), rank)
+            place = (*rank[:3], piece, rank[4])
+            parts.append(source if held == part else self._slice(op, source, axis, inner, place))
+        node = helper.make_node("Concat", parts, [name], name=self.nodes.fresh(f"{name}/Concat"), axis=axis)
+        self._add(node, rank, op)
 
     def _sum(self, node: onnx.NodeProto, op: Op, way: Way, piece: int, rank: Rank) -> None:
         """Add the partial result to what there is so far."""
         total, whole = way.total, op.outputs[0]
         assert total is not None
         last = piece == self.cutting.pieces - 1
-        end = whole if last and total.over == 1 else self.names.fresh(f"{whole}/sum{piece}")
+        end = whole if last and total.over == 1 else self._value(f"{whole}/sum{piece}", whole)
         before = self.sums.get(whole)
         self.sums[whole] = end
         if total.through is not None and before is not None:
@@ -140,22 +152,23 @@ class Writer:
             _set(node, "beta", 1.0)
         if total.through is not None or before is None:
             node.output[:] = [end]
-            self._add(node, rank, op)
+            self._add(node, rank, op, is_piece=True)
         else:
-            partial = self.names.fresh(f"{whole}/piece{piece}")
+            partial = self._value(f"{whole}/piece{piece}", whole)
             node.output[:] = [partial]
-            self._add(node, rank, op)
+            self._add(node, rank, op, is_piece=True)
             adding = helper.make_node(total.op, [before, partial], [end], name=self.nodes.fresh(f"{end}/{total.op}"))
-            self._add(adding, (*rank[:4], rank[4] + 0.25))
+            self._add(adding, (*rank[:4], rank[4] + 0.25), op)
         if last and total.over != 1:
             dtype = helper.tensor_dtype_to_np_dtype(self.graph.values[whole].dtype)
             over = self._constant(np.array(total.over, dtype))
             dividing = helper.make_node("Div", [end, over], [whole], name=self.nodes.fresh(f"{whole}/Div"))
-            self._add(dividing, (*rank[:4], rank[4] + 0.5))
+            self._add(dividing, (*rank[:4], rank[4] + 0.5), op)
 
     def _suit(self, node: onnx.NodeProto, op: Op, way: Way, cut: Cut) -> None:
         """What the op says of its own sizes, as it is of the piece."""
-        made = self._shape(op.outputs[0], way.outputs[0].axis if way.outputs[0] else None, cut.outputs[0])
+        shape = self.graph.values[op.outputs[0]].shape
+        made = _shape_of(shape, way.outputs[0].axis if way.outputs[0] else None, cut.outputs[0])
         kind = op.op_type if op.domain == "" else ""
         if way.total and way.total.runs:
             self._as_sum(node, op)
@@ -178,21 +191,27 @@ class Writer:
         if axes is not None:
             node.input[:] = [node.input[0], self._constant(np.array(axes, np.int64))]
 
-    def _shape(self, name: str, axis: int | None, part: Range | None) -> Shape:
-        shape = self.graph.values[name].shape
-        if axis is None or part is None:
-            return shape
-        return (*shape[:axis], part[1] - part[0], *shape[axis + 1 :])
-
     def _constant(self, array: np.ndarray) -> str:
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self.constants:
             numbers = "x".join(map(str, array.reshape(-1).tolist()))
-            self.constants[key] = numpy_helper.from_array(array, self.names.fresh(f"pieces/{numbers}"))
+            tensor = numpy_helper.from_array(array, self.names.fresh(f"pieces/{numbers}"))
+            self.constants[key] = tensor
+            self.values[tensor.name] = Value(tensor.name, tensor.data_type, array.shape, array.nbytes)
         return self.constants[key].name
 
-    def _add(self, node: onnx.NodeProto, rank: Rank, of: Op | None = None) -> None:
-        self.written.append(Written(node, rank, of.name if of else None))
+    def _add(self, node: onnx.NodeProto, rank: Rank, op: Op, is_piece: bool = False) -> None:
+        """`op`: the one for whose sake the node is there."""
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        made = Op(node.name, node.op_type, domain, tuple(node.input), tuple(node.output), node, backward=op.backward)
+        self.written.append(Written(made, rank, op.name if is_piece else None))
+
+
+def _shape_of(shape: Shape, axis: int | None, part: Range | None) -> Shape:
+    """The shape of a part."""
+    if axis is None or part is None:
+        return shape
+    return (*shape[:axis], part[1] - part[0], *shape[axis + 1 :])
 
 
 def _repad(node: onnx.NodeProto, way: Way, made: Range) -> None:

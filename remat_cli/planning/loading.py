@@ -128,7 +128,9 @@ def subject_of(
     """The subject of a graph; `where` its costs are kept, if in a file. Without costs, they are estimates."""
 
     def recast(other: Graph, paid: Costs | None) -> Subject:
-        return subject_of(other, paid, where, session, as_run, in_place)
+        pairs = _in_place(other, paid, session, in_place)
+        made = _subject_of(replace(other, in_place=pairs), paid, where, session, as_run)
+        return replace(made, recast=recast, costed=paid)
 
     def by_file() -> Subject:
         return subject_of(graph, costs, where, session, False, in_place)

@@ -12,8 +12,10 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import remat_cli as remat
-from remat_cli.ingest import ingest_content
+from remat_cli.ingest import graph_of, ingest_content
+from remat_cli.model.graph import Graph
 from remat_cli.model.signatures import feeds_of, ops_of
+from remat_cli.pieces.finding import narrowed
 from remat_cli.zoo.build import build
 from tests.remat_cli.pieces.test_table import run
 
@@ -81,10 +83,25 @@ def test_gradients_in_pieces_are_as_near_to_float64(name: str) -> None:
 
 def narrow(model: onnx.ModelProto) -> onnx.ModelProto:
     """In pieces as far as can be: some weights' gradients are as wide as what is asked for."""
-    from remat_cli.pieces.finding import narrowed
+    return narrow_graph(model).model
 
+
+def narrow_graph(model: onnx.ModelProto) -> Graph:
     graph = ingest_content(model.SerializeToString())
-    return narrowed(graph, widest(model) // 12).made.graph.model
+    return narrowed(graph, widest(model) // 12).made.graph
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_sizes_are_those_that_are_inferred(name: str) -> None:
+    """What was written down of the pieces, against onnx's inference on the model without any declared size."""
+    made = narrow_graph(remat.grad(build(name, **SMALL[name])))
+    bare = onnx.ModelProto()
+    bare.CopyFrom(made.model)
+    del bare.graph.value_info[:]
+    again = graph_of(bare, made.path)
+    assert {name: again.values[name] for name in made.values} == made.values
+    assert [(op.name, op.reads, op.writes) for op in made.ops] == [(op.name, op.reads, op.writes) for op in again.ops]
+    assert made.resident == again.resident
 
 
 @pytest.mark.parametrize("name", FORWARD)

@@ -1,0 +1,51 @@
+"""What ops in pieces cost: of what their op does, the share that they have of it on paper.
+
+Invariant: an op that was not cut costs what it costs in the whole graph; what is new has a cost in the same unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from profiles.costs import Costs, OpCost
+from profiles.roofline import FLOPS
+from profiles.survey import estimated
+from remat_cli.model.signatures import ops_of
+from remat_cli.pieces.graph_in_pieces import InPieces
+from remat_cli.planning.subjects.subject import Subject
+
+
+class PieceCosts:
+    """The costs of graphs that are made of one model by cutting its ops."""
+
+    def __init__(self, whole: Subject) -> None:
+        assert whole.graph is not None
+        given = whole.costed
+        self.device = FLOPS if given is not None and given.unit == FLOPS else "cpu"
+        self.paper = estimated(ops_of(whole.graph), self.device)
+        self.whole = given or Costs(whole.graph.path.name, whole.graph.sha256, whole.graph.dims, {}, self.paper)
+        foreseen = sum(self.paper[name].ns for name in self.paper if name in self.whole.ops)
+        self.speed = self.whole.total / foreseen if foreseen else 1.0  # of this machine, against paper
+
+    def of(self, made: InPieces) -> Costs:
+        known = self.whole.ops
+        new = {op.name for op in made.graph.ops if op.name not in known}
+        paper = estimated(ops_of(made.graph, new), self.device)
+        ops = {
+            op.name: self._part(made, op.name, paper[op.name]) if op.name in new else known[op.name]
+            for op in made.graph.ops
+        }
+        return replace(self.whole, ops=ops, kernels={})
+
+    def _part(self, made: InPieces, name: str, paper: OpCost) -> OpCost:
+        """Of an op that was measured, what falls to a piece; of what it works in no more than paper leaves out.
+
+        What is a piece of nothing costs what paper says, but as much more or less as this machine is slower or faster.
+        """
+        origin = made.origin.get(name)
+        if origin not in self.whole.ops:
+            return replace(paper, ns=round(paper.ns * self.speed))
+        whole, before = self.whole.ops[origin], self.paper[origin]
+        share = paper.ns / before.ns if before.ns else 1.0
+        held = paper.workspace / before.workspace if before.workspace else 1.0
+        return OpCost(round(whole.ns * share), round(whole.workspace * min(1.0, held)), "estimated")
