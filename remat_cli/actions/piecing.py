@@ -6,7 +6,7 @@ every kind of cut was tried on this machine and gave the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -17,10 +17,9 @@ from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.pieces.finding import MOST_PIECES, Found, least_pieces, narrowed_to, untouched, with_one
-from remat_cli.pieces.regions import Region
-from remat_cli.pieces.table import ANY, Allowed
-from remat_cli.pieces.trying import Known, not_the_same
+from remat_cli.pieces.finding import FREE, MOST_PIECES, Found, Rules, least_pieces, narrowed_to, untouched, with_one
+from remat_cli.pieces.table import Allowed
+from remat_cli.pieces.trying import Trials
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer, answer, find_solver
 from remat_cli.planning.search.least import least_needed
@@ -43,7 +42,6 @@ FINER_SHARE = 0.002  # of the cost, and
 LOWER_SHARE = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
 ROOM_SHARE = 0.8  # of the budget: pieces whose bound is below it usually leave room for a cheap plan
 SHORTEST_SECONDS = 2.0  # with less left no other pieces are tried
-TRIES = 6  # times that cuts are looked for which all give the same bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ def _listed(text: str) -> Listed:
 def narrowed(graph: Graph, most: int, exact: bool = False) -> Found:
     """The graph in pieces in which no op makes a value of more than `most` bytes."""
     _check_largest(graph, most)
-    found = _as_tried(untouched(graph), lambda allowed: narrowed_to(graph, most, allowed), Allowed(exact), {})
+    found = narrowed_to(graph, most, _rules(exact))
     if left := found.wider(most):
         op = next(op for op in found.made.graph.ops if left[0] in op.writes)
         size = found.made.graph.values[left[0]].bytes
@@ -129,14 +127,10 @@ def _check_largest(graph: Graph, most: int) -> None:
         )
 
 
-def _as_tried(start: Found, find: Callable[[Allowed], Found], allowed: Allowed, known: Known) -> Found:
-    """What is found; with `exact` of ways that gave the same bits when they were tried here."""
-    for _ in range(TRIES if allowed.exact else 1):
-        found = find(allowed)
-        if not allowed.exact or not (others := not_the_same(start.made, _added(start, found), known)):
-            return found
-        allowed = replace(allowed, barred=allowed.barred | others)
-    return start
+def _rules(exact: bool) -> Rules:
+    """With `exact` only ways that give the same bits when they are tried here."""
+    allowed = Allowed(exact)
+    return Rules(allowed, Trials(allowed).same) if exact else Rules(allowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,24 +162,15 @@ def in_pieces(subject: Subject, asked: PiecesAsked, question: Question, limits: 
     if asked.how == OFF:
         return ToPlan(least)
     share = limits.share(PIECES_SHARE).silent()
-    finer = model.rungs(least, partial(_lowered, model, start, Allowed(asked.exact), {}))
+    finer = model.rungs(least, partial(model.lowered, start, _rules(asked.exact)))
     if budget is None:
         return ToPlan(_leanest(least, finer, share, question.max_overhead))
     return _cheapest(least, finer, budget - target_of(session).aside(subject), share)
 
 
-def _added(start: Found, found: Found) -> tuple[Region, ...]:
-    return found.regions[len(start.regions) :]
-
-
 def in_pieces_for_sweep(subject: Subject, asked: PiecesAsked, session: Session, limits: Limits) -> Subject:
     """The subject of a whole curve: cut for its least budget, since points share what they find and prove."""
     return in_pieces(subject, asked, Question(minimize="peak", session=session), limits).subject
-
-
-def _lowered(model: Piecewise, start: Found, allowed: Allowed, known: Known, wide: int) -> Found:
-    """What sets the least peak in pieces of so many bytes."""
-    return _as_tried(start, lambda ways: model.lowered(start, wide, ways), allowed, known)
 
 
 def _as_listed(graph: Graph, asked: PiecesAsked) -> Found:
@@ -262,7 +247,7 @@ def offered(found: Answer, limits: Limits) -> Answer:
         return found
     clock = Limits(limits.clock.within(OFFER_SECONDS))
     model = Piecewise(subject)
-    best = _leanest(subject, model.rungs(subject, partial(_lowered, model, untouched(subject.graph), ANY, {})), clock)
+    best = _leanest(subject, model.rungs(subject, partial(model.lowered, untouched(subject.graph), FREE)), clock)
     if best is subject:
         return found
     least, known = round(_walked(best, clock)) + found.aside, least_needed(found)

@@ -6,7 +6,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from remat_cli.model.graph import Graph
@@ -21,6 +21,18 @@ CUTTING_ROUNDS = 12  # regions that are cut one after the other
 MOST_PIECES = 6_000  # ops that are pieces, all together: with more, a graph takes minutes to write and longer to plan
 
 Wanted = Callable[[InPieces], Iterable[str]]  # the values to be cut, those first that matter most
+Tried = Callable[[Graph, Region], bool]  # whether a region may be cut; if not, the table allows less from then on
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What may be cut: the ways of the table that are allowed, in regions that pass what is `tried` with them."""
+
+    allowed: Allowed = ANY
+    tried: Tried = lambda graph, region: True
+
+
+FREE = Rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,38 +51,38 @@ class Found:
         return wider(self.made.graph, most)
 
 
-def narrowed_to(graph: Graph, most: int, allowed: Allowed = ANY) -> Found:
+def narrowed_to(graph: Graph, most: int, rules: Rules = FREE) -> Found:
     """The graph with no value of more than `most` bytes, if that can be: borders of windows make pieces wider, so that
     more is asked for than that."""
-    found = narrowed(graph, most, allowed)
+    found = narrowed(graph, most, rules)
     for share in TIGHTER:
         crowded = len(found.made.origin) > share * MOST_PIECES
         if crowded or not _are_pieces(found.made, found.wider(most)):
             break
-        found = narrowed(graph, int(most * share), allowed)
+        found = narrowed(graph, int(most * share), rules)
     return found
 
 
-def narrowed(graph: Graph, wide: int, allowed: Allowed = ANY) -> Found:
+def narrowed(graph: Graph, wide: int, rules: Rules = FREE) -> Found:
     """The graph with its values of more than `wide` bytes in pieces of about as much, where they can be."""
-    return cut_down(untouched(graph), lambda made: _too_wide(made, wide), wide, allowed)
+    return cut_down(untouched(graph), lambda made: _too_wide(made, wide), wide, rules)
 
 
 def untouched(graph: Graph) -> Found:
     return Found((), InPieces(graph, {}))
 
 
-def cut_down(start: Found, wanted: Wanted, wide: int, allowed: Allowed = ANY) -> Found:
+def cut_down(start: Found, wanted: Wanted, wide: int, rules: Rules = FREE) -> Found:
     """The graph with what is `wanted` in pieces of about `wide` bytes, until nothing is that can be cut."""
     made, regions = start.made, list(start.regions)
     given_up: set[str] = set()
     for _ in range(CUTTING_ROUNDS):
-        found = _next(made, wanted(made), wide, allowed, given_up)
-        if found is None:
+        region = _next(made, list(wanted(made)), wide, rules, given_up)
+        if region is None:
             break
-        regions.append(found)
-        made = cut(made, found)
-    return Found(tuple(regions), made, start.exact and allowed.exact)
+        regions.append(region)
+        made = cut(made, region)
+    return Found(tuple(regions), made, start.exact and rules.allowed.exact)
 
 
 def with_one(start: Found, value: str, axis: int | None, pieces: int) -> Found | None:
@@ -113,18 +125,19 @@ def _too_wide(made: InPieces, wide: int) -> Iterator[str]:
             yield name
 
 
-def _next(made: InPieces, values: Iterable[str], wide: int, allowed: Allowed, given_up: set[str]) -> Region | None:
+def _next(made: InPieces, values: Sequence[str], wide: int, rules: Rules, given_up: set[str]) -> Region | None:
     """The region around the first value for which there is one. Those without are not looked at again."""
-    graph = made.graph
-    table, links = Table(graph, allowed), Links(graph)
+    table, links = Table(made.graph, rules.allowed), Links(made.graph)
     for value in values:
-        if value in given_up:
-            continue
-        regions = list(_regions(made, table, links, value, wide))
-        _, gain, region = max(regions, key=lambda one: one[1], default=(0, 0, None))
-        if region is not None and gain > 0 and _pieces_with(made, region) <= MOST_PIECES:
-            return region
-        given_up.update(_alike(made, links, value))
+        while value not in given_up:
+            regions = _regions(made, table, links, value, wide)
+            _, gain, region = max(regions, key=lambda one: one[1], default=(0, 0, None))
+            if region is None or gain <= 0 or _pieces_with(made, region) > MOST_PIECES:
+                given_up.update(_alike(made, links, value))
+            elif rules.tried(made.graph, region):
+                return region
+            else:
+                table = Table(made.graph, rules.allowed)
     return None
 
 

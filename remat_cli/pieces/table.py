@@ -6,7 +6,7 @@ Invariant: nothing of an op is said elsewhere but how its pieces are written (`w
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.signatures import small_constants
@@ -27,10 +27,10 @@ TABLE: Mapping[tuple[str, str], Row] = {
 @dataclass(frozen=True, slots=True)
 class Allowed:
     """Which ways may be taken. `exact`: only those whose pieces give the same bits. `barred`: ways, by the kind of op
-    and their name, that did not when they were tried."""
+    and their name, that did not when they were tried; who tries them adds to it."""
 
     exact: bool = False
-    barred: frozenset[tuple[Kind, str]] = frozenset()
+    barred: set[tuple[Kind, str]] = field(default_factory=set)
 
 
 ANY = Allowed()

@@ -18,31 +18,31 @@ from profiles.strict import strict_options
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.signatures import feeds_of, ops_of, small_constants
 from remat_cli.pieces.cutting import Cut, Cutting
-from remat_cli.pieces.graph_in_pieces import InPieces, cut
 from remat_cli.pieces.phases import positions
 from remat_cli.pieces.regions import Links, Region
-from remat_cli.pieces.table import Kind, kind_of
+from remat_cli.pieces.table import Allowed, Kind, kind_of
 from remat_cli.pieces.ways import Range, Way
 from remat_cli.pieces.writing import Writer
 
 LARGEST_OP_BYTES = 1 << 30  # bytes that an op reads and makes: beyond that it is not tried
 
-Barred = tuple[Kind, str]
-
-
 Known = dict[object, bool]  # what came of trials before
 
 
-def not_the_same(made: InPieces, regions: Sequence[Region], known: Known) -> frozenset[Barred]:
-    """The ways of these regions, each of the graph that those before it make, that may give other bits."""
-    wrong = set[Barred]()
-    for region in regions:
-        wrong |= set(_wrong(made.graph, region, known))
-        made = cut(made, region)
-    return frozenset(wrong)
+class Trials:
+    """Bars ways whose pieces may give other bits than the whole. What was tried once is known from then on."""
+
+    def __init__(self, allowed: Allowed) -> None:
+        self.allowed, self.known = allowed, Known()
+
+    def same(self, graph: Graph, region: Region) -> bool:
+        """Whether all pieces of the region give the same bits; ways that do not are barred from now on."""
+        wrong = set(_wrong(graph, region, self.known))
+        self.allowed.barred.update(wrong)
+        return not wrong
 
 
-def _wrong(graph: Graph, region: Region, known: Known) -> Iterator[Barred]:
+def _wrong(graph: Graph, region: Region, known: Known) -> Iterator[tuple[Kind, str]]:
     cutting = Cutting(Links(graph), region)
     cuts = [cutting.cuts(piece) for piece in range(cutting.pieces)]
     writer = Writer(graph, cutting, positions(cutting))

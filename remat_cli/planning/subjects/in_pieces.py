@@ -12,10 +12,9 @@ from functools import cached_property
 from typing import Any
 
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.pieces.finding import Found, cut_down
+from remat_cli.pieces.finding import Found, Rules, cut_down
 from remat_cli.pieces.graph_in_pieces import InPieces
 from remat_cli.pieces.recording import record_of, replayed
-from remat_cli.pieces.table import ANY, Allowed
 from remat_cli.planning.subjects.piece_costs import PieceCosts
 from remat_cli.planning.subjects.subject import Subject
 from solvers.notes import Note
@@ -79,10 +78,10 @@ class Piecewise:
                 yield subject
                 least = bound
 
-    def lowered(self, start: Found, wide: int, allowed: Allowed = ANY) -> Found:
+    def lowered(self, start: Found, rules: Rules, wide: int) -> Found:
         """The graph with what sets its least peak in pieces of about `wide` bytes, and then what sets it, until that
         cannot be cut or is no wider."""
-        return cut_down(start, lambda made: self._setting(made, wide), wide, allowed)
+        return cut_down(start, lambda made: self._setting(made, wide), wide, rules)
 
     def _setting(self, made: InPieces, wide: int) -> list[str]:
         """The values at the op that needs most for itself that are wider, the widest first."""
