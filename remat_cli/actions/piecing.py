@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from remat_cli.actions.solving import Question, budget_to_keep
+from remat_cli.actions.solving import Question, ask, budget_to_keep
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.graph import Graph
@@ -27,11 +27,11 @@ from remat_cli.planning.search.untouched import held_as_it_is, too_small
 from remat_cli.planning.subjects.in_pieces import Piecewise
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
-from remat_cli.planning.time_plan import OFFER_SECONDS, PIECES_SHARE
+from remat_cli.planning.time_plan import OFFER_SECONDS, PIECES_SHARE, WHOLE_SHARE
 from remat_cli.saying.units import show_bytes
 from solvers.methods.exact.low_walks import lowest
 from solvers.notes import Note
-from solvers.orders.bounds import peak_bound
+from solvers.orders.bounds import peak_bound, widest_node
 from solvers.problem import Limits
 from solvers.reductions.views import reduced
 from solvers.registry import DEFAULT
@@ -41,6 +41,7 @@ AUTO, EXACT, OFF = "auto", "exact", "off"
 FINER_SHARE = 0.002  # of the cost, and
 LOWER_SHARE = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
 ROOM_SHARE = 0.8  # of the budget: pieces whose bound is below it usually leave room for a cheap plan
+NEAR_TIMES = 1.5  # of the extra time that pieces take, and whole ops may still turn out cheaper
 SHORTEST_SECONDS = 2.0  # with less left no other pieces are tried
 
 
@@ -77,6 +78,9 @@ class PiecesAsked:
     @property
     def exact(self) -> bool:
         return self.how == EXACT
+
+
+WHOLE = PiecesAsked()
 
 
 def pieces_named(text: str | None, largest: int | None = None) -> PiecesAsked:
@@ -135,18 +139,32 @@ def _rules(exact: bool) -> Rules:
 
 @dataclass(frozen=True, slots=True)
 class ToPlan:
-    """What is to be planned, and plans of it that were found on the way."""
+    """What is to be planned, and plans of it that were found on the way. `whole`: the answer with whole ops, where that
+    may turn out to be the better one."""
 
     subject: Subject
     plans: tuple[PlanFile, ...] = ()
+    whole: Answer | None = None
+    whole_may_win: bool = False
 
     def asked(self, question: Question, pieces: PiecesAsked) -> Question:
         """The question with what is known of its answer."""
-        return replace(question, pieces=pieces.words, earlier=(*question.earlier, *self.plans))
+        earlier = (*question.earlier, *self.plans)
+        return replace(question, pieces=pieces.words, earlier=earlier, starts=self.plans, whole=self.whole)
 
 
 def in_pieces(subject: Subject, asked: PiecesAsked, question: Question, limits: Limits) -> ToPlan:
-    """The subject of which to ask the question: with its ops in pieces where that is asked for, and helps."""
+    """The subject of which to ask the question: with its ops in pieces where that is asked for, and helps.
+
+    Where whole ops may do as well they are planned too, so that pieces never make an answer worse.
+    """
+    found = _cut_for(subject, asked, question, limits)
+    if not found.whole_may_win or found.subject is subject:
+        return found
+    return replace(found, whole=ask(subject, question, limits.share(WHOLE_SHARE).silent()))
+
+
+def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: Limits) -> ToPlan:
     budget, session = budget_to_keep(subject, question), question.session
     if not asked.wanted or (budget is not None and too_small(subject, budget, session)):
         return ToPlan(subject)
@@ -164,13 +182,15 @@ def in_pieces(subject: Subject, asked: PiecesAsked, question: Question, limits: 
     share = limits.share(PIECES_SHARE).silent()
     finer = model.rungs(least, partial(model.lowered, start, _rules(asked.exact)))
     if budget is None:
-        return ToPlan(_leanest(least, finer, share, question.max_overhead))
-    return _cheapest(least, finer, budget - target_of(session).aside(subject), share)
+        found = ToPlan(_leanest(least, finer, share, question.max_overhead), whole_may_win=True)
+    else:
+        found = _cheapest(least, finer, budget - target_of(session).aside(subject), share)
+    return replace(found, whole_may_win=False) if start.regions else found
 
 
 def in_pieces_for_sweep(subject: Subject, asked: PiecesAsked, session: Session, limits: Limits) -> Subject:
     """The subject of a whole curve: cut for its least budget, since points share what they find and prove."""
-    return in_pieces(subject, asked, Question(minimize="peak", session=session), limits).subject
+    return _cut_for(subject, asked, Question(minimize="peak", session=session), limits).subject
 
 
 def _as_listed(graph: Graph, asked: PiecesAsked) -> Found:
@@ -212,23 +232,26 @@ def _walked(subject: Subject, limits: Limits, share: float | None = None) -> flo
 def _cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limits) -> ToPlan:
     """The coarsest of those whose plan within the budget costs about the least, as a short search finds it; where
     none finds any, the one that leaves some room."""
-    every, bounds = [start], [peak_bound(start.problem).peak]
-    while bounds[-1] > ROOM_SHARE * budget and (subject := next(finer, None)):
+    every = [start]
+    while widest_node(every[-1].problem).peak > ROOM_SHARE * budget and (subject := next(finer, None)):
         every.append(subject)
-        bounds.append(peak_bound(subject.problem).peak)
+    bounds = [peak_bound(subject.problem).peak for subject in every]
     roomy = len(every) - 1
     fitting = [at for at, bound in enumerate(bounds) if bound <= budget]
     best: tuple[float, int, Answer] | None = None
+    costs: dict[int, int] = {}
     for done, at in enumerate(sorted(fitting, key=lambda at: abs(at - roomy))):
         if done and (limits.clock.over() or limits.clock.left() < SHORTEST_SECONDS):
             break
         share = limits.share(1 / (len(fitting) - done))
         found = answer(every[at], budget, DEFAULT, find_solver(DEFAULT, {}), share)
+        costs |= {at: found.cost} if found.found else {}
         if found.found and (best is None or (found.cost * (1 + FINER_SHARE * at), at) < best[:2]):
             best = found.cost * (1 + FINER_SHARE * at), at, found
     if best is None:
-        return ToPlan(every[roomy])
-    return ToPlan(best[2].subject, (plan_file(best[2]),))
+        return ToPlan(every[roomy], whole_may_win=bounds[0] <= budget)
+    near = costs.get(0, inf) - start.before().cost <= NEAR_TIMES * (best[2].cost - start.before().cost)
+    return ToPlan(best[2].subject, (plan_file(best[2]),), whole_may_win=near)
 
 
 def offered(found: Answer, limits: Limits) -> Answer:

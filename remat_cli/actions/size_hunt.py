@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from remat_cli.actions.piecing import WHOLE, PiecesAsked, in_pieces
 from remat_cli.actions.scaling import At
 from remat_cli.actions.solving import Question, ask
 from remat_cli.errors import Infeasible, NoPlan, NoSchedule, RematError, Usage, meant
@@ -41,7 +42,10 @@ BASELINES = ("checkpoint-all", "ap-sqrt", "ap-greedy", "linearized-greedy")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeQuestion:
-    """`share`: how much longer a step may take; None: by one more forward pass. Sizes are multiples of `step`."""
+    """`share`: how much longer a step may take; None: by one more forward pass. Sizes are multiples of `step`.
+
+    `pieces`: which ops may be cut. What is proved of whole ops then says nothing of sizes that do not fit.
+    """
 
     budget: Budget
     method: str = DEFAULT
@@ -49,8 +53,11 @@ class SizeQuestion:
     baselines: tuple[str, ...] = BASELINES
     step: int = 1
     session: Session = STRICT
+    pieces: PiecesAsked = WHOLE
 
     def check(self) -> None:
+        if self.pieces.wanted and self.session.robust:
+            raise Usage("ops in pieces are planned for strict sessions; leave out --session default, or --pieces")
         if unknown := [name for name in (self.method, *self.baselines) if name not in METHODS]:
             raise Usage(f"there is no method '{unknown[0]}'; {meant(unknown[0], METHODS)}")
         if self.budget.relative:
@@ -171,18 +178,28 @@ class SizeHunt:
             if size == 1:
                 raise
             return Tried(size, "unknown", why=str(error))
-        if (least := self._at_least(subject)) > self.budget:
+        least = self._at_least(subject)
+        if least > self.budget:
             return _needs_more(size, least)
         if limits.clock.over():
             return Tried(size, "unknown", why="no time was left for it")
-        return self._verdict(size, subject, ask(subject, self._question(subject, method), limits, self._memory(limits)))
+        question = self._question(subject, method)
+        if not self._may_cut(method):
+            return self._verdict(size, subject, ask(subject, question, limits, self._memory(limits)))
+        cut = in_pieces(subject, self.asked.pieces, question, limits)
+        found = ask(cut.subject, cut.asked(question, self.asked.pieces), limits, self._memory(limits))
+        return self._verdict(size, subject, found)
+
+    def _may_cut(self, method: str) -> bool:
+        """Whether what the method plans may be in pieces; the papers' methods say how far they come with whole ops."""
+        return self.asked.pieces.wanted and method == self.asked.method
 
     def _question(self, subject: Subject, method: str) -> Question:
         allowed = self.asked.allowed(subject)
         return Question(
             budget=Budget(Fraction(self.budget)),
             method=method,
-            known=self._known(subject) if takes_plans(method) else (),
+            known=self._known(subject) if takes_plans(method) and not self._may_cut(method) else (),
             session=self.asked.session,
             enough=Enough(cost=allowed, bound=allowed) if takes_plans(method) else None,
         )
@@ -199,6 +216,8 @@ class SizeHunt:
         allowed, outcome = self.asked.allowed(subject), found.schedule.outcome
         if found.found and outcome is not None and outcome.cost <= allowed:
             return Tried(size, "fits", Planned(plan_file(found), found.subject))
+        if self._may_cut(found.method):
+            return Tried(size, "unknown", why="no plan was found in time, in the pieces that were tried")
         if found.status is Status.INFEASIBLE:
             return Tried(size, "infeasible", why=f"nothing fits {show_bytes(self.budget)}{_class_of(found)}")
         if found.bound_any_order is not None and found.bound_any_order > allowed:
@@ -208,8 +227,11 @@ class SizeHunt:
         return Tried(size, "unknown", why="neither a plan nor a proof was found in time")
 
     def _at_least(self, subject: Subject) -> int:
-        """What no schedule gets below."""
-        return peak_bound(subject.own.problem).peak + target_of(self.asked.session).aside(subject)
+        """What no schedule gets below; of ops that may be cut, what the outputs take."""
+        problem, aside = subject.own.problem, target_of(self.asked.session).aside(subject)
+        if self.asked.pieces.wanted:
+            return problem.resident + sum(problem.sizes[value] for value in problem.outputs) + aside
+        return peak_bound(problem).peak + aside
 
     def _hopeless_from(self) -> int:
         """The least size at which every schedule needs more than the budget."""

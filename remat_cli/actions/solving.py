@@ -15,7 +15,9 @@ from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import number_program
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import STRICT, Session, kind_of
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.plans.points import takes_plans
+from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer, Enough, answer, find_solver
 from remat_cli.planning.search.find import find_plan
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
@@ -51,7 +53,9 @@ class Question:
 
     `pieces`: how ops were to be cut before this is asked, in words.
     `earlier`: plans that a search must not come out dearer than, if they fit. `stands`: the one that it begins with, if
-    it fits, since it stands where the new one is to go. `enough`: what is as good as the best.
+    it fits, since it stands where the new one is to go. `starts`: others that it begins with, whether or not they can
+    be placed. `enough`: what is as good as the best.
+    `whole`: the answer with whole ops, where these are in pieces; the better of both is given.
     """
 
     budget: Budget | None = None
@@ -61,10 +65,12 @@ class Question:
     known: tuple[PlanFile, ...] = ()
     earlier: tuple[PlanFile, ...] = ()
     stands: PlanFile | None = None
+    starts: tuple[PlanFile, ...] = ()
     enough: Enough | None = None
     session: Session = STRICT
     reorder: bool | None = None
     pieces: str = ""
+    whole: Answer | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
@@ -118,8 +124,11 @@ def ask(
     hear = keep if keep is ignore else lambda met: keep(replace(met, asked=besides))
     asked = _request(subject, budget, question, limits, hear)
     asked = replace(asked, times=times) if times is not None else asked
-    if searching and (first := cheapest_known(asked, question.earlier)):
+    earlier = question.earlier
+    if searching and (first := cheapest_known(asked, earlier)):
         asked.keep(first)  # whatever comes, there is this
+        asked = replace(asked, at_hand=first.cost - sum(node.cost for node in subject.problem.nodes))
+        earlier = (plan_file(first), *earlier)  # with its places, which took time to find
 
     def search() -> Answer:
         stands = cheapest_known(asked, [question.stands]) if searching and question.stands else None
@@ -131,8 +140,23 @@ def ask(
 
     key = _question_in_json(question, limits)
     found = search() if memory is None else memory.answer(key, subject, question.session, limits, search)
-    found = cheaper_known(asked, found, question.earlier) if searching else found
-    return replace(found, asked=besides, said=question.budget)
+    found = cheaper_known(asked, found, earlier) if searching else found
+    return replace(_better(found, question), asked=besides, said=question.budget)
+
+
+def _better(found: Answer, question: Question) -> Answer:
+    """The answer found, or that with whole ops, if it is better."""
+    whole = question.whole
+    if whole is None or not whole.found:
+        return found
+    if found.found and _worth(found, question) <= _worth(whole, question):
+        return found
+    return whole.noted(Note(PlanNote.BETTER_WHOLE))
+
+
+def _worth(found: Answer, question: Question) -> tuple[int, int]:
+    """What is to be least, and then the other."""
+    return (found.cost, found.budget) if question.minimize == "cost" else (found.budget, found.cost)
 
 
 def _besides(question: Question) -> dict[str, Any]:
@@ -227,7 +251,8 @@ def _solver(subject: Subject, question: Question, stands: Answer | None = None) 
     options = dict(question.options)
     if question.budget is None:
         options = {**(METHODS[question.method].unbudgeted or {}), **options}
-    orders = [number_program(plan.program, subject.nodes, subject.values).order() for plan in question.known]
+    plans = (*question.known, *(question.starts if takes_plans(question.method) else ()))
+    orders = [number_program(plan.program, subject.nodes, subject.values).order() for plan in plans]
     if stands is not None and stands.schedule.plan is not None:
         orders.append(stands.schedule.plan.order())
     if orders:

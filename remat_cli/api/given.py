@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 import onnx
 
 from profiles.costs import Costs
+from remat_cli.actions.piecing import PiecesAsked, pieces_named
 from remat_cli.errors import RematWarning, Usage, meant
 from remat_cli.model.quantities import Budget, parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
 from remat_cli.planning.loading import load_planned
@@ -81,6 +82,11 @@ def some_budget(given: int | str) -> Budget:
 
 def bytes_of(given: int | str, what: str) -> int:
     return read(given, parse_bytes, what)
+
+
+def pieces_of(pieces: str, largest_value: int | str | None) -> PiecesAsked:
+    """Which ops are to be cut."""
+    return pieces_named(pieces, None if largest_value is None else bytes_of(largest_value, "largest_value"))
 
 
 def seconds_of(given: float | str, what: str = "time_limit") -> float:

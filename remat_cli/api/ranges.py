@@ -8,7 +8,7 @@ from typing import Unpack
 
 from profiles.costs import Costs
 from remat_cli.actions import largest as sizing
-from remat_cli.actions import solving, sweeping
+from remat_cli.actions import piecing, solving, sweeping
 from remat_cli.actions.interrupts import stoppable
 from remat_cli.actions.largest import BASELINES
 from remat_cli.actions.recipes import recipe_of
@@ -36,6 +36,8 @@ HOW = (
     "session",
     "in_place",
     "allocator",
+    "pieces",
+    "largest_value",
     "time_limit",
     "work_limit",
     "seed",
@@ -55,6 +57,8 @@ def sweep(
     costs: File | Costs | None = None,
     dims: Mapping[str, int] | None = None,
     in_place: Mapping[str, str] | bool = True,
+    pieces: str = "off",
+    largest_value: int | str | None = None,
     time_limit: float | str | None = None,
     work_limit: int | str | None = None,
     gap: float | str = 0.001,
@@ -65,6 +69,7 @@ def sweep(
     """What each budget costs, by method: its `points`, and the `knee` among them; `planned(point)` is a point's plan.
 
     - `model`, `costs`, `dims`, `session`, `allocator`, `in_place`, `gap`, `seed`, `cache`: as `solve` takes them.
+    - `pieces`, `largest_value`: as `solve` takes them; all points have the pieces that suit the least budget.
     - `budgets`: as the command takes them ("30%..100%/8"), or one by one. `methods`: one or several.
     - `time_limit`: for all of it, in seconds or words ("5m"), by default 90. `work_limit`: as `solve` takes it,
       for each search. `report`: called with how far it is.
@@ -82,8 +87,10 @@ def sweep(
         given.model_of(model), given.costs_of(costs), given.sizes_of(dims), kind, given.pairs_of(in_place)
     )
     memory = given.memory_of(cache, clock.seconds)
+    cuts = given.pieces_of(pieces, largest_value)
     with stoppable() as interrupts:
         limits = Limits(clock.unless(interrupts), given.share_of(gap, "gap"), given.seed_of(seed))
+        subject = piecing.in_pieces_for_sweep(subject, cuts, kind, limits)
         curve = sweeping.Sweep(subject, asked, limits, memory, report or nobody).run()
     if interrupts.asked:
         raise Interrupted(found=curve)
@@ -131,6 +138,8 @@ def max_batch(
     session: str = "strict",
     allocator: str | None = None,
     in_place: Mapping[str, str] | bool = True,
+    pieces: str = "off",
+    largest_value: int | str | None = None,
     time_limit: float | str | None = None,
     work_limit: int | str | None = None,
     seed: int = 0,
@@ -149,6 +158,8 @@ def max_batch(
       `solve`.
     - `costs`, `estimate`: what ops cost, if they are not measured. `measure`: whether they are, at the size that comes
       out; by default unless costs or an estimate are given.
+    - `pieces`, `largest_value`: which ops may be cut, as `solve` takes it; no size is then proved not to fit by what
+      whole ops need.
     - `time_limit`: for all of it, in seconds or words ("5m"), by default 600. `work_limit`: as `solve` takes it,
       for each search. `report`: called with what is being tried.
 
@@ -166,6 +177,7 @@ def max_batch(
         baselines=given.names_of(baselines, "baselines"),
         step=given.whole_of(step, "step", 1),
         session=kind,
+        pieces=given.pieces_of(pieces, largest_value),
     )
     options = Options(loss=loss, logits=logits, recipe=recipe_of(optimizer, settings), freeze_bn=freeze_bn, train=train)
     own = given.costs_of(costs)

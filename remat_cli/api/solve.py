@@ -116,8 +116,7 @@ def solve(
     )
     limits = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed), report or nobody)
     proof = None if certificate is None else given.path_of(certificate, "certificate")
-    most = None if largest_value is None else given.bytes_of(largest_value, "largest_value")
-    cuts = piecing.pieces_named(pieces, most)
+    cuts = given.pieces_of(pieces, largest_value)
     found = piecing.in_pieces(subject, cuts, question, limits)
     return _planned(found.subject, found.asked(question, cuts), limits, cache, proof)
 

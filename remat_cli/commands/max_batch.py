@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 @options.session
 @options.allocator
 @options.in_place
+@options.pieces
 @options.time_for_all("10m")
 @options.work_limit
 @options.seed
@@ -110,6 +111,7 @@ def _asked(given: Mapping[str, Any]) -> SizeQuestion:
         baselines=BASELINES if named is None else methods.methods_named(named),
         step=given["step"],
         session=kind_named(given["session"], given["allocator"]),
+        pieces=options.asked_pieces(given),
     )
 
 

@@ -173,7 +173,8 @@ def _solve(
     if flags.certificate:
         deadline.last_words = lambda: _uncertified(found, place, flags)
         with times.part("proving the bounds again"):
-            notes += _certify(subject, found, question.session, flags.certificate, limits.clock)
+            planned = subject if found.subject.pieces == subject.pieces else found.subject
+            notes += _certify(planned, found, question.session, flags.certificate, limits.clock)
     deadline.met()
     tell_answer(found, place, flags, notes)
 

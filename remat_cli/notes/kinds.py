@@ -22,6 +22,7 @@ class PlanNote(StrEnum):
     KERNELS_UNCHECKED = "kernels unchecked"
     HELD_TWICE = "held twice"
     IN_PIECES = "in pieces"
+    BETTER_WHOLE = "better whole"
     # about how a plan was found
     REORDERED = "reordered"
     STILL_SEARCHING = "still searching"

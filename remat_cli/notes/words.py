@@ -48,6 +48,7 @@ SENTENCES: dict[str, str] = {
     PlanNote.IN_PIECES: (
         "{} ops run in {} pieces, and the bounds are for that. With whole ops every plan needs at least {:size}."
     ),
+    PlanNote.BETTER_WHOLE: "No plan with ops in pieces was found that is better than this one with whole ops.",
     PlanNote.REORDERED: (
         "The ops first run in another order than the model's, one that needs less memory. The bound is for that order."
     ),

@@ -17,6 +17,7 @@ EVALUATIONS_KEPT = 3  # Checking the plan and writing it take about as long as t
 
 # Where ops in pieces are asked for, short searches say how many pieces are best.
 PIECES_SHARE = 0.4  # All of these searches together have this much.
+WHOLE_SHARE = 0.4  # The search with whole ops, which pieces must not come out worse than, has this much.
 OFFER_SECONDS = 20.0  # After a refusal, this is the most for saying what pieces would do.
 
 # A default session's graph is planned before the file's own ops are.

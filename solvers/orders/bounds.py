@@ -51,6 +51,13 @@ def peak_bound(problem: Problem) -> PeakBound:
     return max((_bound(blocks, moment) for moment in _moments(problem)), key=lambda bound: bound.peak)
 
 
+def widest_node(problem: Problem) -> PeakBound:
+    """The memory of the op that needs most for itself, whatever the outputs need together."""
+    blocks = Blocks(problem)
+    _, *nodes = _moments(problem)
+    return max((_bound(blocks, moment) for moment in nodes), key=lambda bound: bound.peak)
+
+
 _Moment = tuple[int | None, Node, Held]
 
 

@@ -81,7 +81,7 @@ def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer |
         return None
     if outcome.peak > request.budget or (found.found and outcome.cost >= found.cost):
         return None
-    least = found.schedule.result.bound_any_order if found.found else None
+    least = found.schedule.result.bound_any_order
     close = least is not None and outcome.cost <= (1 + request.limits.gap) * least
     status = Status.OPTIMAL if close else Status.FEASIBLE
     grounds = tuple(grounds for grounds in found.schedule.result.grounds if not grounds.order)

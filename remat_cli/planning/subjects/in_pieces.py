@@ -18,7 +18,7 @@ from remat_cli.pieces.recording import record_of, replayed
 from remat_cli.planning.subjects.piece_costs import PieceCosts
 from remat_cli.planning.subjects.subject import Subject
 from solvers.notes import Note
-from solvers.orders.bounds import PeakBound, peak_bound
+from solvers.orders.bounds import peak_bound, widest_node
 
 SHARES = (2, 4, 8, 16, 32)  # of what sets the least peak, in so many pieces
 GAIN = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
@@ -39,9 +39,9 @@ class Piecewise:
         return PieceCosts(self.whole)
 
     @cached_property
-    def least(self) -> PeakBound:
+    def least(self) -> int:
         """What every schedule of the whole graph needs."""
-        return peak_bound(self.whole.problem)
+        return peak_bound(self.whole.problem).peak + self.whole.named.aside
 
     def subject(self, found: Found) -> Subject:
         return self.of(found.made, record_of(found.regions, found.made.graph, found.exact))
@@ -50,7 +50,7 @@ class Piecewise:
         """The subject of a graph in pieces, as far as anything was cut."""
         whole = self.whole
         found = self.recast(made.graph, self.costs.of(made) if whole.costed else None)
-        figures = len(set(made.origin.values())), len(made.origin), self.least.peak + whole.named.aside
+        figures = len(set(made.origin.values())), len(made.origin), self.least
         return replace(
             found,
             whole=whole,
@@ -61,26 +61,26 @@ class Piecewise:
         )
 
     def rungs(self, start: Subject, find: Callable[[int], Found]) -> Iterator[Subject]:
-        """The model with what sets its least peak in pieces, and then what sets it, in ever finer ones; while that
-        gains.
+        """The model with its widest op in pieces, and then what is widest, in ever finer ones; while that gains.
 
-        `start`: what is in pieces already; `find`: cuts what sets the least peak down to so many bytes.
+        What the outputs need at the end no pieces change; where that is more, the op may still be what sets the peak.
+        `start`: what is in pieces already; `find`: cuts what the widest op needs down to so many bytes.
         """
-        least = peak_bound(start.problem)
+        least = widest_node(start.problem)
         widest = max((start.problem.sizes[value] for value in least.values), default=0)
         for share in SHARES:
             found = find(max(1, widest // share))
             if not found.regions:
                 continue
             subject = self.subject(found)
-            bound = peak_bound(subject.problem)
+            bound = widest_node(subject.problem)
             if bound.peak < (1 - GAIN) * least.peak:
                 yield subject
                 least = bound
 
     def lowered(self, start: Found, rules: Rules, wide: int) -> Found:
-        """The graph with what sets its least peak in pieces of about `wide` bytes, and then what sets it, until that
-        cannot be cut or is no wider."""
+        """The graph with the widest op in pieces of about `wide` bytes, and then what is widest, until that cannot be
+        cut or is no wider."""
         return cut_down(start, lambda made: self._setting(made, wide), wide, rules)
 
     def _setting(self, made: InPieces, wide: int) -> list[str]:
@@ -88,9 +88,7 @@ class Piecewise:
         if len(made.graph.ops) > max(TIMES * len(self.whole.nodes), OPS):
             return []
         subject = self.recast(made.graph, self.costs.of(made)) if made.origin else self.whole
-        bound = peak_bound(subject.problem) if made.origin else self.least
-        if bound.node is None:
-            return []
+        bound = widest_node(subject.problem)
         sizes = {subject.values[value]: subject.problem.sizes[value] for value in bound.values}
         return sorted((name for name, size in sizes.items() if size > wide), key=lambda name: -sizes[name])
 

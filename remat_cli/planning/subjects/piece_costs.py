@@ -42,7 +42,7 @@ class PieceCosts:
 
         What is a piece of nothing costs what paper says, but as much more or less as this machine is slower or faster.
         """
-        origin = made.origin.get(name)
+        origin = made.origin.get(name, name)
         if origin not in self.whole.ops:
             return replace(paper, ns=round(paper.ns * self.speed))
         whole, before = self.whole.ops[origin], self.paper[origin]

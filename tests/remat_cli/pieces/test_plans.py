@@ -11,10 +11,14 @@ import onnx
 import pytest
 
 import remat_cli as remat
-from remat_cli.actions.piecing import Listed, pieces_named
+from remat_cli.actions.piecing import Listed, in_pieces, pieces_named
+from remat_cli.actions.solving import Question, ask
+from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import load_subject
 from remat_cli.zoo.build import build
+from solvers.clock import limited
 from solvers.orders.bounds import peak_bound
+from solvers.problem import Limits
 from tests.remat_cli.pieces.test_models import values_of
 
 WORK = 300_000  # moves
@@ -109,6 +113,53 @@ def test_the_least_memory_of_a_forward_model_is_less_in_pieces(unet: Path) -> No
     pieces = remat.solve(unet, minimize="peak", pieces="auto", work_limit=WORK, cache=False)
     assert pieces.peak < 0.85 * whole.peak
     assert remat.verify(pieces).ok
+
+
+def test_whole_ops_are_handed_over_where_they_do_as_well(unet: Path, below: remat.Planned) -> None:
+    """The answer with whole ops that goes with a question is the answer, unless pieces do better."""
+    subject, question = load_subject(unet, None, {}), Question(minimize="peak")
+    whole = ask(subject, question, Limits(limited(moves=WORK)))
+    cut = in_pieces(subject, pieces_named("auto"), question, Limits(limited(moves=WORK)))
+    assert cut.subject.pieces
+    assert cut.whole is not None
+    assert cut.whole.budget < 1.1 * whole.budget
+    better = replace(cut.asked(question, pieces_named("auto")), whole=replace(whole, budget=1))
+    found = ask(cut.subject, better, Limits(limited(moves=WORK)))
+    assert found.subject.pieces is None
+    assert any("whole ops" in note for note in sentences(found.notes))
+    worse = replace(better, whole=replace(whole, budget=10 * whole.budget))
+    assert ask(cut.subject, worse, Limits(limited(moves=WORK))).subject.pieces == cut.subject.pieces
+
+
+def test_a_curve_begins_lower_in_pieces(step: Path) -> None:
+    whole, pieces = (
+        remat.sweep(step, budgets="/2", pieces=how, work_limit=WORK, cache=False) for how in ("off", "auto")
+    )
+    assert pieces.least_peak is not None
+    assert whole.least_peak is not None
+    assert pieces.least_peak < floor(step) < whole.least_peak
+
+
+def test_a_larger_batch_fits_in_pieces() -> None:
+    """No batch is proved not to fit by what whole ops need."""
+    model = build("gpt2", free_batch=True, **{name: size for name, size in GPT2.items() if name != "batch"})
+    sizes = [
+        remat.max_batch(
+            model,
+            budget="2.4MB",
+            max_overhead=1.0,
+            pieces=how,
+            baselines=(),
+            optimizer="adamw",
+            estimate="v100",
+            work_limit=WORK // 10,
+            cache=False,
+        )
+        for how in ("off", "auto")
+    ]
+    assert sizes[1].size > sizes[0].size
+    assert sizes[1].plan.recorded.pieces
+    assert sizes[1].next.verdict == "unknown"
 
 
 def test_exact_pieces_give_the_same_bytes(unet: Path) -> None:
