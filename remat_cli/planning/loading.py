@@ -127,25 +127,32 @@ def subject_of(
 ) -> Subject:
     """The subject of a graph; `where` its costs are kept, if in a file. Without costs, they are estimates."""
 
-    def recast(other: Graph, paid: Costs | None) -> Subject:
-        pairs = _in_place(other, paid, session, in_place)
-        made = _subject_of(replace(other, in_place=pairs), paid, where, session, as_run)
-        return replace(made, recast=recast, costed=paid)
+    from remat_cli.planning.targets.kinds import target_of
+
+    target = target_of(session)
 
     def by_file() -> Subject:
         return subject_of(graph, costs, where, session, False, in_place)
 
-    from remat_cli.planning.targets.kinds import target_of
+    def find_updates(graph: Graph, costs: Costs | None) -> tuple[Mapping[str, str], Callable[..., Subject]]:
+        """The updates that may be in place, and what makes the subject with some of them."""
+        view = target.view(graph, as_run, costs.whole if costs and costs.kind == "cpu" else None)
+        pairs, left = divide_updates(view.graph, in_place, target.why_apart(view, costs))
+        made = partial(_subject_of, target, costs, where, by_file if view.optimized else None)
 
-    target = target_of(session)
-    view = target.view(graph, as_run, costs.whole if costs and costs.kind == "cpu" else None)
-    pairs, left = divide_updates(view.graph, in_place, target.why_apart(view, costs))
-    made = partial(_subject_of, target, costs, where, by_file if view.optimized else None)
-    apart = replace(made(view, left), recast=recast, costed=costs)
-    if not pairs:
-        return apart
-    both = made(replace(view, graph=replace(view.graph, in_place=pairs)), left)
-    return replace(both, apart=apart, recast=recast, costed=costs)
+        def make(pairs: Mapping[str, str]) -> Subject:
+            found = made(replace(view, graph=replace(view.graph, in_place=pairs)) if pairs else view, left)
+            return replace(found, recast=recast, costed=costs)
+
+        return pairs, make
+
+    def recast(other: Graph, paid: Costs | None) -> Subject:
+        pairs, make = find_updates(other, paid)
+        return make(pairs)
+
+    pairs, make = find_updates(graph, costs)
+    apart = make({})
+    return replace(make(pairs), apart=apart) if pairs else apart
 
 
 def _subject_of(

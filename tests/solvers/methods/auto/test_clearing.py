@@ -17,7 +17,7 @@ _MOVES, _GOES = 20_000, 8
 
 @pytest.mark.parametrize("budget", [5, 8])
 def test_goes_from_a_long_chain_fit_and_come_near_the_least_cost(budget: int) -> None:
-    """Of a chain of which all schedules can be counted; without clearing nothing fits in 5, where 65 values are made."""
+    """Of a chain whose schedules can all be counted; without clearing nothing fits in 5, where 65 values are made."""
     problem = unit_chain(32)
     least = reversal_bound(problem, budget)
     assert least is not None
