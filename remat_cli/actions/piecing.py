@@ -19,7 +19,7 @@ from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.pieces.finding import FREE, MOST_PIECES, Found, Rules, least_pieces, narrowed_to, untouched, with_one
 from remat_cli.pieces.table import Allowed
-from remat_cli.pieces.trying import Trials
+from remat_cli.pieces.trying import BitTrials
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer, answer, find_solver
 from remat_cli.planning.search.least import least_needed
@@ -134,7 +134,7 @@ def _check_largest(graph: Graph, most: int) -> None:
 def _rules(exact: bool) -> Rules:
     """With `exact` only ways that give the same bits when they are tried here."""
     allowed = Allowed(exact)
-    return Rules(allowed, Trials(allowed).same) if exact else Rules(allowed)
+    return Rules(allowed, BitTrials(allowed).same) if exact else Rules(allowed)
 
 
 @dataclass(frozen=True, slots=True)

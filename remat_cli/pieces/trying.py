@@ -29,7 +29,7 @@ LARGEST_OP_BYTES = 1 << 30  # bytes that an op reads and makes: beyond that it i
 Known = dict[object, bool]  # what came of trials before
 
 
-class Trials:
+class BitTrials:
     """Bars ways whose pieces may give other bits than the whole. What was tried once is known from then on."""
 
     def __init__(self, allowed: Allowed) -> None:
