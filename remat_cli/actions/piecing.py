@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
+from remat_cli.actions.piece_timing import timed_here
 from remat_cli.actions.solving import Question, ask, budget_to_keep
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.planfile import PlanFile
@@ -42,6 +43,7 @@ FINER_SHARE = 0.002  # of the cost, and
 LOWER_SHARE = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
 ROOM_SHARE = 0.8  # of the budget: pieces whose bound is below it usually leave room for a cheap plan
 NEAR_TIMES = 1.5  # of the extra time that pieces take, and whole ops may still turn out cheaper
+MEASURING_SECONDS = 10.0  # at most, for the ops of one graph in pieces
 SHORTEST_SECONDS = 2.0  # with less left no other pieces are tried
 
 
@@ -175,7 +177,7 @@ def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: L
     start = _as_listed(subject.graph, asked)
     if not start.regions and budget is not None and held_as_it_is(subject, session) <= budget:
         return ToPlan(subject)
-    model = Piecewise(subject)
+    model = Piecewise(subject, timed_here(subject, min(MEASURING_SECONDS, PIECES_SHARE**2 * limits.clock.left())))
     least = model.subject(start) if start.regions else subject
     if asked.how == OFF:
         return ToPlan(least)

@@ -26,6 +26,7 @@ from solvers.simulate import IllegalPlan, Outcome, simulate
 
 FORMAT = "remat-plan/1"
 MOST_PIECES = 1 << 16
+MOST_COST = 1 << 60  # nanoseconds, or bytes
 FILE, AS_RUN = "file", "as run"  # the ops of the schedule: the model's own, or the kernels that a default session runs
 
 
@@ -213,8 +214,17 @@ def _pieces(found: object, path: Path) -> dict[str, Any] | None:
             return None
         case {"exact": bool(), "sha256": str(), "regions": list(regions)} if all(map(_is_region, regions)):
             assert isinstance(found, dict)
-            return found
+            if _are_costs(found.get("costs", {})):
+                return found
     raise BadInput(f"{path}: 'pieces' does not give a digest, and of each region how its ops are cut into how many")
+
+
+def _are_costs(costs: object) -> bool:
+    """Whether they are the measured time and workspace of ops by name."""
+    return isinstance(costs, dict) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(type(one) is int and 0 <= one <= MOST_COST for one in pair)
+        for pair in costs.values()
+    )
 
 
 def _is_region(region: object) -> bool:

@@ -15,7 +15,7 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.pieces.finding import Found, Rules, cut_down
 from remat_cli.pieces.graph_in_pieces import InPieces
 from remat_cli.pieces.recording import record_of, replayed
-from remat_cli.planning.subjects.piece_costs import PieceCosts
+from remat_cli.planning.subjects.piece_costs import PieceCosts, Timed
 from remat_cli.planning.subjects.subject import Subject
 from solvers.notes import Note
 from solvers.orders.bounds import peak_bound, widest_node
@@ -27,16 +27,17 @@ OPS = 2000  # so many: beyond both nothing more is cut, since a search does less
 
 
 class Piecewise:
-    """A model, and the subjects that cutting its ops makes of it."""
+    """A model, and the subjects that cutting its ops makes of it. `timed`: measures ops, where this may be."""
 
-    def __init__(self, whole: Subject) -> None:
+    def __init__(self, whole: Subject, timed: Timed | None = None) -> None:
+        self.timed = timed
         assert whole.graph is not None
         assert whole.recast is not None
         self.whole, self.graph, self.recast = whole, whole.graph, whole.recast
 
     @cached_property
     def costs(self) -> PieceCosts:
-        return PieceCosts(self.whole)
+        return PieceCosts(self.whole, self.timed)
 
     @cached_property
     def least(self) -> int:
@@ -44,12 +45,15 @@ class Piecewise:
         return peak_bound(self.whole.problem).peak + self.whole.named.aside
 
     def subject(self, found: Found) -> Subject:
-        return self.of(found.made, record_of(found.regions, found.made.graph, found.exact))
+        record = record_of(found.regions, found.made.graph, found.exact)
+        if measured := self.costs.measured(found.made):
+            record["costs"] = dict(measured)
+        return self.of(found.made, record)
 
     def of(self, made: InPieces, record: Mapping[str, Any]) -> Subject:
         """The subject of a graph in pieces, as far as anything was cut."""
         whole = self.whole
-        found = self.recast(made.graph, self.costs.of(made) if whole.costed else None)
+        found = self.recast(made.graph, self.costs.of(made, record.get("costs")) if whole.costed else None)
         figures = len(set(made.origin.values())), len(made.origin), self.least
         return replace(
             found,

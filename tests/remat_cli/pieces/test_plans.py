@@ -11,6 +11,9 @@ import onnx
 import pytest
 
 import remat_cli as remat
+from profiles.costfile import dump
+from profiles.costs import OpCost
+from profiles.survey import Ops
 from remat_cli.actions.piecing import Listed, in_pieces, pieces_named
 from remat_cli.actions.solving import Question, ask
 from remat_cli.notes.words import sentences
@@ -160,6 +163,38 @@ def test_a_larger_batch_fits_in_pieces() -> None:
     assert sizes[1].size > sizes[0].size
     assert sizes[1].plan.recorded.pieces
     assert sizes[1].next.verdict == "unknown"
+
+
+def test_pieces_cost_what_they_take_where_ops_were_measured(
+    unet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is measured of a piece, as much slower as its op is in the graph, is in the plan and comes back with it."""
+    paper = remat.profile(unet, estimate="v100")
+    ops = {name: replace(cost, how="measured", alone=max(1, cost.ns // 2)) for name, cost in paper.ops.items()}
+    costs = tmp_path / "unet.costs.yaml"
+    costs.write_text(dump(replace(paper, ops=ops, model=str(unet))))
+
+    def timed(ops: Ops) -> dict[str, OpCost]:
+        return {name: OpCost(700 if name.endswith("piece0") else 900, 64, "measured") for name in ops.signatures}
+
+    monkeypatch.setattr("remat_cli.actions.piecing.timed_here", lambda *_: timed)
+    plan = remat.solve(unet, minimize="peak", pieces="auto", costs=costs, work_limit=WORK, cache=False)
+    assert plan.recorded.pieces
+    origin = {name: name.partition("/piece")[0] for name in plan.subject.nodes if "/piece" in name}
+    cost = {name: node.cost for name, node in zip(plan.subject.nodes, plan.subject.problem.nodes, strict=True)}
+    checked = [name for name, whole in origin.items() if whole in ops and ops[whole].ns > 100]
+    assert checked
+    for name in checked:
+        whole = ops[origin[name]]
+        assert whole.alone
+        assert cost[name] == round((700 if name.endswith("piece0") else 900) * whole.ns / whole.alone)
+    plan.save(tmp_path / "m.plan.json")
+    assert remat.load_plan(tmp_path / "m.plan.json").subject.problem == plan.subject.problem
+    said = json.loads((tmp_path / "m.plan.json").read_text())
+    said["pieces"]["costs"][checked[0]] = [-1, 0]
+    (tmp_path / "m.plan.json").write_text(json.dumps(said))
+    with pytest.raises(remat.BadInput, match="'pieces'"):
+        remat.load_plan(tmp_path / "m.plan.json")
 
 
 def test_exact_pieces_give_the_same_bytes(unet: Path) -> None:

@@ -1,0 +1,34 @@
+"""Pieces timed on this machine, where the ops of the model were.
+
+Invariant: what is measured is kept in the user's cache, as `profile` keeps it, so that nothing is measured twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from profiles import cache as caches
+from profiles import device as devices
+from profiles import survey
+from profiles.cache import Cache
+from profiles.costs import OpCost
+from profiles.survey import Ops
+from remat_cli.planning.subjects.piece_costs import Timed
+from remat_cli.planning.subjects.subject import Subject
+
+
+def timed_here(whole: Subject, seconds: float) -> Timed | None:
+    """What measures ops in about so many seconds at a time; None where the model's ops were not measured here."""
+    costs = whole.costed
+    if costs is None or not costs.measured or costs.kind != "cpu":
+        return None
+    device = devices.find("cpu", costs.threads)
+    if dict(costs.device) != device.described():
+        return None
+    cache = Cache(device, caches.folder())
+
+    def timed(ops: Ops) -> Mapping[str, OpCost]:
+        survey.measure_missing(ops, device, cache, seconds, lambda _: None)
+        return survey.alone(ops, cache, device)
+
+    return timed
