@@ -9,6 +9,7 @@ from solvers.pebbles.copies import Tables as Copies
 from solvers.placement.arena import Pieces
 from solvers.placement.arranging import Room
 from solvers.placement.canonical import Sections
+from solvers.placement.lives import Lives
 
 # solvers/orders
 def memory_of(arrays: Arrays, order: Ints, /) -> Ints: ...
@@ -76,9 +77,7 @@ def search_canonical(
     items: Sections, rank: Ints, height: int, most: int, offset: Ints, halt: Ints, /
 ) -> tuple[int, int]: ...
 def place_by_ejection(
-    start: Ints,
-    end: Ints,
-    size: Ints,
+    lives: Lives,
     weight: Floats,
     more: Floats,
     height: int,

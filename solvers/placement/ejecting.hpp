@@ -5,7 +5,10 @@
 // as may be; if it is free nowhere, where those in its way weigh least, and they are taken out. One that found no free
 // place weighs more from then on, so that the hard ones stay and the easy ones move about.
 //
-// Invariant: no two lifetimes that are placed meet in time and in address, and none reaches above the height.
+// Above each lifetime so much is taken already: its `rise`.
+//
+// Invariant: no two lifetimes that are placed meet in time and in address, and none reaches above the height less its
+// rise.
 #pragma once
 
 #include <tuple>
@@ -19,62 +22,110 @@ namespace remat::placement {
 // Lifetimes that are placed, sorted by one end of their places; times stand beside them, to be read in one go.
 class SortedPlaces {
   public:
-    SortedPlaces(Ints start, Ints end, Ints key) : start_(start), end_(end), key_(key), items_(start.size + 1),
-                                                   starts_(start.size + 1), ends_(start.size + 1) {}
+    i64 count() const { return static_cast<i64>(places_.size()); }
 
-    i64 count() const { return count_; }
-
-    void put(i64 item) {
-        const i64 at = std::upper_bound(items_.begin(), items_.begin() + count_, key_[item],
-                                        [&](i64 key, i64 other) { return key < key_[other]; }) - items_.begin();
-        for (Owned<i64>* column : {&items_, &starts_, &ends_})
-            std::copy_backward(column->begin() + at, column->begin() + count_, column->begin() + count_ + 1);
-        set(at, item);
-        count_++;
+    void put(i64 item, i64 start, i64 end, Ints key) {
+        places_.insert(behind(key[item], key), {item, start, end});
     }
 
-    // The items that `stays` is true of stay.
-    template <class Stays>
-    void filter(Stays stays) {
-        i64 kept = 0;
-        for (i64 place = 0; place < count_; place++)
-            if (stays(items_[place])) set(kept++, items_[place]);
-        count_ = kept;
+    // The key of the item is still what it was when it was put here.
+    void take(i64 item, Ints key) {
+        auto place = std::lower_bound(places_.begin(), places_.end(), key[item],
+                                      [&](const Place& other, i64 own) { return key[other.item] < own; });
+        while (place->item != item) ++place;
+        places_.erase(place);
     }
 
     // Write those that live at some time from `start` to `end`, in order, and return how many they are.
     i64 meeting(i64 start, i64 end, Ints into) const {
         i64 count = 0;
-        for (i64 place = 0; place < count_; place++) {  // without branches: it is looked at thousands of times
-            into[count] = items_[place];
-            count += (starts_[place] < end) & (ends_[place] > start);
+        for (const Place& one : places_) {  // without branches: it is looked at thousands of times
+            into[count] = one.item;
+            count += (one.start < end) & (one.end > start);
         }
         return count;
     }
 
   private:
-    void set(i64 place, i64 item) {
-        items_[place] = item;
-        starts_[place] = start_[item];
-        ends_[place] = end_[item];
+    struct Place {
+        i64 item, start, end;
+    };
+
+    std::vector<Place>::iterator behind(i64 own, Ints key) {
+        return std::upper_bound(places_.begin(), places_.end(), own,
+                                [&](i64 own_, const Place& other) { return own_ < key[other.item]; });
+    }
+
+    std::vector<Place> places_;
+};
+
+// All that are placed, and for each part of the time those that live in it: most lifetimes lie within one part.
+class PlacesByTime {
+  public:
+    PlacesByTime(Ints start, Ints end, Ints key) : start_(start), end_(end), key_(key) {
+        Owned<i64> sorted(start);
+        std::sort(sorted.begin(), sorted.end());
+        for (i64 part = 1; part < PARTS; part++)
+            if (const i64 at = sorted[sorted.size * part / PARTS]; begins_.empty() || at > begins_.back())
+                begins_.push_back(at);
+        parts_.resize(begins_.size() + 1);
+    }
+
+    void put(i64 item) {
+        all_.put(item, start_[item], end_[item], key_);
+        for (i64 part = first(item); part <= last(item); part++)
+            parts_[part].put(item, start_[item], end_[item], key_);
+    }
+
+    void take(i64 item) {
+        all_.take(item, key_);
+        for (i64 part = first(item); part <= last(item); part++) parts_[part].take(item, key_);
+    }
+
+    // Among which those are that meet this item.
+    const SortedPlaces& around(i64 item) const {
+        const i64 part = first(item);
+        return part == last(item) ? parts_[part] : all_;
+    }
+
+  private:
+    static constexpr i64 PARTS = 64;
+
+    i64 first(i64 item) const { return part_of(start_[item]); }
+    i64 last(i64 item) const { return part_of(end_[item] - 1); }
+
+    i64 part_of(i64 moment) const {
+        return std::upper_bound(begins_.begin(), begins_.end(), moment) - begins_.begin();
     }
 
     Ints start_, end_, key_;
-    Owned<i64> items_, starts_, ends_;
-    i64 count_ = 0;
+    std::vector<i64> begins_;  // of all parts but the first
+    std::vector<SortedPlaces> parts_;
+    SortedPlaces all_;
+};
+
+// Lifetimes, each with what is taken above it as long as it lives.
+struct Lives {
+    Ints start, end, size, rise;
+
+    template <class Visit>
+    void fields(Visit visit) {
+        visit(start), visit(end), visit(size), visit(rise);
+    }
 };
 
 class EjectionSearch {
   public:
     // `weight`: what it is worth not to take an item out, and `more`: by how much that rises each time it finds no free
     // place. `offset`: below 0 for what has no place yet.
-    EjectionSearch(Ints start, Ints end, Ints size, Floats weight, Floats more, i64 height, Ints offset, i64 seed)
-        : start_(start), end_(end), size_(size), weight_(weight), more_(more), offset_(offset), height_(height),
-          random_(seed), top_(size.size), ejected_(size.size, false), below_(start, end, offset),
-          above_(start, end, top_), by_offset_(size.size + 1), by_top_(size.size + 1) {
-        for (i64 item = 0; item < size.size; item++) {
-            top_[item] = offset[item] + size[item];
-            if (offset[item] < 0 || top_[item] > height)
+    EjectionSearch(const Lives& of, Floats weight, Floats more, i64 height, Ints offset, i64 seed)
+        : start_(of.start), end_(of.end), size_(of.size), rise_(of.rise), weight_(weight), more_(more), offset_(offset),
+          height_(height), random_(seed), top_(of.size.size),
+          below_(of.start, of.end, offset), above_(of.start, of.end, top_), by_offset_(of.size.size + 1),
+          by_top_(of.size.size + 1) {
+        for (i64 item = 0; item < size_.size; item++) {
+            top_[item] = offset[item] + size_[item];
+            if (offset[item] < 0 || top_[item] > limit(item))
                 waiting_.push_back(item);
             else
                 below_.put(item), above_.put(item);
@@ -88,7 +139,7 @@ class EjectionSearch {
             std::swap(waiting_[random_.below(static_cast<i64>(waiting_.size()))], waiting_.back());
             const i64 item = waiting_.back();
             waiting_.pop_back();
-            work += below_.count() + 1;
+            work += below_.around(item).count() + 1;
             place(item);
         }
         for (i64 item : waiting_) offset_[item] = -1;
@@ -102,10 +153,12 @@ class EjectionSearch {
         double weight;
     };
 
+    i64 limit(i64 item) const { return height_ - rise_[item]; }
+
     void place(i64 item) {
-        const i64 count = below_.meeting(start_[item], end_[item], by_offset_);
-        above_.meeting(start_[item], end_[item], by_top_);
-        const Choice chosen = lightest(size_[item], count);
+        const i64 count = below_.around(item).meeting(start_[item], end_[item], by_offset_);
+        above_.around(item).meeting(start_[item], end_[item], by_top_);
+        const Choice chosen = lightest(size_[item], limit(item), count);
         if (chosen.weight > 0) {
             weight_[item] += more_[item];
             eject(chosen.offset, chosen.offset + size_[item], count);
@@ -117,14 +170,14 @@ class EjectionSearch {
 
     // The lowest free place; if there is none, the place where those in its way weigh least. Only places that begin where
     // another ends, or end where another begins, need be looked at.
-    Choice lightest(i64 size, i64 count) const {
+    Choice lightest(i64 size, i64 limit, i64 count) const {
         Choice best{0, INFINITY_};
-        Window up(*this, size, count);
+        Window up(*this, size, limit, count);
         for (i64 next = -1; next < count && best.weight > 0; next++)
             if (!up.look(next < 0 ? 0 : top_[by_top_[next]], best)) break;
-        Window down(*this, size, count);
+        Window down(*this, size, limit, count);
         for (i64 next = 0; next <= count && best.weight > 0; next++) {
-            const i64 offset = (next < count ? offset_[by_offset_[next]] : height_) - size;
+            const i64 offset = (next < count ? offset_[by_offset_[next]] : limit) - size;
             if (offset >= 0 && !down.look(offset, best)) break;
         }
         return best;
@@ -133,14 +186,15 @@ class EjectionSearch {
     // A place that moves upwards, and what those that it meets weigh together.
     struct Window {
         const EjectionSearch& search;
-        i64 size, count, begun = 0, ended = 0;
+        i64 size, limit, count, begun = 0, ended = 0;
         double weight = 0;
 
-        Window(const EjectionSearch& search_, i64 size_, i64 count_) : search(search_), size(size_), count(count_) {}
+        Window(const EjectionSearch& search_, i64 size_, i64 limit_, i64 count_)
+            : search(search_), size(size_), limit(limit_), count(count_) {}
 
-        // Note the place if it is better; false where nothing higher can be below the height.
+        // Note the place if it is better; false where nothing higher can be below the limit.
         bool look(i64 offset, Choice& best) {
-            if (offset + size > search.height_) return false;
+            if (offset + size > limit) return false;
             for (i64 item; begun < count && search.offset_[item = search.by_offset_[begun]] < offset + size; begun++)
                 weight += search.weight_[item];
             for (i64 item; ended < count && search.top_[item = search.by_top_[ended]] <= offset; ended++)
@@ -154,34 +208,29 @@ class EjectionSearch {
     };
 
     void eject(i64 low, i64 high, i64 count) {
-        const std::size_t before = waiting_.size();
         for (i64 item : by_offset_.slice(0, count))
             if (offset_[item] < high && top_[item] > low) {
                 waiting_.push_back(item);
-                ejected_[item] = true;
+                below_.take(item), above_.take(item);
             }
-        const auto stays = [&](i64 item) { return !ejected_[item]; };
-        below_.filter(stays), above_.filter(stays);
-        for (std::size_t place = before; place < waiting_.size(); place++) ejected_[waiting_[place]] = false;
     }
 
     static constexpr double ROUNDING = 1e-9, LEAST = 1e-300;
 
-    Ints start_, end_, size_;
+    Ints start_, end_, size_, rise_;
     Floats weight_, more_;
     Ints offset_;
     i64 height_;
     Random random_;
     Owned<i64> top_;
-    Owned<bool> ejected_;  // between two sentences only
-    SortedPlaces below_, above_;  // by offset, and by top
+    PlacesByTime below_, above_;  // by offset, and by top
     Owned<i64> by_offset_, by_top_;  // those that meet the item in hand
     std::vector<i64> waiting_;
 };
 
-inline std::tuple<i64, i64> place_by_ejection(Ints start, Ints end, Ints size, Floats weight, Floats more, i64 height,
-                                              Ints offset, i64 seed, i64 most, Halt halt) {
-    return EjectionSearch(start, end, size, weight, more, height, offset, seed).run(most, halt);
+inline std::tuple<i64, i64> place_by_ejection(Lives lifetimes, Floats weight, Floats more, i64 height, Ints offset,
+                                              i64 seed, i64 most, Halt halt) {
+    return EjectionSearch(lifetimes, weight, more, height, offset, seed).run(most, halt);
 }
 
 }  // namespace remat::placement

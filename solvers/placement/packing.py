@@ -18,7 +18,8 @@ from solvers.clock import Clock
 from solvers.orders.halting import halting
 from solvers.placement.canonical import FITS, NEVER, Sections, search
 from solvers.placement.lifetimes import ALIGNMENT, Lifetime
-from solvers.placement.lowering import Lowering
+from solvers.placement.lives import Lives
+from solvers.placement.lowering import lowered
 
 Ints = NDArray[np.int64]
 TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # preferences among equal places: see `_ranks`
@@ -91,7 +92,8 @@ class _Units:
         bound = int(self.case.held.max())
         best = self._largest_first()
         if self._many(MANY) and self.height(best) > max(bound, room) and effort and not self.clock.over():
-            best = Lowering(self.start, self.end, self.size, self.clock).run(max(bound, room), effort)
+            lives = Lives(self.start, self.end, self.size, np.zeros_like(self.size))
+            best = min(best, lowered(lives, max(bound, room), effort, self.clock), key=self.height)
         if self._many(TOO_MANY):
             return best, bound
         ranks = list(_ranks(self.case, self.end - self.start))

@@ -11,8 +11,10 @@ from solvers._loops import place_by_ejection
 from solvers.clock import Clock, limited
 from solvers.placement.largest import largest_first
 from solvers.placement.lifetimes import Lifetime
-from solvers.placement.lowering import Ints, Lowering
+from solvers.placement.lives import Ints, Lives
+from solvers.placement.lowering import lowered
 from solvers.placement.packing import MANY, TOO_MANY, pack
+from solvers.placement.pool import pool_of
 
 Piece = tuple[int, int, int, int]  # from one moment to another, from one address to another
 
@@ -50,7 +52,7 @@ def test_a_block_that_was_cut_up_is_put_together_lower_than_largest_first(seed: 
     start, end = (np.array([piece[column] for piece in pieces], np.int64) for column in (0, 1))
     size = np.array([high - low for _, _, low, high in pieces], np.int64)
     whole = 1 << 20
-    offsets = Lowering(start, end, size, Clock(1e9)).run(whole, 1)
+    offsets = lowered(Lives(start, end, size, np.zeros_like(size)), whole, 1, Clock(1e9))
     check(start, end, size, offsets)
     height = int((offsets + size).max())
     first = largest_first([Lifetime(a, b, 64 * (d - c)) for a, b, c, d in pieces]).block // 64
@@ -76,17 +78,39 @@ def test_what_has_no_place_is_said() -> None:
     """Two that meet, of which one alone fits; the height is kept to all the same."""
     ones = np.ones(2, np.int64)
     weight, offsets = np.ones(2), np.array([-1, 0], np.int64)
-    left, work = place_by_ejection(
-        0 * ones, ones, 3 * ones, weight, np.ones(2), 4, offsets, 0, 1000, np.zeros(1, np.int64)
-    )
+    lives = Lives(0 * ones, ones, 3 * ones, 0 * ones)
+    left, work = place_by_ejection(lives, weight, np.ones(2), 4, offsets, 0, 1000, np.zeros(1, np.int64))
     assert (left, sorted(offsets.tolist())) == (1, [-1, 0]) or (left, sorted(offsets.tolist())) == (1, [-1, 1])
     assert work >= 1000
     assert weight.sum() > 2
 
 
+def test_nothing_reaches_above_what_is_taken_above_it() -> None:
+    """Two that meet and fit only if the one with the lower ceiling lies below."""
+    ones = np.ones(2, np.int64)
+    lives, offsets = Lives(0 * ones, ones, 2 * ones, np.array([2, 0], np.int64)), np.array([2, 0], np.int64)
+    left, _ = place_by_ejection(lives, np.ones(2), np.ones(2), 4, offsets, 0, 1000, np.zeros(1, np.int64))
+    assert (left, offsets.tolist()) == (0, [0, 2])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_small_lifetimes_hang_from_the_top_beside_large_ones(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    start = random.integers(0, 500, 900)
+    size = np.where(np.arange(900) < 60, random.integers(20_000, 40_000, 900), random.integers(1, 20, 900))
+    lives = Lives(start, start + random.integers(1, 400, 900), size, 0 * size)
+    goal = int(lives.held().max())
+    pool = pool_of(lives, goal)
+    assert set(pool.small.tolist()) == set(range(60, 900))
+    large = pool.beside()
+    offsets = pool.joined(large.placed(np.argsort(-large.size)))
+    check(lives.start, lives.end, lives.size, offsets)
+    held = [int(lives.size[(lives.start <= moment) & (lives.end > moment)].sum()) for moment in lives.start]
+    assert max(held) == goal <= lives.height(offsets)
+
+
 def test_it_ends_when_it_is_told_to() -> None:
     ones = np.ones(2, np.int64)
-    left, work = place_by_ejection(
-        0 * ones, ones, 3 * ones, np.ones(2), np.ones(2), 4, -ones, 0, 1 << 60, np.ones(1, np.int64)
-    )
+    lives = Lives(0 * ones, ones, 3 * ones, 0 * ones)
+    left, work = place_by_ejection(lives, np.ones(2), np.ones(2), 4, -ones, 0, 1 << 60, np.ones(1, np.int64))
     assert (left, work) == (2, 0)
