@@ -6,6 +6,7 @@ Invariant: only the opsets are kept from node to node; onnx's own errors about a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 import onnx
@@ -30,6 +31,7 @@ class OnnxInference:
         self.opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
         self.imports = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
         self.ir_version = model.ir_version
+        self.known: dict[object, dict[int, onnx.TypeProto]] = {}  # by what a node looks like, but for names
 
     def outputs_of(
         self, schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Types, constants: Constants
@@ -65,16 +67,19 @@ class OnnxInference:
     def _ask_for_node(
         self, schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Types, constants: Constants
     ) -> dict[str, onnx.TypeProto]:
-        reads = [name for name in node.input if name]
-        made: dict[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
-            schema,
-            node,
-            {name: helper.make_tensor_type_proto(*types[name]) for name in reads},
-            {name: numpy_helper.from_array(constants[name]) for name in reads if name in constants},
-            opset_imports=self.imports,
-            ir_version=self.ir_version,
-        )
-        return made
+        alike = _looks_of(node, types, constants)
+        if alike not in self.known:
+            reads = [name for name in node.input if name]
+            made = onnx.shape_inference.infer_node_outputs(
+                schema,
+                node,
+                {name: _tensor_type(types[name]) for name in reads},
+                {name: numpy_helper.from_array(constants[name]) for name in reads if name in constants},
+                opset_imports=self.imports,
+                ir_version=self.ir_version,
+            )
+            self.known[alike] = {place: made[name] for place, name in enumerate(node.output) if name in made}
+        return {node.output[place]: kind for place, kind in self.known[alike].items()}
 
     def _ask_for_subgraphs(self, node: onnx.NodeProto, types: Types, constants: Constants) -> dict[str, onnx.TypeProto]:
         """The types that onnx's whole-graph inference finds for a model of this one node, with all it reads as inputs
@@ -90,6 +95,25 @@ class OnnxInference:
         model = helper.make_model(graph, opset_imports=self.imports, ir_version=self.ir_version)
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
         return {value.name: value.type for value in inferred.graph.output}
+
+
+def _looks_of(node: onnx.NodeProto, types: Types, constants: Constants) -> object:
+    """All that the types of a node's outputs depend on, for models repeat the same layers. Inputs of one name have one
+    place."""
+    first: dict[str, int] = {}
+    inputs = []
+    for place, name in enumerate(node.input):
+        array = constants.get(name)
+        content = None if array is None else (array.dtype.str, array.shape, repr(array.tolist()))
+        inputs.append((first.setdefault(name, place), types[name] if name else None, content))
+    attributes = tuple(attribute.SerializeToString(deterministic=True) for attribute in node.attribute)
+    return node.domain, node.op_type, attributes, tuple(inputs), tuple(bool(name) for name in node.output)
+
+
+@lru_cache
+def _tensor_type(known: Partial) -> onnx.TypeProto:
+    """The type as onnx reads it, made once for the many values of one type; nobody may change it."""
+    return helper.make_tensor_type_proto(*known)
 
 
 def _find_schema(op_type: str, version: int, domain: str) -> onnx.defs.OpSchema | None:

@@ -68,10 +68,8 @@ def infer(model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> Infe
     walk = _Walk(model, path, stated)
     for node in model.graph.node:
         walk.visit(node)
-    ends = {value.name for value in model.graph.output}
-    inside = [
-        name for node in model.graph.node for name in node.output if name and name not in ends | walk.loose.sizes.keys()
-    ]
+    left_out = {"", *walk.loose.sizes, *(value.name for value in model.graph.output)}
+    inside = [name for node in model.graph.node for name in node.output if name not in left_out]
     del model.graph.value_info[:]
     model.graph.value_info.extend(helper.make_tensor_value_info(name, *walk.types[name]) for name in inside)
     for output in (output for output in model.graph.output if output.name not in walk.loose.sizes):
