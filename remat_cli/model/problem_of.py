@@ -33,8 +33,13 @@ class Named:
     aside: int = 0  # in bytes: the most that kernels take beside their session's allocator
 
 
-def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str = "cpu") -> Named:
-    """The problem of running `graph`; `costs`: nanoseconds and workspace bytes of each op, by its name."""
+def problem_of(
+    graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str = "cpu", apart: Named | None = None
+) -> Named:
+    """The problem of running `graph`; `costs`: nanoseconds and workspace bytes of each op, by its name.
+
+    `apart`: the problem of the same graph with nothing in place of anything else, where that is known.
+    """
     values = tuple(name for op in graph.ops for name in op.writes)
     number = {name: index for index, name in enumerate(values)}
     opset = graph.opsets.get("", graph.opsets.get("ai.onnx", 1))
@@ -43,7 +48,12 @@ def problem_of(graph: Graph, costs: Mapping[str, tuple[int, int]], provider: str
     given = {name: (place, graph.values[name].bytes) for place, name in enumerate((*graph.inputs, *graph.weights))}
     place = _Places(graph, number, given, frozenset(_living_in_inputs(graph)), provider)
     problem = Problem(
-        nodes=tuple(_node(place, op, *costs[op.name]) for op in graph.ops),
+        nodes=tuple(
+            apart.problem.nodes[index]
+            if apart and graph.in_place.keys().isdisjoint(op.writes)
+            else _node(place, op, *costs[op.name])
+            for index, op in enumerate(graph.ops)
+        ),
         sizes=tuple(0 if name in graph.in_place else graph.values[name].bytes for name in values),
         outputs=outputs,
         resident=graph.resident + sum(graph.values[name].bytes for name in graph.outputs if name in graph.weights),

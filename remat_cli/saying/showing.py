@@ -87,7 +87,8 @@ def shown(path: Path, costs: Path | None = None, dims: Mapping[str, int] | None 
         subject = as_fused(subject)
     parts = anatomy(subject)
     whole = subject.whole or subject
-    old = timeline(whole.problem, given, anatomy(whole).late(whole.problem))
+    begun = parts if whole is subject else anatomy(whole)
+    old = timeline(whole.problem, given, begun.late(whole.problem))
     new = timeline(subject.problem, plan, parts.late(subject.problem)) if recorded else old
     return Shown(path, subject, plan, before, after, (old, new), parts, recorded, fusion)
 

@@ -10,7 +10,7 @@ Invariant: the packed plan says all that the page shows, and holds nothing but n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Any
 
 from remat_cli.planning.plans.roles import Role
@@ -67,8 +67,8 @@ def _names(names: Iterable[str]) -> dict[str, list[Any]]:
     units, as browsers count them."""
     shared, rests, last = list[int](), list[str](), ""
     for name in names:
-        begins = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(name, last, strict=False))]
-        shared.append(len("".join(begins).encode("utf-16-le", "surrogatepass")) // 2)
+        begins = name[: next((place for place, one in enumerate(name) if last[place : place + 1] != one), len(name))]
+        shared.append(len(begins.encode("utf-16-le", "surrogatepass")) // 2)
         rests.append(name[len(begins) :])
         last = name
     return {"shared": shared, "rests": rests}
