@@ -20,11 +20,13 @@ from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
 from remat_cli.model.in_place import InPlace, divide_updates
+from remat_cli.model.problem_of import as_rewritten
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.onnx_graph.walk import has_subgraph
 from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.subjects.costed import Costed
 from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
 from remat_cli.planning.subjects.subject import Behaviour, Subject
 from remat_cli.planning.targets.target import Target, View
@@ -138,7 +140,7 @@ def subject_of(
         """The updates that may be in place, and what makes the subject with some of them."""
         view = target.view(graph, as_run, costs.whole if costs and costs.kind == "cpu" else None)
         pairs, left = divide_updates(view.graph, in_place, target.why_apart(view, costs))
-        made = partial(_subject_of, target, costs, where, by_file if view.optimized else None)
+        made = partial(_subject_of, target, Costed(costs), where, by_file if view.optimized else None)
 
         def make(pairs: Mapping[str, str]) -> Subject:
             found = made(replace(view, graph=replace(view.graph, in_place=pairs)) if pairs else view, left)
@@ -157,7 +159,7 @@ def subject_of(
 
 def _subject_of(
     target: Target,
-    costs: Costs | None,
+    costed: Costed,
     where: Source | None,
     by_file: Callable[[], Subject] | None,
     view: View,
@@ -165,14 +167,13 @@ def _subject_of(
 ) -> Subject:
     from profiles.kernels import THREADS
     from profiles.roofline import device
-    from remat_cli.model.problem_of import as_rewritten, problem_of
 
-    graph = view.graph
+    graph, costs = view.graph, costed.costs
     if costs:
         launch, threads = costs.launch, costs.threads or THREADS
     else:
         launch, threads = device("cpu").launch_ns, THREADS
-    named = problem_of(graph, _table(graph, costs, view.optimized), costs.kind if costs else "cpu")
+    named = costed.problem(graph, view.optimized)
     named = target.named(view, replace(named, problem=as_rewritten(named.problem), rewritten=True))
     sound(named.problem, f"the problem of {graph.path}")
     return Subject(
@@ -197,21 +198,6 @@ def _subject_of(
             target.unlike(costs.whole) if costs is not None else None,
         ),
     )
-
-
-def _table(graph: Graph, costs: Costs | None, other: bool) -> dict[str, tuple[int, int]]:
-    """Time and workspace of each op. `other`: of a graph that default sessions make of the model that was costed."""
-    from profiles.roofline import FLOPS
-    from profiles.survey import estimated
-    from remat_cli.model.signatures import ops_of
-
-    if costs and not other:
-        return costs.table()
-    known = {**costs.table(), **costs.table(by_default=True)} if costs else {}
-    if all(op.name in known for op in graph.ops):
-        return known
-    paper = estimated(ops_of(graph), FLOPS if costs and costs.unit == FLOPS else "cpu")
-    return {name: (cost.ns, cost.workspace) for name, cost in paper.items()} | known
 
 
 def _notes(graph: Graph, costs: Costs | None, target: Target, written_out: bool) -> Iterator[Note]:
