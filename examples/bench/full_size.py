@@ -2,6 +2,8 @@
 
 Usage: python examples/bench/full_size.py [--seconds 60] [--only NAME]   (writes full_size.json; no model is run)
 
+Rows that were not measured are not in the file.
+
 Costs are estimates for a CPU. `found` is the last plan that `solve -v` reported before it placed values, and
 `handed_over` is the plan it wrote; both are shares of time beyond the model as it is. `processor_seconds` counts both
 cores.
@@ -23,14 +25,23 @@ from typing import Any
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "full_size.json"
-GPT2_XL = "gpt2 --layers 48 --hidden 1600 --heads 25 --seq 1024 --batch 4 --vocabulary 50257"
-DENSENET = "densenet201 --batch 32 --image 224"
-CASES = {  # name: network, optimizer, budget, further flags of solve
-    "GPT-2 XL, 75%, state held twice": (GPT2_XL, "adamw", "75%", ["--no-in-place"]),
-    "GPT-2 XL, 75%": (GPT2_XL, "adamw", "75%", []),
-    "DenseNet-201, 50%, state held twice": (DENSENET, "momentum", "50%", ["--no-in-place"]),
-    "DenseNet-201, 50%": (DENSENET, "momentum", "50%", []),
+NETWORKS = {  # name: network, optimizer
+    "GPT-2 XL": ("gpt2 --layers 48 --hidden 1600 --heads 25 --seq 1024 --batch 4 --vocabulary 50257", "adamw"),
+    "BERT-large": ("bert-large --batch 16 --seq 512", "adamw"),
+    "ViT-L": ("vit-l16 --batch 32", "adamw"),
+    "DenseNet-201": ("densenet201 --batch 32 --image 224", "momentum"),
+    "ResNet-152": ("resnet152 --batch 32", "momentum"),
+    "EfficientNet-B7": ("efficientnet-b7 --batch 8 --image 600", "momentum"),
+    "Inception v3": ("inception-v3 --batch 64", "momentum"),
+    "U-Net": ("unet --batch 4 --image 576", "adamw"),
 }
+BUDGETS = "75%", "60%", "50%"
+TWICE = "GPT-2 XL, 75%, state held twice", "DenseNet-201, 50%, state held twice"
+# name: network, optimizer, budget, further flags of solve
+CASES: dict[str, tuple[str, str, str, list[str]]] = {
+    f"{name}, {budget}": (*of, budget, []) for name, of in NETWORKS.items() for budget in BUDGETS
+}
+CASES |= {name: (*CASES[name.rpartition(",")[0]][:3], ["--no-in-place"]) for name in TWICE}
 REPORTED = re.compile(r"plan \+([0-9.]+)%")
 
 

@@ -21,7 +21,7 @@ WASTED = 0.001  # of the block, by which a pool may make it higher
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class SmallPool:
     """`large`: the lifetimes outside; `small`: those in the pool, `depth` down from its top to the end of each."""
 
     lives: Lives
@@ -59,7 +59,7 @@ class Pool:
         return result
 
 
-def pool_of(lives: Lives, goal: int) -> Pool:
+def pool_of(lives: Lives, goal: int) -> SmallPool:
     """A pool of as many of the small lifetimes as waste next to nothing of a block as high as the goal."""
     for level in LEVELS:
         is_small = lives.size * level < goal
@@ -68,10 +68,10 @@ def pool_of(lives: Lives, goal: int) -> Pool:
             continue
         some = lives.of(small)
         for order in _orders(some):
-            pool = Pool(lives, large, small, some.placed(order) + some.size)
+            pool = SmallPool(lives, large, small, some.placed(order) + some.size)
             if pool.filled().max() <= goal * (1 + WASTED):
                 return pool
-    return Pool(lives, np.arange(len(lives.size)), np.empty(0, np.int64), np.empty(0, np.int64))
+    return SmallPool(lives, np.arange(len(lives.size)), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def _orders(lives: Lives) -> Iterator[Ints]:
