@@ -18,7 +18,7 @@ from solvers.placement.lives import Ints, Lives
 from solvers.placement.pool import pool_of
 
 STEP = 0.03  # of the height above the goal, by which the next height is lower
-WORK = 220_000_000  # lifetimes looked at, for each unit of effort
+WORK = 140_000_000  # lifetimes looked at, for each unit of effort
 LOOKS_PER_MOVE = 100  # looks at a lifetime that take as long as a move of local search
 # What it is worth not to take out a lifetime of so much size and length: it is the short ones that move about.
 SIZE_POWER, LENGTH_POWER = 1.0, 0.75
