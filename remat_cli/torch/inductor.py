@@ -6,6 +6,8 @@ out another's. The peak is foretold by a model of what Inductor fuses (`fusing.p
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,7 +19,8 @@ from remat_cli.results.store import key_of
 from remat_cli.results.versions import versions
 from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split
-from remat_cli.torch.partition import Partitioner, partition_fn
+from remat_cli.torch.generated import generated_peak
+from remat_cli.torch.partition import Partitioner, RematWarning, partition_fn
 
 
 class InductorPartitioner(CustomPartitionerFn):
@@ -39,16 +42,29 @@ class InductorPartitioner(CustomPartitionerFn):
 
 
 def partitioner(
-    budget: str | int, costs: str = "cpu", time_limit: float = 10.0, beside: Beside = 0
+    budget: str | int, costs: str = "cpu", time_limit: float = 10.0, beside: Beside = 0, foretell: bool = False
 ) -> InductorPartitioner:
     """A partitioner for Inductor: the peak of what it compiles is near `budget`, as far as its fusions are foretold.
 
     costs: the device whose datasheet prices the kernels ("cpu", "a100"). Ops cannot be measured here: Inductor makes
         other kernels of them.
+    foretell: have Inductor write its code for the plan, and report the peak of that. It takes about as long as Inductor
+        takes to write its code once more, and each kind of op that is no kernel of Inductor's runs once.
     The other arguments are those of `backend`.
     """
     if costs not in names():
         raise ValueError(f"for Inductor costs is one of {', '.join(names())}, not {costs!r}")
     inner = partition_fn(budget, costs, time_limit, beside)
     inner.fused_for = costs
+    inner.foretell = _foretold if foretell else None
     return InductorPartitioner(inner, f"{budget} {costs} {time_limit} {inner.allowance.beside}")
+
+
+def _foretold(split: Split, held: Sequence[bool]) -> int | None:
+    """The peak of Inductor's code for a plan; None, with a warning, where it cannot be told."""
+    try:
+        return generated_peak(split, held)
+    except Exception as error:  # noqa: BLE001  a figure for a report: the training does not need it
+        text = f"remat: the peak of Inductor's code is not known ({type(error).__name__}: {error})"
+        warnings.warn(text, RematWarning, stacklevel=2)
+        return None

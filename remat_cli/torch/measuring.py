@@ -29,6 +29,8 @@ from remat_cli.torch.reading import bytes_of, has_effect, is_plain, is_view, ten
 
 RUNS = 5  # at least
 ENOUGH_SECONDS = 0.02  # seconds of one op's runs
+WORKSPACES: dict[str, int] = {}  # signature -> bytes, of this process
+WITHOUT_WORKSPACE = {torch.ops.aten.empty_strided, torch.ops.aten.empty, torch.ops.aten.as_strided}
 FAILURES = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, AssertionError)
 
 
@@ -130,6 +132,24 @@ def _real(value: Any) -> Any:
         made = torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device)
         return made.uniform_(0.1, 1) if value.dtype.is_floating_point and value.dtype.itemsize > 1 else made.zero_()
     return bytes_of(value) if isinstance(value, torch.SymInt) else value
+
+
+def workspace_of(function: Any, args: Any, kwargs: Any) -> int:
+    """The bytes that an op works in beside its result, given tensors without data; measured once for each signature."""
+    if not isinstance(function, torch._ops.OpOverload) or function.namespace != "aten":
+        return 0
+    if function.overloadpacket in WITHOUT_WORKSPACE or function.is_view:
+        return 0
+    key = f"{function} {pytree.tree_map(_spelling, (args, kwargs))}"
+    if key not in WORKSPACES:
+        try:
+            with unset_fake_temporarily(), _disable_current_modes(), torch.no_grad(), torch.random.fork_rng():
+                real, options = pytree.tree_map(_real, (args, kwargs))
+                function(*real, **options)  # what is allocated once and for all is not its workspace
+                WORKSPACES[key] = _workspace(lambda: function(*real, **options))
+        except FAILURES:
+            WORKSPACES[key] = 0
+    return WORKSPACES[key]
 
 
 def _workspace(call: Callable[[], Any]) -> int:

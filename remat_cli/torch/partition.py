@@ -7,7 +7,7 @@ why. No error of ours reaches the training.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -40,12 +40,17 @@ Rooms = Callable[[Lowered], GraphRoom]
 
 @dataclass(frozen=True, slots=True)
 class PlannedJoint:
-    """One graph's plan, or the reason why it has none. `over`: the message where the plan needs more than its room."""
+    """One graph's plan, or the reason why it has none.
+
+    `over`: the message where the plan needs more than its room. `generated`: the peak of the code that
+    Inductor makes of it, where that was asked for.
+    """
 
     lowered: Lowered | None
     found: PlannedOrder | None
     why: str = ""
     over: str = ""
+    generated: int | None = None
 
 
 @dataclass(slots=True)
@@ -57,6 +62,7 @@ class Partitioner:
     clock: Callable[[], Clock]  # the time limit of each graph's search
     checkpoints: str = LIFT  # how blocks under `torch.utils.checkpoint` are treated
     fused_for: str = ""  # the device that Inductor compiles for, if the graphs are for Inductor
+    foretell: Callable[[Split, Sequence[bool]], int | None] | None = None  # the peak of what Inductor makes of a plan
     plans: list[PlannedJoint] = field(default_factory=list)
 
     def __call__(self, module: fx.GraphModule, inputs: Any, **given: Any) -> Split:
@@ -99,7 +105,10 @@ class Partitioner:
         split = build(lowered, found.order)
         check(module.graph, split[0].graph, split[1].graph, num_fwd_outputs)
         over = "" if found.fits else over_budget(found)
-        self.plans.append(PlannedJoint(lowered, alone(lowered, found), over=over))
+        holds = set(joints.held_outputs(joint))
+        held = [output in holds for output in joint.forward_outputs]
+        generated = self.foretell(split, held) if self.foretell else None
+        self.plans.append(PlannedJoint(lowered, alone(lowered, found), over=over, generated=generated))
         return split
 
     def prices(self, joint: joints.Joint) -> Pricing:

@@ -117,7 +117,7 @@ def _of(plan: PlannedJoint, measured: int | None) -> GraphReport:
         return GraphReport(None, measured, why=plan.why)
     found = plan.found
     return GraphReport(
-        predicted=found.outcome.peak,
+        predicted=found.outcome.peak if plan.generated is None else plan.generated,
         measured=measured,
         before=found.before.peak,
         budget=found.budget,

@@ -6,6 +6,9 @@ import copy
 
 import pytest
 import torch
+from torch import nn
+from torch._inductor import config
+from torch.profiler import ProfilerActivity, profile
 
 from remat_cli.torch import joint as joints
 from remat_cli.torch.backend import Backend
@@ -14,6 +17,7 @@ from remat_cli.torch.fusing import fuse, fused_prices
 from remat_cli.torch.inductor import partitioner
 from remat_cli.torch.lowering import lower
 from remat_cli.torch.partition import Partitioner
+from remat_cli.torch.report import report
 from tests.torch.models import MODELS
 from tests.torch.steps import backend, step, twin
 
@@ -64,3 +68,31 @@ def test_the_uuid_tells_budgets_apart_and_stays() -> None:
     with pytest.raises(ValueError, match="for Inductor costs is one of a100"):
         partitioner("60%", costs="measure")
     assert copy.deepcopy(own) is own  # Inductor copies its configuration
+
+
+def allocated(run, given) -> int:  # type: ignore[no-untyped-def]
+    """The most bytes that the allocator gave out during a step, by torch's profiler."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        run(given).sum().backward()
+    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
+    now = most = 0
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        now += event.nbytes()
+        most = max(most, now)
+    return most
+
+
+def test_the_peak_of_inductors_own_code_is_what_the_allocator_gives_out() -> None:
+    torch.manual_seed(0)
+    layers = [nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 4)]
+    module, given = nn.Sequential(*layers), torch.randn(256, 32)
+    asked = partitioner("80%", time_limit=1, foretell=True)
+    with config.patch(custom_partitioner_fn=asked, force_disable_caches=True):
+        run = torch.compile(module, dynamic=False)
+        run(given).sum().backward()
+    for parameter in module.parameters():
+        parameter.grad = None
+    held = sum(tensor.nbytes for tensor in (*module.parameters(), given))
+    (found,) = report(asked).graphs
+    assert found.predicted == pytest.approx(held + allocated(run, given), rel=0.02)
+    assert asked.partitioner.plans[0].generated == found.predicted

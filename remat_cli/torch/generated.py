@@ -1,0 +1,156 @@
+"""The memory that Inductor's own code for a forward and a backward graph holds.
+
+Inductor writes the code that it would compile. Here that code runs with tensors that have no data and without its
+kernels, while a meter watches. What the remaining ops work in is measured once for each kind.
+
+Invariant: nothing is compiled, and the graphs given are not changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import fx
+from torch._inductor import compile_fx
+from torch._inductor.debug import DebugContext
+from torch._inductor.graph import GraphLowering
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from remat_cli.torch.building import Split
+from remat_cli.torch.joint import copy_of
+from remat_cli.torch.measuring import workspace_of
+from remat_cli.torch.metering import Meter
+from remat_cli.torch.reading import bytes_of
+
+
+class _Written(Exception):
+    """Inductor has written its code, which is kept here; it goes no further."""
+
+    def __init__(self, graph: GraphLowering) -> None:
+        self.source = str(graph.codegen()[0].value)
+        self.strides = [_strides(graph, output) for output in graph.graph_outputs or []]
+
+
+class _Silent:
+    """Stands for whatever compiles kernels, and for each kernel."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def __call__(self, *_: Any, **__: Any) -> _Silent:
+        return self
+
+    def __getattr__(self, _: str) -> _Silent:
+        return self
+
+
+class _Watch(TorchDispatchMode):
+    """Records the most bytes that are alive at once, workspace among them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meter, self.peak = Meter(), 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.meter.made(result)
+        self.peak = max(self.peak, self.meter.count() + workspace_of(func, args, kwargs or {}))
+        return result
+
+
+def generated_peak(split: Split, held: Sequence[bool]) -> int:
+    """The most bytes that a step holds at once. `held`: for each forward output, whether the caller goes on holding
+    it."""
+    names = [output.name if isinstance(output, fx.Node) else "" for output in _outputs(split[0])]
+    given = [node.meta["val"] for node in split[0].graph.find_nodes(op="placeholder")]
+    forward = _write(split[0], given, [place for place, own in enumerate(held) if own], False)
+    strides = dict(zip(names, forward.strides, strict=True))
+    wanted = split[1].graph.find_nodes(op="placeholder")
+    passed = [_restrided(node.meta["val"], strides.get(node.name)) for node in wanted]
+    returned = [place for place, output in enumerate(_outputs(split[1])) if isinstance(output, fx.Node)]
+    backward = _write(split[1], passed, returned, True)
+    with FakeTensorMode(), _Watch() as watch, torch.no_grad():
+        resident = [_without_data(value) for value in given]
+        watch.meter.watch(resident)
+        made = list(_program(forward.source)(list(resident)))
+        kept = [value for value, own in zip(made, held, strict=False) if own]
+        known = dict(zip(names, made, strict=True))
+        saved = {node.name: known[node.name] for node in wanted if node.name in known}
+        arguments = [
+            saved[node.name] if node.name in saved else _without_data(value)
+            for node, value in zip(wanted, passed, strict=True)
+        ]
+        watch.meter.watch(arguments)
+        del made, known, saved
+        gradients = _program(backward.source)(arguments)
+        del kept, gradients, resident
+    return watch.peak
+
+
+def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], late: bool) -> _Written:
+    """The code that Inductor makes of a graph."""
+
+    def stop(graph: GraphLowering) -> None:
+        raise _Written(graph)
+
+    module = copy_of(module)
+    next(iter(module.graph.find_nodes(op="output"))).meta["user_visible_output_idxs"] = visible
+    options: Any = {"cudagraphs": compile_fx.BoxedBool(False), "is_backward": late, "graph_id": 0}
+    with mock.patch.object(GraphLowering, "compile_to_module", stop), _disable_current_modes(), DebugContext():
+        try:
+            compile_fx._InProcessFxCompile().codegen_and_compile(module, inputs, (), options)
+        except _Written as done:
+            return done
+    raise RuntimeError("Inductor wrote no code")
+
+
+def _program(source: str) -> Callable[[list[Any]], Any]:
+    """The code as a function that makes tensors without data and runs no kernel of its own."""
+    names: dict[str, Any] = {"__name__": "generated"}
+    with mock.patch("torch._inductor.async_compile.AsyncCompile", _Silent):
+        exec(source, names)
+    for name in list(names):
+        if name.startswith("empty_strided_"):
+            names[name] = _empty_on(name.removeprefix("empty_strided_").removesuffix("_pinned"))
+        elif name.startswith("assert_"):
+            names[name] = _Silent()
+    names["reinterpret_tensor"] = _reinterpreted
+    found: Callable[[list[Any]], Any] = names["call"]
+    return found
+
+
+def _empty_on(device: str) -> Callable[..., torch.Tensor]:
+    return lambda size, stride, dtype: torch.empty_strided(size, stride, dtype=dtype, device=device)
+
+
+def _reinterpreted(tensor: torch.Tensor, size: Any, stride: Any, offset: int = 0) -> torch.Tensor:
+    return torch.as_strided(tensor, size, stride, tensor.storage_offset() + offset)
+
+
+def _without_data(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        sizes, strides = [bytes_of(n) for n in value.shape], [bytes_of(n) for n in value.stride()]
+        return torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device)
+    return bytes_of(value) if isinstance(value, torch.SymInt) else value
+
+
+def _restrided(value: Any, strides: list[int] | None) -> Any:
+    """What the backward pass is given, in the layout in which Inductor's forward pass returns it."""
+    if not isinstance(value, torch.Tensor) or strides is None or list(value.stride()) == strides:
+        return value
+    return value.as_strided(value.shape, strides)
+
+
+def _strides(graph: GraphLowering, output: Any) -> list[int] | None:
+    try:
+        return [graph.sizevars.size_hint(length) for length in output.get_stride()]
+    except (AttributeError, NotImplementedError):
+        return None
+
+
+def _outputs(module: fx.GraphModule) -> list[Any]:
+    return list(next(iter(module.graph.find_nodes(op="output"))).args[0])
