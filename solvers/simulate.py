@@ -196,7 +196,7 @@ def _check_place(running: _Running, value: int, register: int) -> list[int]:
     if copy.value != value:
         raise IllegalPlan(f"{where}: register {register} was allocated for value {copy.value}, not {value}")
     if copy.block == register:
-        of_resident = (value, RESIDENT) in views
+        of_resident = node.base(value) == RESIDENT  # of several bases the first counts
         if memory.bytes[register] != sizes[value] and not (of_resident and not memory.bytes[register]):
             raise IllegalPlan(f"{where}: register {register} does not have the size of value {value}")
         if of_resident and not memory.bytes[register] and all(write != value for write, _ in node.updates):

@@ -51,7 +51,7 @@ def divide_updates(graph: Graph, asked: InPlace, never: str | None) -> tuple[dic
 
     `never`: why none may, if so.
     """
-    given = _usual(graph) if asked is None else asked
+    given = usual_updates(graph) if asked is None else asked
     look, found, left = _Look(graph), dict[str, str](), dict[str, str]()
     for output, old in given.items():
         why = never or look.why_not(output, old)
@@ -67,7 +67,7 @@ def divide_updates(graph: Graph, asked: InPlace, never: str | None) -> tuple[dic
     return found, left
 
 
-def _usual(graph: Graph) -> dict[str, str]:
+def usual_updates(graph: Graph) -> dict[str, str]:
     """The pairs that a step made by `grad` records; for another graph, outputs named after inputs they are made of."""
     parts = parts_of(graph.model)
     if parts is not None:
@@ -102,21 +102,33 @@ def _may_be_discarded(graph: Graph) -> bool:
     return FINITE in graph.outputs and not heeding
 
 
+def readers_of(graph: Graph) -> dict[str, list[int]]:
+    """The ops that read each input, directly or through views."""
+    behind, found = _bases(graph), dict[str, list[int]]()
+    for index, op in enumerate(graph.ops):
+        for name in set().union(*(behind.get(read, set()) for read in op.reads)):
+            found.setdefault(name, []).append(index)
+    return found
+
+
+def _bases(graph: Graph) -> dict[str, set[str]]:
+    """The input in whose memory a value lies."""
+    behind = {name: {name} for name in graph.inputs}
+    for op in graph.ops:
+        for out, into in semantics.views(op):
+            if op.outputs[out] and op.inputs[into] in behind:
+                behind[op.outputs[out]] = behind[op.inputs[into]]
+    return behind
+
+
 class _Look:
     """Examines the relation between an output and an input."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.place = {name: index for index, op in enumerate(graph.ops) for name in op.writes}
-        self.behind: dict[str, set[str]] = {name: {name} for name in graph.inputs}  # in whose memory a value lies
-        for op in graph.ops:
-            for out, into in semantics.views(op):
-                if op.outputs[out] and op.inputs[into] in self.behind:
-                    self.behind[op.outputs[out]] = self.behind[op.inputs[into]]
-        self.readers: dict[str, list[int]] = {}  # the ops that read each input, directly or through views
-        for index, op in enumerate(graph.ops):
-            for name in set().union(*(self.behind.get(read, set()) for read in op.reads)):
-                self.readers.setdefault(name, []).append(index)
+        self.behind = _bases(graph)
+        self.readers = readers_of(graph)
 
     def why_not(self, output: str, old: str) -> str | None:
         """Why the output cannot come in the place of the input; None if it can."""

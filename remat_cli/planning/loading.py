@@ -20,6 +20,7 @@ from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
 from remat_cli.model.in_place import InPlace, divide_updates
+from remat_cli.model.late_updates import hold_back
 from remat_cli.model.problem_of import as_rewritten
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import STRICT, Session
@@ -139,11 +140,12 @@ def subject_of(
     def find_updates(graph: Graph, costs: Costs | None) -> tuple[Mapping[str, str], Callable[..., Subject]]:
         """The updates that may be in place, and what makes the subject with some of them."""
         view = target.view(graph, as_run, costs.whole if costs and costs.kind == "cpu" else None)
-        pairs, left = divide_updates(view.graph, in_place, target.why_apart(view, costs))
+        settled = hold_back(view.graph, in_place)
+        pairs, left = divide_updates(settled, in_place, target.why_apart(view, costs))
         made = partial(_subject_of, target, Costed(costs), where, by_file if view.optimized else None)
 
         def make(pairs: Mapping[str, str]) -> Subject:
-            found = made(replace(view, graph=replace(view.graph, in_place=pairs)) if pairs else view, left)
+            found = made(replace(view, graph=replace(settled, in_place=pairs)) if pairs else view, left)
             return replace(found, recast=recast, costed=costs)
 
         return pairs, make

@@ -123,6 +123,20 @@ def test_whole_kernels_keep_updates_behind_readers() -> None:
         assert not list(faults(with_whole_kernels(case.problem).problem))
 
 
+def test_of_several_bases_the_first_says_whether_a_value_lies_in_an_input() -> None:
+    """A value of no bytes that brute force made: a view of another value, and after that of an input."""
+    nodes = (
+        Node(1, (), (0,), takes=WEIGHT),
+        Node(1, (0,), (1,), views=((1, 0), (1, RESIDENT)), takes=WEIGHT),
+        Node(1, (), (2,), once=True, updates=((2, 0),)),
+        Node(1, (1,), (3,)),
+    )
+    problem = Problem(nodes, (1, 0, 0, 1), (1, 2, 3), resident=8)
+    assert problem.waits() == {2: {0, 1}}
+    assert replay(problem, range(4)) is not None
+    assert evaluate(problem, range(4))[1].cost == 4
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_keeps_updates_behind_readers(method: str) -> None:
     limits = Limits(limited(20.0, 20_000))
