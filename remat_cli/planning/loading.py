@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import onnx
@@ -142,11 +141,13 @@ def subject_of(
         view = target.view(graph, as_run, costs.whole if costs and costs.kind == "cpu" else None)
         settled = hold_back(view.graph, in_place)
         pairs, left = divide_updates(settled, in_place, target.why_apart(view, costs))
-        made = partial(_subject_of, target, Costed(costs), where, by_file if view.optimized else None)
+        shared, own = Costed(costs), by_file if view.optimized else None
 
         def make(pairs: Mapping[str, str]) -> Subject:
-            found = made(replace(view, graph=replace(settled, in_place=pairs)) if pairs else view, left)
-            return replace(found, recast=recast, costed=costs)
+            """What is found once holds for one order of the ops."""
+            costed = shared if settled is view.graph or not pairs else Costed(costs)
+            made = replace(view, graph=replace(settled, in_place=pairs)) if pairs else view
+            return replace(_subject_of(target, costed, where, own, made, left), recast=recast, costed=costs)
 
         return pairs, make
 
