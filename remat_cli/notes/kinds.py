@@ -30,6 +30,7 @@ class PlanNote(StrEnum):
     MADE_FOR_LESS = "made for less"
     WALKED = "walked"
     MET_EARLIER = "met earlier"
+    LEANEST = "leanest"
     KNOWN_BEFORE = "known before"
     MOVED = "moved"
     ARRANGED = "arranged"

@@ -65,6 +65,7 @@ SENTENCES: dict[str, str] = {
     PlanNote.MET_EARLIER: (
         "The plan was found early in the search. Later ones could not be placed within the budget, or not in time."
     ),
+    PlanNote.LEANEST: "The plan is the one that needs least, because no cheaper one was found within the budget.",
     PlanNote.KNOWN_BEFORE: "This plan was known before. The search found none that costs less.",
     PlanNote.MOVED: (
         "Some ops were reordered (at no cost) so that all values fit their places. The bounds were computed before"

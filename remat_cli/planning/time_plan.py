@@ -51,6 +51,9 @@ LESS_SHARE = 0.5  # Each search for a plan that needs less has this much.
 NEARER_SHARE = 0.3  # Each time that ops are moved about until a model that was tried fits has this much.
 LOWERING_SHARE = 0.5  # At the end, making the block lower has this much.
 
+# Where there is no plan, the leanest is looked for.
+LEAN_SECONDS = 5.0  # It has at least this much, and what is left.
+
 # When time is up, what was begun is finished.
 LATE_SECONDS = 0.5  # With less left, nothing more is asked.
 PLACING_GRACE_SECONDS = 2.0  # A plan that was found has this much to be placed.

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.lean import enough_for, leanly
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.tried import find_tried
 from remat_cli.planning.search.witness import find_witnessed
@@ -35,6 +36,8 @@ def find_plan(request: PlanRequest) -> Answer:
     if found.says(PlanNote.UNPINNED) and not request.late and (apart := request.subject.apart) is not None:
         held = Note(PlanNote.HELD_TWICE, (request.subject.held_once, *_which(request.subject)))
         found = _find_of(replace(request, subject=apart)).noted(held)
+    if not found.found:
+        found = _find_leanly(request, found)
     return replace(found, limits=request.limits, model=None)
 
 
@@ -42,6 +45,18 @@ def _which(subject: Subject) -> tuple[str, str]:
     """An output that is held beside the input whose place it should take, and why."""
     assert subject.graph is not None
     return next(iter(subject.graph.in_place)), "optimizers might have it written before the old one was read by all"
+
+
+def _find_leanly(request: PlanRequest, found: Answer) -> Answer:
+    """The leanest plan instead of none, if it fits; else the answer with a budget that is enough."""
+    if not request.may_walk:
+        return found
+    hopeless = found.status is Status.INFEASIBLE
+    lean = _find_of(leanly(replace(request, subject=found.subject.own)))
+    if lean.found and not hopeless:
+        result = replace(found.schedule.result, status=Status.FEASIBLE, order=lean.schedule.result.order)
+        return replace(lean, schedule=replace(lean.schedule, result=result)).noted(Note(PlanNote.LEANEST))
+    return enough_for(request, found, lean, _find_of)
 
 
 def _find_of(request: PlanRequest) -> Answer:

@@ -13,7 +13,10 @@ from remat_cli.planning.targets.repairs import place
 
 
 def least_needed(answer: Answer) -> int | None:
-    """The budget that the order of an answer without a plan would keep to; None where there is no order."""
+    """The budget that is enough, as was found, or that the order of an answer without a plan would keep to; None where
+    there is no order."""
+    if answer.enough is not None:
+        return answer.enough
     order, outcome = answer.schedule.result.order, answer.schedule.outcome
     if order is None or outcome is None:
         return None

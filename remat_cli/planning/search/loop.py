@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer, answer, ending
+from remat_cli.planning.search.lean import lean_candidate, lean_needs
 from remat_cli.planning.search.proposals import Met, alternatives, candidate_so_far, search
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.targets.candidate import Candidate
@@ -22,6 +23,8 @@ from solvers.problem import Progress, Result, Status
 
 def find_fitting(request: PlanRequest) -> Answer:
     """A plan whose model holds no more than the budget in its session, or the reason why there is none."""
+    if request.leanly:
+        return _find_leanest(request)
     if request.subject.graph is None:
         return _find_bare(request)
     met = Met(request)
@@ -52,6 +55,14 @@ def _find_bare(request: PlanRequest) -> Answer:
     hearing = replace(limits, report=report)
     found = answer(request.subject, request.budget, request.method, request.solver, hearing, request.reorder)
     return replace(found, limits=request.limits)
+
+
+def _find_leanest(request: PlanRequest) -> Answer:
+    """The leanest plan, whatever it costs; without a status of a plan where that does not fit."""
+    lean = lean_candidate(request)
+    fits = lean_needs(request, lean) <= request.budget
+    found = request.answer_of(lean, request.limits.clock.elapsed(), cut=request.limits.clock.spent())
+    return found if fits else found.given_up(Note(PlanNote.LEANEST))
 
 
 def _cheapest_alternative(request: PlanRequest, first: Answer, met: Candidate | None) -> Candidate | None:

@@ -16,6 +16,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("torch_cnn.onnx", {"allocator": "arena"}),
     ("torch_cnn.onnx", {"session": "default"}),
     ("torch_unet_convt.onnx", {"method": "evict"}),
+    ("torch_unet_convt.onnx", {"allocator": "arena"}),
 ]
 
 

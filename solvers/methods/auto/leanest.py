@@ -1,0 +1,60 @@
+"""An order that needs little memory, found by a fixed amount of work: whoever asks gets the same one.
+
+Invariant: neither a budget nor a limit of work decides what is found. So what a refusal names as enough is found
+again when it is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from solvers.clock import STATE_MOVES, Clock, Work
+from solvers.methods.exact.low_walks import lowest
+from solvers.orders.best import Best
+from solvers.orders.evict import RULES, Evictor
+from solvers.pebbles.copies import Copies
+from solvers.pebbles.floor import dig
+from solvers.pebbles.windows import Stretches
+from solvers.problem import Limits, Problem, Result, Status
+
+WALKING_MOVES = 1_000_000
+WALKING_RULES, LEVELS = 2, 8  # of walks that are offered to an allocator
+DIGGING_MOVES = 40_000
+CHEAPENING_STATES = 50_000
+GRACE_SECONDS = 2.0  # at least, where time is up
+
+
+def list_walked(problem: Problem, limits: Limits) -> list[tuple[int, ...]]:
+    """Orders of walks that need little, the leanest among them: which of them an allocator places best is not known."""
+    least = lowest(problem, _given(limits, WALKING_MOVES)).leanest
+    assert least is not None
+    evictor, found = Evictor(problem, _given(limits, WALKING_MOVES).clock), {least.steps(): None}
+    legal = Best(problem, -1, limits.silent())
+    for rule in RULES[:WALKING_RULES]:
+        for level in range(LEVELS):
+            order = evictor.run(least.peak + least.peak * level // (3 * LEVELS), rule, limits.seed)
+            if len(order) and (known := legal.weigh(order)) is not None:
+                found[known.steps()] = None
+    return list(found)
+
+
+def find_lean(problem: Problem, budget: int, limits: Limits) -> Result:
+    """The leanest order of walks, and of a search through what can be held at once. `budget` is not looked at."""
+    best = Best(problem, -1, limits.silent())  # nothing fits, so only the least peak counts
+    walked = lowest(problem, _given(limits, WALKING_MOVES)).leanest
+    assert walked is not None
+    best.offer(walked.order)
+    dig(best, walked.peak, _given(limits, DIGGING_MOVES))
+    assert best.leanest is not None
+    cheaper = Best(problem, best.leanest.peak, _given(limits, CHEAPENING_STATES * STATE_MOVES))
+    cheaper.offer(best.leanest.order)
+    assert cheaper.fitting is not None
+    found = Stretches(Copies(problem), cheaper, CHEAPENING_STATES).improve(cheaper.fitting)
+    return Result(Status.UNKNOWN, found.steps())
+
+
+def _given(limits: Limits, moves: int) -> Limits:
+    """So many moves, whatever was done before."""
+    clock = limits.clock
+    own = Clock(max(clock.left(), GRACE_SECONDS), clock.stopped, work=Work(), most=moves)
+    return replace(limits.silent(), clock=own)
