@@ -23,7 +23,7 @@ from solvers.pebbles.making import Making
 from solvers.pebbles.reach import NEVER, BackwardSearch, BackwardStep, Reached
 from solvers.problem import Limits, Problem
 
-_STATES = (200, 1_000, 5_000, 25_000, 125_000)  # of a search, from round to round
+STATES = (200, 1_000, 5_000, 25_000, 125_000)  # of a search, from round to round
 _IGNORED = 500  # the smallest values, of that part of the bound by ops together, are in no set at first
 _NEAR = 500  # what lies between the bound and the least peak known is halved until it is that part of the bound
 
@@ -53,15 +53,15 @@ class Floor:
     def over(self) -> bool:
         return self.closed or self.clock.over()
 
-    def run(self, best: Best) -> None:
-        """Longer and longer; `best` is offered what is found, and an order that fits ends the search."""
+    def run(self, best: Best, rounds: int = len(STATES)) -> None:
+        """Longer and longer; `best` is offered what is found. An order that fits ends the search, or that none can."""
         with halting(self.clock) as halt:
             for index in range(len(self.problem.nodes)):
                 if not self.over():
-                    self.reach(index, _STATES[0], 0, halt)
-            for states in _STATES:
+                    self.reach(index, STATES[0], 0, halt)
+            for states in STATES[:rounds]:
                 self.go(states, best, halt)
-                if self.over() or best.fitting is not None:
+                if self.over() or best.fitting is not None or self.bound.peak > best.budget >= 0:
                     return
 
     def go(self, states: int, best: Best, halt: Ints) -> None:
@@ -135,8 +135,8 @@ class Floor:
             self.bound = PeakBound(peak, index, tuple(sorted({*node.reads, *self.copies.blocks.taken(node)})))
 
 
-def dig(best: Best, known: int, limits: Limits) -> PeakBound:
-    """The best bound found, up to `known`; `best` is offered orders of lower peak.
+def dig(best: Best, known: int, limits: Limits, rounds: int = len(STATES)) -> PeakBound:
+    """The best bound found, up to `known`; `best` is offered orders of lower peak. `rounds`: of searches ever longer.
 
     The smallest values are left out at first, which is quicker and says nearly as much.
     """
@@ -145,7 +145,7 @@ def dig(best: Best, known: int, limits: Limits) -> PeakBound:
         part = limits if not ignored else replace(limits, clock=clock.share(1 / 2))
         floor = Floor(best.problem, known, part, ignored)
         floor.bound = max(bound, floor.bound, key=lambda bound: bound.peak)
-        floor.run(best)
+        floor.run(best, rounds)
         bound = floor.bound
         if bound.peak >= known or best.fitting is not None or clock.over():
             break

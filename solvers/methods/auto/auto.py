@@ -32,7 +32,7 @@ from solvers.orders.best import Best, Weighed
 from solvers.orders.bounds import peak_bound
 from solvers.orders.evict import RULES, Evictor
 from solvers.pebbles.copies import Copies
-from solvers.pebbles.floor import dig
+from solvers.pebbles.floor import STATES, dig
 from solvers.pebbles.windows import Stretches
 from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
 from solvers.reductions.reorder import in_order_of, lazy_orders
@@ -52,9 +52,12 @@ _LONG = 2_000_000  # moves: no longer than this either
 _WALKS, _WALKED = 9, 200_000  # eviction walks at the beginning, and how many nodes they may cover together, but for one
 _TRIED = 8  # of the orders that walks found, those from which a go is begun
 _KEPT = 3  # of what these come to, where goes begin later, with the best
+_GLANCES = 2  # rounds of the search for the least peak before that
+_SHORT = 2  # goes from an order that nearly fits are so many times shorter before the least peak is searched for
 _NEARER = 0.95  # of the bytes over budget that a go leaves, at most, for another from there
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
 _DUG = 1 / 4  # of the time, at most, for the least peak where nothing else fits soon
+_ABOVE = 1.1  # so far above the budget ways are sought whose orders may need less than the ways promise
 _LEISURE = 5.0  # seconds, at least, for the least peak where it is proved that nothing fits
 _DENSE = 4  # reads of a node from which on eviction walks take long
 _HUNT_ROUNDS = 3  # of a hunt, before another order takes its place
@@ -132,37 +135,49 @@ class Auto:
         slow = reads > _DENSE * len(self.given)
         if not slow:
             self.walk(self.problem, tuple)
-        self.dig()
         if len(self.given) >= _REORDERED and not self.done():
-            first = self.local.go(np.array(lazy[0], np.int64), 0, self.moves // 2, self.limits.clock, reorder_only=True)
-            self.reordered = tuple(first.tolist())
-            if not slow:
-                way = in_order_of(self.problem, self.reordered)
-                self.walk(way.problem, way.expand)
-            self.starts.append(self.reordered)
+            self.reorder(lazy[0], walked=not slow)
+        if self.best.fitting is None:
+            self.dig(_GLANCES)
+            self.approach(self.moves // _SHORT)
+            self.starts.append(tuple(self.nearest.tolist()))
+            self.dig()
         self.starts += [self.given, *map(tuple, lazy)]
         self.try_walked()
-        self.stretch()
         self.search_locally(1)
-        if slow:
-            self.approach()
+        self.stretch()
+        if slow and self.best.fitting is None:
+            self.approach(self.moves)
             if self.best.fitting is None:
                 self.walk(self.problem, tuple)
         self.search_locally(self.first_goes - 1)
-        self.approach()
+        if self.best.fitting is None:
+            self.approach(self.moves)
 
-    def dig(self) -> None:
+    def reorder(self, order: Sequence[int], walked: bool) -> None:
+        """Search for an order of first computes of a low peak, and walk along it."""
+        first = self.local.go(np.array(order, np.int64), 0, self.moves // 2, self.limits.clock, reorder_only=True)
+        self.reordered = tuple(first.tolist())
+        if walked:
+            way = in_order_of(self.problem, self.reordered)
+            self.walk(way.problem, way.expand)
+        self.starts.append(self.reordered)
+
+    def dig(self, rounds: int = len(STATES)) -> None:
         """Search for the least peak while nothing fits: an order of low enough peak is a schedule that fits."""
         if self.best.fitting is None and not self.done():
-            found = dig(self.best, self.budget + 1, self.limits.silent().share(_DUG))
+            assert self.best.leanest is not None, "the order as given can always run"
+            known = min(self.best.leanest.peak, int(self.budget * _ABOVE) + 1)
+            found = dig(self.best, known, self.limits.silent().share(_DUG), rounds)
             self.least = max(self.least, found, key=lambda bound: bound.peak)
 
-    def approach(self) -> None:
-        """Goes from the order that nearly fits, as long as nothing fits and each comes a good part nearer."""
-        before = NOTHING
-        while self.best.fitting is None and self.missing < _NEARER * before and not self.done():
+    def approach(self, moves: int) -> None:
+        """Goes from the order that nearly fits, until it does, while some of them still come a good part nearer."""
+        without = 0
+        while self.missing > 0 and without < _PATIENCE and not self.done():
             before = self.missing
-            self.anneal(self.nearest, self.moves)
+            self.anneal(self.nearest, moves)
+            without = 0 if self.missing < _NEARER * before else without + 1
 
     def walk(self, problem: Problem, expand: Callable[[Sequence[int]], tuple[int, ...]]) -> None:
         """Evict along an order."""

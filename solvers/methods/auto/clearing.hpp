@@ -8,14 +8,17 @@
 
 namespace remat::annealing {
 
-constexpr i64 DRAWS = 200;  // of values, at most, to find two that are held across a slot
-constexpr i64 CHAIN = 40;   // changes of one chain of computes, about
+constexpr i64 DRAWS = 500;  // of values, at most, to find one that is held across a slot
+constexpr i64 CHAIN = 120;   // changes of one chain of computes, about
 
 inline bool takes_too_much(State& s) { return s.span(1).maximum > s.budget; }
 
-// Some slot that takes more than the budget, or -1 where all fits.
-inline i64 pick_overfull(State& s) {
-    if (!takes_too_much(s)) return -1;
+struct Overfull {
+    i64 slot, over;  // bytes over budget
+};
+
+// Some slot that takes more than the budget; one must be there.
+inline Overfull pick_overfull(State& s) {
     i64 above = s.span(1).added, node = 1;
     while (node < s.blocks()) {
         const bool left = s.span(2 * node).maximum + above > s.budget;
@@ -27,7 +30,7 @@ inline i64 pick_overfull(State& s) {
     i64 found = -1, many = 0;
     for (i64 slot = 0; slot < WIDE; slot++)
         if (held[slot] + above > s.budget && s.random.below(++many) == 0) found = slot;
-    return (node - s.blocks()) * WIDE + found;
+    return {(node - s.blocks()) * WIDE + found, held[found] + above - s.budget};
 }
 
 // Whether what stands before a slot has a copy that is held after it.
@@ -36,16 +39,14 @@ inline bool is_held_across(const Tables& t, const State& s, i64 value, i64 slot)
     return k >= 0 && s.end(value, k) > slot;
 }
 
-// A value held across a slot, the larger of two that were drawn, or -1.
-inline i64 pick_held(const Tables& t, State& s, i64 slot) {
-    i64 found = -1;
+// A value held across a slot, or -1: one that is as large as what is over, or a smaller one seldom.
+inline i64 pick_held(const Tables& t, State& s, const Overfull& full) {
     for (i64 draw = 0; draw < DRAWS; draw++) {
-        const i64 value = s.random.below(t.values);
-        if (t.size[value] == 0 || t.once[t.writer[value]] || !is_held_across(t, s, value, slot)) continue;
-        if (found >= 0) return t.size[value] > t.size[found] ? value : found;
-        found = value;
+        const i64 value = s.random.below(t.values), size = t.size[value];
+        if (size < full.over && static_cast<double>(size) <= s.random.uniform() * static_cast<double>(full.over)) continue;
+        if (!t.once[t.writer[value]] && is_held_across(t, s, value, full.slot)) return value;
     }
-    return found;
+    return -1;
 }
 
 // Compute a node again right before the compute in slot `anchor`, and before it what it needs and cannot have otherwise
@@ -71,10 +72,11 @@ inline void make_after(const Tables& t, State& s, i64 node, i64 slot, i64 anchor
 
 // Clear some slot over budget of a copy that is held there.
 inline void make_room(const Tables& t, State& s) {
-    const i64 slot = pick_overfull(s);
-    const i64 value = slot < 0 || s.logged > LONGEST / 2 ? -1 : pick_held(t, s, slot);
+    if (!takes_too_much(s) || s.logged > LONGEST / 2) return;
+    const Overfull full = pick_overfull(s);
+    const i64 value = pick_held(t, s, full);
     if (value < 0) return;
-    const i64 node = t.writer[value];
+    const i64 node = t.writer[value], slot = full.slot;
     make_after(t, s, node, slot, first_read(t, s, node, slot));
     const i64 k = s.run_before(node, slot);
     if (s.count[node] > 1 && s.logged < LONGEST / 2 && is_unread(t, s, node, k)) drop(t, s, node, k);

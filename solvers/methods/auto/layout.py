@@ -17,7 +17,7 @@ RUNS, COUNT, END, AT, BEFORE, AFTER, HELD, TREE, ASKED, AGAIN, PLACE, SHARED, ST
 MAXIMUM, ADDED, KNOWN, ABOVE, OVER, SLOPE, UP, DOWN, FIELDS = range(9)  # fields of a node of the tree, and their number
 
 EMPTY = 1 << 60
-LONGEST = 96  # changes in one move, at most
+LONGEST = 256  # changes in one move, at most
 GAP = 4  # slots for each compute, at least
 WIDE = 32  # slots in a block of the tree
 

@@ -10,7 +10,7 @@
 namespace remat::annealing {
 
 constexpr i64 EMPTY = i64(1) << 60;
-constexpr i64 LONGEST = 96;  // changes in one move, at most
+constexpr i64 LONGEST = 256;  // changes in one move, at most
 constexpr i64 WIDE = 32;     // slots in a block of the tree
 
 // What a node of the tree over blocks of slots keeps: see tree.hpp.

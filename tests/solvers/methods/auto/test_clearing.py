@@ -15,15 +15,15 @@ from tests.solvers.methods.anyorder.test_unit_chain import unit_chain
 _MOVES, _GOES = 20_000, 8
 
 
-@pytest.mark.parametrize("budget", [5, 8])
-def test_goes_from_a_long_chain_fit_and_come_near_the_least_cost(budget: int) -> None:
-    """Of a chain whose schedules can all be counted; without clearing nothing fits in 5, where 65 values are made."""
-    problem = unit_chain(32)
+@pytest.mark.parametrize("seed", range(4))
+def test_goes_from_a_long_chain_fit_and_come_near_the_least_cost(seed: int) -> None:
+    """Of a chain of which all schedules can be counted. Without clearing most seeds find nothing that fits."""
+    problem, budget = unit_chain(32), 6
     least = reversal_bound(problem, budget)
     assert least is not None
-    order, local = np.arange(len(problem.nodes)), LocalSearch(problem, budget, 0)
+    order, local = np.arange(len(problem.nodes)), LocalSearch(problem, budget, seed)
     for number in range(_GOES):
         order = local.go(order, number, _MOVES, Clock(60.0))
     cost, peak = measure(arrays_of(problem), order)
     assert peak <= budget
-    assert least <= cost <= 1.05 * least
+    assert least <= cost <= 1.08 * least
