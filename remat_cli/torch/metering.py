@@ -12,7 +12,7 @@ import torch
 from torch import fx
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from remat_cli.torch.reading import tensors_of
+from remat_cli.torch.reading import plain_tensors_of
 
 
 class Meter:
@@ -26,14 +26,14 @@ class Meter:
 
     def watch(self, value: Any) -> None:
         """Count these storages from now on, for as long as they live."""
-        for tensor in tensors_of(value):
+        for tensor in plain_tensors_of(value):
             if not self.knows(tensor):
                 storage = tensor.untyped_storage()
                 self.alive[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
                 self.most += storage.nbytes()
 
     def knows(self, tensor: torch.Tensor) -> bool:
-        """Whether the tensor's storage is watched."""
+        """Whether the storage of a plain tensor is watched."""
         known = self.alive.get(tensor.untyped_storage()._cdata)
         return known is not None and not known[0].expired()
 

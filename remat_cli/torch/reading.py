@@ -20,6 +20,15 @@ PURE_HOPS = frozenset(
 )
 COLLECTIVES = ("_c10d_functional", "_c10d_functional_autograd", "c10d", "_dtensor")
 
+BY_ROWS, BY_COLUMNS = ("crow_indices", "col_indices", "values"), ("ccol_indices", "row_indices", "values")
+SPARSE_PARTS = {
+    torch.sparse_coo: ("_indices", "_values"),
+    torch.sparse_csr: BY_ROWS,
+    torch.sparse_bsr: BY_ROWS,
+    torch.sparse_csc: BY_COLUMNS,
+    torch.sparse_bsc: BY_COLUMNS,
+}
+
 
 class NotUnderstood(Exception):
     """Something in a joint graph that no plan can be made for; the message says what and where."""
@@ -28,6 +37,17 @@ class NotUnderstood(Exception):
 def tensors_of(value: Any) -> list[torch.Tensor]:
     """The tensors in a result, which may be a tuple of results."""
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def plain_tensors_of(value: Any) -> list[torch.Tensor]:
+    """The tensors with a storage in a result: what a sparse one is made of in its place, an opaque one not at all."""
+    found: list[torch.Tensor] = []
+    for tensor in tensors_of(value):
+        if tensor.layout in SPARSE_PARTS:
+            found += plain_tensors_of([getattr(tensor, part)() for part in SPARSE_PARTS[tensor.layout]])
+        elif tensor.layout in (torch.strided, torch.jagged):
+            found.append(tensor)
+    return found
 
 
 def storages_of(value: Any, name: str = "") -> dict[int, Any]:

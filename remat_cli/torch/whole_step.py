@@ -22,7 +22,7 @@ from remat_cli.torch.allowance import Allowance
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import PlannedJoint
-from remat_cli.torch.reading import tensors_of
+from remat_cli.torch.reading import plain_tensors_of
 from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, need_of, whole_peak
 
 NOTHING = Need()  # for a graph without a plan
@@ -76,7 +76,7 @@ class WholeStep:
         """The graph's forward pass begins; its backward pass is to come."""
         if self.settled:
             return
-        tensors = tensors_of(arguments)
+        tensors = plain_tensors_of(arguments)
         shared = [tensor for tensor in tensors if self.meter.knows(tensor) and not self.given.knows(tensor)]
         known = {id(tensor) for tensor in shared}
         self.given.watch([tensor for tensor in tensors if id(tensor) not in known])

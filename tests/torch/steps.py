@@ -40,7 +40,9 @@ class Step:
                 if own is not its:
                     return False
                 continue
-            pairs.append((own, its))
+            if own.layout != its.layout:
+                return False
+            pairs.append((own.to_dense(), its.to_dense()))
         return all(torch.equal(own, its) for own, its in pairs)
 
 

@@ -12,9 +12,11 @@ from torch.utils import _pytree as pytree
 
 from remat_cli.torch.partition import RematWarning
 from tests.torch.steps import Step, backend, step, twin
-from tests.torch.users_modules import CASES, Calls
+from tests.torch.users_modules import CASES, WIDTH, Calls, linear, rows
 
-LEFT_TO_TORCH: dict[str, str] = {}  # case -> what the warning says
+LEFT_TO_TORCH: dict[str, str] = {
+    "sparse gradient": "has no plain storage (torch.sparse_coo)"
+}  # case -> what the warning says
 
 
 def loss_of(result: Any) -> torch.Tensor:
@@ -50,4 +52,28 @@ def trained(calls: Calls, run: Any, other: nn.Module) -> list[Step]:
     for seed, call in enumerate(calls):
         given = tuple(x.detach().clone().requires_grad_(x.requires_grad) for x in call)
         found.append(step(other, lambda *arguments: loss_of(run(*arguments)), given, seed))
+    return found
+
+
+def test_training_and_evaluation_take_turns_as_in_eager() -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(linear(), nn.BatchNorm1d(WIDTH), nn.Dropout(0.3), linear(), nn.Tanh())
+    run = torch.compile(other := twin(module), backend=backend("95%", 500), dynamic=False)
+    assert turns(other, run, x := rows()) == turns(module, module, x)
+
+
+def turns(module: nn.Module, run: Any, x: torch.Tensor) -> list[Step]:
+    """Steps between which modules are told to evaluate, weights to stay, and no gradients are asked for."""
+    found = [step(module, lambda x: loss_of(run(x)), (x,))]
+    module.eval()
+    with torch.no_grad():
+        module.train()(x)  # moves the averages
+    found.append(step(module.eval(), lambda x: loss_of(run(x)), (x,), 1))
+    with torch.inference_mode():
+        drawn = run(x).sum()
+    module[0].requires_grad_(False)
+    found.append(step(module.train(), lambda x: loss_of(run(x)) + drawn, (x,), 2))
+    module[0].requires_grad_(True)
+    first, second = run(x), run(x.cos())  # two forward passes, and then their backward passes
+    found.append(step(module, lambda _: loss_of((second, first.exp())), (x,), 3))
     return found

@@ -76,6 +76,37 @@ class Counting(nn.Module):
         return h.cos()
 
 
+class Remembering(nn.Module):
+    """A buffer of the last means, each of which moves one place on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.outer = mlp(nn.GELU()), linear()
+        self.register_buffer("last", torch.zeros(3, WIDTH))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.inner(x) * self.last[0].exp()
+        self.last[1:] = self.last[:-1].clone()
+        self.last[0] = h.detach().mean(0)
+        return self.outer(h * self.last.sum(0).cos()).exp()
+
+
+class Both(torch.autograd.Function):
+    """Two results, of which a caller may use one."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        first = x.exp()
+        ctx.save_for_backward(x, y, first)
+        return first, (x * y).sin()
+
+    @staticmethod
+    def backward(ctx: Any, of_first: torch.Tensor, of_second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x, y, first = ctx.saved_tensors
+        inner = (x * y).cos() * of_second
+        return of_first * first + inner * y, inner * x
+
+
 class Twice(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
@@ -196,6 +227,42 @@ def counted(self: Any, x: torch.Tensor) -> torch.Tensor:
     return h * h.detach().abs().max().item()
 
 
+def both(self: Any, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    first, second = Both.apply(self.inner(x), x.cos())
+    third, _ = Both.apply(first.tanh(), second)
+    return third, second.sum()
+
+
+def nested(self: Any, x: torch.Tensor) -> torch.Tensor:
+    def inner(h: torch.Tensor) -> torch.Tensor:
+        return F.dropout(h, 0.2) + checkpoint(self.inner, h.sin(), use_reentrant=False)
+
+    return F.dropout(checkpoint(inner, x, use_reentrant=False), 0.2)
+
+
+def watched(self: Any, x: torch.Tensor) -> torch.Tensor:
+    h = self.inner(x)
+    h.register_hook(lambda gradient: gradient * 0.5 + gradient.sin())
+    return self.inner(h).exp()
+
+
+def looped(self: Any, x: torch.Tensor) -> torch.Tensor:
+    h = self.inner(x)
+    with torch.no_grad():
+        start = (torch.zeros((), dtype=torch.int64), h.detach())
+        _, scale = torch._higher_order_ops.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, h.sin()), start)
+    return h * scale.exp()
+
+
+def in_views(self: Any, x: torch.Tensor) -> torch.Tensor:
+    h = self.inner(x).exp().clone()
+    halves = h.view(2, -1, WIDTH)
+    halves[0].mul_(2)
+    halves.select(2, 3).add_(x[:, 0].view(2, -1))
+    h.t()[1].sigmoid_()
+    return self.inner(h.clone())
+
+
 def forms() -> dict[str, Callable[[], tuple[nn.Module, Calls]]]:
     def on_rows(function: Callable[..., Any], **layers: nn.Module) -> tuple[nn.Module, Calls]:
         return Does(function, **layers), [(rows(),), (rows(),)]
@@ -267,6 +334,13 @@ def forms() -> dict[str, Callable[[], tuple[nn.Module, Calls]]]:
         ),
         "own autograd function": lambda: on_rows(lambda s, x: Twice.apply(s.inner(x)) * x, inner=mlp()),
         "own op": lambda: on_rows(lambda s, x: scaled(s.inner(x).exp(), 0.5).sin(), inner=mlp()),
+        "own autograd function of two results": lambda: on_rows(both, inner=mlp(nn.GELU())),
+        "checkpoint in a checkpoint": lambda: on_rows(nested, inner=mlp(nn.Dropout(0.3))),
+        "hook of a tensor": lambda: on_rows(watched, inner=mlp(nn.GELU())),
+        "while loop": lambda: on_rows(looped, inner=mlp()),
+        "in place of views": lambda: on_rows(in_views, inner=mlp()),
+        "a buffer of the past": lambda: (Remembering(), [(rows(),)] * 3),
+        "sparse gradient": lambda: (nn.Sequential(nn.Embedding(50, WIDTH, sparse=True), mlp()), [(ids,)] * 2),
         "cond": lambda: on_rows(chosen, inner=mlp()),
         "random": lambda: on_rows(noisy, inner=mlp(nn.Dropout(0.2))),
         "no gradient": lambda: on_rows(stopped, inner=mlp(nn.GELU())),
