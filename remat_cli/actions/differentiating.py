@@ -32,7 +32,7 @@ def differentiate(model: Path | onnx.ModelProto, options: Options) -> onnx.Model
         raise Usage(
             "a step that adds up gradients updates nothing; leave out the optimizer here, and give it to remat.step"
         )
-    if options.precision not in PRECISIONS:
+    if not isinstance(options.precision, str) or options.precision not in PRECISIONS:
         raise Usage(f"there is no precision '{options.precision}'; there are {', '.join(PRECISIONS)}")
     if isinstance(model, Path):
         return training_graph(load_with_tensors(model), options)

@@ -80,7 +80,7 @@ def rate_of(said: Any, default: float) -> float:
 def _number(name: str, value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise Usage(f"{name} is {value!r}, not a number") from error
 
 

@@ -11,7 +11,7 @@ from profiles.costs import Costs
 from profiles.survey import SurveyProgress
 from remat_cli.actions import piecing, profiling, solving
 from remat_cli.api import given
-from remat_cli.api.given import Model, nobody, warn
+from remat_cli.api.given import Model, warn
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import content_of
@@ -62,7 +62,7 @@ def profile(
         seconds=given.seconds_of(time_limit),
         dims=given.sizes_of(dims),
     )
-    found = profiling.profile(given.model_of(model), asked, report or nobody)
+    found = profiling.profile(given.model_of(model), asked, given.heard_by(report))
     warn(sentences(found.notes))
     return found.costs
 

@@ -28,6 +28,7 @@ File: TypeAlias = str | os.PathLike[str]
 Model: TypeAlias = File | onnx.ModelProto
 Plan: TypeAlias = File | Planned
 Read = TypeVar("Read")
+Listener = TypeVar("Listener", bound=Callable[..., None])
 EXPORT = "torch.onnx.export(module, (example,), 'm.onnx', dynamo=True, optimize=False)"
 
 
@@ -86,6 +87,8 @@ def bytes_of(given: int | str, what: str) -> int:
 
 def pieces_of(pieces: str, largest_value: int | str | None) -> PiecesAsked:
     """Which ops are to be cut."""
+    if not isinstance(pieces, str | None):
+        raise Usage(f"pieces are auto, exact, off or as in 'logits=16', not {type(pieces).__name__}")
     return pieces_named(pieces, None if largest_value is None else bytes_of(largest_value, "largest_value"))
 
 
@@ -134,6 +137,13 @@ def seed_of(given: Any) -> int:
     return found
 
 
+def switch_of(given: Any, what: str) -> bool:
+    """True or False: of words, even "off" would mean True."""
+    if not isinstance(given, bool):
+        raise Usage(f"{what} is True or False, not {given!r}")
+    return given
+
+
 def tolerance_of(given: Any, what: str) -> float:
     if isinstance(given, bool | str) or not hasattr(given, "__float__") or not float(given) >= 0:
         raise Usage(f"{what} is a number, at least 0, not {given!r}")
@@ -161,7 +171,10 @@ def names_of(given: Iterable[str] | str, what: str) -> tuple[str, ...]:
 def items_of(given: Any, what: str) -> tuple[Any, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise Usage(f"{what} is a list, not {given!r}")
-    return tuple(given)
+    try:
+        return tuple(given)
+    except TypeError as error:  # what says that it can be walked through, and cannot, as a tensor of one number
+        raise Usage(f"{what} is a list, not {given!r}") from error
 
 
 def plans_of(given: Sequence[Plan] | Plan) -> tuple[Planned, ...]:
@@ -187,7 +200,7 @@ def checked_keywords(function: str, given: Iterable[str], known: Iterable[str]) 
 
 def memory_of(cache: bool, seconds: float) -> Memory | None:
     """Where answers are kept, if they are."""
-    return Memory(store=Store(folder()), seconds=seconds) if cache else None
+    return Memory(store=Store(folder()), seconds=seconds) if switch_of(cache, "cache") else None
 
 
 def warn(notes: Iterable[str], depth: int = 3) -> None:
@@ -198,6 +211,13 @@ def warn(notes: Iterable[str], depth: int = 3) -> None:
 
 def nobody(_: object) -> None:
     return None
+
+
+def heard_by(report: Listener | None) -> Listener | Callable[[object], None]:
+    """Who hears of what is found on the way."""
+    if report is not None and not callable(report):
+        raise Usage(f"report is a function of one argument, not {type(report).__name__}")
+    return report or nobody
 
 
 def pairs_of(in_place: Mapping[str, str] | bool) -> dict[str, str] | None:

@@ -10,7 +10,17 @@ import onnx
 from remat_cli.actions.differentiating import differentiate, notes_of
 from remat_cli.actions.recipes import recipe_of
 from remat_cli.api.dropouts import lost_dropouts
-from remat_cli.api.given import Model, checked_keywords, items_of, model_of, names_of, sizes_of, warn, whole_of
+from remat_cli.api.given import (
+    Model,
+    checked_keywords,
+    items_of,
+    model_of,
+    names_of,
+    sizes_of,
+    switch_of,
+    warn,
+    whole_of,
+)
 from remat_cli.api.keywords import OptimizerSettings
 from remat_cli.errors import Usage
 from remat_cli.gradient.parameters import Choice
@@ -73,13 +83,18 @@ def grad(
         logits=logits,
         class_axis=None if class_axis is None else whole_of(class_axis, "class_axis", None),
         outputs=names_of(outputs, "outputs"),
-        choice=Choice(names_of(wrt, "wrt"), ties=_pairs(ties), as_exported=as_exported, **_trained(params, optimizer)),
+        choice=Choice(
+            names_of(wrt, "wrt"),
+            ties=_pairs(ties),
+            as_exported=switch_of(as_exported, "as_exported"),
+            **_trained(params, optimizer),
+        ),
         binding=Binding(_shapes(shapes), None if batch is None else whole_of(batch, "batch", 1), sizes_of(dims)),
         recipe=recipe_of(optimizer, settings, params),
-        freeze_bn=freeze_bn,
-        train=train,
+        freeze_bn=switch_of(freeze_bn, "freeze_bn"),
+        train=switch_of(train, "train"),
         precision=precision,
-        accumulate=accumulate,
+        accumulate=switch_of(accumulate, "accumulate"),
     )
     training = differentiate(given, options)
     warn([*lost_dropouts(params, given), *notes_of(training)])

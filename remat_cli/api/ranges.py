@@ -14,7 +14,7 @@ from remat_cli.actions.largest import BASELINES
 from remat_cli.actions.recipes import recipe_of
 from remat_cli.actions.scaling import SizedStep, scale_step
 from remat_cli.api import given
-from remat_cli.api.given import File, Model, nobody
+from remat_cli.api.given import File, Model
 from remat_cli.api.keywords import OptimizerSettings
 from remat_cli.errors import Interrupted, Usage
 from remat_cli.gradient.training import Options
@@ -91,7 +91,7 @@ def sweep(
     with stoppable() as interrupts:
         limits = Limits(clock.unless(interrupts), given.share_of(gap, "gap"), given.seed_of(seed))
         subject = piecing.in_pieces_for_sweep(subject, cuts, kind, limits)
-        curve = sweeping.Sweep(subject, asked, limits, memory, report or nobody).run()
+        curve = sweeping.Sweep(subject, asked, limits, memory, given.heard_by(report)).run()
     if interrupts.asked:
         raise Interrupted(found=curve)
     return curve
@@ -185,7 +185,7 @@ def max_batch(
     how = SizedStep(dim=dim, dims=sizes, costs=own, estimate=estimate, here=measure, options=options, session=kind)
     steps = scale_step(given.model_of(model), replace(how, in_place=given.pairs_of(in_place)))
     memory = given.memory_of(cache, clock.seconds)
-    heard = sizing.Listeners(report or nobody)
+    heard = sizing.Listeners(given.heard_by(report))
     with stoppable() as interrupts:
         limits = Limits(clock.unless(interrupts), seed=given.seed_of(seed))
         found = sizing.find_largest(steps.at, asked, limits, memory, steps.measured, heard)

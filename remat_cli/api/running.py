@@ -111,8 +111,10 @@ def providers_of(providers: Any) -> tuple[Any, ...]:
     from onnxruntime import get_available_providers
 
     wanted = (providers,) if isinstance(providers, str) else given.items_of(providers, "providers")
+    if not wanted:
+        raise Usage("providers name at least one, such as 'CPUExecutionProvider'")
     known = get_available_providers()
-    names = [one if isinstance(one, str) else str(next(iter(one), "")) for one in wanted]
+    names = [str(one[0]) if isinstance(one, tuple) and one else str(one) for one in wanted]
     if unknown := [name for name in names if name not in known]:
         raise Usage(f"onnxruntime has no provider '{unknown[0]}' here; {meant(unknown[0], known)}")
     return wanted

@@ -15,7 +15,7 @@ from remat_cli.actions import certifying, piecing, solving
 from remat_cli.actions.certifying import Proved
 from remat_cli.actions.interrupts import stoppable
 from remat_cli.api import given
-from remat_cli.api.given import File, Model, Plan, nobody, warn
+from remat_cli.api.given import File, Model, Plan, warn
 from remat_cli.api.keywords import MethodOptions
 from remat_cli.errors import Interrupted
 from remat_cli.formats import certificatefile
@@ -114,7 +114,7 @@ def solve(
     subject = given_subject(
         given.model_of(model), given.costs_of(costs), given.sizes_of(dims), question.session, given.pairs_of(in_place)
     )
-    limits = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed), report or nobody)
+    limits = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed), given.heard_by(report))
     proof = None if certificate is None else given.path_of(certificate, "certificate")
     cuts = given.pieces_of(pieces, largest_value)
     found = piecing.in_pieces(subject, cuts, question, limits)

@@ -83,6 +83,7 @@ class Spread:
 
 
 MOST_BUDGETS = 1000
+MOST_DIGITS = 30
 Budgets = tuple[Budget | Spread, ...]
 
 
@@ -144,4 +145,6 @@ def parse_share(text: str) -> float:
 def _split(text: str) -> tuple[Fraction, str]:
     """A number and its unit; for a text without a number, a unit that does not exist."""
     match = QUANTITY.fullmatch(text)
+    if match and len(match[1].partition(".")[0]) > MOST_DIGITS:
+        raise ValueError(f"a number of more than {MOST_DIGITS} digits is meant for nothing")
     return (Fraction(match[1]), match[2].upper()) if match else (Fraction(0), "?")

@@ -37,9 +37,32 @@ def leanly(request: PlanRequest) -> PlanRequest:
 
 
 def lean_candidate(request: PlanRequest) -> Candidate:
-    """The leanest plan, with its places."""
-    candidates = [_leanest_of(request, subject) for subject in _forms(request.subject)]
-    return min(candidates, key=lambda candidate: lean_needs(request, candidate))
+    """The leanest plan, with its places: the same for every request about the subject, so it is found once."""
+    key = id(request.subject.graph), request.later_runs, request.subject.problem
+    if key not in request.leanest:
+        request.leanest[key] = _least_placed(request)
+    return request.leanest[key]
+
+
+def _least_placed(request: PlanRequest) -> Candidate:
+    """Making a model takes long, so none is made of an order whose live bytes alone exceed what another needs."""
+    orders = [candidate for subject in _forms(request.subject) for candidate in _leanest_of(request, subject)]
+    found: list[tuple[int, int]] = []
+    placed: dict[int, Candidate] = {}
+    for least, at in sorted((_floor(request, candidate), at) for at, candidate in enumerate(orders)):
+        if found and least > min(found)[0]:
+            break
+        bare = orders[at].subject.graph is None
+        placed[at] = orders[at] if bare else place(request.target, orders[at])
+        found.append((lean_needs(request, placed[at]), at))
+    return placed[min(found)[1]]
+
+
+def _floor(request: PlanRequest, candidate: Candidate) -> int:
+    """What the candidate needs at least, wherever its values are placed."""
+    assert candidate.schedule.outcome is not None
+    bare = candidate.subject.graph is None
+    return candidate.schedule.outcome.peak + (0 if bare else request.target.aside(candidate.subject))
 
 
 def lean_needs(request: PlanRequest, candidate: Candidate) -> int:
@@ -90,7 +113,7 @@ def _forms(subject: Subject) -> Iterator[Subject]:
         yield subject.solving(replace(subject.problem, inner=frozenset()))
 
 
-def _leanest_of(request: PlanRequest, subject: Subject) -> Candidate:
+def _leanest_of(request: PlanRequest, subject: Subject) -> list[Candidate]:
     """Where the allocator places as it is asked, an order of few live bytes may leave gaps, so several are tried."""
     bare = subject.graph is None
     sized = subject if bare else subject.solving(request.in_units(subject.problem))
@@ -101,17 +124,14 @@ def _leanest_of(request: PlanRequest, subject: Subject) -> Candidate:
         found = answer(sized, request.budget, request.method, find_lean, request.limits, False).schedule.result.order
         assert found is not None
         orders = [found]
-    return min(
-        (_candidate(request, subject, order) for order in orders), key=lambda candidate: lean_needs(request, candidate)
-    )
+    return [_candidate(request, subject, order) for order in orders]
 
 
 def _candidate(request: PlanRequest, subject: Subject, order: Sequence[int]) -> Candidate:
     plan, outcome = evaluate(subject.problem, order)
     notes = [PlanNote.LEANEST] if subject is request.subject else [PlanNote.LEANEST, PlanNote.SCHEDULED_APART]
     result = Result(Status.FEASIBLE, plan.order(), notes=tuple(map(Note, notes)))
-    candidate = Candidate(subject, Schedule(result, plan, outcome))
-    return candidate if subject.graph is None else place(request.target, candidate)
+    return Candidate(subject, Schedule(result, plan, outcome))
 
 
 def _as_it_is(request: PlanRequest) -> int | None:

@@ -30,7 +30,7 @@ class PlanRequest:
     """`enough`: what a search may end with. `keep`: is told of each plan that fits in its session, while a cheaper one
     may still come. `at_hand`: the extra cost, over the model without a plan, of the cheapest known plan that fits.
 
-    `leanly`: whether the plan that needs least is wanted, whatever it costs.
+    `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far.
     `later_runs`: whether memory is predicted for the later runs of a default session, which hold outputs from the
     beginning.
     """
@@ -48,6 +48,7 @@ class PlanRequest:
     leanly: bool = False
     at_hand: int | None = None
     times: PartTimes = field(default_factory=PartTimes)
+    leanest: dict[tuple[int, bool, Problem], Candidate] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def room(self) -> int:

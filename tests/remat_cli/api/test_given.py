@@ -27,6 +27,13 @@ class Weights:
         return "weights"
 
 
+class Hollow:
+    """A thing that looks as if it held others, and holds none, as a tensor of one number."""
+
+    def __iter__(self) -> Any:
+        raise TypeError("iteration over a 0-d tensor")
+
+
 @pytest.fixture(scope="module")
 def plan() -> Planned:
     return remat.solve(CNN, budget="90%", method="evict", time_limit="20s")
@@ -64,6 +71,13 @@ def refused(call: Call, words: str) -> None:
         ({"optimizer": "sgd", "clip": "norm"}, "clip is 'norm', not a number"),
         ({"optimizer": "sgd", "groups": [{}]}, "groups are settings by a pattern"),
         ({"optmizer": "sgd"}, "did you mean optimizer"),
+        ({"optimizer": "sgd", "learning_rate": 10**400}, "not a number"),
+        ({"train": "off"}, "train is True or False, not 'off'"),
+        ({"as_exported": None}, "as_exported is True or False"),
+        ({"accumulate": 4}, "accumulate is True or False"),
+        ({"freeze_bn": "no"}, "freeze_bn is True or False"),
+        ({"precision": ["float16"]}, "there is no precision"),
+        ({"wrt": Hollow()}, "wrt is a list"),
     ],
     ids=str,
 )
@@ -88,6 +102,14 @@ def test_grad(given: dict[str, Any], words: str) -> None:
         ({"budget": "80%", "seed": "a"}, "seed is a whole number"),
         ({"budget": "80%", "seed": 2**40}, "seed is at most"),
         ({"budget": "80%", "certificate": 3}, "certificate is a path"),
+        ({"budget": float("nan")}, "is not a size"),
+        ({"budget": 10**400}, "more than 30 digits"),
+        ({"budget": "80%", "time_limit": 10**400}, "more than 30 digits"),
+        ({"budget": "80%", "pieces": True}, "pieces are auto, exact, off"),
+        ({"budget": "80%", "report": "yes"}, "report is a function"),
+        ({"budget": "80%", "report": []}, "report is a function"),
+        ({"budget": "80%", "cache": "off"}, "cache is True or False, not 'off'"),
+        ({"budget": "80%", "known": Hollow()}, "known is a list"),
         ({"budgt": "80%"}, "solve has no keyword 'budgt'; did you mean budget"),
         ({"budget": "80%", "method": "evict", "slots": 3}, "not an option of 'evict'"),
     ],
@@ -118,6 +140,8 @@ def test_the_others(plan: Planned) -> None:
     refused(lambda: remat.max_batch(FORWARD, budget="8MB", learnin_rate=0.1), "did you mean learning_rate")
     for given in ({"feeds": [1]}, {"rtol": "x"}, {"timeout": "x"}, {"seed": None}):
         refused(lambda given=given: remat.verify(plan, **given), "feeds are|rtol is|not a time|whole number")
+    refused(lambda: remat.session(plan, providers=[]), "providers name at least one")
+    refused(lambda: remat.session(plan, providers=b"CPU"), "has no provider")
     refused(lambda: remat.session(plan, providers="CPUExecutionProvidr"), "did you mean CPUExecutionProvider")
     refused(lambda: remat.in_pieces(CNN, largest_value="50%"), "not a number of bytes")
     refused(lambda: remat.check(3, plan), "certificate is a path")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import remat_cli as remat
+from remat_cli.actions.piecing import in_pieces, offered, pieces_named
 from remat_cli.actions.solving import Question, ask, kind_named
 from remat_cli.model.quantities import parse_budget
 from remat_cli.notes.kinds import PlanNote
@@ -39,8 +40,7 @@ QUESTIONS = [
     *(question(CHAIN, budget=budget, method="milp") for budget in ("6", "4", "2")),
     question(CNN, minimize="peak"),
     question(UNET, budget="40%", allocator="arena"),
-    *(question(UNET, budget=budget, session="default") for budget in ("54%", "30%")),
-    question(MLP, budget="70%", session="default"),
+    *(question(MLP, budget=budget, session="default") for budget in ("70%", "54%", "30%")),
     question(CNN, budget="80%", method="chen-greedy", allocator="arena"),
     question(CNN, budget="60%", method="rotor"),
     question(CNN, minimize="peak", session="default"),
@@ -50,6 +50,10 @@ QUESTIONS = [
     question(CNN, budget="80%", method="checkpoint-all"),
     question(CNN, method="min-cut"),
     question(CNN, budget="75%", method="milp", reorder=True),
+    *(question(MLP, budget=budget, pieces="auto") for budget in ("100%", "70%", "30%", "1%")),
+    *(question(MLP, budget=budget, pieces="exact") for budget in ("70%", "30%")),
+    question(MLP, minimize="peak", pieces="auto"),
+    question(MLP, minimize="peak", pieces="exact", max_overhead=0.25),
 ]
 LIMITED = 20_000  # moves of a search
 
@@ -62,11 +66,12 @@ def store(tmp_path: Path) -> Store:
 def _asked(path: Path, said: dict[str, Any], store: Store, clock: Clock | None = None) -> Answer:
     kind = kind_named(said.get("session", "strict"), said.get("allocator"))
     budget = parse_budget(said["budget"]) if "budget" in said else None
-    own = {name: value for name, value in said.items() if name not in ("session", "allocator", "budget")}
-    clock = clock or limited(None, LIMITED)
-    subject = given_subject(path, None, {}, kind)
-    memory = Memory(store=store, seconds=clock.seconds)
-    return ask(subject, Question(budget=budget, session=kind, **own), Limits(clock), memory)
+    own = {name: value for name, value in said.items() if name not in ("session", "allocator", "budget", "pieces")}
+    limits, cuts = Limits(clock or limited(None, LIMITED)), pieces_named(said.get("pieces"))
+    memory = Memory(store=store, seconds=limits.clock.seconds)
+    asked = Question(budget=budget, session=kind, **own)
+    found = in_pieces(given_subject(path, None, {}, kind), cuts, asked, limits)
+    return offered(ask(found.subject, found.asked(asked, cuts), limits, memory), limits)
 
 
 def _said(answer: Answer) -> Iterator[tuple[str, Any]]:
@@ -98,6 +103,23 @@ def test_what_was_interrupted_is_never_the_answer_to_a_whole_search(session: str
     whole = _asked(CNN, said, store)
     assert not whole.cached
     assert whole.found
+
+
+def test_a_refusal_looks_for_the_leanest_plan_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each order that is placed is a whole model made, so what is witnessed again is not placed again."""
+    from remat_cli.planning.search import lean
+
+    placed: list[Any] = []
+
+    def place(target: Any, one: Any) -> Any:
+        placed.append((one.subject.problem, tuple(one.order)))
+        return put(target, one)
+
+    put = lean.place
+    monkeypatch.setattr(lean, "place", place)
+    assert not _asked(CNN, {"budget": "35%", "session": "default"}, store).found
+    assert placed
+    assert len(placed) == len(set(placed))
 
 
 def _of_another_graph(found: Answer, said: dict[str, Any]) -> bool:
