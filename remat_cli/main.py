@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
@@ -115,6 +116,13 @@ def main() -> None:
         _end("there is not enough memory for this", 3)
     except OSError as error:
         _end(f"cannot write {error.filename or 'the answer'}: {error.strerror}", 3)
+    except ImportError:  # whoever started us looks whether a file of the user's is in the way
+        raise
+    except Exception as error:  # noqa: BLE001  whatever it is, who asks for JSON gets an object
+        traceback.print_exc()
+        says = f"this is a bug in remat, please report the lines above: {type(error).__name__}: {error}"
+        _tell({"code": 1, "kind": "bug", "says": says}, f"remat: {says}")
+        sys.exit(1)
 
 
 def _tell(error: dict[str, object] | None, line: str) -> None:

@@ -22,10 +22,10 @@ from remat_cli.planning.search.answer import Answer, Enough, answer, find_solver
 from remat_cli.planning.search.find import find_plan
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.least import least_needed
+from remat_cli.planning.search.least_held import find_least_held, held
 from remat_cli.planning.search.proposals import candidate_so_far
 from remat_cli.planning.search.request import PlanRequest, ignore
 from remat_cli.planning.search.untouched import (
-    bytes_counted,
     fitting_already,
     held_as_it_is,
     refused,
@@ -121,8 +121,11 @@ def ask(
     searching = question.minimize == "cost" and question.budget is not None and takes_plans(question.method)
     if searching and (found := fitting_already(subject, budget, question.method, limits, question.session)):
         return replace(found, asked=besides)
-    hear = keep if keep is ignore else lambda met: keep(replace(met, asked=besides))
-    asked = _request(subject, budget, question, limits, hear)
+
+    def hear(met: Answer) -> None:
+        keep(replace(_budgeted(met, question), asked=besides))
+
+    asked = _request(subject, budget, question, limits, ignore if keep is ignore else hear)
     asked = replace(asked, times=times) if times is not None else asked
     earlier = question.earlier
     if searching and (first := cheapest_known(asked, earlier)):
@@ -133,15 +136,21 @@ def ask(
     def search() -> Answer:
         stands = cheapest_known(asked, [question.stands]) if searching and question.stands else None
         begun = replace(asked, solver=_solver(subject, question, stands)) if stands else asked
-        found = find_plan(begun)
+        least = question.minimize == "peak" and question.max_overhead is None
+        found = find_least_held(begun, find_solver(DEFAULT, {})) if least else find_plan(begun)
         if searching:
             found = cheaper_known(asked, found, question.known)
-        return replace(found, budget=needed(found)) if question.budget is None and found.found else found
+        return _budgeted(found, question)
 
     key = _question_in_json(question, limits)
     found = search() if memory is None else memory.answer(key, subject, question.session, limits, search)
     found = cheaper_known(asked, found, earlier) if searching else found
     return replace(_better(found, question), asked=besides, said=question.budget)
+
+
+def _budgeted(found: Answer, question: Question) -> Answer:
+    """The answer with the budget that its plan keeps to, where none was asked for."""
+    return replace(found, budget=held(found)) if question.budget is None and found.found else found
 
 
 def _better(found: Answer, question: Question) -> Answer:
@@ -229,12 +238,6 @@ def bytes_of(budget: Budget, subject: Subject, session: Session) -> int:
         return budget.bytes(0)
     asked = budget.bytes(share_base(subject, session))
     return max(asked, held_as_it_is(subject, session)) if budget.amount >= 1 else asked
-
-
-def needed(found: Answer) -> int:
-    """What a plan that was made for no budget needs, which is then its budget."""
-    assert found.schedule.outcome is not None
-    return max(found.schedule.outcome.peak, bytes_counted(found))
 
 
 def _reorder(question: Question) -> bool | None:

@@ -51,8 +51,15 @@ LESS_SHARE = 0.5  # Each search for a plan that needs less has this much.
 NEARER_SHARE = 0.3  # Each time that ops are moved about until a model that was tried fits has this much.
 LOWERING_SHARE = 0.5  # At the end, making the block lower has this much.
 
+# For the least memory, live bytes are made least first; then what is held.
+LEAST_LIVE_SHARE = 0.4  # The search for the least live bytes has this much.
+FALLING_SHARE = 0.5  # Each request for a budget below what is held has this much.
+
 # Where there is no plan, the leanest is looked for.
 LEAN_SECONDS = 5.0  # It has at least this much, and what is left.
+LEAN_AT_LEISURE_SECONDS = (
+    20.0  # After a plan of least memory it is looked for with this much left, as it hears no time.
+)
 
 # When time is up, what was begun is finished.
 LATE_SECONDS = 0.5  # With less left, nothing more is asked.

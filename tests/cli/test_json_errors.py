@@ -103,3 +103,15 @@ def test_a_sweep_goes_into_a_file(remat: Command, model: Path) -> None:
         ran = remat(*words, "-o", place)
         assert (ran.code, len(ran.err.splitlines())) == (3, 1), ran.err
     assert Path("file").read_text() == "mine"
+
+
+def test_a_bug_of_ours_is_an_object_too(remat: Command, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise AssertionError("it cannot be")
+
+    monkeypatch.setattr("remat_cli.actions.solving.ask", fails)
+    told = remat("solve", model, "--budget", "50%", "--json")
+    says = "this is a bug in remat, please report the lines above: AssertionError: it cannot be"
+    assert (told.code, told.object) == (1, {"error": {"code": 1, "kind": "bug", "says": says}})
+    assert "Traceback" in told.err
+    assert told.err.endswith(f"remat: {says}\n")

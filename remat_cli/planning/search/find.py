@@ -26,8 +26,15 @@ def find_plan(request: PlanRequest) -> Answer:
 
     The graph that a session runs is planned first. Where that has no plan, the file's own ops may have one: what the
     rewriting adds keeps default options from folding and packing constants. So only the last search proves that there
-    is no plan. Where optimizers might break updates in place loose, both copies of the state are held.
+    is no plan. Where optimizers might break updates in place loose, both copies of the state are held. Where nothing
+    else is found, the leanest plan is tried.
     """
+    found = find_searched(request)
+    return found if found.found else replace(_find_leanly(request, found), limits=request.limits, model=None)
+
+
+def find_searched(request: PlanRequest) -> Answer:
+    """What the search itself finds, without the plan of last resort."""
     first, *others = request.target.graphs(request.subject)
     limits = request.limits.share(FIRST_GRAPH_SHARE) if others else request.limits
     found = _find_of(replace(request, subject=first, limits=limits))
@@ -36,9 +43,12 @@ def find_plan(request: PlanRequest) -> Answer:
     if found.says(PlanNote.UNPINNED) and not request.late and (apart := request.subject.apart) is not None:
         held = Note(PlanNote.HELD_TWICE, (request.subject.held_once, *_which(request.subject)))
         found = _find_of(replace(request, subject=apart)).noted(held)
-    if not found.found:
-        found = _find_leanly(request, found)
     return replace(found, limits=request.limits, model=None)
+
+
+def find_leanest(request: PlanRequest, found: Answer) -> Answer:
+    """The leanest plan for the request that has this answer."""
+    return _find_of(leanly(replace(request, subject=found.subject.own)))
 
 
 def _which(subject: Subject) -> tuple[str, str]:
@@ -52,7 +62,7 @@ def _find_leanly(request: PlanRequest, found: Answer) -> Answer:
     if not request.may_walk:
         return found
     hopeless = found.status is Status.INFEASIBLE
-    lean = _find_of(leanly(replace(request, subject=found.subject.own)))
+    lean = find_leanest(request, found)
     if lean.found and not hopeless:
         result = replace(found.schedule.result, status=Status.FEASIBLE, order=lean.schedule.result.order)
         return replace(lean, schedule=replace(lean.schedule, result=result)).noted(Note(PlanNote.LEANEST))

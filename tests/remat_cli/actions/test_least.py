@@ -29,3 +29,19 @@ def test_the_least_budget_that_a_refusal_names_is_enough(name: str, options: dic
     for least in (named[1], refused.value.least_peak):
         plan = remat.solve(DATA / name, budget=least, work_limit=20_000, cache=False, **options)
         assert plan.peak <= plan.budget
+
+
+@pytest.mark.parametrize("name", ["torch_cnn.onnx", "torch_mlp.onnx"])
+@pytest.mark.parametrize("options", [{}, {"allocator": "arena"}], ids=str)
+def test_least_memory_is_optimal_only_where_no_budget_below_it_can_have_a_plan(
+    name: str, options: dict[str, Any]
+) -> None:
+    least = remat.solve(DATA / name, minimize="peak", work_limit=20_000, cache=False, **options)
+    proved = False
+    try:
+        remat.solve(DATA / name, budget=least.budget - 1, work_limit=20_000, cache=False, **options)
+    except remat.Infeasible:
+        proved = True
+    except remat.NoPlan:
+        pass
+    assert proved or least.status != "optimal"

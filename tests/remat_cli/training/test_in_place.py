@@ -31,7 +31,7 @@ def same(one: remat.Step, other: remat.Step) -> bool:
 @pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
 def test_ten_steps_of_a_plan_are_those_of_the_graph_with_both_copies(optimizer: str) -> None:
     model = remat.grad(FORWARD, optimizer=optimizer)
-    plan = remat.solve(model, budget="95%", work_limit=20_000, cache=False)
+    plan = remat.solve(model, budget="85%", work_limit=20_000, cache=False)
     assert len(plan.recorded.in_place) > 10
     once, twice = remat.step(plan, FORWARD), remat.step(model, FORWARD, keep_state=True)
     plain = remat.step(model, FORWARD)

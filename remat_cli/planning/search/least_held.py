@@ -1,0 +1,89 @@
+"""`--minimize peak` of a model: the plan that holds least in its session.
+
+Invariant: what is least is what the target counts, places and what kernels take beside included. So the plan is optimal
+only if every plan is proved to hold as much, and no request for a budget below it is known to find another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.find import find_leanest, find_plan, find_searched
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.search.untouched import bytes_counted
+from remat_cli.planning.time_plan import FALLING_SHARE, LEAN_AT_LEISURE_SECONDS, LEAST_LIVE_SHARE
+from solvers.problem import Solver, Status
+
+FALLING_PARTS = 1, 1 / 2, 1 / 4  # of the way from the least held to the bound, at which a plan is asked for
+
+
+def find_least_held(request: PlanRequest, by_cost: Solver) -> Answer:
+    """The plan that holds least. `request`: for the order of least live bytes. `by_cost`: the default solver, which is
+    asked for less and less."""
+    best = find_plan(replace(request, limits=request.limits.share(LEAST_LIVE_SHARE)))
+    if not best.found or request.subject.graph is None:
+        return replace(best, limits=request.limits)
+    if not request.target.tries_plans(best.subject):  # each further plan would have to be tried
+        best = _fallen(request, best, by_cost)
+    status = Status.OPTIMAL if _is_least(best) else Status.FEASIBLE
+    result = replace(best.schedule.result, status=status)
+    seconds = request.limits.clock.elapsed()
+    return replace(best, schedule=replace(best.schedule, result=result), limits=request.limits, seconds=seconds)
+
+
+def _fallen(request: PlanRequest, best: Answer, by_cost: Solver) -> Answer:
+    """The least of the answer, of what is found for budgets that fall, and of the leanest plan."""
+    request.keep(best)  # the time may end during what follows
+    for part in FALLING_PARTS:
+        if _is_least(best) or request.late:
+            break
+        best = _asked_for_less(replace(request, solver=by_cost), best, part)
+        request.keep(best)
+    if not _is_least(best) and request.limits.clock.left() > LEAN_AT_LEISURE_SECONDS:
+        best = _less(best, find_leanest(request, best))
+    return best
+
+
+def held(found: Answer) -> int:
+    """The budget that the plan of an answer keeps to."""
+    assert found.schedule.outcome is not None
+    live = found.promise.live if found.promise else 0  # with what rewriting adds
+    return max(found.schedule.outcome.peak, live, bytes_counted(found))
+
+
+def _bound(found: Answer) -> int:
+    """The bytes that every plan is proved to hold."""
+    bound = found.schedule.result.peak_bound
+    return found.subject.problem.resident if bound is None else bound + found.aside
+
+
+def _is_least(found: Answer) -> bool:
+    return held(found) <= _bound(found)
+
+
+def _asked_for_less(request: PlanRequest, best: Answer, part: float) -> Answer:
+    """The better of the answer and of the default solver's for a budget below it."""
+    budget = held(best) - max(1, int((held(best) - _bound(best)) * part))
+    asked = replace(
+        request, subject=best.subject.own, budget=budget, limits=request.limits.silent().share(FALLING_SHARE)
+    )
+    return _less(best, find_searched(asked))
+
+
+def _less(best: Answer, other: Answer) -> Answer:
+    """The answer that holds less, with the bounds of the first, which are of memory."""
+    if not other.found or held(other) >= held(best):
+        return best
+    proved = best.schedule.result
+    result = replace(
+        other.schedule.result,
+        bound=None,
+        bound_any_order=None,
+        peak_bound=proved.peak_bound,
+        peak_node=proved.peak_node,
+        peak_values=proved.peak_values,
+        notes=tuple(note for note in other.schedule.result.notes if note.kind != PlanNote.LEANEST),
+    )
+    return replace(other, schedule=replace(other.schedule, result=result))
