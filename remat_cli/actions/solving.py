@@ -75,7 +75,7 @@ class Question:
 
     def check(self) -> None:
         """Refuse what has no meaning, or would be without effect."""
-        if self.method not in METHODS:
+        if not isinstance(self.method, str) or self.method not in METHODS:
             raise Usage(f"there is no method '{self.method}'; {meant(str(self.method), METHODS)}")
         if self.reorder is not None and METHODS[self.method].own_order:
             raise Usage(f"'{self.method}' finds the order itself; --reorder and --no-reorder go with --method milp")
@@ -93,7 +93,8 @@ class Question:
 
 def kind_named(name: str, allocator: str | None) -> Session:
     """The kind of session of these names."""
-    kind = kind_of(name, allocator)
+    named = isinstance(name, str) and isinstance(allocator, str | None)
+    kind = kind_of(name, allocator) if named else None
     if kind is None:
         raise Usage(f"there is no {name} session with --allocator {allocator or 'planned'}")
     return kind
