@@ -99,7 +99,7 @@ def given_subject(
         _check_made_for(found, graph, costs if isinstance(costs, Path) else None)
     where = describe(costs) if isinstance(costs, Path) else None
     subject = subject_of(graph, found, where, session, in_place=in_place)
-    return replace(subject, content=content, given_costs=costs if isinstance(costs, Costs) else None)
+    return subject.given_as(content, costs if isinstance(costs, Costs) else None)
 
 
 def content_of(model: onnx.ModelProto) -> bytes:

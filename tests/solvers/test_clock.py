@@ -20,7 +20,8 @@ from solvers.orders.best import Best
 from solvers.orders.halting import _POLL, halting
 from solvers.orders.measure import measure
 from solvers.placement.lifetimes import ALIGNMENT, Lifetime
-from solvers.placement.lowering import Lowering
+from solvers.placement.lives import Lives
+from solvers.placement.lowering import lowered
 from solvers.placement.packing import pack
 from solvers.problem import Limits, Result, Status
 from solvers.reductions.views import reduced
@@ -88,7 +89,7 @@ def test_placement_counts_its_work() -> None:
     assert clock.work.spent > 0
     before = clock.work.spent
     start, size = np.arange(300), np.array([one.bytes for one in lives])
-    Lowering(start, np.array([one.end for one in lives]), size, clock).run(1, 1)
+    lowered(Lives(start, np.array([one.end for one in lives]), size, 0 * size), 1, 1, clock)
     assert clock.work.spent > before
 
 

@@ -76,7 +76,12 @@ class Subject:
         """The same subject by the ops of its file, whose bounds hold for every schedule."""
         if self.behaviour.by_file is None:
             return self
-        return replace(self.behaviour.by_file(), content=self.content, given_costs=self.given_costs)
+        return self.behaviour.by_file().given_as(self.content, self.given_costs)
+
+    def given_as(self, content: bytes | None, costs: Costs | None) -> Subject:
+        """The subject of a model, or of costs, that is in memory only; without updates in place it is too."""
+        apart = self.apart and self.apart.given_as(content, costs)
+        return replace(self, content=content, given_costs=costs, apart=apart)
 
     @property
     def graph_planned(self) -> str:

@@ -41,6 +41,15 @@ def test_ten_steps_of_a_plan_are_those_of_the_graph_with_both_copies(optimizer: 
         assert same(plain, twice)
 
 
+def test_a_model_in_memory_that_fits_as_it_is_steps_in_place() -> None:
+    model = remat.grad(FORWARD, optimizer="adamw")
+    plan = remat.solve(model, budget="100%", work_limit=5_000, cache=False)
+    once, both = remat.step(plan, FORWARD), remat.step(model, FORWARD, keep_state=True)
+    for batch in batches(3):
+        assert once(batch) == both(batch)
+        assert same(once, both)
+
+
 def test_steps_of_a_default_session_are_in_place_too(tmp_path: Path) -> None:
     """Its order is the runtime's own, and it gives the bits of default sessions that hold both copies."""
     model = remat.grad(FORWARD, optimizer="adamw")
