@@ -30,6 +30,9 @@ class Weights:
 class Hollow:
     """A thing that looks as if it held others, and holds none, as a tensor of one number."""
 
+    def __repr__(self) -> str:
+        return "a hollow one"  # in the names of tests, which each process must give alike
+
     def __iter__(self) -> Any:
         raise TypeError("iteration over a 0-d tensor")
 
