@@ -11,6 +11,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any, overload
 
 import numpy as np
@@ -47,6 +48,7 @@ class Step:
         written: WrittenState = NOTHING_WRITTEN,
     ) -> None:
         self._written, self._whole = written, True
+        self._turn = RLock()  # one run at a time: each begins with the state that the one before has written
         self._session, self._update, self._regime = session, update, regime
         self._parts = parts_told(model)
         self._chooses = named_class_axis(model) is not None  # labels choose among classes
@@ -110,15 +112,19 @@ class Step:
             found = step((images, labels), outputs=["logits"])
             print(found["loss"], found["logits"].argmax(1))
         """
-        self._check_whole()
         wanted = None if outputs is None else self._wanted(outputs)
+        with self._turn:
+            loss, asked = self._run(batch, wanted or ())
+        return loss if wanted is None else {"loss": loss, **asked}
+
+    def _run(self, batch: Mapping[str, Any] | Sequence[Any], wanted: Sequence[str]) -> tuple[float, dict[str, Any]]:
+        self._check_whole()
         feeds = self._feeds(batch)
         feeds |= {name: value for name, value in self._state.items() if name in self._kinds} | self._sums.feeds()
         with self._writing():
             found = dict(zip(self._outputs, run(self._session, self._outputs, feeds), strict=True))
-            asked = {name: found[name].copy() for name in wanted or ()}  # gradients may be summed where they are
-            loss = self._made(found)
-        return loss if wanted is None else {"loss": loss, **asked}
+            asked = {name: found[name].copy() for name in wanted}  # gradients may be summed where they are
+            return self._made(found), asked
 
     def _wanted(self, names: Sequence[str]) -> list[str]:
         if not isinstance(names, Iterable):

@@ -53,7 +53,7 @@ def test_the_same_plan_on_a_slow_machine(data: Path, method: str, monkeypatch: p
 def test_why_it_stopped(remat: Command, data: Path) -> None:
     model = data / "torch_cnn.onnx"
     asked = ("solve", model, "--budget", "70%", "--json", "-o", "x.plan.json")
-    few, more = (remat(*asked, "--work-limit", limit).object for limit in ("20k", "300k"))
+    few, more = (remat(*asked, "--work-limit", limit).object for limit in ("2k", "300k"))
     assert (few["stopped"], more["stopped"]) == ("work", "work")
     assert more["cost"] < few["cost"]
     assert remat(*asked, "--work-limit", "none").code == 2
