@@ -270,12 +270,12 @@ def offered(found: Answer, limits: Limits) -> Answer:
         or found.says(PlanNote.HELD_IN_ANY_CASE)
     ):
         return found
-    model, clock = Piecewise(subject), limits.clock.within(OFFER_SECONDS)
-    rungs = model.rungs(subject, partial(model.lowered, untouched(subject.graph), FREE))
-    best = _leanest(subject, rungs, Limits(clock.apart(1)))  # the search before may have done all the work there was
+    clock = Limits(limits.clock.within(OFFER_SECONDS))
+    model = Piecewise(subject)
+    best = _leanest(subject, model.rungs(subject, partial(model.lowered, untouched(subject.graph), FREE)), clock)
     if best is subject:
         return found
-    least, known = round(_walked(best, Limits(clock.apart(1)))) + found.aside, least_needed(found)
+    least, known = round(_walked(best, clock)) + found.aside, least_needed(found)
     if known is not None and least >= known:
         return found
     return found.noted(Note(PlanNote.LESS_IN_PIECES, (show_bytes(least),)))

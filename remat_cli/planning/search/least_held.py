@@ -30,7 +30,9 @@ def find_least_held(request: PlanRequest, by_cost: Solver) -> Answer:
     status = Status.OPTIMAL if _is_least(best) else Status.FEASIBLE
     result = replace(best.schedule.result, status=status)
     seconds = request.limits.clock.elapsed()
-    return replace(best, schedule=replace(best.schedule, result=result), limits=request.limits, seconds=seconds)
+    return replace(
+        best, schedule=replace(best.schedule, result=result), limits=request.limits, seconds=seconds, model=None
+    )
 
 
 def _fallen(request: PlanRequest, best: Answer, by_cost: Solver) -> Answer:
