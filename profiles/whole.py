@@ -24,12 +24,12 @@ from profiles.system import fresh_pages
 WHOLE_SECONDS = 12.0  # for the runs of one graph; a few runs are made however long they take
 SHARE = 0.25  # share of that for each series of untraced runs: before its ops are measured, and after
 TRACED_SHARE = 0.3
-LEAST_RUNS = 4
+LEAST_RUNS = 4  # of a graph whose run fits in the time of its series; otherwise FEW
 WARM_RUNS = 3  # at most, after the first
 WARM_FAULTS = 0.02  # share of the first run's page faults: with fewer, the arena no longer grows
 HARDLY = 0.02  # share of its time that a run's threads may wait for a processor
 FEW = 2  # undisturbed runs that count more than all disturbed ones
-TRACED_RUNS = (2, 200)
+TRACED_RUNS = (1, 200)  # after the first
 TRACED_EVENTS = 60_000  # each takes a kilobyte
 DOUBT = 0.005  # share of all ops' time
 SUFFIX = "_kernel_time"
@@ -139,17 +139,22 @@ def trace_whole(graph: WholeGraph, device: Device, seconds: float, fastest: int)
 
 
 def time_whole(graph: WholeGraph, device: Device, seconds: float = WHOLE_SECONDS * SHARE) -> Times:
-    """Times of runs without a trace, once the arena no longer grows. Raises CannotRun."""
+    """Times of runs without a trace, once the arena no longer grows. Raises CannotRun.
+
+    A graph whose first run takes all of the time is run a few times more and no longer warmed: its arena grows in a
+    small part of a run.
+    """
     running = session(graph.content, device, folder=graph.folder)
     binding = bind(running, graph.feeds, device)
-    alone = works_alone(device)
+    alone, begin = works_alone(device), time.perf_counter()
     first = _touched(lambda: run(running, binding))
-    for _ in range(WARM_RUNS):
+    slow = time.perf_counter() - begin > seconds
+    for _ in range(0 if slow else WARM_RUNS):
         if _touched(lambda: run(running, binding)) <= first * WARM_FAULTS:
             break
     laps: list[tuple[int, float]] = []
     end = time.perf_counter() + seconds
-    while len(laps) < LEAST_RUNS or time.perf_counter() < end:
+    while len(laps) < (FEW if slow else LEAST_RUNS) or time.perf_counter() < end:
         waiting = Waiting()
         took = lap(lambda: run(running, binding), alone)
         laps.append((took, 0.0 if alone else waiting.share()))

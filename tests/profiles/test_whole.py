@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from profiles.whole import TAX_NS, Times, Whole, calibrate, undisturbed, untaxed
+from profiles import whole
+from profiles.bench import OpBench
+from profiles.device import find
+from profiles.whole import (
+    FEW,
+    LEAST_RUNS,
+    TAX_NS,
+    Times,
+    Whole,
+    WholeGraph,
+    calibrate,
+    time_whole,
+    trace_whole,
+    undisturbed,
+    untaxed,
+)
 
 TIMES = st.lists(
     st.tuples(st.sampled_from("ABC"), st.integers(1_000, 10**7), st.none() | st.integers(1_000, 10**7)), min_size=1
@@ -62,3 +79,38 @@ def test_of_two_times_that_a_graph_ran_the_quieter_one_counts():
     assert Times() + quiet == quiet + Times() == quiet + busy == busy + quiet == quiet
     assert Times() + busy == busy
     assert quiet + Times((11,), 0.05) == Times((10, 11), 0.05)
+
+
+class _Slow:
+    """Stands in for a graph whose run takes `seconds` on a clock of its own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+        self.now, self.seconds, self.runs = 0.0, seconds, 0
+        monkeypatch.setattr(whole, "session", lambda *_, **__: None)
+        monkeypatch.setattr(whole, "bind", lambda *_: None)
+        monkeypatch.setattr(whole, "run", lambda *_: self._run())
+        monkeypatch.setattr(whole.time, "perf_counter", lambda: self.now)
+
+    def _run(self) -> None:
+        self.now += self.seconds
+        self.runs += 1
+
+
+@pytest.mark.parametrize(("seconds", "runs"), [(15.0, 1 + FEW), (2.0, 4 + LEAST_RUNS)])
+def test_a_slow_graph_is_run_a_few_times(monkeypatch, seconds, runs):
+    """One that takes longer than its series may is not warmed; the clock here stands still but for its runs."""
+    pages = iter(range(10**6))
+    monkeypatch.setattr(whole, "fresh_pages", lambda: next(pages))
+    slow = _Slow(monkeypatch, seconds)
+    found = time_whole(WholeGraph(b"", (), {}, Path()), find("cpu", 1), 3.0)
+    assert slow.runs == runs
+    assert len(found.runs) <= runs
+
+
+def test_what_took_its_whole_time_before_is_not_timed_again(monkeypatch):
+    asked = []
+    with OpBench(find("cpu", 1)) as bench:
+        monkeypatch.setattr(bench, "_ask", lambda function, *_, **__: asked.append(function) or ({}, 0, 0.0))
+        found = bench.whole(WholeGraph(b"", (), {}, Path()), 12.0, Times((15 * 10**9,)), 0.0)
+    assert asked == [trace_whole]
+    assert found.times == (15 * 10**9,)
