@@ -43,7 +43,13 @@ if TYPE_CHECKING:
     help="Whose kernels are measured; those that only default sessions have are else estimated.",
 )
 @click.option("--threads", type=click.IntRange(1), help="Threads for each op; by default one for each core.")
-@click.option("--time-limit", type=options.TIME, default="45s", show_default=True, help="For all the measuring; a slow graph is run a few times, whatever that takes.")
+@click.option(
+    "--time-limit",
+    type=options.TIME,
+    default="45s",
+    show_default=True,
+    help="For all the measuring, if that is long enough.",
+)
 @options.optimize
 @options.dims
 @options.output
