@@ -12,7 +12,8 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import BadInput, Mismatch
-from remat_cli.formats.files import check_apart, sha256, write_whole
+from remat_cli.formats.files import sha256, write_whole
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
 from remat_cli.planning.plans.planned import Planned
@@ -102,7 +103,7 @@ def given_graph_of(plan: Planned) -> Graph:
 def place_of(plan: Planned, output: Path | None = None) -> Path:
     """Where the model of a plan is written: nothing that it was made from is written over."""
     destination = output or plan.subject.beside(f"{_middle(plan)}.remat.onnx")
-    check_apart(destination, plan.subject.path, *([plan.path] if plan.path else []))
+    check_place(destination, FileKind.MODEL, plan.subject.path, *([plan.path] if plan.path else []))
     return destination
 
 

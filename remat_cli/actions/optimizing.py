@@ -13,7 +13,8 @@ import onnx
 
 from profiles.running import CannotRun
 from remat_cli.errors import BadInput
-from remat_cli.formats.files import check_apart, write_whole
+from remat_cli.formats.files import write_whole
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.onnx_graph.load import load
 from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimize
 from remat_cli.runtime.session import quiet_runtime
@@ -26,7 +27,7 @@ def optimize_file(model: Path, level: str) -> Path:
     origin = f"{digest} {level} onnxruntime {quiet_runtime().__version__}"
     if destination.is_file() and _origin_of(destination) == origin:
         return destination
-    check_apart(destination, model)
+    check_place(destination, FileKind.MODEL, model)
     try:
         made = optimize(given.SerializeToString(), model.resolve().parent, level, without=LAYOUTS)
     except CannotRun as refused:

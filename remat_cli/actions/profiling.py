@@ -31,7 +31,8 @@ from remat_cli.actions.observing import Observed, observe
 from remat_cli.actions.seeing import graph_as_seen, words
 from remat_cli.actions.whole_runs import ProfiledGraph, refuse_endless, scale_to_whole, time_before
 from remat_cli.errors import BadInput, Usage, meant
-from remat_cli.formats.files import check_apart, write_whole
+from remat_cli.formats.files import write_whole
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import STRICT
@@ -103,7 +104,7 @@ def profile(model: Path | onnx.ModelProto, asked: ProfileQuestion, report: Repor
 
 def write(found: Profiled, model: Path, destination: Path) -> Costs:
     """The costs as they are in the file, which an earlier file's pinned entries outlive."""
-    check_apart(destination, model)
+    check_place(destination, FileKind.COSTS, model)
     costs = replace(found.costs, model=os.path.relpath(model.resolve(), destination.resolve().parent))
     if destination.is_file():
         try:

@@ -19,6 +19,7 @@ from remat_cli.api.given import File, Model, Plan, warn
 from remat_cli.api.keywords import MethodOptions
 from remat_cli.errors import Interrupted
 from remat_cli.formats import certificatefile
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.sessions import STRICT
 from remat_cli.notes.kinds import ROUTINE
 from remat_cli.notes.words import sentences
@@ -116,6 +117,7 @@ def solve(
     )
     limits = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed), given.heard_by(report))
     proof = None if certificate is None else given.path_of(certificate, "certificate")
+    check_place(proof, FileKind.CERTIFICATE, subject.path)
     cuts = given.pieces_of(pieces, largest_value)
     found = piecing.in_pieces(subject, cuts, question, limits)
     return _planned(found.subject, found.asked(question, cuts), limits, cache, proof)

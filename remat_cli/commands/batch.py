@@ -67,13 +67,14 @@ def command(manifest: Path, **given: Any) -> None:
 def _check_places(manifest: Path, given: Mapping[str, Any]) -> None:
     """Reports can be written, before an hour is spent on them."""
     from remat_cli.errors import BadInput
-    from remat_cli.formats.files import check_apart
+    from remat_cli.formats.kinds import FileKind, check_place
 
-    for name in ("report", "junit", "md", "csv"):
+    kinds = {"report": FileKind.BATCH, "junit": FileKind.JUNIT, "md": FileKind.MARKDOWN, "csv": FileKind.CSV}
+    for name, kind in kinds.items():
         path = given[name]
         if path is not None and not path.absolute().parent.is_dir():
             raise BadInput(f"cannot write {path}: the folder {path.parent} does not exist")
-        check_apart(path, manifest)
+        check_place(path, kind, manifest)
 
 
 def _run(jobs: Sequence[Any], given: Mapping[str, Any]) -> int:

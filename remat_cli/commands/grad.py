@@ -81,12 +81,13 @@ def command(forward: Path, **parsed: Any) -> None:
     remat grad unet.onnx --class-axis -1
     """
     from remat_cli.actions.differentiating import differentiate
-    from remat_cli.formats.files import check_apart, write_whole
+    from remat_cli.formats.files import write_whole
+    from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.onnx_graph.load import load_with_tensors
 
     flags = GradFlags(**parsed)
     path = flags.output or forward.with_suffix(".train.onnx")
-    check_apart(path, forward)
+    check_place(path, FileKind.MODEL, forward)
     asked = options_of(flags)
     model = load_with_tensors(forward)
     nodes = len(model.graph.node)

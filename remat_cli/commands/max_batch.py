@@ -84,8 +84,10 @@ def command(model: Path, **given: Any) -> None:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.interrupts import listening
     from remat_cli.actions.scaling import scale_step
+    from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.saying.progress import Line
 
+    check_place(given["output"], FileKind.PLAN, model)
     asked, step = _asked(given), _step(given)
     asked.check()
     clock = options.clock_of(given["time_limit"], given["work_limit"])

@@ -40,13 +40,13 @@ def command(
     remat problem train.onnx --chain
     """
     from remat_cli.formats import problemfile
-    from remat_cli.formats.files import check_apart
+    from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.notes.words import sentences
     from remat_cli.planning.loading import load_subject
 
     subject = load_subject(model, costs, dict(dims))
     path = output or subject.beside(".chain.json" if as_chain else ".problem.json")
-    check_apart(path, subject.path)
+    check_place(path, FileKind.CHAIN if as_chain else FileKind.PROBLEM, subject.path)
     if as_chain:
         _write_chain(subject, path)
     else:

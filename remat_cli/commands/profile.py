@@ -66,6 +66,7 @@ def command(model: Path, **given: Any) -> None:
     remat profile train.onnx --estimate h100
     """
     from remat_cli.actions import profiling
+    from remat_cli.formats.kinds import FileKind, check_place
 
     asked = _asked(given)
     model = options.optimized(model, given["optimize"])
@@ -73,6 +74,7 @@ def command(model: Path, **given: Any) -> None:
         _tell_ahead(model, asked, given["as_json"])
         return
     destination = given["output"] or model.with_name(model.name.removesuffix(".onnx") + ".costs.yaml")
+    check_place(destination, FileKind.COSTS, model)
     found = _profiled(model, asked, given["quiet"])
     costs = profiling.write(found, model, destination)
     difference = _compared(found, costs, given["time_limit"]) if given["compare"] else None

@@ -14,6 +14,7 @@ import click
 from remat_cli.commands import options
 
 if TYPE_CHECKING:
+    from remat_cli.formats.kinds import FileKind
     from remat_cli.saying.showing import Shown
 
 
@@ -57,15 +58,17 @@ def command(
     remat show train.plan.json --plot memory.png --html train.html
     remat show *.onnx --breakdown
     """
+    from remat_cli.formats.kinds import FileKind
     from remat_cli.saying.showing import shown
 
     _check_alone(files, {"--statements": statements, "--matrices": matrices, "--html": web})
     _check_forms(curve, web, as_csv=as_csv, breakdown=breakdown, as_json=as_json)
     pictures = [picture for picture in (plot, matrices) if picture]
-    written = [*pictures, *([web] if web else [])]
-    _check(pictures, written, [*files, *([curve] if curve else [])])
+    written = dict.fromkeys(pictures, FileKind.PICTURE) | ({web: FileKind.PAGE} if web else {})
+    _check(pictures, [*pictures, *([web] if web else [])])
+    _check_places(written, [*files, *([curve] if curve else [])])
     every = [shown(path, costs, dict(dims), fusion) for path in files]
-    _check_models(every, written)
+    _check_places(written, [found.subject.path for found in every])
     _draw(every, plot, matrices, breakdown)
     if web:
         _write_page(every[0], web, curve)
@@ -96,12 +99,13 @@ def _check_alone(files: tuple[Path, ...], flags: Mapping[str, object]) -> None:
             raise Usage(f"{name} shows one file; {len(files)} are given")
 
 
-def _check(pictures: list[Path], written: list[Path], inputs: list[Path]) -> None:
-    """Say what cannot be drawn or would be lost before anything is read."""
-    from remat_cli.formats.files import check_apart
+def _check(pictures: list[Path], written: list[Path]) -> None:
+    """Say what cannot be drawn before anything is read."""
+    from remat_cli.errors import Usage
 
-    for place, path in enumerate(written):
-        check_apart(path, *inputs, *written[:place])
+    places = [path.resolve() for path in written]
+    if twice := next((path for path in written if places.count(path.resolve()) > 1), None):
+        raise Usage(f"{twice} would be written twice; name another file")
     if pictures:
         from remat_cli.saying.pictures.canvas import check_picture
 
@@ -109,11 +113,12 @@ def _check(pictures: list[Path], written: list[Path], inputs: list[Path]) -> Non
             check_picture(path)
 
 
-def _check_models(every: list[Shown], written: list[Path]) -> None:
-    from remat_cli.formats.files import check_apart
+def _check_places(written: Mapping[Path, FileKind], inputs: list[Path]) -> None:
+    """Say what would be lost before anything is drawn."""
+    from remat_cli.formats.kinds import check_place
 
-    for path in written:
-        check_apart(path, *(found.subject.path for found in every))
+    for path, kind in written.items():
+        check_place(path, kind, *inputs)
 
 
 def _write_page(found: Shown, path: Path, curve: Path | None) -> None:

@@ -139,15 +139,15 @@ def _solve(
     from remat_cli.actions.piecing import offered
     from remat_cli.actions.solving import ask
     from remat_cli.errors import BadInput
-    from remat_cli.formats.files import check_apart
+    from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.planning.search.known import known_before
     from remat_cli.planning.time_plan import EVALUATIONS_KEPT, PROVING_SHARE
     from remat_cli.runtime.known import unknown_version
     from remat_cli.saying.progress import progress_line
 
     destination = flags.output or subject.beside(f".{name_of(flags)}.plan.json")
-    check_apart(destination, subject.path, *flags.known)
-    check_apart(flags.certificate, subject.path, destination, *flags.known)
+    check_place(destination, FileKind.PLAN, subject.path, *flags.known)
+    check_place(flags.certificate, FileKind.CERTIFICATE, subject.path, destination, *flags.known)
     if not destination.parent.is_dir():
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
     before = known_before(destination, subject.source.sha256)

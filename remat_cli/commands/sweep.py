@@ -115,13 +115,14 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
 def _check_places(model: Path | None, plot: Path | None, output: Path | None) -> None:
     """What is to be written can be, and is not over what is read."""
     from remat_cli.errors import BadInput
-    from remat_cli.formats.files import check_apart
+    from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.saying.pictures.canvas import check_picture
 
     if plot:
         check_picture(plot)
+        check_place(plot, FileKind.PICTURE, *([model] if model else []))
     if output and output.suffix == ".json":
-        check_apart(output, *([model] if model else []), *([plot] if plot else []))
+        check_place(output, FileKind.CURVE, *([model] if model else []), *([plot] if plot else []))
         if not output.absolute().parent.is_dir():
             raise BadInput(f"cannot write {output}: the folder {output.parent} does not exist")
     elif output and output.is_file():

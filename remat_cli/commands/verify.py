@@ -86,14 +86,14 @@ def _verified(
     """What came of the runs, and the rewritten model, which is made if it is not there."""
     from remat_cli.actions import emitting, verifying
     from remat_cli.checking.compare import Tolerance
-    from remat_cli.formats.files import check_apart
+    from remat_cli.formats.kinds import FileKind, check_place
 
     emitting.graph_of(planned)
     rewritten = model or emitting.place_of(planned)
+    check_place(output, FileKind.VERIFIED, plan, planned.subject.path, rewritten)
     if not rewritten.is_file():
         line.say(f"writing {rewritten} ...")
         emitting.write(emitting.emit(planned), emitting.place_of(planned, model))
-    check_apart(output, plan, planned.subject.path, rewritten)
     near = Tolerance(given.pop("rtol"), given.pop("atol"))
     seconds = TIMING_SECONDS if given.pop("timed") else 0.0
     heard = verifying.Trial(

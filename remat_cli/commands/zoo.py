@@ -87,12 +87,14 @@ def command(
     if name is None or listing:
         return _list_networks({key: network.about for key, network in ZOO.items()}, as_json)
     from remat_cli.formats.files import write_whole
+    from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.zoo.build import describe
 
+    path = output or Path(f"{name}.onnx")
+    check_place(path, FileKind.MODEL)
     settings = {key: value for key, value in given.items() if value is not None and key != "evaluate"}
     net, logits = describe(name, training=not given["evaluate"], **settings)
     model = net.finish(name, logits, weights)
-    path = output or Path(f"{name}.onnx")
     write_whole(path, model.SerializeToString(deterministic=True))
     report = {"model": str(path), "network": name, **_figures(net, model)}
     if as_json:

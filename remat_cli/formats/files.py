@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from remat_cli.errors import BadInput, Usage
+from remat_cli.errors import BadInput
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
@@ -81,13 +81,6 @@ def _write_through(path: Path, data: bytes) -> None:
                 data = data[file.write(data) :]
     except OSError as error:
         raise BadInput(f"cannot write {path}: {error.strerror}") from error
-
-
-def check_apart(output: Path | None, *inputs: Path) -> None:
-    """Refuse to write over a file that is being read."""
-    for path in inputs:
-        if output is not None and output.resolve() == path.resolve():
-            raise Usage(f"-o {output} is the file to be read, and would be lost; write elsewhere")
 
 
 def sha256(path: Path) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.files import write_whole
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.training.state import State
 
 VALUE, SUM, COUNTS, SCALE = "value of ", "sum of ", "counts", "loss scale"
@@ -39,6 +40,7 @@ class Checkpoint:
     def write(self, path: str | os.PathLike[str]) -> None:
         if not isinstance(path, str | os.PathLike):
             raise Usage(f"a checkpoint's file is a path, not {type(path).__name__}")
+        check_place(Path(path), FileKind.CHECKPOINT)
         held = {VALUE + name: value for name, value in self.state.items()}
         held |= {SUM + name: value for name, value in self.sums.items()}
         held[COUNTS] = np.array(self.counts, np.int64)

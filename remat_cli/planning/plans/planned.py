@@ -13,7 +13,8 @@ from pathlib import Path
 
 from profiles.costfile import dump
 from remat_cli.errors import InTheWay, RematWarning, Usage
-from remat_cli.formats.files import check_apart, write_whole
+from remat_cli.formats.files import write_whole
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.formats.planfile import PlanFile, Source, describe, replay
 from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.keeping import put
@@ -109,7 +110,8 @@ class Planned:
     def saved(self, path: Path) -> tuple[Note, ...]:
         """Write the files at this path. The result is the notes about what stood there."""
         destination = path
-        check_apart(destination, *(source.path for source in (self.recorded.model, self.recorded.costs) if source))
+        inputs = [source.path for source in (self.recorded.model, self.recorded.costs) if source]
+        check_place(destination, FileKind.PLAN, *inputs)
         stem = destination.name.removesuffix(".json").removesuffix(".plan")
         recorded, subject = self.recorded, self.subject
         if subject.content is not None:
