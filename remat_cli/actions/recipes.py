@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from remat_cli.arguments import as_float, brief, number
 from remat_cli.errors import Usage, meant
 from remat_cli.gradient.optimizers import TOLD, Group, Hyper, Recipe
 
@@ -51,7 +52,7 @@ def _groups(given: Any) -> Mapping[str, Mapping[str, Any]]:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(changes, Mapping) for changes in given.values()):
         raise Usage(
-            f"groups are settings by a pattern of names, such as {{'*.bias': {{'weight_decay': 0}}}}: {given!r}"
+            f"groups are settings by a pattern of names, such as {{'*.bias': {{'weight_decay': 0}}}}: {brief(given)}"
         )
     return given
 
@@ -65,23 +66,23 @@ def _fields(optimizer: str, said: Mapping[str, Any]) -> dict[str, float]:
         fields = SETTINGS[name]
         if not set(fields) <= set(OWN[optimizer]):
             raise Usage(f"'{optimizer}' has no {name}")
-        values = value if isinstance(value, list | tuple) else (value,)
+        values = value if isinstance(value, list | tuple) and len(fields) > 1 else (value,)
         if len(values) != len(fields):
-            raise Usage(f"{name} takes {len(fields)} numbers, not {value!r}")
+            raise Usage(f"{name} takes {len(fields)} numbers, not {brief(value)}")
         found |= {field: _number(name, one) for field, one in zip(fields, values)}
     return found
 
 
 def rate_of(said: Any, default: float) -> float:
     """The learning rate that was said, if one was."""
-    return default if said is None else _number("learning_rate", said)
+    return default if said is None else number(said, "learning_rate")
 
 
 def _number(name: str, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        raise Usage(f"{name} is {value!r}, not a number") from error
+    """Of the command, a number is a text; its range is the recipe's to check."""
+    if (found := as_float(value)) is None:
+        raise Usage(f"{name} is {brief(value)}, not a number")
+    return found
 
 
 def _group(optimizer: str, names: tuple[str, ...], changes: Mapping[str, Any], base: Hyper) -> Group:

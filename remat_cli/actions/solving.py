@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from remat_cli.arguments import as_word
 from remat_cli.errors import Infeasible, NoPlan, NoSchedule, Usage, meant
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import number_program
@@ -18,7 +19,7 @@ from remat_cli.model.sessions import STRICT, Session, kind_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.plans.points import takes_plans
 from remat_cli.planning.plans.record import plan_file
-from remat_cli.planning.search.answer import Answer, Enough, answer, find_solver
+from remat_cli.planning.search.answer import Answer, Enough, answer, check_options, find_solver
 from remat_cli.planning.search.find import find_plan
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.least import least_needed
@@ -76,11 +77,11 @@ class Question:
     def check(self) -> None:
         """Refuse what has no meaning, or would be without effect."""
         if not isinstance(self.method, str) or self.method not in METHODS:
-            raise Usage(f"there is no method '{self.method}'; {meant(str(self.method), METHODS)}")
+            raise Usage(f"there is no method '{as_word(self.method)}'; {meant(as_word(self.method), METHODS)}")
         if self.reorder is not None and METHODS[self.method].own_order:
             raise Usage(f"'{self.method}' finds the order itself; --reorder and --no-reorder go with --method milp")
-        if self.minimize not in ("cost", "peak"):
-            raise Usage(f"--minimize is cost or peak, not '{self.minimize}'")
+        if not isinstance(self.minimize, str) or self.minimize not in ("cost", "peak"):
+            raise Usage(f"--minimize is cost or peak, not '{as_word(self.minimize)}'")
         if self.minimize == "cost" and self.budget is None and METHODS[self.method].needs_budget:
             raise Usage("say how much memory there is: --budget 16GB, or --budget 75% of the peak")
         if self.minimize == "cost" and self.max_overhead is not None:
@@ -89,6 +90,7 @@ class Question:
             )
         if self.minimize == "peak" and (self.method not in (DEFAULT, "milp") or self.options or self.known):
             raise Usage(ONLY_PEAK)
+        check_options(self.method, self.options)
 
 
 def kind_named(name: str, allocator: str | None) -> Session:
@@ -96,7 +98,8 @@ def kind_named(name: str, allocator: str | None) -> Session:
     named = isinstance(name, str) and isinstance(allocator, str | None)
     kind = kind_of(name, allocator) if named else None
     if kind is None:
-        raise Usage(f"there is no {name} session with --allocator {allocator or 'planned'}")
+        beside = "planned" if allocator is None else as_word(allocator)
+        raise Usage(f"there is no {as_word(name)} session with --allocator {beside}")
     return kind
 
 

@@ -12,6 +12,7 @@ from profiles.survey import SurveyProgress
 from remat_cli.actions import piecing, profiling, solving
 from remat_cli.api import given
 from remat_cli.api.given import Model, warn
+from remat_cli.arguments import switch, whole_number, word
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import content_of
@@ -48,17 +49,17 @@ def profile(
 
         costs = remat.profile("train.onnx", estimate="v100")
     """
-    sizes = batches if isinstance(batches, Iterable) and not isinstance(batches, str) else (batches,)
+    sizes = given.items_of(batches, "batches") if isinstance(batches, Iterable) else (batches,)
     asked = profiling.ProfileQuestion(
         session=solving.kind_named(session, None).name,
-        device=device,
-        estimate=estimate,
-        threads=None if threads is None else given.whole_of(threads, "threads", 1),
-        batches=tuple(given.whole_of(size, "batches", 1) for size in sizes) or None,
-        batch_dim=batch_dim,
-        strict=strict,
-        cached=cache,
-        whole=whole,
+        device=word(device, "device"),
+        estimate=None if estimate is None else word(estimate, "estimate"),
+        threads=None if threads is None else whole_number(threads, "threads", 1),
+        batches=tuple(whole_number(size, "batches", 1) for size in sizes) or None,
+        batch_dim=None if batch_dim is None else word(batch_dim, "batch_dim"),
+        strict=switch(strict, "strict"),
+        cached=switch(cache, "cache"),
+        whole=switch(whole, "whole"),
         seconds=given.seconds_of(time_limit),
         dims=given.sizes_of(dims),
     )
@@ -85,4 +86,4 @@ def in_pieces(
     """
     most, sizes, whole = given.bytes_of(largest_value, "largest_value"), given.sizes_of(dims), given.model_of(model)
     graph = ingest(whole, sizes) if isinstance(whole, Path) else ingest_content(content_of(whole), sizes)
-    return piecing.narrowed(graph, most, exact).made.graph.model
+    return piecing.narrowed(graph, most, switch(exact, "exact")).made.graph.model

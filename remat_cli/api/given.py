@@ -15,6 +15,7 @@ import onnx
 
 from profiles.costs import Costs
 from remat_cli.actions.piecing import PiecesAsked, pieces_named
+from remat_cli.arguments import as_float, brief, switch, whole_number
 from remat_cli.errors import RematWarning, Usage, meant
 from remat_cli.model.quantities import Budget, parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
 from remat_cli.planning.loading import load_planned
@@ -38,7 +39,7 @@ def model_of(given: Model) -> Path | onnx.ModelProto:
     if isinstance(given, str | os.PathLike):
         if os.fspath(given).endswith(".plan.json"):
             raise Usage(f"{os.fspath(given)} is a plan; give the model that it is for")
-        return Path(given)
+        return path_of(given, "a model")
     if isinstance(given, Planned):
         raise Usage("this is a plan; give the model that it is for")
     if hasattr(given, "named_parameters"):
@@ -52,7 +53,7 @@ def plan_of(given: Plan) -> Planned:
             return given
         if os.fspath(given).endswith(".onnx"):
             raise Usage(f"{os.fspath(given)} is a model; give a plan for it, as solve makes it")
-        return load_planned(Path(given))
+        return load_planned(path_of(given, "a plan"))
     if isinstance(given, onnx.ModelProto):
         raise Usage("this is a model; give a plan for it, as solve makes it")
     raise Usage(f"a plan is what solve gives, or its file's path, not {type(given).__name__}")
@@ -61,13 +62,20 @@ def plan_of(given: Plan) -> Planned:
 def path_of(given: File, what: str) -> Path:
     if not isinstance(given, str | os.PathLike):
         raise Usage(f"{what} is a path, not {type(given).__name__}")
-    return Path(given)
+    path = Path(os.fsdecode(given))
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass  # whoever opens it says so
+    except (OSError, ValueError) as error:  # too long, or with a zero in it
+        raise Usage(f"{what}: no file can be called {brief(str(path))}") from error
+    return path
 
 
 def costs_of(given: File | Costs | None) -> Path | Costs | None:
     if not isinstance(given, Costs | str | os.PathLike | None):
         raise Usage(f"costs are what profile gives, or a file of them, not {type(given).__name__}")
-    return given if isinstance(given, Costs | None) else Path(given)
+    return given if isinstance(given, Costs | None) else path_of(given, "costs")
 
 
 def budget_of(given: int | str | None) -> Budget | None:
@@ -118,45 +126,24 @@ def count_of(given: int | str, what: str) -> int:
 
 def read(given: Any, parse: Callable[[str], Read], what: str) -> Read:
     """What the command would read of these words; a number is what it would be in words."""
-    if isinstance(given, bool) or not (isinstance(given, str) or hasattr(given, "__float__")):
-        raise Usage(f"{what} is a number or words, not {type(given).__name__}")
     try:
-        return parse(given if isinstance(given, str) else _written(given))
+        return parse(given if isinstance(given, str) else _written(given, what))
     except ValueError as error:
         raise Usage(f"{what}: {error}") from error
 
 
-def _written(number: Any) -> str:
-    """All digits, and no exponent."""
-    return str(int(number)) if hasattr(number, "__index__") else f"{float(number):.20f}"
+def _written(given: Any, what: str) -> str:
+    """The number with all its digits, and no exponent."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        return str(given)
+    if (found := as_float(given)) is None:
+        raise Usage(f"{what} is a number or words, not {brief(given)}")
+    return str(int(found)) if found.is_integer() else f"{found:.20f}"
 
 
 def seed_of(given: Any) -> int:
-    if (found := whole_of(given, "seed")) >= 2**31:
+    if (found := whole_number(given, "seed")) >= 2**31:
         raise Usage(f"seed is at most {2**31 - 1}, not {found}")
-    return found
-
-
-def switch_of(given: Any, what: str) -> bool:
-    """True or False: of words, even "off" would mean True."""
-    if not isinstance(given, bool):
-        raise Usage(f"{what} is True or False, not {given!r}")
-    return given
-
-
-def tolerance_of(given: Any, what: str) -> float:
-    if isinstance(given, bool | str) or not hasattr(given, "__float__") or not float(given) >= 0:
-        raise Usage(f"{what} is a number, at least 0, not {given!r}")
-    return float(given)
-
-
-def whole_of(given: Any, what: str, least: int | None = 0) -> int:
-    """A whole number, not less than the least."""
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise Usage(f"{what} is a whole number, not {given!r}")
-    found = int(given)
-    if least is not None and found < least:
-        raise Usage(f"{what} is at least {least}, not {found}")
     return found
 
 
@@ -169,12 +156,12 @@ def names_of(given: Iterable[str] | str, what: str) -> tuple[str, ...]:
 
 
 def items_of(given: Any, what: str) -> tuple[Any, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise Usage(f"{what} is a list, not {given!r}")
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise Usage(f"{what} is a list, not {brief(given)}")
     try:
         return tuple(given)
     except TypeError as error:  # what says that it can be walked through, and cannot, as a tensor of one number
-        raise Usage(f"{what} is a list, not {given!r}") from error
+        raise Usage(f"{what} is a list, not {brief(given)}") from error
 
 
 def plans_of(given: Sequence[Plan] | Plan) -> tuple[Planned, ...]:
@@ -186,8 +173,8 @@ def plans_of(given: Sequence[Plan] | Plan) -> tuple[Planned, ...]:
 def sizes_of(given: Mapping[str, int] | None, what: str = "dims") -> dict[str, int]:
     """Sizes by the names of dimensions."""
     if given is not None and not isinstance(given, Mapping):
-        raise Usage(f"{what} are sizes by name, such as {{'batch': 32}}, not {given!r}")
-    return {name: whole_of(size, f"{what}[{name!r}]", least=1) for name, size in (given or {}).items()}
+        raise Usage(f"{what} are sizes by name, such as {{'batch': 32}}, not {brief(given)}")
+    return {name: whole_number(size, f"{what}[{name!r}]", 1) for name, size in (given or {}).items()}
 
 
 def checked_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -200,7 +187,7 @@ def checked_keywords(function: str, given: Iterable[str], known: Iterable[str]) 
 
 def memory_of(cache: bool, seconds: float) -> Memory | None:
     """Where answers are kept, if they are."""
-    return Memory(store=Store(folder()), seconds=seconds) if switch_of(cache, "cache") else None
+    return Memory(store=Store(folder()), seconds=seconds) if switch(cache, "cache") else None
 
 
 def warn(notes: Iterable[str], depth: int = 3) -> None:
@@ -225,5 +212,5 @@ def pairs_of(in_place: Mapping[str, str] | bool) -> dict[str, str] | None:
     if isinstance(in_place, bool):
         return None if in_place else {}
     if not isinstance(in_place, Mapping):
-        raise Usage(f"in_place is True, False, or {{'weight': 'weight_new'}}, not {in_place!r}")
+        raise Usage(f"in_place is True, False, or {{'weight': 'weight_new'}}, not {brief(in_place)}")
     return {new: old for old, new in in_place.items()}

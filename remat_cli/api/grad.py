@@ -17,11 +17,10 @@ from remat_cli.api.given import (
     model_of,
     names_of,
     sizes_of,
-    switch_of,
     warn,
-    whole_of,
 )
 from remat_cli.api.keywords import OptimizerSettings
+from remat_cli.arguments import brief, switch, whole_number, word
 from remat_cli.errors import Usage
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
@@ -79,22 +78,22 @@ def grad(
     checked_keywords("grad", settings, KEYWORDS)
     given = model_of(model)
     options = Options(
-        loss=loss,
-        logits=logits,
-        class_axis=None if class_axis is None else whole_of(class_axis, "class_axis", None),
+        loss=None if loss is None else word(loss, "loss"),
+        logits=None if logits is None else word(logits, "logits"),
+        class_axis=None if class_axis is None else whole_number(class_axis, "class_axis", None),
         outputs=names_of(outputs, "outputs"),
         choice=Choice(
             names_of(wrt, "wrt"),
             ties=_pairs(ties),
-            as_exported=switch_of(as_exported, "as_exported"),
+            as_exported=switch(as_exported, "as_exported"),
             **_trained(params, optimizer),
         ),
-        binding=Binding(_shapes(shapes), None if batch is None else whole_of(batch, "batch", 1), sizes_of(dims)),
+        binding=Binding(_shapes(shapes), None if batch is None else whole_number(batch, "batch", 1), sizes_of(dims)),
         recipe=recipe_of(optimizer, settings, params),
-        freeze_bn=switch_of(freeze_bn, "freeze_bn"),
-        train=switch_of(train, "train"),
-        precision=precision,
-        accumulate=switch_of(accumulate, "accumulate"),
+        freeze_bn=switch(freeze_bn, "freeze_bn"),
+        train=switch(train, "train"),
+        precision=word(precision, "precision"),
+        accumulate=switch(accumulate, "accumulate"),
     )
     training = differentiate(given, options)
     warn([*lost_dropouts(params, given), *notes_of(training)])
@@ -103,9 +102,9 @@ def grad(
 
 def _shapes(given: Mapping[str, Sequence[int]] | None) -> dict[str, list[int]]:
     if given is not None and not isinstance(given, Mapping):
-        raise Usage(f"shapes are by name, such as {{'input': (1, 3, 224, 224)}}, not {given!r}")
+        raise Usage(f"shapes are by name, such as {{'input': (1, 3, 224, 224)}}, not {brief(given)}")
     return {
-        name: [whole_of(size, f"shapes[{name!r}]", 1) for size in items_of(shape, f"shapes[{name!r}]")]
+        name: [whole_number(size, f"shapes[{name!r}]", 1) for size in items_of(shape, f"shapes[{name!r}]")]
         for name, shape in (given or {}).items()
     }
 
@@ -113,7 +112,7 @@ def _shapes(given: Mapping[str, Sequence[int]] | None) -> dict[str, list[int]]:
 def _pairs(ties: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     pairs = tuple(names_of(pair, "ties") for pair in items_of(ties, "ties"))
     if wrong := next((pair for pair in pairs if len(pair) != 2), None):
-        raise Usage(f"ties are pairs of names, not {wrong!r}")
+        raise Usage(f"ties are pairs of names, not {brief(wrong)}")
     return tuple((kept, gone) for kept, gone in pairs)
 
 

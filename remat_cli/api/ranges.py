@@ -16,6 +16,7 @@ from remat_cli.actions.scaling import SizedStep, scale_step
 from remat_cli.api import given
 from remat_cli.api.given import File, Model
 from remat_cli.api.keywords import OptimizerSettings
+from remat_cli.arguments import switch, whole_number, word
 from remat_cli.errors import Interrupted, Usage
 from remat_cli.gradient.training import Options
 from remat_cli.model.quantities import Budgets, parse_budgets
@@ -99,7 +100,7 @@ def sweep(
 
 def _budgets(budgets: str | Sequence[int | str]) -> Budgets:
     if not isinstance(budgets, str):
-        listed = budgets if isinstance(budgets, Iterable) else (budgets,)
+        listed = given.items_of(budgets, "budgets") if isinstance(budgets, Iterable) else (budgets,)
         found = tuple(found for one in listed for found in _budgets_of(one))
         if not found:
             raise Usage("budgets: say at least one, such as '70%'")
@@ -175,14 +176,28 @@ def max_batch(
         method=method,
         share=None if max_overhead is None else given.share_of(max_overhead, "max_overhead"),
         baselines=given.names_of(baselines, "baselines"),
-        step=given.whole_of(step, "step", 1),
+        step=whole_number(step, "step", 1),
         session=kind,
         pieces=given.pieces_of(pieces, largest_value),
     )
-    options = Options(loss=loss, logits=logits, recipe=recipe_of(optimizer, settings), freeze_bn=freeze_bn, train=train)
+    options = Options(
+        loss=None if loss is None else word(loss, "loss"),
+        logits=None if logits is None else word(logits, "logits"),
+        recipe=recipe_of(word(optimizer, "optimizer"), settings),
+        freeze_bn=switch(freeze_bn, "freeze_bn"),
+        train=switch(train, "train"),
+    )
     own = given.costs_of(costs)
     sizes = given.sizes_of(dims)
-    how = SizedStep(dim=dim, dims=sizes, costs=own, estimate=estimate, here=measure, options=options, session=kind)
+    how = SizedStep(
+        dim=None if dim is None else word(dim, "dim"),
+        dims=sizes,
+        costs=own,
+        estimate=None if estimate is None else word(estimate, "estimate"),
+        here=None if measure is None else switch(measure, "measure"),
+        options=options,
+        session=kind,
+    )
     steps = scale_step(given.model_of(model), replace(how, in_place=given.pairs_of(in_place)))
     memory = given.memory_of(cache, clock.seconds)
     heard = sizing.Listeners(given.heard_by(report))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -13,6 +12,7 @@ from remat_cli.actions import emitting, verifying
 from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
 from remat_cli.api import given
 from remat_cli.api.given import CPU, File, Plan
+from remat_cli.arguments import number, switch, word
 from remat_cli.checking.compare import Tolerance
 from remat_cli.errors import Usage, meant
 from remat_cli.model.sessions import OWN
@@ -32,7 +32,7 @@ def emit(plan: Plan, *, functions: bool = False) -> onnx.ModelProto:
 
         onnx.save(remat.emit("train.plan.json"), "train.remat.onnx")
     """
-    return emitting.emit(given.plan_of(plan), functions).model
+    return emitting.emit(given.plan_of(plan), switch(functions, "functions")).model
 
 
 def verify(
@@ -66,13 +66,13 @@ def verify(
     if not isinstance(feeds, str | os.PathLike | Mapping | None):
         raise Usage(f"feeds are arrays by name, or a file of them, not {type(feeds).__name__}")
     trial = Trial(
-        feeds=Path(feeds) if isinstance(feeds, str | os.PathLike) else feeds,
+        feeds=given.path_of(feeds, "feeds") if isinstance(feeds, str | os.PathLike) else feeds,
         seed=given.seed_of(seed),
-        cap=cap,
-        provider=provider,
+        cap=None if cap is None else switch(cap, "cap"),
+        provider=word(provider, "provider"),
         timeout=given.seconds_of(timeout, "timeout"),
-        near=Tolerance(given.tolerance_of(rtol, "rtol"), given.tolerance_of(atol, "atol")),
-        level=level,
+        near=Tolerance(number(rtol, "rtol"), number(atol, "atol")),
+        level=word(level, "level"),
         seconds=given.seconds_of(timing, "timing"),
     )
     return verifying.verified(given.plan_of(plan), trial).or_raised("the plan")
@@ -94,7 +94,7 @@ def session(plan: Plan, *, providers: Sequence[Any] = CPU, keep_state: bool = Fa
         session = remat.session("train.plan.json")
         loss, *rest = session.run(None, feeds)
     """
-    planned, wanted = given.plan_of(plan), providers_of(providers)
+    planned, wanted, keep_state = given.plan_of(plan), providers_of(providers), switch(keep_state, "keep_state")
     return session_on(emitting.emit(planned).model, planned, wanted, keep_state)
 
 

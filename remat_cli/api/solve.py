@@ -17,6 +17,7 @@ from remat_cli.actions.interrupts import stoppable
 from remat_cli.api import given
 from remat_cli.api.given import File, Model, Plan, warn
 from remat_cli.api.keywords import MethodOptions
+from remat_cli.arguments import switch
 from remat_cli.errors import Interrupted
 from remat_cli.formats import certificatefile
 from remat_cli.formats.kinds import FileKind, check_place
@@ -106,8 +107,8 @@ def solve(
         minimize=minimize,
         max_overhead=None if max_overhead is None else given.share_of(max_overhead, "max_overhead"),
         known=tuple(plan.recorded for plan in given.plans_of(known)),
-        reorder=reorder,
-        options={**options},
+        reorder=None if reorder is None else switch(reorder, "reorder"),
+        options={name: value for name, value in options.items() if value is not None},
         session=solving.kind_named(session, allocator),
     )
     question.check()

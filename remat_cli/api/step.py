@@ -12,9 +12,10 @@ import onnx
 
 from remat_cli.actions.emitting import emit
 from remat_cli.actions.recipes import rate_of, recipe_of
-from remat_cli.api.given import CPU, Model, Plan, checked_keywords, plan_of, whole_of
+from remat_cli.api.given import CPU, Model, Plan, checked_keywords, path_of, plan_of
 from remat_cli.api.keywords import OptimizerSettings, ScheduleSettings
 from remat_cli.api.running import providers_of, session_on
+from remat_cli.arguments import switch, whole_number
 from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.updating import update_model
 from remat_cli.ingest import ingest_content
@@ -96,12 +97,12 @@ def step(
             loss = step(batch)
     """
     checked_keywords("step", settings, KEYWORDS)
-    given, wanted = _loaded(plan), providers_of(providers)
+    given, wanted, keep_state = _loaded(plan), providers_of(providers), switch(keep_state, "keep_state")
     model, values = _model_of(given), _values(forward)
     inside = _updates_itself(model)
     own, timing = _divided(settings)
     course = rate_schedule(schedule, timing)
-    _check(inside, optimizer, whole_of(accumulate, "accumulate"), own)
+    _check(inside, optimizer, whole_number(accumulate, "accumulate", 1), own)
     ready, written = _ready(plan, given, wanted, keep_state)
     state = first_state(values, model)
     if optimizer is None:
@@ -186,8 +187,6 @@ def _check(inside: bool, optimizer: Any, accumulate: int, settings: Mapping[str,
         raise Usage("this step updates its parameters itself; to accumulate, make it without --optimizer, and say here")
     if not inside and optimizer is None:
         raise Usage("this step gives gradients; say what is done with them: optimizer='adamw', or grad --optimizer")
-    if accumulate < 1:
-        raise Usage(f"gradients of {accumulate} batches cannot be accumulated")
 
 
 def _loaded(given: Plan | Model) -> Planned | onnx.ModelProto:
@@ -198,7 +197,9 @@ def _loaded(given: Plan | Model) -> Planned | onnx.ModelProto:
             "a step is of a plan or a training graph, or a path to one, which comes before the module; "
             f"not of a {type(given).__name__}"
         )
-    return plan_of(given) if os.fspath(given).endswith(".json") else load_with_tensors(Path(given))
+    if os.fspath(given).endswith(".json"):
+        return plan_of(given)
+    return load_with_tensors(path_of(given, "a training graph"))
 
 
 def _updates_itself(model: onnx.ModelProto) -> bool:
@@ -227,9 +228,11 @@ def _values(forward: Values) -> Mapping[str, Any]:
         return dict(forward.state_dict())
     if not isinstance(forward, onnx.ModelProto | str | os.PathLike):
         raise Usage(f"weights are those of a forward model, a PyTorch module, or by name; not of {_named(forward)}")
-    if not isinstance(forward, onnx.ModelProto) and os.fspath(forward).endswith((".pt", ".pth")):
+    if isinstance(forward, onnx.ModelProto):
+        return values_of(forward)
+    if os.fspath(forward).endswith((".pt", ".pth")):
         raise Usage(f"{os.fspath(forward)} is PyTorch's: give what torch.load('{os.fspath(forward)}') gives, by name")
-    return values_of(forward if isinstance(forward, onnx.ModelProto) else load_with_tensors(Path(forward)))
+    return values_of(load_with_tensors(path_of(forward, "a forward model")))
 
 
 def _named(given: object) -> str:

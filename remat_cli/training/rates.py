@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from math import cos, pi
 from typing import Any
 
+from remat_cli.arguments import brief, number, whole_number
 from remat_cli.errors import Usage, meant
 
 OWN = {  # the settings of each schedule besides its warm-up; those without a default must be given
@@ -62,7 +63,7 @@ class RateFunction:
     factor: Callable[[int], float]
 
     def at(self, update: int) -> float:
-        return float(self.factor(update))
+        return number(self.factor(update), f"the schedule's factor at update {update}")
 
     def described(self) -> dict[str, Any]:
         return {"name": "a function"}
@@ -71,13 +72,13 @@ class RateFunction:
 def rate_schedule(given: Any, settings: Mapping[str, Any]) -> RateSchedule | RateFunction:
     """A schedule by its name and settings, or a function; nothing said is a constant one."""
     said = {name: value for name, value in settings.items() if value is not None}
-    if callable(given) and not isinstance(given, type):
+    if callable(given) and not isinstance(given, type) and not hasattr(given, "named_parameters"):
         if said:
             raise Usage(f"{', '.join(said)}: a schedule that is a function says so itself")
         return RateFunction(given)
     name = "constant" if given is None else given
     if not isinstance(name, str):
-        raise Usage(f"a schedule is a name or a function from the number of updates to a factor, not {given!r}")
+        raise Usage(f"a schedule is a name or a function from the number of updates to a factor, not {brief(given)}")
     if name not in OWN:
         raise Usage(f"there is no schedule '{name}'; {meant(name, OWN)}")
     if wrong := next((one for one in said if one not in (*OWN[name], *WARMING)), None):
@@ -98,17 +99,14 @@ def _defaults(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(made: RateSchedule, said: Mapping[str, Any]) -> None:
+    if made.every < 1:
+        raise Usage("every is at least 1")
     if made.name in ("linear", "cosine") and made.steps <= made.warmup:
         raise Usage(f"a {made.name} schedule is told its steps, more than those of the warm-up: steps=1000")
     if made.name == "step" and "every" not in said:
         raise Usage("a step schedule is told after how many updates: every=1000")
-    if made.every < 1 or made.warmup < 0:
-        raise Usage("warmup is at least 0 and every at least 1")
 
 
 def _number(name: str, value: Any) -> Any:
     """A whole number of updates, or a share."""
-    whole = name in ("steps", "every", "warmup")
-    if isinstance(value, bool) or not hasattr(value, "__index__" if whole else "__float__"):
-        raise Usage(f"{name} is a {'whole ' if whole else ''}number, not {value!r}")
-    return int(value) if whole else float(value)
+    return whole_number(value, name) if name in ("steps", "every", "warmup") else number(value, name)

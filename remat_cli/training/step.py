@@ -17,6 +17,7 @@ from typing import Any, overload
 import numpy as np
 import onnx
 
+from remat_cli.arguments import number
 from remat_cli.errors import BadInput, RematWarning, Usage, meant
 from remat_cli.gradient.classes import named_class_axis
 from remat_cli.gradient.optimizers import RATE
@@ -80,9 +81,7 @@ class Step:
 
     @learning_rate.setter
     def learning_rate(self, rate: float) -> None:
-        if isinstance(rate, str) or not hasattr(rate, "__float__") or not 0 <= float(rate) < float("inf"):
-            raise Usage(f"a learning rate is a number, at least 0, not {rate!r}")
-        self._rate = float(rate)
+        self._rate = number(rate, "a learning rate")
 
     @property
     def next_rate(self) -> float:

@@ -84,6 +84,6 @@ def test_a_checkpoint_is_written_over_a_checkpoint_alone(data: Path, tmp_path: P
     assert FileKind.CHECKPOINT.begins(place.read_bytes()[:4096])
     model = Path(copy(forward, tmp_path / "m.onnx"))
     for path in (model, tmp_path):
-        with pytest.raises(remat_cli.BadInput, match="is in the way: it is a model|it is a folder"):
+        with pytest.raises(remat_cli.BadInput, match=r"is in the way: it is a model|it is a folder"):
             step.save(path)
     assert model.read_bytes() == forward.read_bytes()

@@ -22,7 +22,7 @@ from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.time_plan import ORDER_SHARE
 from remat_cli.rewrite import Rewritten
 from solvers.notes import Note
-from solvers.options import options_of
+from solvers.options import built, options_of
 from solvers.placement.largest import Placement
 from solvers.problem import Limits, Problem, Progress, Solver, Status
 from solvers.reductions.views import Contraction, after, reduced
@@ -162,7 +162,13 @@ def _round_up(bound: float | None) -> int | None:
 
 
 def find_solver(method: str, options: Mapping[str, Any]) -> Solver:
-    """The method with its own options bound. An option that it does not have is a usage error."""
+    """The method with its own options bound."""
+    check_options(method, options)
+    return METHODS[method].load(**options)
+
+
+def check_options(method: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that the method does not have, or that mean nothing to it."""
     if method not in METHODS:
         raise Usage(f"there is no method '{method}'; {meant(method, METHODS)}")
     own = {option.name for option in options_of(METHODS[method].options)}
@@ -171,7 +177,7 @@ def find_solver(method: str, options: Mapping[str, Any]) -> Solver:
         names = ", ".join(flags.get(name, name) for name in foreign)
         raise Usage(f"{names} is not an option of '{method}'")
     try:
-        return METHODS[method].load(**options)
+        built(METHODS[method].options, options)
     except ValueError as error:
         raise Usage(f"{method}: {error}") from error
 

@@ -88,7 +88,7 @@ def test_a_schedule_may_be_a_function_and_multiplies_what_is_set() -> None:
         ({"schedule": "exponential"}, "factor=0.99"),
         ({"schedule": "cosine", "steps": 5, "factor": 0.1}, "a cosine schedule has no factor; it has steps, end"),
         ({"steps": 5}, "a constant schedule has no steps"),
-        ({"schedule": "step", "every": 0}, "every at least 1"),
+        ({"schedule": "step", "every": 0}, "every is at least 1"),
         ({"schedule": "linear", "steps": 5.5}, "steps is a whole number"),
         ({"schedule": 3}, "a name or a function"),
         ({"schedule": lambda n: 1.0, "steps": 5}, "says so itself"),

@@ -186,7 +186,7 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
         (updating, {"optimizer": "sgd"}, "updates its parameters itself"),
         (updating, {"accumulate": 2}, "updates its parameters itself"),
         (gradients, {"optimizer": "lion"}, "no optimizer 'lion'"),
-        (gradients, {"optimizer": "sgd", "accumulate": 0}, "cannot be accumulated"),
+        (gradients, {"optimizer": "sgd", "accumulate": 0}, "accumulate is at least 1"),
     ]:
         with pytest.raises(remat.Usage, match=words):
             remat.step(model, FORWARD, **options)
