@@ -24,10 +24,9 @@ from profiles.kernels import scratch
 from profiles.measure import Seen, Timing, measure, session_ns
 from profiles.probe import Probe, probe
 from profiles.running import CannotRun, Endless
-from profiles.signature import Operand, OpSignature
+from profiles.signature import ALIGNMENT, Operand, OpSignature, padded
 from profiles.whole import SHARE, Times, Whole, WholeGraph, time_whole, trace_whole
 
-ALIGNMENT = 256  # the arena hands out multiples of this
 UNSEEN = 2**63  # a peak that was not watched: higher than any
 DIED = "the process that ran it died"
 PATIENCE = 60.0  # in seconds: no op takes so long by itself
@@ -54,7 +53,11 @@ class OpBench:
 
     def measure(self, signature: OpSignature, seconds: float) -> Timing:
         """The op's time, and the bytes held only while it runs. Raises CannotRun, also if the op kills the process."""
-        timing, before, peak = self._ask(measure, signature, self.device, seconds)
+        try:
+            timing, before, peak = self._ask(measure, signature, self.device, seconds)
+        except CannotRun:
+            self.highest = UNSEEN  # it may have held more than any before
+            raise
         found = self._work(signature, before, peak)
         if found is None:
             self._stop()
@@ -105,7 +108,7 @@ class OpBench:
         if self.device.kind == "cuda":  # there each session has an arena of its own
             return found
         hidden = found and peak <= self.highest
-        self.highest = max(self.highest, peak)
+        self.highest = max(self.highest, peak + left)  # later runs still hold the results of the run before
         return None if hidden else found
 
     def _ask(self, function: Callable[..., Any], *arguments: Any, slack: float = 0.0) -> Any:
@@ -173,7 +176,7 @@ def expected_peak(signature: OpSignature) -> int:
 
 
 def _padded(tensor: Operand) -> int:
-    return -(-tensor.bytes // ALIGNMENT) * ALIGNMENT
+    return padded(tensor.bytes)
 
 
 def _serve(line: Connection, device: Device, blocking: bool) -> None:

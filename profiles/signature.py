@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+ALIGNMENT = 256  # the arena hands out multiples of this
 RECURRENT = ("GRU", "LSTM", "RNN")  # for unread states these ops allocate memory of their own
 VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})  # no kernel: the result is its input
 
@@ -126,3 +127,8 @@ def bits(dtype: int) -> int:
     if name.endswith("INT2"):
         return 2
     return 64 if name == "STRING" else helper.tensor_dtype_to_np_dtype(dtype).itemsize * 8
+
+
+def padded(size: int) -> int:
+    """The bytes that the arena hands out for so many."""
+    return -(-size // ALIGNMENT) * ALIGNMENT

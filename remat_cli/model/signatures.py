@@ -6,7 +6,7 @@ views. So the ops of a rewritten graph have the signatures of the ops they were 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,11 @@ from profiles.signature import Operand, OpSignature, attributes_of
 from profiles.survey import Ops
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op, Value
+from remat_cli.model.step_parts import parts_of
 from remat_cli.onnx_graph.stored import array_of
 
 STEERING_ELEMENTS = 64  # in elements: a constant up to this size that steers the kernel is part of the signature
+MOMENTS = ("Add", "Div", "Mul", "Sub")  # ops of an optimizer on its state
 MOST_DIMENSIONS = 8  # a tensor has no more dimensions
 SHAPES = {("Reshape", 1), ("Expand", 1), ("ConstantOfShape", 0)}  # operands that the result's shape implies
 
@@ -120,25 +122,33 @@ def small_constants(model: onnx.ModelProto) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def feeds_of(graph: Graph, ops: Ops, seed: int = 0) -> dict[str, Any]:
-    """Random inputs for the whole graph, valid for the ops that read them."""
+    """Random inputs for the whole graph, valid for the ops that read them.
+
+    State of which roots are taken in the end, as of second moments, is positive: else all parameters become NaN.
+    """
     rng = np.random.default_rng(seed)
     readers: dict[str, list[tuple[Op, int]]] = {}
     for op in graph.ops:
         for place, name in enumerate(op.inputs):
             readers.setdefault(name, []).append((op, place))
+    parts = parts_of(graph.model)
+    state = set(parts.state if parts else graph.in_place.values())
     feeds = {}
     for name in graph.inputs:
         uses = list(_uses(name, readers))
         bounds = [index_bound(ops.signatures[op.name], place) for op, place in uses]
-        positive = any(needs_positive(ops.signatures[op.name], place) for op, place in uses)
+        roots = _uses(name, readers, MOMENTS) if name in state else uses
+        positive = any(needs_positive(ops.signatures[op.name], place) for op, place in roots)
         share = any((op.op_type, place) in SHARES for op, place in uses)
         feeds[name] = draw(_plain(graph, name), rng, min((b for b in bounds if b), default=2), positive, share)
     return feeds
 
 
-def _uses(name: str, readers: Mapping[str, list[tuple[Op, int]]]) -> Iterator[tuple[Op, int]]:
-    """The readers of a value, directly or through views and conversions."""
+def _uses(
+    name: str, readers: Mapping[str, list[tuple[Op, int]]], through: Sequence[str] = ()
+) -> Iterator[tuple[Op, int]]:
+    """The readers of a value, directly or through views and conversions, or as the first operand of more ops."""
     for op, place in readers.get(name, ()):
         yield op, place
-        if place == 0 and (op.op_type in semantics.VIEWS or op.op_type == "Cast"):
-            yield from _uses(op.outputs[0], readers)
+        if place == 0 and (op.op_type in semantics.VIEWS or op.op_type in ("Cast", *through)):
+            yield from _uses(op.outputs[0], readers, through)

@@ -13,6 +13,7 @@ class PlanNote(StrEnum):
     ESTIMATED_AND_TRACED = "estimated and traced"
     FROM_PAPER_AND_TRACED = "from paper and traced"
     SUBGRAPHS_UNKNOWN = "subgraphs unknown"
+    KERNELS_UNKNOWN = "kernels unknown"
     MEASURED_WHILE_BUSY = "measured while busy"
     SEEN_IN_A_RUN = "seen in a run"
     UNLIKE = "unlike"
@@ -68,6 +69,7 @@ OF_ANY_MODEL = frozenset(  # notes about any model, those that fit without a pla
         PlanNote.NEEDS_TRAINING_BUILD,
         PlanNote.NOT_RUN,
         PlanNote.SUBGRAPHS_UNKNOWN,
+        PlanNote.KERNELS_UNKNOWN,
         PlanNote.SEEN_IN_A_RUN,
     )
 )

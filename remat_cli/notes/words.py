@@ -25,6 +25,10 @@ SENTENCES: dict[str, str] = {
     PlanNote.SUBGRAPHS_UNKNOWN: (
         "Estimates do not know what the subgraphs of {} {!r}{} work in. `remat profile` measures it."
     ),
+    PlanNote.KERNELS_UNKNOWN: (
+        "Estimates do not know what {} {!r}{} works in, so a run may hold more than is promised. `remat profile`"
+        " measures it."
+    ),
     PlanNote.MEASURED_WHILE_BUSY: (
         "Other programs used the processors while the costs were measured (threads waited {:.0%} of the time), so times"
         " may read high. Run `remat profile` again once the machine is quieter."

@@ -14,6 +14,7 @@ from google.protobuf.message import EncodeError
 
 from profiles.costfile import load
 from profiles.costs import BadCosts, Costs
+from profiles.kernels import is_known
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
@@ -209,7 +210,7 @@ def _notes(graph: Graph, costs: Costs | None, target: Target, written_out: bool)
     elif not costs.measured and not target.online:
         yield Note(PlanNote.FROM_PAPER_AND_TRACED)
     if costs is None or not costs.measured:
-        yield from _unknown_subgraphs(graph)
+        yield from _unknown_work(graph)
     if costs is not None and (waited := costs.whole.waited) is not None:
         yield Note(PlanNote.MEASURED_WHILE_BUSY, (waited,))
     if costs is not None and (seen := costs.whole.seen):
@@ -219,12 +220,15 @@ def _notes(graph: Graph, costs: Costs | None, target: Target, written_out: bool)
         yield Note(PlanNote.WRITTEN_OUT if as_it_runs else PlanNote.UNLIKE, (unlike,))
 
 
-def _unknown_subgraphs(graph: Graph) -> Iterator[Note]:
-    """Ops that may work in anything, of which no estimate knows."""
+def _unknown_work(graph: Graph) -> Iterator[Note]:
+    """Ops that may work in anything, of which no estimate knows. Those of training builds do not run here at all."""
     holders = [op for op in graph.ops if has_subgraph(op.node)]
-    if holders:
-        more = f" and {len(holders) - 1} more" if len(holders) > 1 else ""
-        yield Note(PlanNote.SUBGRAPHS_UNKNOWN, (holders[0].op_type, holders[0].name, more))
+    apart = [op for op in graph.ops if not has_subgraph(op.node) and not needs_training_build(op.node)]
+    kernels = [op for op in apart if not is_known(op.domain, op.op_type)]
+    for kind, ops in ((PlanNote.SUBGRAPHS_UNKNOWN, holders), (PlanNote.KERNELS_UNKNOWN, kernels)):
+        if ops:
+            more = f" and {len(ops) - 1} more" if len(ops) > 1 else ""
+            yield Note(kind, (ops[0].op_type, ops[0].name, more))
 
 
 def _missing_checks(graph: Graph, costs: Costs | None, unchecked: bool) -> Iterator[Note]:

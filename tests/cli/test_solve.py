@@ -180,6 +180,17 @@ def test_a_share_of_next_to_nothing_was_meant_so(remat: Command, tmp_path: Path)
     assert "did you mean" not in ran.err
 
 
+def test_a_kernel_that_estimates_know_nothing_of_is_named(remat: Command, tmp_path: Path) -> None:
+    sizes = {"x": [1, 2, 8, 8], "weight": [4, 2, 3, 3], "offset": [1, 18, 6, 6], "y": [1, 4, 6, 6]}
+    *given, y = (onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in sizes.items())
+    node = onnx.helper.make_node("DeformConv", ["x", "weight", "offset"], ["y"], name="bent", kernel_shape=[3, 3])
+    graph = onnx.helper.make_graph([node], "g", given, [y])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 20)]), tmp_path / "m.onnx")
+    assert (
+        "note: Estimates do not know what DeformConv 'bent' works in" in remat("solve", "m.onnx", "--budget", "1MB").out
+    )
+
+
 @pytest.mark.parametrize("budget", ["100%", "90%"])
 def test_what_estimates_know_nothing_of_is_named(budget: str, tmp_path: Path, remat: Command) -> None:
     """Without a profile an If is taken to work in nothing: also of a model that is said to fit as it is."""

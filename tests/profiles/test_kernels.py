@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from profiles import device as devices
-from profiles.bench import OpBench
-from profiles.kernels import SEGMENT, scratch
+from profiles.bench import OpBench, expected_peak
+from profiles.kernels import FORMULAS, NOTHING, SEGMENT, is_known, scratch
+from tests.profiles.kernel_calls import AT_MOST, IN_NOTHING, TO_THE_BYTE, Call, made_of
 from tests.profiles.making import floats, signature, truth, whole
 
 PAD = {"pads": [1, 1, 1, 1]}
@@ -44,6 +45,38 @@ def test_a_convolution_works_in_a_segment_for_each_thread():
     with OpBench(devices.find("cpu", 1)) as single, OpBench(devices.find("cpu", 4)) as many:
         assert scratch(made, 1) == single.measure(made, 0.0).workspace == SEGMENT
         assert SEGMENT < many.measure(made, 0.0).workspace <= scratch(made, 4)
+
+
+@pytest.mark.parametrize(
+    "calls", [TO_THE_BYTE[::2], TO_THE_BYTE[1::2], IN_NOTHING], ids=["some memory", "more of these", "none"]
+)
+def test_formulas_are_what_each_kernel_allocates(calls, bench):
+    wrong = {str(made): (seen, scratch(made)) for made, seen in _seen(calls, bench) if seen != scratch(made)}
+    assert not wrong
+
+
+def test_what_is_no_formula_of_the_kernel_is_an_upper_bound(bench):
+    assert not [str(made) for made, seen in _seen(AT_MOST, bench) if seen > scratch(made)]
+
+
+def test_what_is_said_to_need_nothing_was_seen_to():
+    assert NOTHING - {"Constant"} <= {op for op, *_ in IN_NOTHING}
+    assert FORMULAS.keys() - {made.op_type for made in ROWS} <= {op for op, *_ in (*TO_THE_BYTE, *AT_MOST)} | {
+        "RMSNormalization",
+        "SimplifiedLayerNormalization",
+    }
+
+
+def test_of_other_ops_it_is_said_that_nobody_knows():
+    assert not is_known("", "DeformConv")
+    assert not is_known("my.own", "Add")
+    assert is_known("", "Reshape")
+
+
+def _seen(calls: list[Call], bench):
+    """Each call's signature, and what it was seen to allocate; the small ones first, so that no peak hides another."""
+    for made in sorted(map(made_of, calls), key=expected_peak):
+        yield made, bench.measure(made, 0.0).workspace
 
 
 @pytest.fixture(scope="module")
