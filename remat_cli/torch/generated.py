@@ -14,7 +14,7 @@ from unittest import mock
 
 import torch
 from torch import fx
-from torch._inductor import compile_fx
+from torch._inductor import compile_fx, ir
 from torch._inductor.debug import DebugContext
 from torch._inductor.graph import GraphLowering
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -146,10 +146,10 @@ def _restrided(value: Any, strides: list[int] | None) -> Any:
 
 
 def _strides(graph: GraphLowering, output: Any) -> list[int] | None:
-    try:
-        return [graph.sizevars.size_hint(length) for length in output.get_stride()]
-    except (AttributeError, NotImplementedError):
+    """The strides of an output in Inductor's layout; None for what is no tensor."""
+    if not isinstance(output, ir.IRNode) or not output.has_tensor_output():
         return None
+    return [graph.sizevars.optimization_hint(length) for length in output.get_stride()]
 
 
 def _outputs(module: fx.GraphModule) -> list[Any]:
