@@ -58,7 +58,7 @@ def peak(run: Callable[..., Any], module: nn.Module, given: tuple[Any, ...]) -> 
 def compiled(module: nn.Module, given: tuple[Any, ...], budget: str | None, knob: float) -> tuple[Any, Any]:
     """The module compiled with remat's partitioner, or with torch's at this setting of its knob; and the former."""
     torch._dynamo.reset()
-    own = None if budget is None else remat_cli.torch.partitioner(budget)
+    own = None if budget is None else remat_cli.torch.partitioner(budget, foretell=True)
     with inductor.patch(custom_partitioner_fn=own), functorch.patch(activation_memory_budget=knob):
         run = torch.compile(module, dynamic=False)
         step(run, module, given)
@@ -83,8 +83,8 @@ def rows_of(name: str, make: Callable[[], Any], pairs: int) -> list[Row]:
         row: Row = {"model": name, "by": f"remat {budget}" if budget else f"torch {knob:g}"}
         row |= {"peak": peak(run, net, given), "worst_gradient": worst(net, eager)}
         if own is not None:
-            found = own.partitioner.plans[0].found
-            row |= {"predicted": found and found.outcome.peak, "why": own.partitioner.plans[0].why}
+            plan = remat_cli.torch.report(own).graphs[0]
+            row |= {"predicted": plan.predicted, "budget": plan.budget, "overhead": plan.overhead, "why": plan.why}
         if first is None:
             first = (run, net)
         row["time"] = ratio(run, net, first, given, pairs)

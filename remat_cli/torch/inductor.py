@@ -1,7 +1,7 @@
 """`torch._inductor.config.custom_partitioner_fn = remat_cli.torch.partitioner(budget="60%")`: a plan for Inductor.
 
 Invariant: `uuid` changes with all that a partition depends on besides the graph, so that Inductor's caches never hand
-out another's. The peak is foretold by a model of what Inductor fuses (`fusing.py`), not exact.
+out another's. The peak is foretold by a model of what Inductor fuses (`fusing.py`), or with `foretell` from its code.
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ def partitioner(
 
     costs: the device whose datasheet prices the kernels ("cpu", "a100"). Ops cannot be measured here: Inductor makes
         other kernels of them.
-    foretell: have Inductor write its code for the plan, and report the peak of that. It takes about as long as Inductor
-        takes to write its code once more, and each kind of op that is no kernel of Inductor's runs once.
+    foretell: have Inductor write its code for the graph without recomputation and for up to four plans, and keep the
+        peak of that code to the budget. A share is then of what the code without recomputation holds. Each plan takes
+        its search and the time in which Inductor writes its code; kinds of ops that are no kernels of Inductor's run
+        once.
     The other arguments are those of `backend`.
     """
     if costs not in names():
@@ -57,7 +59,7 @@ def partitioner(
     inner = partition_fn(budget, costs, time_limit, beside)
     inner.fused_for = costs
     inner.foretell = _foretold if foretell else None
-    return InductorPartitioner(inner, f"{budget} {costs} {time_limit} {inner.allowance.beside}")
+    return InductorPartitioner(inner, f"{budget} {costs} {time_limit} {inner.allowance.beside} {foretell}")
 
 
 def _foretold(split: Split, held: Sequence[bool]) -> int | None:

@@ -7,7 +7,7 @@ why. No error of ours reaches the training.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from profiles.roofline import names
 from remat_cli.errors import RematWarning as RematWarning
 from remat_cli.saying.units import show_bytes
 from remat_cli.torch import joint as joints
+from remat_cli.torch.aiming import Aim, Aimed, Foretold, aim
 from remat_cli.torch.allowance import Allowance, allowance_of
 from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split, build
@@ -42,15 +43,15 @@ Rooms = Callable[[Lowered], GraphRoom]
 class PlannedJoint:
     """One graph's plan, or the reason why it has none.
 
-    `over`: the message where the plan needs more than its room. `generated`: the peak of the code that
-    Inductor makes of it, where that was asked for.
+    `over`: the message where the plan needs more than its room. `told`: what the code that Inductor makes of it holds,
+    where that was asked for.
     """
 
     lowered: Lowered | None
     found: PlannedOrder | None
     why: str = ""
     over: str = ""
-    generated: int | None = None
+    told: Foretold | None = None
 
 
 @dataclass(slots=True)
@@ -96,20 +97,45 @@ class Partitioner:
         if isinstance(self.pricing, MeasuredPrices):
             self.pricing.save()
 
-        clock, own = self.clock(), room(lowered)
+        own, known = room(lowered), list[Order]()
+        problem = furnish(lowered, own)
 
-        def candidates() -> Iterator[Order]:
-            return seeds(lowered, module, inputs, clock)
+        def search(limit: int) -> PlannedOrder:
+            clock = self.clock()
 
-        found = find(furnish(lowered, own), own.limit, clock, candidates)
-        split = build(lowered, found.order)
+            def candidates() -> list[Order]:
+                if not known:
+                    known.extend(seeds(lowered, module, inputs, clock))
+                return known
+
+            return find(problem, limit, clock, candidates)
+
+        plan = self._aimed(lowered, search)
+        if plan is None:
+            found = search(own.limit)
+            split, told = build(lowered, found.order), None
+            over = "" if found.fits else over_budget(found.budget, found.outcome.peak, found.least_peak_bound)
+        else:
+            found, split, told = plan.found, plan.split, plan.told
+            over = over_budget(told.budget, told.peak) if told.over else ""
         check(module.graph, split[0].graph, split[1].graph, num_fwd_outputs)
-        over = "" if found.fits else over_budget(found)
-        holds = set(joints.held_outputs(joint))
-        held = [output in holds for output in joint.forward_outputs]
-        generated = self.foretell(split, held) if self.foretell else None
-        self.plans.append(PlannedJoint(lowered, alone(lowered, found), over=over, generated=generated))
+        self.plans.append(PlannedJoint(lowered, alone(lowered, found), over=over, told=told))
         return split
+
+    def _aimed(self, lowered: Lowered, search: Callable[[int], PlannedOrder]) -> Aimed | None:
+        """The plan by the peak of its code, where that can be foretold."""
+        tell = self.foretell
+        if tell is None:
+            return None
+        holds = set(joints.held_outputs(lowered.joint))
+        held = [output in holds for output in lowered.joint.forward_outputs]
+        way = Aim(
+            search,
+            lambda found: build(lowered, found.order),
+            lambda split: tell(split, held),
+            lambda whole: self.allowance.bytes(whole, lowered.problem.resident),
+        )
+        return aim(way, search(baseline(lowered.problem)[1].peak))
 
     def prices(self, joint: joints.Joint) -> Pricing:
         """The cost of ops in this graph; a fusing compiler makes other kernels of them."""
@@ -125,11 +151,11 @@ def alone(lowered: Lowered, found: PlannedOrder) -> PlannedOrder:
     return replace(found, outcome=outcome, before=before)
 
 
-def over_budget(found: PlannedOrder) -> str:
+def over_budget(budget: int, peak: int, bound: int | None = None) -> str:
     """The message where no plan was found that keeps to the budget."""
-    text = f"remat: no plan was found within {show_bytes(found.budget)}; the leanest known holds"
-    text += f" {show_bytes(found.outcome.peak)} and is used"
-    bound = found.least_peak_bound
+    text = (
+        f"remat: no plan was found within {show_bytes(budget)}; the leanest known holds {show_bytes(peak)} and is used"
+    )
     return text + (f" (nothing can hold less than {show_bytes(bound)})" if bound else "")
 
 

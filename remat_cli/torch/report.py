@@ -115,12 +115,12 @@ def _behind(compiled: Any) -> Backend:
 def _of(plan: PlannedJoint, measured: int | None) -> GraphReport:
     if plan.lowered is None or plan.found is None:
         return GraphReport(None, measured, why=plan.why)
-    found = plan.found
+    found, told = plan.found, plan.told
     return GraphReport(
-        predicted=found.outcome.peak if plan.generated is None else plan.generated,
+        predicted=told.peak if told else found.outcome.peak,
         measured=measured,
-        before=found.before.peak,
-        budget=found.budget,
+        before=told.whole if told else found.before.peak,
+        budget=told.budget if told else found.budget,
         least_peak_bound=found.least_peak_bound,
         cost=found.outcome.cost,
         cost_before=found.before.cost,

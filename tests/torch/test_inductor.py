@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import pytest
 import torch
@@ -14,10 +15,11 @@ from remat_cli.torch import joint as joints
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import fuse, fused_prices
-from remat_cli.torch.inductor import partitioner
+from remat_cli.torch.inductor import InductorPartitioner, partitioner
 from remat_cli.torch.lowering import lower
-from remat_cli.torch.partition import Partitioner
+from remat_cli.torch.partition import Partitioner, RematWarning
 from remat_cli.torch.report import report
+from solvers.clock import limited
 from tests.torch.models import MODELS
 from tests.torch.steps import backend, step, twin
 
@@ -73,7 +75,8 @@ def test_the_uuid_tells_budgets_apart_and_stays() -> None:
 def allocated(run, given) -> int:  # type: ignore[no-untyped-def]
     """The most bytes that the allocator gave out during a step, by torch's profiler."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        run(given).sum().backward()
+        result = run(given)  # which the caller holds
+        result.sum().backward()
     events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
     now = most = 0
     for event in sorted(events, key=lambda event: event.start_ns()):
@@ -82,17 +85,54 @@ def allocated(run, given) -> int:  # type: ignore[no-untyped-def]
     return most
 
 
+def two_convolutions() -> tuple[nn.Module, torch.Tensor]:
+    """Inductor lays values out with channels last, and in the backward pass works in the saved layouts."""
+    layers = [nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1), nn.ReLU()]
+    return nn.Sequential(*layers), torch.randn(4, 3, 32, 32)
+
+
 def test_the_peak_of_inductors_own_code_is_what_the_allocator_gives_out() -> None:
     torch.manual_seed(0)
-    layers = [nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 4)]
-    module, given = nn.Sequential(*layers), torch.randn(256, 32)
-    asked = partitioner("80%", time_limit=1, foretell=True)
-    with config.patch(custom_partitioner_fn=asked, force_disable_caches=True):
+    module, given = two_convolutions()
+    asked = partitioner("90%", time_limit=1, foretell=True)
+    with config.patch(custom_partitioner_fn=asked, force_disable_caches=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RematWarning)  # of a budget that cannot be kept
         run = torch.compile(module, dynamic=False)
         run(given).sum().backward()
     for parameter in module.parameters():
         parameter.grad = None
-    held = sum(tensor.nbytes for tensor in (*module.parameters(), given))
+    held = sum(tensor.nbytes for tensor in (*module.parameters(), *module.buffers(), given))
     (found,) = report(asked).graphs
-    assert found.predicted == pytest.approx(held + allocated(run, given), rel=0.02)
-    assert asked.partitioner.plans[0].generated == found.predicted
+    assert found.predicted == pytest.approx(held + allocated(run, given), rel=0.03)
+    assert found.budget is not None
+    assert found.before is not None
+    assert found.budget < found.before
+
+
+def layers(count: int) -> tuple[nn.Module, torch.Tensor]:
+    """Blocks that Inductor's code holds more of than the model of it says."""
+    block = [nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU()]
+    return nn.Sequential(*[copy.deepcopy(layer) for _ in range(count) for layer in block]), torch.randn(8, 8, 16, 16)
+
+
+class Stop(BaseException):
+    """Ends a compilation when the graph is planned: its kernels are not compiled."""
+
+
+class PlanOnly(InductorPartitioner):
+    def __call__(self, *given, **more):  # type: ignore[no-untyped-def]
+        super().__call__(*given, **more)
+        raise Stop
+
+
+def test_what_inductors_code_holds_keeps_to_the_budget() -> None:
+    torch.manual_seed(0)
+    module, given = layers(2)
+    own = partitioner("70%", foretell=True).partitioner
+    own.clock = lambda: limited(5, 30_000)
+    with config.patch(custom_partitioner_fn=PlanOnly(own, ""), force_disable_caches=True), pytest.raises(Stop):
+        torch.compile(module, dynamic=False)(given)
+    (plan,) = own.plans
+    assert plan.told is not None, plan.why
+    assert plan.told.peak <= plan.told.budget < plan.told.whole
+    assert not plan.over
