@@ -109,10 +109,9 @@ def test_the_peak_of_inductors_own_code_is_what_the_allocator_gives_out() -> Non
     assert found.budget < found.before
 
 
-def layers(count: int) -> tuple[nn.Module, torch.Tensor]:
-    """Blocks that Inductor's code holds more of than the model of it says."""
-    block = [nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU()]
-    return nn.Sequential(*[copy.deepcopy(layer) for _ in range(count) for layer in block]), torch.randn(8, 8, 16, 16)
+def blocks() -> tuple[nn.Module, torch.Tensor]:
+    block = [nn.LayerNorm(32), nn.Linear(32, 128), nn.GELU(), nn.Linear(128, 32)]
+    return nn.Sequential(*[copy.deepcopy(layer) for _ in range(2) for layer in block]), torch.randn(256, 32)
 
 
 class Stop(BaseException):
@@ -127,8 +126,8 @@ class PlanOnly(InductorPartitioner):
 
 def test_what_inductors_code_holds_keeps_to_the_budget() -> None:
     torch.manual_seed(0)
-    module, given = layers(2)
-    own = partitioner("70%", foretell=True).partitioner
+    module, given = blocks()
+    own = partitioner("80%", foretell=True).partitioner
     own.clock = lambda: limited(5, 30_000)
     with config.patch(custom_partitioner_fn=PlanOnly(own, ""), force_disable_caches=True), pytest.raises(Stop):
         torch.compile(module, dynamic=False)(given)
