@@ -41,8 +41,8 @@ FORWARD: dict[str, Callable[[], onnx.ModelProto]] = {
     "DenseNet-121, batch 8": lambda: build("densenet121", training=False, batch=8),
     "EfficientNet-B0, batch 8": lambda: build("efficientnet-b0", training=False, batch=8),
     "Inception v3, batch 4": lambda: build("inception-v3", training=False, batch=4),
-    "super-resolution, 3 x 360 x 640": lambda: super_resolution(),
-    "VAE decoder, 4 x 48 x 48": lambda: vae_decoder(),
+    "super-resolution to 1024 x 1024": lambda: super_resolution(),
+    "VAE decoder to 1024 x 1024": lambda: vae_decoder(),
 }
 
 
@@ -69,9 +69,37 @@ class Net:
         kernel = self.weight((scale * self.random.standard_normal((outside, inside, size, size))).astype(np.float32))
         return self.add("Conv", [value, kernel], kernel_shape=[size, size], pads=[size // 2] * 4)
 
-    def norm(self, value: str, channels: int) -> str:
-        one, zero = (self.weight(np.full(channels, number, np.float32)) for number in (1, 0))
-        return self.add("BatchNormalization", [value, one, zero, zero, one])
+    def norm(self, value: str, channels: int, groups: int = 8) -> str:
+        """GroupNorm, as PyTorch's exporter writes it."""
+        one, zero = (self.weight(np.full(groups, number, np.float32)) for number in (1, 0))
+        scale, bias = (self.weight(self.random.standard_normal((channels, 1, 1)).astype(np.float32)) for _ in "sb")
+        joined = self.add("Reshape", [value, self.weight(np.array([0, groups, -1], np.int64))])
+        even = self.add("InstanceNormalization", [joined, one, zero], epsilon=1e-6)
+        apart = self.add("Reshape", [even, self.add("Shape", [value])])
+        return self.add("Add", [self.add("Mul", [apart, scale]), bias])
+
+    def swish(self, value: str) -> str:
+        return self.add("Mul", [value, self.add("Sigmoid", [value])])
+
+    def residual(self, value: str, channels: int) -> str:
+        inner = self.conv(self.swish(self.norm(value, channels)), channels, channels)
+        inner = self.conv(self.swish(self.norm(inner, channels)), channels, channels)
+        return self.add("Add", [value, inner])
+
+    def attention(self, value: str, channels: int, side: int) -> str:
+        """Each place of the image looks at all."""
+        flat = self.weight(np.array([1, channels, side * side], np.int64))
+        normed = self.norm(value, channels)
+        query, key, held = (self.add("Reshape", [self.conv(normed, channels, channels, 1), flat]) for _ in "qkv")
+        rows = self.add("Transpose", [query], perm=[0, 2, 1])
+        scale = self.weight(np.array(channels**-0.5, np.float32))
+        scores = self.add("MatMul", [self.add("Mul", [rows, scale]), key])
+        seen = self.add(
+            "MatMul", [self.add("Softmax", [scores], axis=-1), self.add("Transpose", [held], perm=[0, 2, 1])]
+        )
+        shape = self.weight(np.array([1, channels, side, side], np.int64))
+        image = self.add("Reshape", [self.add("Transpose", [seen], perm=[0, 2, 1]), shape])
+        return self.add("Add", [value, self.conv(image, channels, channels, 1)])
 
     def model(self, output: str) -> onnx.ModelProto:
         graph = helper.make_graph(self.nodes, "net", [self.input], [onnx.ValueInfoProto(name=output)], self.stored)
@@ -79,35 +107,30 @@ class Net:
 
 
 def super_resolution() -> onnx.ModelProto:
-    """Eight residual blocks of 64 channels, and twice as many pixels a side."""
-    net = Net([1, 3, 360, 640])
-    value = net.conv("input", 3, 64)
-    for _ in range(8):
-        inner = net.conv(net.add("Relu", [net.conv(value, 64, 64)]), 64, 64)
+    """Four residual blocks of 32 channels, and twice as many pixels a side."""
+    net = Net([1, 3, 512, 512])
+    value = first = net.conv("input", 3, 32)
+    for _ in range(4):
+        inner = net.conv(net.add("Relu", [net.conv(value, 32, 32)]), 32, 32)
         value = net.add("Add", [value, inner])
-    wide = net.add("DepthToSpace", [net.conv(value, 64, 256)], blocksize=2)
-    return net.model(net.conv(net.add("Relu", [wide]), 64, 3))
+    value = net.add("Add", [net.conv(value, 32, 32), first])
+    wide = net.add("DepthToSpace", [net.conv(value, 32, 128)], blocksize=2, mode="CRD")
+    return net.model(net.conv(wide, 32, 3))
 
 
 def vae_decoder() -> onnx.ModelProto:
-    """Three times twice as many pixels a side, 256 to 64 channels, with normalization by given statistics and SiLU."""
-    net = Net([1, 4, 48, 48])
-    value, channels = net.conv("input", 4, 256), 256
+    """As of Stable Diffusion, with an eighth of its channels: attention in the middle, three times twice as many pixels
+    a side, GroupNorm and SiLU."""
+    net = Net([1, 4, 128, 128])
+    value, channels = net.conv("input", 4, 64), 64
+    value = net.residual(net.attention(net.residual(value, channels), channels, 128), channels)
     scales = net.weight(np.array([1, 1, 2, 2], np.float32))
-    for wanted in (256, 128, 64):
-        for _ in range(2):
-            gate = net.norm(value, channels)
-            inner = net.conv(net.add("Mul", [gate, net.add("Sigmoid", [gate])]), channels, channels)
-            value = net.add("Add", [value, inner])
-        value = net.add(
-            "Resize",
-            [value, "", scales],
-            mode="nearest",
-            nearest_mode="floor",
-            coordinate_transformation_mode="asymmetric",
-        )
+    how = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
+    for wanted in (64, 32, 16):
+        value = net.residual(net.residual(value, channels), channels)
+        value = net.add("Resize", [value, "", scales], **how)
         value, channels = net.conv(value, channels, wanted), wanted
-    return net.model(net.conv(value, channels, 3))
+    return net.model(net.conv(net.swish(net.norm(net.residual(value, channels), channels)), channels, 3))
 
 
 def solved(model: Path, **asked: Any) -> tuple[remat.Planned | None, str]:

@@ -33,6 +33,7 @@ from solvers.problem import Limits, Status
 from solvers.registry import DEFAULT, METHODS
 
 PAIR_SEARCHES = 2  # at a time
+WHOLE_SHARE = 1 / 3  # of the time or work, for the curve of whole ops, where ops are in pieces
 LEAST_PEAK_SHARE = 0.2  # of the time or work, for the least peak there is
 HURRIED_PART = 0.5  # of its share: with less time left a point is not as good as it could be
 TOLD_PLANS = 3  # known plans that a search is told of
@@ -86,12 +87,15 @@ class Sweep:
         self.limits = replace(limits, clock=limits.clock.unless(lambda: self.given_up))
         self.before, self.whole = subject.before(), held_as_it_is(subject, asked.session)
         self.budgets: Sequence[int] = ()
+        self.beside: Curve | None = None  # with whole ops, where ops are in pieces
         self.points: list[Point] = []
         self.done = self.total = 0
 
     def run(self) -> Curve:
         """The curve, as far as time allows; a point that no time was left for knows what the others found."""
         self.budgets = self._spread()
+        if self.subject.whole is not None:
+            self.beside = self._with_whole_ops(self.subject.whole)
         tasks = [Task(budget, name) for budget in self.budgets for name in self.asked.methods]
         self._go([task for task in tasks if not takes_plans(task.method)], [t for t in tasks if takes_plans(t.method)])
         return self.curve()
@@ -104,7 +108,18 @@ class Sweep:
         points = agree([*self.points, *missing], self.limits.gap)  # the least peak's budget may have two by now
         told = {(point.method, point.budget): point for point in points}
         shown = tuple(told[place] for place in asked)
-        return Curve(self.subject, self.before, self.whole, shown, _least(points))
+        least = _least(points)
+        if self.beside is not None:
+            shown = tuple(map(curves.better_whole, shown, self.beside.points))
+            least = min((size for size in (least, self.beside.least_peak) if size is not None), default=None)
+        return Curve(self.subject, self.before, self.whole, shown, least)
+
+    def _with_whole_ops(self, whole: Subject) -> Curve:
+        """The same curve without pieces, so that no point is dearer than there."""
+        budgets = tuple(Budget(Fraction(budget)) for budget in self.budgets)
+        limits = self._limits_of(WHOLE_SHARE)
+        self.limits = self._limits_of(1 - WHOLE_SHARE) if self.limits.clock.work is not None else self.limits
+        return Sweep(whole, replace(self.asked, budgets=budgets), limits, self.memory).run()
 
     def _spread(self) -> list[int]:
         """In bytes, the largest first."""

@@ -70,7 +70,8 @@ def sweep(
     """What each budget costs, by method: its `points`, and the `knee` among them; `planned(point)` is a point's plan.
 
     - `model`, `costs`, `dims`, `session`, `allocator`, `in_place`, `gap`, `seed`, `cache`: as `solve` takes them.
-    - `pieces`, `largest_value`: as `solve` takes them; all points have the pieces that suit the least budget.
+    - `pieces`, `largest_value`: as `solve` takes them; all points have the pieces that suit the least budget,
+      or whole ops where these cost less.
     - `budgets`: as the command takes them ("30%..100%/8"), or one by one. `methods`: one or several.
     - `time_limit`: for all of it, in seconds or words ("5m"), by default 90. `work_limit`: as `solve` takes it,
       for each search. `report`: called with how far it is.

@@ -190,9 +190,9 @@ def _write_plans(curve: Curve, folder: Path) -> dict[tuple[str, int], str]:
         raise BadInput(f"cannot make the folder {folder}: {error.strerror}") from error
     written = {}
     for point in curve.points:
-        if point.plan is not None:
+        if (planned := curve.planned(point)) is not None:
             path = folder / f"{curve.subject.stem}-{point.budget}-{point.method}.plan.json"
-            for said in sentences(put(point.plan, path, curve.subject).notes):
+            for said in sentences(put(planned.recorded, path, planned.subject).notes):
                 click.echo(f"remat: {said}", err=True)
             written[point.method, point.budget] = str(path)
     return written

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 import remat_cli
 from remat_cli.actions import sweeping
@@ -201,3 +203,21 @@ def test_the_least_budget_that_is_printed_is_enough(remat: Command, data: Path) 
     found = remat("solve", model, "--budget", least, "--method", "evict", "--json", "--force", "-o", "x.plan.json")
     assert found.code == 0
     assert max(found.object["arena"], found.object["live"]) <= least
+
+
+def test_no_point_of_a_curve_in_pieces_is_dearer_than_with_whole_ops(tmp_path: Path) -> None:
+    """With room for everything nothing needs to be cut, and what was cut for the least budget costs more."""
+    path = tmp_path / "m.onnx"
+    sizes = {"x": [64, 16], "in": [16, 2048], "out": [2048, 16], "y": [64, 16]}
+    *given, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, size) for name, size in sizes.items())
+    wide = [helper.make_node("MatMul", ["x", "in"], ["h"]), helper.make_node("Relu", ["h"], ["r"])]
+    graph = helper.make_graph([*wide, helper.make_node("MatMul", ["r", "out"], ["y"])], "wide", given, [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), path)
+    curve = remat_cli.sweep(path, budgets="60%,100%", pieces="auto", work_limit=20_000, cache=False)
+    roomy, tight = curve.points
+    assert curve.subject.pieces is not None
+    assert (roomy.overhead, tight.plan and bool(tight.plan.pieces)) == (0, True)
+    planned = curve.planned(roomy)
+    assert planned is not None
+    assert planned.subject.pieces is None
+    assert planned.replayed()

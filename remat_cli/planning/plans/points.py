@@ -120,7 +120,10 @@ class Curve:
 
     def planned(self, point: Point) -> Planned | None:
         """The point's plan with its model, as a program can emit, run or save it."""
-        return Planned(point.plan, self.subject) if point.plan else None
+        if point.plan is None:
+            return None
+        whole = None if point.plan.pieces else self.subject.whole
+        return Planned(point.plan, whole or self.subject)
 
 
 def _cells(point: Point) -> tuple[str, ...]:
@@ -213,6 +216,13 @@ def _tell(point: Point, points: Sequence[Point], gap: float) -> Point:
         notes=point.notes if own else (Note(PlanNote.OF_ANOTHER_POINT, (best.made_by, best.budget)),),
         made_by=best.made_by,
     )
+
+
+def better_whole(point: Point, whole: Point) -> Point:
+    """The point of ops in pieces, or that of whole ops at the same budget, where that is cheaper."""
+    if whole.time is None or (point.time is not None and point.time <= whole.time):
+        return point
+    return replace(whole, notes=(*whole.notes, Note(PlanNote.BETTER_WHOLE)))
 
 
 def envelope(points: Iterable[Point]) -> list[Point]:

@@ -51,8 +51,7 @@ def _fallen(request: PlanRequest, best: Answer, by_cost: Solver) -> Answer:
 def held(found: Answer) -> int:
     """The budget that the plan of an answer keeps to."""
     assert found.schedule.outcome is not None
-    live = (found.promise.live if found.promise else None) or 0  # with what rewriting adds
-    return max(found.schedule.outcome.peak, live, bytes_counted(found))
+    return max(found.schedule.outcome.peak, bytes_counted(found))
 
 
 def _bound(found: Answer) -> int:

@@ -117,9 +117,9 @@ class Target(ABC):
         return None
 
     def counted(self, promise: Promise) -> int:
-        """The figure that the budget is held against."""
+        """The figure that the budget is held against: live bytes too, as writing adds constants that lie outside."""
         assert promise.arena is not None
-        return promise.arena
+        return max(promise.arena, promise.live or 0)
 
     def needed(self, promise: Promise, budget: int) -> int:
         """The least budget that a plan made for `budget` keeps to."""

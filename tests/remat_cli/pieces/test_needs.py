@@ -10,6 +10,7 @@ import onnx
 from remat_cli.actions.solving import Question, ask
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.least_held import held
+from remat_cli.planning.targets.kinds import target_of
 from remat_cli.zoo.build import build
 from solvers.clock import limited
 from solvers.problem import Limits
@@ -24,3 +25,6 @@ def test_live_bytes_beyond_the_block_are_in_the_budget(tmp_path: Path) -> None:
     more = found.budget + 8
     assert held(replace(found, promise=replace(found.promise, live=more))) == more
     assert held(found) == found.budget
+    assert found.session is not None
+    counted = target_of(found.session).counted
+    assert counted(found.promise) <= found.budget < counted(replace(found.promise, live=more)), "a given one too"
