@@ -10,12 +10,14 @@ from typing import Any, Literal
 import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
+from torch._guards import TracingContext
 
 from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split
 from remat_cli.torch.partition import Partitioner, PlannedJoint, partition_fn
 from remat_cli.torch.running import Compiled, op_by_op
 from remat_cli.torch.sizes import SizeCheck
+from remat_cli.torch.skipped import tell_of_skipped
 from remat_cli.torch.whole_step import WholeStep
 
 
@@ -25,6 +27,7 @@ class Backend:
 
     def __init__(self, partitioner: Partitioner) -> None:
         self.partitioner = partitioner
+        tell_of_skipped(self)
         self.step = WholeStep(partitioner.allowance, self._compile_again)
 
     @property
@@ -32,11 +35,13 @@ class Backend:
         return self.partitioner.plans
 
     def __call__(self, module: Any, inputs: Any, **options: Any) -> Any:
+        tell_of_skipped(self)
         return _Graph(self).compile(module, inputs)
 
     def _compile_again(self) -> None:
         self.partitioner.plans.clear()
         torch._dynamo.reset()
+        tell_of_skipped(self)
 
 
 class _Graph:
@@ -59,6 +64,7 @@ class _Graph:
         return result
 
     def forward(self, graph: fx.GraphModule, _: Any) -> Compiled:
+        _donate_nothing()
         step, planned = self.backend.step, self.planned
         if planned is None:  # the graph runs without gradients
             return op_by_op(graph, step, _do_nothing)
@@ -79,6 +85,14 @@ class _Graph:
 
 def _do_nothing(_: list[Any]) -> None:
     pass
+
+
+def _donate_nothing() -> None:
+    """Withdraw torch's leave to write over saved values, which no op uses here: `retain_graph=True` is then allowed."""
+    context = TracingContext.try_get()
+    donated = getattr(context and context.fw_metadata, "bw_donated_idxs", None)
+    if donated:
+        donated.clear()
 
 
 def backend(

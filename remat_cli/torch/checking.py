@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import fx
 
-from remat_cli.torch import batchnorm
+from remat_cli.torch import batchnorm, dropout
 from remat_cli.torch.joint import is_tangent
 from remat_cli.torch.reading import has_effect, is_random, mutated_inputs, storages_of
 
@@ -30,6 +31,7 @@ class _Numbering:
     numbers: dict[Any, Number] = field(default_factory=dict)
     effects: int = 0
     whole: dict[fx.Node, Number] = field(default_factory=dict)  # the number of a whole BatchNorm, averages included
+    pairs: dict[Number, tuple[Number, Number]] = field(default_factory=dict)  # a dropout -> its result and its mask
     written: dict[int, int] = field(default_factory=dict)  # storage of an input -> how often it was overwritten
 
     def number(self, key: Any) -> Number:
@@ -48,6 +50,10 @@ class _Numbering:
         raise Differs("a graph returns nothing")
 
     def call(self, node: fx.Node, known: dict[fx.Node, Number]) -> Number:
+        if dropout.share_and_scale(node) is not None:
+            return self.dropped(node, known)
+        if node.target is operator.getitem and (pair := self.pairs.get(known[node.args[0]])) is not None:
+            return pair[node.args[1]]
         if node.target is operator.getitem and node.args[1] in batchnorm.AVERAGES and node.args[0] in self.whole:
             return self.number(("average", self.whole[node.args[0]], node.args[1]))
         found = self.number(self.key(node, known, node.target, (node.args, node.kwargs)))
@@ -60,6 +66,18 @@ class _Numbering:
         self.whole[node] = found
         target, arguments = essence
         return self.number(("essence", *self.key(node, known, target, (arguments, node.kwargs))[:3]))
+
+    def dropped(self, node: fx.Node, known: dict[fx.Node, Number]) -> Number:
+        """A dropout has the numbers of a mask that is drawn, and of its use."""
+        kept, scale = dropout.share_and_scale(node) or (0.0, 0.0)
+        x, read = _Token(known[node.args[0]]), self.seen(node)
+        empty = self.number((dropout.EMPTY, repr(((x,), {"dtype": torch.bool})), None, read))
+        self.effects += 1
+        mask = self.number((dropout.DRAW, repr(((_Token(empty), kept), {})), self.effects, ()))
+        result = self.number((dropout.APPLY, repr(((x, _Token(mask), scale), {})), None, read))
+        found = self.number(("dropout", result, mask))
+        self.pairs[found] = (result, mask)
+        return found
 
     def key(self, node: fx.Node, known: dict[fx.Node, Number], target: Any, given: Any) -> tuple[Any, ...]:
         arguments = fx.node.map_arg(given, lambda argument: _Token(known[argument]))

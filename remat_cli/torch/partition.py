@@ -18,6 +18,7 @@ from torch._functorch import config, partitioners
 from profiles.roofline import names
 from remat_cli.errors import RematWarning as RematWarning
 from remat_cli.saying.units import show_bytes
+from remat_cli.torch import dropout
 from remat_cli.torch import joint as joints
 from remat_cli.torch.aiming import Aim, Aimed, Foretold, aim
 from remat_cli.torch.allowance import Allowance, allowance_of
@@ -90,7 +91,9 @@ class Partitioner:
 
     def _plan(self, module: fx.GraphModule, inputs: Any, num_fwd_outputs: int, room: Rooms) -> Split:
         _check_settings()
-        joint = joints.read(module, num_fwd_outputs)
+        masked = joints.copy_of(module)
+        dropout.split(masked.graph)
+        joint = joints.read(masked, num_fwd_outputs)
         if self.checkpoints == KEEP:
             obey(joint)
         lowered = lower(joint, self.prices(joint))
@@ -105,7 +108,7 @@ class Partitioner:
 
             def candidates() -> list[Order]:
                 if not known:
-                    known.extend(seeds(lowered, module, inputs, clock))
+                    known.extend(seeds(lowered, masked, inputs, clock))
                 return known
 
             return find(problem, limit, clock, candidates)

@@ -45,6 +45,7 @@ class WholeStep:
     # messages about single graphs, which are dropped if the graphs together fit
     over: list[str] = field(default_factory=list)
     given: Meter = field(default_factory=Meter)  # tensors that no graph made
+    allowed: int | None = None  # bytes that the newest graph may hold, if its plan keeps to them
 
     def add_graph(self) -> int:
         """The number of a graph that is about to be compiled."""
@@ -59,6 +60,7 @@ class WholeStep:
 
     def hear(self, graph: int, planned: PlannedJoint) -> None:
         """Record a graph's plan. The message of one that needs more than its room waits for the end of the step."""
+        self.allowed = planned.found.budget if planned.found is not None and planned.found.fits else None
         if not planned.over:
             return
         if planned.found is not None:
@@ -102,6 +104,9 @@ class WholeStep:
         given, held = self.given.most, self.meter.peak
         budget = self.allowance.bytes(whole_peak(self.needs, self.calls, given), self.meter.count())
         if len(self.calls) == 1:
+            if self.allowed is not None and held > self.allowed:
+                text = f"remat: this step held {show_bytes(held)}, more than the {show_bytes(self.allowed)} allowed:"
+                self.over.append(text + " values stay after their last use, as with backward(retain_graph=True)")
             for words in self.over:
                 warnings.warn(words, RematWarning, stacklevel=2)
         elif held > budget:

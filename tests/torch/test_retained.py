@@ -1,0 +1,84 @@
+"""Backward passes that users ask for in other ways than once: the same gradients as eager, or words."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from remat_cli.torch.partition import RematWarning
+from tests.torch.steps import backend, twin
+
+WIDTH = 64
+
+
+def made() -> tuple[nn.Module, torch.Tensor]:
+    torch.manual_seed(0)
+    layers = [layer for _ in range(3) for layer in (nn.Linear(WIDTH, WIDTH), nn.GELU())]
+    return nn.Sequential(*layers), torch.randn(256, WIDTH)
+
+
+def once_then_twice(run: Callable[..., Any], x: torch.Tensor) -> None:
+    """The backward pass is compiled by a step that retains nothing."""
+    run(x).square().mean().backward()
+    loss = run(x).square().mean()
+    loss.backward(retain_graph=True)
+    loss.backward()
+
+
+def two_losses(run: Callable[..., Any], x: torch.Tensor) -> None:
+    y = run(x)
+    y[:, 0].mean().backward(retain_graph=True)
+    y[:, 1].square().mean().backward()
+
+
+def created(run: Callable[..., Any], x: torch.Tensor) -> None:
+    run(x).mean().backward()
+    run(x).square().mean().backward(create_graph=True)
+
+
+@pytest.mark.parametrize("use", [once_then_twice, two_losses, created])
+@pytest.mark.filterwarnings("ignore:Using backward.. with create_graph")
+def test_a_graph_may_be_retained(use: Callable[..., Any]) -> None:
+    module, x = made()
+    other = twin(module)
+    use(torch.compile(module, backend=backend("80%", 500), dynamic=False), x)
+    use(other, x)
+    pairs = zip(module.parameters(), other.parameters(), strict=True)
+    assert all(torch.equal(own.grad, its.grad) for own, its in pairs)
+
+
+def test_a_retained_graph_that_holds_more_than_the_budget_is_told() -> None:
+    module, x = made()
+    asked = backend("80%", 500)
+    loss = torch.compile(module, backend=asked, dynamic=False)(x).square().mean()
+    with pytest.warns(RematWarning, match="values stay after their last use, as with backward.retain_graph=True"):
+        loss.backward(retain_graph=True)
+    assert asked.step.meter.peak > asked.plans[0].found.budget
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_recurrent_layers_that_are_left_to_eager_are_named(kind: Any) -> None:
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.given, self.inner, self.head = nn.Linear(8, 8), kind(8, 16, 2), nn.Linear(16, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(self.inner(self.given(x))[0])
+
+    module, x = Tagger(), torch.randn(5, 2, 8)
+    other, asked = twin(module), backend("80%", 500)
+    run = torch.compile(module, backend=asked)
+    with pytest.warns(RematWarning, match=rf"leaves {kind.__name__}\(8, 16, num_layers=2\) to eager"):
+        run(x).sum().backward()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RematWarning)
+        run(x).sum()
+    other(x).sum().backward()
+    pairs = zip(module.parameters(), other.parameters(), strict=True)
+    assert all(torch.equal(own.grad, its.grad) for own, its in pairs)
