@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from remat_cli.torch.remembering import key, recall, remember
 from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
+from solvers.orders.kept import kept_bound
 from solvers.problem import MOST_IN_ALL, Limits, Problem, Result, Status
 from solvers.registry import DEFAULT, METHODS
 from solvers.schedule import baseline, evaluate, schedule
@@ -63,13 +64,14 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
         return PlannedOrder(order, evaluate(problem, order)[1], before, limit, Status.FEASIBLE, bound)
     known = [whole, *candidates()]
     result = _search(problem, known, limit, Limits(clock=clock))
+    least = max(result.peak_bound or 0, kept_bound(problem))
     if _leanest(problem, known) > limit:
-        _lean(problem, known, Limits(clock=clock.again()))
+        least = max(least, _lean(problem, known, Limits(clock=clock.again())))
     order, outcome = _chosen(problem, known, limit)
     status = result.status if result.status.found or outcome.peak > limit else Status.FEASIBLE
     if outcome.peak <= limit:
         remember(place, order, result.bound_any_order, limit)
-    return PlannedOrder(order, outcome, before, limit, status, result.bound_any_order, result.peak_bound)
+    return PlannedOrder(order, outcome, before, limit, status, result.bound_any_order, least)
 
 
 def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) -> Result:
@@ -81,12 +83,15 @@ def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) ->
     return answer.result
 
 
-def _lean(problem: Problem, known: list[Order], limits: Limits) -> None:
-    """Where nothing fits: an order of a peak as low as can be found, and a cheap one of that peak."""
+def _lean(problem: Problem, known: list[Order], limits: Limits) -> int:
+    """Where nothing fits: an order of a peak as low as can be found, and a cheap one of that peak.
+
+    Returns what no order can hold less than.
+    """
     answer = schedule(problem, MOST_IN_ALL, minimize_peak, limits.share(1 / 4))
     if answer.plan is not None:
         known.append(answer.plan.order())
-    low = answer.result.peak_bound or 0
+    low = proved = answer.result.peak_bound or 0
     for tries in range(HALVING_ROUNDS, 0, -1):
         high = _leanest(problem, known)
         if high - low <= CLOSE_SHARE * high or limits.clock.over():
@@ -95,6 +100,7 @@ def _lean(problem: Problem, known: list[Order], limits: Limits) -> None:
         _search(problem, known, middle, limits.share(1 / (tries + 1)))
         low = middle if _leanest(problem, known) > middle else low
     _search(problem, known, _leanest(problem, known), limits)
+    return proved
 
 
 def _leanest(problem: Problem, known: Sequence[Order]) -> int:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from torch import fx
 
 from remat_cli.torch.lowering import Lowered
-from solvers.orders.bounds import peak_bound
+from solvers.orders.kept import kept_bound
 from solvers.problem import Problem
 from solvers.schedule import baseline
 
@@ -85,7 +85,7 @@ def need_of(lowered: Lowered) -> Need:
         peak=outcome.peak - problem.resident,
         saved=max(0, outcome.memory[place] - problem.resident - tangents),
         gradients=sum(buffer.bytes for buffer in made),
-        least=peak_bound(problem).peak - problem.resident,
+        least=kept_bound(problem) - problem.resident,
         handed=_bytes(problem, [value for value in problem.outputs if value in early]),
     )
 
