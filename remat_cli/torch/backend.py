@@ -23,10 +23,11 @@ from remat_cli.torch.whole_step import WholeStep
 
 class Backend:
     """The backend that torch.compile is given. `plans`: the plan of each graph. `step`: the memory of the graphs
-    together."""
+    together. `asked`: the arguments that make an equal one, for a compiled module that is pickled."""
 
-    def __init__(self, partitioner: Partitioner) -> None:
+    def __init__(self, partitioner: Partitioner, asked: tuple[Any, ...] = ()) -> None:
         self.partitioner = partitioner
+        self.asked = asked
         tell_of_skipped(self)
         self.step = WholeStep(partitioner.allowance, self._compile_again)
 
@@ -37,6 +38,13 @@ class Backend:
     def __call__(self, module: Any, inputs: Any, **options: Any) -> Any:
         tell_of_skipped(self)
         return _Graph(self).compile(module, inputs)
+
+    def __deepcopy__(self, _: Any) -> Backend:
+        """A copy of a compiled module trains beside it, within the same budget."""
+        return self
+
+    def __reduce__(self) -> Any:
+        return (backend, self.asked) if self.asked else super().__reduce__()
 
     def _compile_again(self) -> None:
         self.partitioner.plans.clear()
@@ -112,4 +120,5 @@ def backend(
     checkpoints: blocks under `torch.utils.checkpoint` are planned like all else ("lift"), or computed again in the
         backward pass and not saved, as they ask ("keep").
     """
-    return Backend(partition_fn(budget, costs, time_limit, beside, checkpoints))
+    partitioner = partition_fn(budget, costs, time_limit, beside, checkpoints)
+    return Backend(partitioner, (budget, costs, time_limit, partitioner.allowance.beside, checkpoints))

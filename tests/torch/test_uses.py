@@ -1,7 +1,9 @@
-"""Backward passes that users ask for in other ways than once: the same gradients as eager, or words."""
+"""Compiled modules in other uses than step after step: the same gradients as eager, or words."""
 
 from __future__ import annotations
 
+import copy
+import io
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 import torch
 from torch import nn
 
+import remat_cli.torch as remat_torch
 from remat_cli.torch.partition import RematWarning
 from tests.torch.steps import backend, twin
 
@@ -82,3 +85,25 @@ def test_recurrent_layers_that_are_left_to_eager_are_named(kind: Any) -> None:
     other(x).sum().backward()
     pairs = zip(module.parameters(), other.parameters(), strict=True)
     assert all(torch.equal(own.grad, its.grad) for own, its in pairs)
+
+
+def stored(module: Any) -> Any:
+    file = io.BytesIO()
+    torch.save(module, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, stored])
+def test_a_compiled_module_is_copied_and_stored(again: Callable[[Any], Any]) -> None:
+    module, x = made()
+    other = twin(module)
+    run = torch.compile(module, backend=remat_torch.backend("100%", time_limit=1), dynamic=False)
+    run(x).mean().backward()
+    second = again(run)
+    second.zero_grad()
+    second(x).square().mean().backward()
+    other(x).square().mean().backward()
+    pairs = zip(second.parameters(), other.parameters(), strict=True)
+    assert all(torch.equal(own.grad, its.grad) for own, its in pairs)
+    assert all(graph.predicted is not None for graph in remat_torch.report(second).graphs)
