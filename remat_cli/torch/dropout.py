@@ -30,7 +30,7 @@ def share_and_scale(node: fx.Node) -> tuple[float, float] | None:
     result = node.meta["val"][RESULT]
     if result.device.type != "cpu" or result.dtype not in EXACT or not is_contiguous_or_false(result):
         return None
-    kept = 1.0 - float(node.args[1])  # type: ignore[arg-type]
+    kept = 1.0 - float(node.args[1])
     return kept, 0.0 if kept == 0 else 1 / kept
 
 

@@ -44,8 +44,9 @@ def test_two_ops_do_what_the_one_does(name: str, dtype: torch.dtype) -> None:
         for own, its in zip(found, (*dropout.DROPOUT(x, share, True), torch.rand(2)), strict=True):
             assert torch.equal(own, its)
             assert own.stride() == its.stride()
-        plain = name not in ("columns", "channels last") and dtype in dropout.EXACT
-        assert bool(graph.find_nodes(op="call_function", target=dropout.DRAW)) == plain
+        if name == "rows":
+            drawn = graph.find_nodes(op="call_function", target=dropout.DRAW)
+            assert len(drawn) == (dtype in dropout.EXACT)
 
 
 def test_only_masks_must_be_held() -> None:
