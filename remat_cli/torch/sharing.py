@@ -102,7 +102,8 @@ def whole_peak(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, s
 
 
 def divide(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, budget: int) -> dict[int, GraphRoom]:
-    """A room for each graph that ran, so that the step keeps to the budget."""
+    """A room for each graph that ran, so that the step keeps to the budget, or to the least that may be possible."""
+    budget = max(budget, whole_peak(needs, calls, given, 0.0))
     share = _share(needs, calls, given, budget)
     rooms: dict[int, GraphRoom] = {}
     for place, call in enumerate(calls):

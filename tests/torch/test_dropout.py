@@ -50,12 +50,12 @@ def test_two_ops_do_what_the_one_does(name: str, dtype: torch.dtype) -> None:
 
 
 def test_only_masks_must_be_held() -> None:
-    """What eight dropouts leave would be 80% of the memory; masks are a fifth of that."""
+    """What eight dropouts leave, and their masks, would be 70% of the memory; masks alone are 14%."""
     torch.manual_seed(0)
     layers = [layer for _ in range(8) for layer in (nn.Linear(WIDTH, WIDTH), nn.Dropout(0.3), nn.Tanh())]
     module = nn.Sequential(*layers)
     x = torch.randn(2048, WIDTH)
-    other, asked = twin(module), backend("40%", 20_000)
+    other, asked = twin(module), backend("50%", 20_000)
     run = torch.compile(lambda x: module(x).square().mean(), backend=asked, dynamic=False)
     assert step(module, run, (x,)).same_bits(step(other, lambda x: other(x).square().mean(), (x,)))
     (plan,) = asked.plans
