@@ -74,7 +74,7 @@ def of_torchvision(name: str, batch: int, side: int) -> Callable[[], Made]:
 def timm_mixer() -> Made:
     import timm
 
-    model = timm.create_model("mixer_s16_224", num_classes=CLASSES, img_size=96, num_blocks=4, embed_dim=256)
+    model = timm.create_model("mixer_s16_224", num_classes=CLASSES, img_size=96)
     return Classifier(model), models.images(16, 96)
 
 
