@@ -110,7 +110,9 @@ class WholeStep:
             for words in self.over:
                 warnings.warn(words, RematWarning, stacklevel=2)
         elif held > budget:
-            text = f"remat: the {len(self.needs)} graphs of this step held {show_bytes(held)} together"
+            count = len(self.needs)
+            runs = f"{count} graphs" if count > 1 else f"{len(self.calls)} runs of the graph"
+            text = f"remat: the {runs} of this step held {show_bytes(held)} together"
             self._divide(given, budget, f"{text}, more than the budget of {show_bytes(budget)}")
 
     def _divide(self, given: int, budget: int, text: str) -> None:
