@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from profiles.forking import kept_in_children
+
 PROVIDER = "CUDAExecutionProvider"
 DRIVER, RUNTIME = "libcuda.so.1", "libcudart.so.13"
 LIBRARIES = {  # the libraries that the wheel's CUDA provider needs, and the packages that bring them
@@ -73,6 +75,7 @@ def session(model: str | bytes, options: Any, providers: Sequence[Any]) -> Any:
 
 def made_there(session: Any, provider: str) -> Any:
     """The session, if it runs on the requested provider."""
+    kept_in_children(session)
     if provider == PROVIDER and PROVIDER not in session.get_providers():
         lacking = "; ".join(missing()) or "nothing that could be seen"
         raise NoCuda(f"onnxruntime could not make a session on CUDA; what is missing: {lacking}")

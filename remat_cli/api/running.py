@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import onnx
 
+from profiles.cuda import NoCuda
 from remat_cli.actions import emitting, verifying
 from remat_cli.actions.verifying import TIMEOUT, Trial, Verified
 from remat_cli.api import given
 from remat_cli.api.given import CPU, File, Plan
 from remat_cli.arguments import number, switch, word
 from remat_cli.checking.compare import Tolerance
-from remat_cli.errors import Usage, meant
+from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.model.sessions import OWN
 from remat_cli.planning.loading import content_of, load_planned
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.session import by_default_of, placement_in, planned_of, session_of
+
+CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")  # what the runtime's errors begin with
 
 
 def emit(plan: Plan, *, functions: bool = False) -> onnx.ModelProto:
@@ -95,7 +100,22 @@ def session(plan: Plan, *, providers: Sequence[Any] = CPU, keep_state: bool = Fa
         loss, *rest = session.run(None, feeds)
     """
     planned, wanted, keep_state = given.plan_of(plan), providers_of(providers), switch(keep_state, "keep_state")
-    return session_on(emitting.emit(planned).model, planned, wanted, keep_state)
+    with refusals_in_words():
+        return session_on(emitting.emit(planned).model, planned, wanted, keep_state)
+
+
+@contextmanager
+def refusals_in_words() -> Iterator[None]:
+    """What the runtime says where it cannot make a session, as an error of ours: it lacks a kernel, or a device."""
+    try:
+        yield
+    except NoCuda as error:
+        raise Usage(str(error)) from error
+    except Exception as error:
+        if not type(error).__module__.startswith("onnxruntime."):
+            raise
+        words = CODE.sub("", " ".join(str(error).split()))
+        raise BadInput(f"onnxruntime cannot make a session of the model: {words}") from error
 
 
 def session_on(model: onnx.ModelProto, planned: Planned, providers: tuple[Any, ...], keep_state: bool) -> Any:

@@ -14,7 +14,7 @@ from remat_cli.actions.emitting import emit
 from remat_cli.actions.recipes import rate_of, recipe_of
 from remat_cli.api.given import CPU, Model, Plan, checked_keywords, path_of, plan_of
 from remat_cli.api.keywords import OptimizerSettings, ScheduleSettings
-from remat_cli.api.running import providers_of, session_on
+from remat_cli.api.running import providers_of, refusals_in_words, session_on
 from remat_cli.arguments import switch, whole_number
 from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.updating import update_model
@@ -103,7 +103,8 @@ def step(
     own, timing = _divided(settings)
     course = rate_schedule(schedule, timing)
     _check(inside, optimizer, whole_number(accumulate, "accumulate", 1), own)
-    ready, written = _ready(plan, given, wanted, keep_state)
+    with refusals_in_words():
+        ready, written = _ready(plan, given, wanted, keep_state)
     state = first_state(values, model)
     if optimizer is None:
         regime = Regime(rate_of(own.get("learning_rate"), default_rate(model)), course, optimizer_of(model))
@@ -111,7 +112,8 @@ def step(
     recipe = recipe_of(optimizer, own, forward)
     regime = Regime(recipe.hyper.rate, course, recipe.described(), accumulate)
     made = update_model(model, recipe)
-    update, pairs = _update(made, wanted, keep_state)
+    with refusals_in_words():
+        update, pairs = _update(made, wanted, keep_state)
     written = replace(written, state=written.state.union(pairs.values()))
     return Step(ready, model, state | first_state({**values, **state}, made), regime, update, written)
 

@@ -49,6 +49,7 @@ class Step:
         written: WrittenState = NOTHING_WRITTEN,
     ) -> None:
         self._written, self._whole = written, True
+        self._process = os.getpid()
         self._turn = RLock()  # one run at a time: each begins with the state that the one before has written
         self._session, self._update, self._regime = session, update, regime
         self._parts = parts_told(model)
@@ -112,6 +113,8 @@ class Step:
             print(found["loss"], found["logits"].argmax(1))
         """
         wanted = None if outputs is None else self._wanted(outputs)
+        if os.getpid() != self._process:  # a run would wait for threads that are not there
+            raise Usage("this step was made before the process forked, and its threads are the parent's: make it anew")
         with self._turn:
             loss, asked = self._run(batch, wanted or ())
         return loss if wanted is None else {"loss": loss, **asked}

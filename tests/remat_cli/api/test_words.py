@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import remat_cli as remat
+from profiles.cuda import NoCuda
 from remat_cli.units import show_bytes
 
 DATA = Path(__file__).parents[2] / "data"
@@ -57,6 +58,19 @@ def test_what_the_runtime_refuses_in_a_step_is_ours_with_the_op() -> None:
     assert all((value == before[name]).all() for name, value in step.state_dict().items())
     with pytest.raises(remat.BadInput, match="drop_last=True"):
         step((np.zeros((1, 6), int), np.zeros((1, 6), int)))
+
+
+def test_a_session_that_cannot_be_made_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Because a kernel is missing, or a device."""
+    with pytest.raises(remat.BadInput, match=r"cannot make a session of the model: Could not find an implementation"):
+        remat.step(remat.grad(FORWARD, precision="bfloat16", optimizer="sgd"), FORWARD)
+
+    def lacks(*_: object) -> None:
+        raise NoCuda("what is missing: the NVIDIA driver")
+
+    monkeypatch.setattr("profiles.cuda.session", lacks)
+    with pytest.raises(remat.Usage, match="the NVIDIA driver"):
+        remat.step(remat.grad(FORWARD, optimizer="sgd"), FORWARD)
 
 
 @pytest.mark.parametrize("name", ["solvers", "profiles"])
