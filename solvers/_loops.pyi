@@ -39,7 +39,16 @@ def reach(
 
 # (no way costs less, what the way found costs or -1, states looked at, the nodes of the way)
 def cheapest(
-    copies: Copies, wanted: Ints, given: Ints, nodes: Ints, budget: int, below: int, most: int, halt: Ints, /
+    copies: Copies,
+    wanted: Ints,
+    given: Ints,
+    nodes: Ints,
+    budget: int,
+    below: int,
+    most: int,
+    haste: int,
+    halt: Ints,
+    /,
 ) -> tuple[int, int, int, Ints]: ...
 
 # solvers/methods/auto

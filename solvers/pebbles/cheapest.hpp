@@ -1,7 +1,8 @@
 // The search of `windows.py`: the cheapest computes that lead from copies at hand to copies that are wanted, in a budget.
 //
 // Backwards from what is wanted, as in `reach.hpp`, taken in the order of what a way costs so far and what must be run
-// yet at least: every node once that makes what is missing, or what those read.
+// yet at least: every node once that makes what is missing, or what those read. Where what must be run yet counts more
+// than once (`haste`), a way is met sooner, and need not be the cheapest.
 #pragma once
 
 #include <queue>
@@ -14,9 +15,9 @@ namespace remat::pebbles {
 class Cheapest {
   public:
     // `given`: the copies at hand; only these `nodes` may make one of those again. `below`: no way is wanted that costs
-    // that or more. `most`: states looked at.
-    Cheapest(const Tables& tables, Ints given, Ints nodes, i64 budget, i64 below, i64 most, Halt halt)
-        : t(tables), budget_(budget), below_(below), most_(most), halt_(halt), held_(tables),
+    // that or more. `most`: states looked at. `haste`: 1 or more.
+    Cheapest(const Tables& tables, Ints given, Ints nodes, i64 budget, i64 below, i64 most, i64 haste, Halt halt)
+        : t(tables), budget_(budget), below_(below), most_(most), haste_(haste), halt_(halt), held_(tables),
           given_(static_cast<std::size_t>(tables.count()), false), mark_(static_cast<std::size_t>(tables.problem.nodes()), 0),
           again_(mark_.size(), false) {
         for (i64 bit : given) given_[static_cast<std::size_t>(bit)] = true;
@@ -32,7 +33,7 @@ class Cheapest {
             const auto [least, left, size, number] = open_.top();
             open_.pop();
             const i64 spent = states_[number].peak;
-            if (spent + left < least) continue;  // met again at less
+            if (spent + haste_ * left < least) continue;  // met again at less
             bound = least;
             if (states_.looked_at() >= most_ || states_.bytes() > ROOM || halt_) return;
             if (left == 0 && is_given(number)) {
@@ -46,7 +47,7 @@ class Cheapest {
         bound = below_;
     }
 
-    // No way costs less than `bound`; what the way found costs, or -1.
+    // No way costs less than `bound`, without haste; what the way found costs, or -1.
     i64 bound = 0, cost = -1;
 
     i64 looked_at() const { return states_.looked_at(); }
@@ -79,7 +80,7 @@ class Cheapest {
         state.size = size;
         state.after = after;
         state.node = node;
-        open_.emplace(spent + left, left, size, number);
+        open_.emplace(spent + haste_ * left, left, size, number);
     }
 
     // What the nodes cost that must be run at least once before these copies are there.
@@ -133,7 +134,7 @@ class Cheapest {
     }
 
     const Tables& t;
-    const i64 budget_, below_, most_;
+    const i64 budget_, below_, most_, haste_;
     const Halt halt_;
     Held held_;
     States states_;
@@ -146,8 +147,8 @@ class Cheapest {
 
 // (no way costs less, what the way found costs or -1, states looked at, the way).
 inline std::tuple<i64, i64, i64, Owned<i64>> cheapest(Tables tables, Ints wanted, Ints given, Ints nodes, i64 budget,
-                                                       i64 below, i64 most, Halt halt) {
-    Cheapest search(tables, given, nodes, budget, below, most, halt);
+                                                       i64 below, i64 most, i64 haste, Halt halt) {
+    Cheapest search(tables, given, nodes, budget, below, most, haste, halt);
     search.run(wanted);
     return {search.bound, search.cost, search.looked_at(), search.way()};
 }

@@ -61,7 +61,7 @@ class Stretches:
             return known
         self.done.add(key)
         budget = max(self.best.budget, known.peak)
-        _, cost, states, way = cheapest(tables, wanted, given, order[begin:end], budget, spent, _STATES, halt)
+        _, cost, states, way = cheapest(tables, wanted, given, order[begin:end], budget, spent, _STATES, 1, halt)
         self.best.limits.clock.spend(states)
         self.left -= states
         if cost < 0:

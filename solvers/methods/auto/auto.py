@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from solvers.orders.bounds import peak_bound
 from solvers.orders.evict import RULES, Evictor
 from solvers.pebbles.copies import Copies
 from solvers.pebbles.floor import STATES, dig
+from solvers.pebbles.mending import Mending
 from solvers.pebbles.windows import Stretches
 from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
 from solvers.reductions.reorder import in_order_of, lazy_orders
@@ -54,10 +56,12 @@ _TRIED = 8  # of the orders that walks found, those from which a go is begun
 _KEPT = 3  # of what these come to, where goes begin later, with the best
 _GLANCES = 2  # rounds of the search for the least peak before that
 _SHORT = 2  # goes from an order that nearly fits are so many times shorter before the least peak is searched for
+_MENDING = 10  # moves of a go for each state of the search that mends what it comes to
 _NEARER = 0.95  # of the bytes over budget that a go leaves, at most, for another from there
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
 _DUG = 1 / 4  # of the time, at most, for the least peak where nothing else fits soon
 _ABOVE = 1.1  # so far above the budget ways are sought whose orders may need less than the ways promise
+_FAR_ABOVE, _LAST = 2.0, 1 / 2  # and in the end, where the time is for nothing else
 _LEISURE = 5.0  # seconds, at least, for the least peak where it is proved that nothing fits
 _DENSE = 4  # reads of a node from which on eviction walks take long
 _HUNT_ROUNDS = 3  # of a hunt, before another order takes its place
@@ -163,12 +167,14 @@ class Auto:
             self.walk(way.problem, way.expand)
         self.starts.append(self.reordered)
 
-    def dig(self, rounds: int = len(STATES)) -> None:
-        """Search for the least peak while nothing fits: an order of low enough peak is a schedule that fits."""
+    def dig(self, rounds: int = len(STATES), above: float = _ABOVE, part: float = _DUG) -> None:
+        """Search for the least peak while nothing fits: an order of low enough peak is a schedule that fits.
+
+        `above`: ways are sought up to so many times the budget; `part` of the time is for it, at most."""
         if self.best.fitting is None and not self.done():
             assert self.best.leanest is not None, "the order as given can always run"
-            known = min(self.best.leanest.peak, int(self.budget * _ABOVE) + 1)
-            found = dig(self.best, known, self.limits.silent().share(_DUG), rounds)
+            known = min(self.best.leanest.peak, int(self.budget * above) + 1)
+            found = dig(self.best, known, self.limits.silent().share(part), rounds)
             self.least = max(self.least, found, key=lambda bound: bound.peak)
 
     def approach(self, moves: int) -> None:
@@ -177,7 +183,23 @@ class Auto:
         while self.missing > 0 and without < _PATIENCE and not self.done():
             before = self.missing
             self.anneal(self.nearest, moves)
+            self.mend(moves // _MENDING)
             without = 0 if self.missing < _NEARER * before else without + 1
+
+    def mend(self, states: int) -> None:
+        """Compute the order that nearly fits anew where it takes more than the budget."""
+        if self.missing in (0, NOTHING) or self.done():
+            return
+        mending = Mending(self.copies, self.best, states)
+        order = mending.run(self.nearest)
+        self.best.offer(order)
+        over = int(mending.excess(order).sum())
+        if over < self.missing:
+            self.missing, self.nearest = over, order
+
+    @cached_property
+    def copies(self) -> Copies:
+        return Copies(self.as_asked)
 
     def walk(self, problem: Problem, expand: Callable[[Sequence[int]], tuple[int, ...]]) -> None:
         """Evict along an order."""
@@ -213,7 +235,7 @@ class Auto:
         known = self.best.fitting
         if known is None or known is self.stretched or self.large or self.done():
             return
-        self.best.offer(Stretches(Copies(self.as_asked), self.best, self.moves).improve(known).order)
+        self.best.offer(Stretches(self.copies, self.best, self.moves).improve(known).order)
         self.stretched = self.best.fitting
 
     def seek_least_peak(self) -> None:
@@ -230,6 +252,7 @@ class Auto:
             for known in (hunt.best.leanest, hunt.best.fitting):
                 if known is not None:
                     self.best.offer(known.order)
+        self.dig(above=_FAR_ABOVE, part=_LAST)
         self.lean()
 
     def lean(self) -> None:

@@ -28,7 +28,7 @@ def test_the_whole_order_as_a_stretch_is_never_said_to_cost_more_than_the_optimu
         copies = Copies(problem)
         wanted = np.array(copies.outputs, np.int64)
         with halting(None) as halt:
-            bound, cost, _, way = cheapest(copies.tables, wanted, NOTHING, NOTHING, budget, 1 << 60, 100_000, halt)
+            bound, cost, _, way = cheapest(copies.tables, wanted, NOTHING, NOTHING, budget, 1 << 60, 100_000, 1, halt)
         assert bound <= least
         found = Best(problem, budget, Limits()).weigh(way) if cost >= 0 else None
         met += found is not None and found.cost == least
