@@ -21,6 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from solvers.methods.anyorder.bound import BoundSearch
+from solvers.methods.auto.above import come_from_above
 from solvers.methods.auto.local import LocalSearch
 from solvers.methods.auto.record import NOTHING
 from solvers.methods.auto.within import HuntWithin, list_first_computes
@@ -63,6 +64,7 @@ _DUG = 1 / 4  # of the time, at most, for the least peak where nothing else fits
 _ABOVE = 1.1  # so far above the budget ways are sought whose orders may need less than the ways promise
 _FAR_ABOVE, _LAST = 2.0, 1 / 2  # and in the end, where the time is for nothing else
 _LEISURE = 5.0  # seconds, at least, for the least peak where it is proved that nothing fits
+_DEAR = 1.1  # times the cost of everything once: from there on orders that had more room are tried as starts
 _DENSE = 4  # reads of a node from which on eviction walks take long
 _HUNT_ROUNDS = 3  # of a hunt, before another order takes its place
 
@@ -94,6 +96,7 @@ class Auto:
         # an order that nearly fits, and its bytes over budget
         self.nearest, self.missing = np.array(self.given, np.int64), NOTHING
         self.moves = min(max(_PER_NODE * count, _MOVES[0]), _MOVES[1])
+        self.walks = max(1, min(_WALKS, _WALKED // max(1, count)))
         self.large = large = count > _VERY_LARGE
         self.first_goes, self.more, self.longest = (_FEWER, 1, _FEWER) if large else (_GOES, _MORE, _LONGEST)
         self.hunts: list[HuntWithin] = []
@@ -150,6 +153,7 @@ class Auto:
         self.try_walked()
         self.search_locally(1)
         self.stretch()
+        self.come_from_above()
         if slow and self.best.fitting is None:
             self.approach(self.moves)
             if self.best.fitting is None:
@@ -157,6 +161,16 @@ class Auto:
         self.search_locally(self.first_goes - 1)
         if self.best.fitting is None:
             self.approach(self.moves)
+
+    def come_from_above(self) -> None:
+        """Where plans are dear so far, if there are any: goes from orders that had more room."""
+        dear = int(sum(node.cost for node in self.problem.nodes) * _DEAR)
+        if self.done() or (self.best.cost is not None and self.best.cost <= dear):
+            return
+        for order in come_from_above(self.problem, self.best, self.copies, self.moves, self.walks):
+            self.best.offer(order)
+            self.starts.insert(0, tuple(order.tolist()))
+            self.anneal(order, self.moves)
 
     def reorder(self, order: Sequence[int], walked: bool) -> None:
         """Search for an order of first computes of a low peak, and walk along it."""
@@ -204,7 +218,7 @@ class Auto:
     def walk(self, problem: Problem, expand: Callable[[Sequence[int]], tuple[int, ...]]) -> None:
         """Evict along an order."""
         evictor = Evictor(problem, self.limits.clock)
-        for rule in RULES[: max(1, min(_WALKS, _WALKED // len(problem.nodes)))]:
+        for rule in RULES[: self.walks]:
             if self.done():
                 return
             order = expand(evictor.run(self.budget, rule, self.limits.seed).tolist())
