@@ -1,8 +1,10 @@
 """Orders of large plans that can be placed: made from one that nearly can, by the search's own moves.
 
-A block is a little higher than what is live at once, by how much is seen when a plan is placed. So the order is made to
-hold that much less, from where it is, and placed again: where it holds less already nothing need change. That goes on
-between the most that could be placed and the least that could not, and then for a cheaper order there.
+The search moves ops about where that costs nothing, which leaves lifetimes in disorder. So ops are first moved about
+again, briefly, so that little is held away from the peak (`quiet.py`): most plans then have places in what is live at
+once. Where a block is still higher, by how much is seen, the order is made to hold that much less, from where it is,
+and placed again: where it holds less already nothing need change. That goes on between the most that could be placed
+and the least that could not, and then for a cheaper order there.
 
 Invariant: what comes out is legal and has its places within the room; how much is tried is counted in moves, so that
 without a time-out it depends on the seed alone.
@@ -20,6 +22,7 @@ from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.measure import measure
 from solvers.placement.lifetimes import requests
 from solvers.placement.packing import pack
+from solvers.placement.quiet import BRISK, quieter
 from solvers.plan import lower
 from solvers.problem import Problem
 from solvers.reductions.views import reduced
@@ -47,9 +50,9 @@ class _Narrowing:
         self.low, self.high = 0, room  # live bytes of what could be placed, and of what could not
 
     def run(self, order: Sequence[int]) -> tuple[int, ...] | None:
-        height = self._height(order)
+        height, settled = self._settle(tuple(order))
         if height <= self.room:
-            return tuple(order)
+            return settled
         found = np.array(self.smaller.shrink(order), np.int64)
         live = self.room - (height - self.room)
         for number in range(GOES):
@@ -79,11 +82,20 @@ class _Narrowing:
     def _try(self, order: Ints) -> int:
         """The height of the block, noting the order if it is cheaper than what could be placed before."""
         cost, _ = measure(self.arrays, order)
-        expanded = self.smaller.expand(order.tolist())
-        height = self._height(expanded)
+        height, settled = self._settle(self.smaller.expand(order.tolist()))
         if height <= self.room and (self.placed is None or cost < self.placed[0]):
-            self.placed = cost, expanded
+            self.placed = cost, settled
         return height
+
+    def _settle(self, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        """The order whose block is lowest, of this one and of some with its ops moved about; the first that fits."""
+        best = self._height(order), order
+        for other in quieter(self.problem, order, self.room, self.seed, self.clock, BRISK):
+            if best[0] <= self.room:
+                break
+            self.clock.spend(BRISK.moves * len(order))
+            best = min(best, (self._height(other), other), key=lambda one: one[0])
+        return best
 
     def _height(self, order: Sequence[int]) -> int:
         lifetimes = requests(self.problem, lower(self.problem, order)).lifetimes

@@ -10,6 +10,7 @@ time-out the result depends on the seed alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,22 +23,36 @@ from solvers.placement.packing import reaches
 from solvers.plan import lower
 from solvers.problem import Problem
 from solvers.reductions.views import reduced
+from solvers.updates import following_readers
 
 LEVELS = (0.9, 0.93, 0.85, 0.95, 0.8, 0.97)  # shares of the room
-GOES = 36
-MOVES = 50  # moves of a go for each compute
 
 
-def quieter(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Iterator[tuple[int, ...]]:
+class Pace(NamedTuple):
+    """How many goes, and how many moves of each for every compute."""
+
+    goes: int
+    moves: int
+
+
+PATIENT = Pace(36, 50)
+BRISK = Pace(3, 10)  # for thousands of computes, where hundreds of thousands of moves are enough
+
+
+def quieter(
+    problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock, pace: Pace = PATIENT
+) -> Iterator[tuple[int, ...]]:
     """Orders of the same computes that hold no more than `room` bytes at once, and above some lower level as little as
     possible."""
     smaller, budget = reduced(problem), problem.resident + room
     arrays, begin = arrays_of(smaller.problem), np.array(smaller.shrink(order), np.int64)
     below: list[LocalSearch] = []
-    for go in range(GOES):
+    for go in range(pace.goes):
         if go < len(LEVELS):
-            below.append(LocalSearch(smaller.problem, problem.resident + int(LEVELS[go] * room), seed, budget))
-        found = below[go % len(LEVELS)].go(begin, go, MOVES * len(begin), clock, reorder_only=True)
+            below.append(
+                LocalSearch(following_readers(smaller.problem), problem.resident + int(LEVELS[go] * room), seed, budget)
+            )
+        found = below[go % len(LEVELS)].go(begin, go, pace.moves * len(begin), clock, reorder_only=True)
         if measure(arrays, found)[1] <= budget:
             yield smaller.expand(found.tolist())
         if clock.over():

@@ -37,6 +37,24 @@ def test_an_order_that_had_no_places_is_changed_until_it_has(data: Path) -> None
     assert found == narrowed_in_block(problem, order, room, 0, limited(moves=10_000_000))
 
 
+def test_ops_moved_about_have_places_in_what_is_live_at_once(data: Path) -> None:
+    """The same plan, and no more room than its live bytes: as the search left it, a block is 1.3% higher."""
+    problem = in_units(load_subject(data / "placing" / "mixer.problem.json", None, {}).problem, ALIGNMENT)
+    order = json.loads((data / "placing" / "mixer.order.json").read_text())["order"]
+    plan = lower(problem, order)
+    before = simulate(problem, plan)
+    room = before.peak - problem.resident
+    assert pack(requests(problem, plan).lifetimes, effort=1).height > 1.01 * room
+    found = narrowed_in_block(problem, order, room, 0, limited(moves=10_000_000))
+    assert found is not None
+    moved = lower(problem, found)
+    assert simulate(problem, moved).cost == before.cost
+    lifetimes = requests(problem, moved).lifetimes
+    packing = pack(lifetimes, effort=1, room=room)
+    assert packing.height <= room
+    check(lifetimes, packing, ALIGNMENT)
+
+
 def test_an_order_that_has_its_places_stays_as_it_is(data: Path) -> None:
     problem = in_units(load_subject(data / "placing" / "mixer.problem.json", None, {}).problem, ALIGNMENT)
     order = range(len(problem.nodes))
