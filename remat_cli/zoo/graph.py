@@ -64,6 +64,10 @@ class Builder:
         self.shapes[name] = shape
         return name
 
+    def tokens(self, shape: Shape) -> str:
+        """Numbers of words."""
+        return self.input("input", shape, TensorProto.INT64)
+
     def weight(self, name: str, shape: Shape, std: float | None = None, fill: float = 0.0, buffer: bool = False) -> str:
         self.weights[name] = Weight(shape, std, fill, buffer)
         self.shapes[name] = shape

@@ -66,6 +66,11 @@ class Net(Builder):
         """Each group of channels by itself."""
         return self._convolve(x, name, channels, _sweep(kernel, stride, None), groups)
 
+    def depthwise_conv(self, x: str, name: str, kernel: int) -> str:
+        """Each channel by itself, with a bias."""
+        channels = self.shapes[x][1]
+        return self._convolve(x, name, channels, _sweep(kernel, 1, None), channels, bias=True)
+
     def _convolve(self, x: str, name: str, channels: int, sweep: _Sweep, groups: int = 1, bias: bool = False) -> str:
         batch, before, *image = self.shapes[x]
         shape = (channels, before // groups, *sweep.kernel)
@@ -158,6 +163,12 @@ class Net(Builder):
         weight = self.weight(f"{name}.weight", (features, before), std=std or math.sqrt(2 / before))
         return self.op("Gemm", [x, weight, self.weight(f"{name}.bias", (features,))], name, (rows, features), transB=1)
 
+    def product(self, x: str, name: str, features: int, std: float) -> str:
+        """A MatMul without a bias."""
+        *leading, before = self.shapes[x]
+        weight = self.weight(f"{name}.weight", (before, features), std=std)
+        return self.op("MatMul", [x, weight], name, (*leading, features))
+
     def dense(self, x: str, name: str, features: int, std: float, shared: str | None = None) -> str:
         """A MatMul and an Add for sequences; its weight is [in, out], as GPT-2 keeps it. `shared`: whose weights."""
         *leading, before = self.shapes[x]
@@ -170,6 +181,33 @@ class Net(Builder):
         size, whose = self.shapes[x][-1:], shared or name
         inputs = [x, self.weight(f"{whose}.weight", size, fill=1.0), self.weight(f"{whose}.bias", size)]
         return self.op("LayerNormalization", inputs, name, self.shapes[x], axis=-1, epsilon=epsilon)
+
+    def rms_norm(self, x: str, name: str, epsilon: float) -> str:
+        """By the root of the mean square of the last axis, op by op as PyTorch exports it."""
+        one = (*self.shapes[x][:-1], 1)
+        mean = self.op(
+            "ReduceMean",
+            [self.multiply(x, x, f"{name}.square"), self.constant(f"{name}.axis", [-1])],
+            f"{name}.mean",
+            one,
+        )
+        root = self.op(
+            "Sqrt", [self.add(mean, self.constant(f"{name}.epsilon", epsilon), f"{name}.more")], f"{name}.root", one
+        )
+        y = self.op("Div", [x, root], f"{name}.normal", self.shapes[x])
+        return self.multiply(y, self.weight(f"{name}.weight", self.shapes[x][-1:], fill=1.0), name)
+
+    def group_norm(self, x: str, name: str, groups: int, epsilon: float) -> str:
+        """An InstanceNormalization of groups of channels, and a weight and a bias for each channel."""
+        batch, channels, *image = self.shapes[x]
+        ones, zeros = (
+            self.constant(f"{name}.{what}", np.full(groups, what == "ones", np.float32)) for what in ("ones", "zeros")
+        )
+        y = self.reshape(x, f"{name}.groups", (batch, groups, channels // groups * math.prod(image)))
+        y = self.op("InstanceNormalization", [y, ones, zeros], f"{name}.normal", self.shapes[y], epsilon=epsilon)
+        y = self.reshape(y, f"{name}.channels", self.shapes[x])
+        y = self.multiply(y, self.weight(f"{name}.weight", (channels, 1, 1), fill=1.0), f"{name}.scaled")
+        return self.add(y, self.weight(f"{name}.bias", (channels, 1, 1)), name)
 
     def relu(self, x: str) -> str:
         return self.op("Relu", [x], f"{x}.relu", self.shapes[x])

@@ -101,6 +101,12 @@ ZOO: Mapping[str, Network] = {
     "albert-base": Network("albert:albert", "ALBERT base", {"hidden": 768, "layers": 12, "heads": 12}),
     "vit-b16": Network("transformer:vit", "ViT-B/16", {"hidden": 768, "layers": 12, "heads": 12, "patch": 16}),
     "vit-b32": Network("transformer:vit", "ViT-B/32", {"hidden": 768, "layers": 12, "heads": 12, "patch": 32}),
+    "llama-1b": Network("llama:llama", "Llama 3.2 (1B)", {"hidden": 2048, "layers": 16, "heads": 32}),
+    "mamba-130m": Network("mamba:mamba", "Mamba (130M), its scan by doubling", {"hidden": 768, "layers": 24}),
+    "convnext-large": Network("convnext:convnext", "ConvNeXt-L"),
+    "diffusion-unet": Network(
+        "diffusion:diffusion", "the U-Net of diffusion models, with attention, for 256x256 images"
+    ),
     "vit-l16": Network("transformer:vit", "ViT-L/16", {"hidden": 1024, "layers": 24, "heads": 16, "patch": 16}),
 }
 

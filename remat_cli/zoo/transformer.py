@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from onnx import TensorProto
 
 from remat_cli.errors import Usage
 from remat_cli.zoo.layers import Images, Net, as_pair, need_multiple
@@ -117,7 +116,7 @@ def embed(net: Net, words: str, places: str, tokens: Tokens) -> str:
     batch, seq = tokens.batch, tokens.seq
     if seq > positions:
         raise Usage(f"this model has {positions} positions; it cannot read sequences of {seq}")
-    ids = net.input("input", (batch, seq), TensorProto.INT64)
+    ids = net.tokens((batch, seq))
     if seq < positions:
         start, end = net.constant("positions.start", [0]), net.constant("positions.end", [seq])
         places = net.op("Slice", [places, start, end], "positions", (seq, hidden))
@@ -144,14 +143,21 @@ def attend(net: Net, parts: Iterable[str], name: str, heads: int, mask: tuple[st
     query, key, value = (net.reshape(x, f"{x}.heads", (batch, seq, heads, size)) for x in (query, key, value))
     query, value = (net.transpose(x, f"{x}.first", [0, 2, 1, 3]) for x in (query, value))
     key = net.transpose(key, f"{key}.last", [0, 2, 3, 1])
-    square = (batch, heads, seq, seq)
+    return weigh(net, (query, key, value), name, mask)
+
+
+def weigh(net: Net, heads: tuple[str, str, str], name: str, mask: tuple[str, str] | None = None) -> str:
+    """The same of queries and values that stand head by head, and of keys that are transposed; heads are joined."""
+    query, key, value = heads
+    batch, many, seq, size = net.shapes[query]
+    square = (batch, many, seq, seq)
     x = net.op("MatMul", [query, key], f"{name}.products", square)
     x = net.multiply(x, net.constant(f"{name}.scale", size**-0.5), f"{name}.scores")
     if mask:
         x = net.op("Where", [mask[0], x, mask[1]], f"{name}.masked", square)
     x = net.dropout(net.op("Softmax", [x], f"{name}.softmax", square, axis=-1), f"{name}.softmax.drop")
-    x = net.op("MatMul", [x, value], f"{name}.weighted", (batch, heads, seq, size))
-    return net.reshape(net.transpose(x, f"{name}.back", [0, 2, 1, 3]), f"{name}.joined", (batch, seq, hidden))
+    x = net.op("MatMul", [x, value], f"{name}.weighted", (batch, many, seq, size))
+    return net.reshape(net.transpose(x, f"{name}.back", [0, 2, 1, 3]), f"{name}.joined", (batch, seq, many * size))
 
 
 def _first_token(net: Net, x: str, name: str) -> str:

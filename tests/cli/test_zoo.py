@@ -83,7 +83,7 @@ def test_a_reader_who_has_had_enough_is_no_error() -> None:
     assert ran.stdout == "0\n"
 
 
-@pytest.mark.parametrize("name", ["unet", "vit-b16", "gpt2", "albert-base", "resnest50"])
+@pytest.mark.parametrize("name", ["unet", "vit-b16", "gpt2", "albert-base", "resnest50", "llama-1b", "diffusion-unet"])
 def test_a_free_batch_takes_any_size(name: str) -> None:
     """Bound to a size, its training step is that of the network of that size, value by value."""
     small = {key: size for key, size in SMALL.items() if key in ZOO[name].options()}

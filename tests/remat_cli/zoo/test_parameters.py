@@ -39,6 +39,7 @@ PUBLISHED = {
     "vit-b16": 86_567_656,
     "vit-b32": 88_224_232,
     "vit-l16": 304_326_632,
+    "convnext-large": 197_767_336,
     # Keras and its ports
     "mobilenet-v1": 4_231_976,
     # pytorchcv's table (PreResNet-1001; the paper says 10.2M)
@@ -56,6 +57,9 @@ PUBLISHED = {
     "gpt2-xl": 1_557_611_200,
     "bert-base": 109_514_298,
     "bert-large": 335_174_458,
+    "llama-1b": 1_235_814_400,
+    "mamba-130m": 129_135_360,
+    "diffusion-unet": 113_673_219,  # google/ddpm-celebahq-256
     "albert-base": 11_221_680,  # AlbertForMaskedLM of albert-base-v2, without the pooler
 }
 # The same count for a variant that was published.

@@ -29,6 +29,9 @@ MOVED: list[tuple[str, dict[str, int | str]]] = [
     ("bert-base", {**TINY, "seq": 6, "vocabulary": 50}),
     ("bert-base", {**TINY, "seq": 6, "vocabulary": 50, "classes": 3}),
     ("vit-b16", {**TINY, "image": 32}),
+    ("llama-1b", {**TINY, "seq": 6, "vocabulary": 50}),
+    ("mamba-130m", {"layers": 2, "hidden": 32, "batch": 2, "seq": 6, "vocabulary": 50}),
+    ("diffusion-unet", {"batch": 1, "image": 32, "width": 8}),
 ]
 
 
