@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,7 @@ def attributes_of(node: onnx.NodeProto) -> tuple[bytes, ...]:
     return tuple(held)
 
 
+@cache
 def bits(dtype: int) -> int:
     """How many bits an element occupies."""
     name = onnx.TensorProto.DataType.Name(dtype)

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from profiles import roofline
 from profiles.bench import OpBench, expected_peak
@@ -240,6 +241,7 @@ def estimated(ops: Ops, where: str) -> dict[str, OpCost]:
     """Estimates of each op: for a device of `roofline.names()`, or `flops`. The workspace is that of the CPU's
     kernels."""
 
+    @cache
     def cost(signature: OpSignature) -> OpCost:
         return OpCost(roofline.estimate(signature, where), scratch(signature) if where == "cpu" else 0, "estimated")
 

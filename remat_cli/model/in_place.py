@@ -104,7 +104,11 @@ def _may_be_discarded(graph: Graph) -> bool:
 
 def readers_of(graph: Graph) -> dict[str, list[int]]:
     """The ops that read each input, directly or through views."""
-    behind, found = _bases(graph), dict[str, list[int]]()
+    return _readers_behind(graph, _bases(graph))
+
+
+def _readers_behind(graph: Graph, behind: Mapping[str, set[str]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
     for index, op in enumerate(graph.ops):
         for name in set().union(*(behind.get(read, set()) for read in op.reads)):
             found.setdefault(name, []).append(index)
@@ -128,7 +132,7 @@ class _Look:
         self.graph = graph
         self.place = {name: index for index, op in enumerate(graph.ops) for name in op.writes}
         self.behind = _bases(graph)
-        self.readers = readers_of(graph)
+        self.readers = _readers_behind(graph, self.behind)
 
     def why_not(self, output: str, old: str) -> str | None:
         """Why the output cannot come in the place of the input; None if it can."""

@@ -40,22 +40,18 @@ def problem_of(
 
     `apart`: the problem of the same graph with nothing in place of anything else, where that is known.
     """
-    values = tuple(name for op in graph.ops for name in op.writes)
+    values = tuple(name for op in graph.ops for name in op.writes) if apart is None else apart.values
     number = {name: index for index, name in enumerate(values)}
-    opset = graph.opsets.get("", graph.opsets.get("ai.onnx", 1))
-    optional = {number[op.outputs[place]] for op in graph.ops for place in semantics.optional_outputs(op, opset)}
-    outputs = tuple(number[name] for name in graph.outputs if name in number)
     given = {name: (place, graph.values[name].bytes) for place, name in enumerate((*graph.inputs, *graph.weights))}
     place = _Places(graph, number, given, frozenset(_living_in_inputs(graph)), provider)
+    if apart is not None:
+        return replace(apart, problem=_with_updates(place, apart.problem, costs))
+    opset = graph.opsets.get("", graph.opsets.get("ai.onnx", 1))
+    optional = {number[op.outputs[place]] for op in graph.ops for place in semantics.optional_outputs(op, opset)}
     problem = Problem(
-        nodes=tuple(
-            apart.problem.nodes[index]
-            if apart and graph.in_place.keys().isdisjoint(op.writes)
-            else _node(place, op, *costs[op.name])
-            for index, op in enumerate(graph.ops)
-        ),
+        nodes=tuple(_node(place, op, *costs[op.name]) for op in graph.ops),
         sizes=tuple(0 if name in graph.in_place else graph.values[name].bytes for name in values),
-        outputs=outputs,
+        outputs=tuple(number[name] for name in graph.outputs if name in number),
         resident=graph.resident + sum(graph.values[name].bytes for name in graph.outputs if name in graph.weights),
         optional=frozenset(optional),
         unread_stay=True,
@@ -63,6 +59,17 @@ def problem_of(
     shapes = {name: value.shape for name, value in graph.values.items()}
     aside = semantics.most_beside(semantics.aside(op, shapes, provider) for op in graph.ops)
     return Named(problem, tuple(op.name for op in graph.ops), values, aside=aside)
+
+
+def _with_updates(places: _Places, apart: Problem, costs: Mapping[str, tuple[int, int]]) -> Problem:
+    """The problem with nothing in place, with the ops that the graph has in place made anew."""
+    nodes, sizes, in_place = list(apart.nodes), list(apart.sizes), places.graph.in_place
+    for index, op in enumerate(places.graph.ops):
+        if not in_place.keys().isdisjoint(op.writes):
+            nodes[index] = _node(places, op, *costs[op.name])
+    for name in in_place.keys() & places.number.keys():
+        sizes[places.number[name]] = 0
+    return replace(apart, nodes=tuple(nodes), sizes=tuple(sizes))
 
 
 def as_rewritten(problem: Problem) -> Problem:

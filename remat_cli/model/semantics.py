@@ -8,7 +8,8 @@ of an unknown domain runs once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import cache
 from math import prod
 
 import onnx
@@ -157,8 +158,12 @@ def views_of(node: onnx.NodeProto) -> Places:
 def _views(node: onnx.NodeProto, domain: str, outputs: int, inputs: int) -> Places:
     if node.op_type == "BatchNormalization" and _trains(node):
         return tuple(pair for pair in TRAINING_BATCH_NORM if pair[0] < outputs)
-    known = VIEWS.get(node.op_type, ()) if domain == STANDARD else ()
-    return tuple(pair for pair in known if pair[0] < outputs and pair[1] < inputs)
+    return _usual_views(node.op_type, outputs, inputs) if domain == STANDARD else ()
+
+
+@cache
+def _usual_views(op_type: str, outputs: int, inputs: int) -> Places:
+    return tuple(pair for pair in VIEWS.get(op_type, ()) if pair[0] < outputs and pair[1] < inputs)
 
 
 def overwrites(op: Op, provider: str) -> Places:
@@ -208,17 +213,24 @@ def optional_outputs(op: Op, opset: int) -> set[int]:
     return found - {min(written)} if found and found == written else found
 
 
-def _optional_places(op: Op, opset: int) -> set[int]:
+def _optional_places(op: Op, opset: int) -> Set[int]:
     if op.op_type in MADE_ANYWAY:
         return set()
-    if op.domain == STANDARD and onnx.defs.has(op.op_type, opset, ""):
-        outputs = onnx.defs.get_schema(op.op_type, opset, "").outputs
-        found = {
-            p for p, output in enumerate(outputs) if output.option == onnx.defs.OpSchema.FormalParameterOption.Optional
-        }
+    found = _optional_by_schema(op.op_type, opset) if op.domain == STANDARD else None
+    if found is not None:
         insisted = op.op_type == "Attention" and any(op.inputs[ATTENTION_PASTS])
         return found - ATTENTION_PRESENTS if insisted else found
     return OPTIONAL.get(op.op_type, set())
+
+
+@cache
+def _optional_by_schema(op_type: str, opset: int) -> frozenset[int] | None:
+    """What the op's schema calls optional; None where ONNX has no such op."""
+    if not onnx.defs.has(op_type, opset, ""):
+        return None
+    optional = onnx.defs.OpSchema.FormalParameterOption.Optional
+    outputs = onnx.defs.get_schema(op_type, opset, "").outputs
+    return frozenset(place for place, output in enumerate(outputs) if output.option == optional)
 
 
 def runs_once(op: Op) -> bool:
