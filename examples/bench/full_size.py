@@ -25,7 +25,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "full_size.json"
-NETWORKS = {  # name: network, optimizer
+NETWORKS = {  # name: network, optimizer and loss
     "GPT-2 XL": ("gpt2 --layers 48 --hidden 1600 --heads 25 --seq 1024 --batch 4 --vocabulary 50257", "adamw"),
     "BERT-large": ("bert-large --batch 16 --seq 512", "adamw"),
     "ViT-L": ("vit-l16 --batch 32", "adamw"),
@@ -34,6 +34,10 @@ NETWORKS = {  # name: network, optimizer
     "EfficientNet-B7": ("efficientnet-b7 --batch 8 --image 600", "momentum"),
     "Inception v3": ("inception-v3 --batch 64", "momentum"),
     "U-Net": ("unet --batch 4 --image 576", "adamw"),
+    "Llama of 1 B": ("llama-1b --batch 4 --seq 1024", "adamw"),
+    "Mamba": ("mamba-130m --batch 2 --seq 512", "adamw"),
+    "ConvNeXt-L": ("convnext-large --batch 32", "adamw"),
+    "Diffusion U-Net": ("diffusion-unet --batch 4 --image 256", "adamw --loss mse"),
 }
 BUDGETS = "75%", "60%", "50%"
 TWICE = "GPT-2 XL, 75%, state held twice", "DenseNet-201, 50%, state held twice"
@@ -69,7 +73,7 @@ def bench(name: str, seconds: float, folder: Path) -> dict[str, Any]:
     forward, model, plan = (str(folder / file) for file in ("forward.onnx", "train.onnx", "train.plan.json"))
     timed = Timed()
     timed.remat("zoo", *network.split(), "-o", forward)
-    timed.remat("grad", forward, "--optimizer", optimizer, "-o", model)
+    timed.remat("grad", forward, "--optimizer", *optimizer.split(), "-o", model)
     limits = ("--time-limit", f"{seconds:.0f}s", "--force", "-v", "--json", "-o", plan)
     done = timed.remat("solve", model, "--budget", budget, *flags, *limits)
     timed.remat("emit", plan, "-o", str(folder / "remat.onnx"))
@@ -81,6 +85,7 @@ def bench(name: str, seconds: float, folder: Path) -> dict[str, Any]:
         "found": round(float(REPORTED.findall(done.stderr)[-1]) / 100, 5),
         "handed_over": round(answer["overhead"], 5),
         "block_over_live_bytes": round(placement["block"] / placement["bound"], 4),
+        "unused_budget": round(1 - answer["arena"] / answer["budget"], 4),
         "load": round(os.getloadavg()[0], 1),
         "processor_seconds": timed.seconds,
     }

@@ -24,7 +24,7 @@ from remat_cli.planning.search.find import find_plan
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.least_held import find_least_held, held
-from remat_cli.planning.search.proposals import candidate_so_far
+from remat_cli.planning.search.met import candidate_so_far
 from remat_cli.planning.search.request import PlanRequest, ignore
 from remat_cli.planning.search.untouched import (
     fitting_already,

@@ -33,15 +33,14 @@ RETRY_PART = 0.5  # There is no second search with less time left than this part
 # The search itself comes before its plan is placed.
 SEARCH_SHARE = 0.6  # It has at least this much.
 PLACING_SECONDS = 15.0  # At most this much is kept for placing after it.
-# A large search ends after so much idle processor time: a share of its time up to the last gain, or more.
-IDLE_SHARE, IDLE_SECONDS = 0.4, 6.0
 ONLINE_SEARCH_SHARE = (
     0.4  # It has this much where the allocator places as it is asked: orders are searched for after it.
 )
 ORDER_SHARE = 1 / 2  # The model's own order of first computes has this much, before another order is tried.
 
 # While the search goes on, a plan that was met on the way is placed.
-PREMIUM_SHARE, PREMIUM_SECONDS = 0.1, 1.0  # One such plan has the longer of the two.
+PREMIUM_SHARE, PREMIUM_SECONDS = 0.1, 1.0  # One such plan has the longer of the two, where the search waits for it.
+IDLE_SECONDS = 8.0  # Where it does not, the newest plan is placed if for so long nothing newer comes.
 
 # Repairs come after the search.
 SETTLING_SHARE = 0.7  # Moving ops about has this much, and so has packing for longer.

@@ -13,7 +13,8 @@ from dataclasses import replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer, answer, ending
 from remat_cli.planning.search.lean import lean_candidate, lean_needs
-from remat_cli.planning.search.proposals import Met, alternatives, candidate_so_far, search
+from remat_cli.planning.search.met import Met, candidate_so_far
+from remat_cli.planning.search.proposals import alternatives, search
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.repairs import arrange_cheaper, lower, repair
@@ -28,11 +29,14 @@ def find_fitting(request: PlanRequest) -> Answer:
     if request.subject.graph is None:
         return _find_bare(request)
     met = Met(request)
-    first = search(request, met)
+    try:
+        first = search(request, met)
+    finally:
+        met.close()
     if _is_useless(request, first) or not (first.found or met.best):
         return _without_plan(request, first)
-    best: Candidate | None = None
-    if first.found:
+    best = met.instead_of(first)
+    if first.found and best is None:
         request.say("rewriting the model and placing its values")
         best = repair(request, candidate_of(first))
     if best is None:

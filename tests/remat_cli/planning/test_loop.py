@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -12,7 +14,7 @@ from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans import record
-from remat_cli.planning.search import proposals
+from remat_cli.planning.search import met
 from remat_cli.planning.search.answer import Answer, find_solver
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.loop import find_fitting
@@ -24,6 +26,8 @@ from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from tests.ample import ample
 from tests.cli.running import Command
+
+LONGEST = 60.0  # seconds that one thread waits for another
 
 
 def question(path: Path, share: float, method: str = "milp") -> PlanRequest:
@@ -89,41 +93,55 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
 
 def test_what_holds_for_large_graphs_holds_for_small_ones(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planned, "LARGE_STEPS", 0)
-    monkeypatch.setattr(proposals, "LARGE_NODES", 0)
+    monkeypatch.setattr(met, "LARGE_NODES", 0)
     asked = question(data / "torch_unet_convt.onnx", 0.8, "auto")
-    found = find_fitting(replace(asked, limits=Limits(Clock(20))))
+    found = find_fitting(replace(asked, limits=Limits(Clock(6))))
     assert found.found
     assert found.promise is not None
     assert found.promise.arena is not None
     assert found.promise.arena <= asked.budget
 
 
-def test_a_large_search_ends_where_nothing_much_cheaper_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for least, enough in ((0.0, True), (1e6, False)):
-        monkeypatch.setattr(proposals, "IDLE_SECONDS", least)
-        monkeypatch.setattr(proposals, "IDLE_SHARE", 0.0)
-        limits = proposals.until_idle(Limits(Clock(1e9)))
-        limits.report(Progress(0.0, bound=1.0))
-        assert not limits.clock.over()  # nothing is known yet
-        limits.report(Progress(0.0, cost=1000))
-        limits.report(Progress(0.0, cost=1000))
-        assert limits.clock.over() is enough
+def large_question(path: Path, keep: Callable[[Answer], None], gone_on: Event, kept: Event) -> PlanRequest:
+    """A search that reports a plan, goes on, and comes to nothing once that was kept."""
+
+    def search(problem: Problem, budget: int, limits: Limits) -> Result:
+        found = find_solver("evict", {})(problem, budget, limits)
+        limits.report(Progress(0.0, cost=sum(node.cost for node in problem.nodes), order=found.order))
+        gone_on.set()
+        assert kept.wait(LONGEST)
+        return Result(Status.UNKNOWN, None)
+
+    asked = replace(question(path, 0.8), solver=search, reorder=False, keep=keep)
+    return replace(asked, limits=Limits(Clock(10 * LONGEST)))
 
 
-def test_placing_what_a_search_reports_is_none_of_its_idle_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
+def test_a_large_search_goes_on_while_what_it_reports_is_placed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(met, "LARGE_NODES", 0)
+    gone_on, kept = Event(), Event()
 
-    def place(_: Progress) -> None:
-        nonlocal now
-        now += 100 * proposals.IDLE_SECONDS
+    def keep(_: Answer) -> None:
+        assert gone_on.wait(LONGEST)
+        kept.set()
 
-    monkeypatch.setattr(proposals, "process_time", lambda: now)
-    limits = proposals.until_idle(Limits(Clock(1e9), report=place))
-    limits.report(Progress(0.0, cost=1000))
-    limits.report(Progress(0.0, cost=1000))
-    assert not limits.clock.over()
-    now += 2 * proposals.IDLE_SECONDS
-    assert limits.clock.over()
+    asked = large_question(data / "torch_unet_convt.onnx", keep, gone_on, kept)
+    found = find_fitting(asked)
+    assert found.found
+    assert found.promise is not None
+    assert found.promise.arena is not None
+    assert found.promise.arena <= asked.budget
+
+
+def test_what_goes_wrong_beside_a_search_is_raised(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(met, "LARGE_NODES", 0)
+    kept = Event()
+
+    def fail(_: Answer) -> None:
+        kept.set()
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        find_fitting(large_question(data / "torch_unet_convt.onnx", fail, Event(), kept))
 
 
 def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_path: Path) -> None:

@@ -1,0 +1,154 @@
+"""Plans that a search meets on the way, placed while it goes on.
+
+The first order that the search reports is placed at once, or replaced by a walk if it cannot be. After that, each order
+is placed that costs much less than the last one tried. A large search that has time instead of work does not wait for
+that: a thread of its own places the first order, and then the newest whenever nothing newer comes for a while.
+
+Invariant: what the search finds is the same, whatever is placed beside it.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from threading import Condition
+
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.repairs import repair, walk
+from remat_cli.planning.time_plan import IDLE_SECONDS, PREMIUM_SECONDS, PREMIUM_SHARE
+from solvers.notes import Note
+from solvers.problem import Limits, Progress, Result, Status
+from solvers.schedule import Schedule, evaluate
+
+LARGE_NODES = 3000  # from this size on, a search does not wait for places
+WORTH_PLACING = 0.7  # share of the extra cost of the last order tried; an order must cost less to be placed
+
+
+class Met:
+    """The cheapest plan known to fit in its session, while the search for a cheaper one still goes on.
+
+    `tried`: the extra cost, over the model without a plan, of the last order that was placed or was to be; or that of a
+    known plan.
+    """
+
+    def __init__(self, request: PlanRequest) -> None:
+        self.request = request
+        self.best: Candidate | None = None
+        self.tried = request.at_hand
+        self.begun = False
+        self.beside = _Beside(self) if _is_beside(request) else None
+
+    def listening(self, subject: Subject, limits: Limits) -> Limits:
+        """The same limits, for a search in that subject; this object hears of its orders too."""
+
+        def report(progress: Progress) -> None:
+            limits.report(progress)
+            if progress.order is None or self.request.late:
+                return
+            beyond, clock = _beyond(subject, progress), self.request.limits.clock
+            if self.beside is not None and (self.request.at_hand is None or beyond < self.request.at_hand):
+                self.beside.hear(subject, progress)
+            elif self.beside is None and (self.tried is None or beyond <= WORTH_PLACING * self.tried):
+                self.place(subject, progress, max(PREMIUM_SHARE * clock.left(), PREMIUM_SECONDS))
+
+        return replace(limits, report=report)
+
+    def close(self) -> None:
+        """The search is over: what is being placed counts still, if nothing newer came."""
+        if self.beside is not None:
+            self.beside.close()
+
+    def instead_of(self, found: Answer) -> Candidate | None:
+        """A plan that was placed beside the search and costs no more than what that found."""
+        is_as_good = self.best is not None and found.found and self.best.cost <= found.cost
+        return self.best if self.beside is not None and is_as_good else None
+
+    def place(self, subject: Subject, progress: Progress, seconds: float) -> None:
+        """Place an order, with so much time for the first of its repairs, or walk instead if it is the first order."""
+        candidate = candidate_so_far(replace(self.request, subject=subject), progress)
+        if candidate is None:
+            return
+        first, self.begun, self.tried = not self.begun, True, _beyond(subject, progress)
+        limits = self.request.limits.silent()
+        if self.beside is not None:
+            limits = replace(limits, clock=limits.clock.unless(self.beside.is_outdated))
+        other = repair(replace(self.request, limits=limits.within(seconds)), candidate)
+        if other is None and first:
+            other = walk(replace(self.request, limits=limits), candidate)
+        if other is not None and (self.best is None or other.cost < self.best.cost):
+            self.best = other
+            noted = other.noted(Note(PlanNote.STILL_SEARCHING))
+            self.request.keep(self.request.answer_of(noted, progress.seconds, cut=True))
+
+
+class _Beside:
+    """A thread that places the newest order it has heard of."""
+
+    def __init__(self, met: Met) -> None:
+        self.met = met
+        self.news = Condition()
+        self.newest: tuple[Subject, Progress] | None = None
+        self.closed = False
+        self.placing: Future[None] | None = None
+
+    def is_outdated(self) -> bool:
+        """Whether the search has ended with another order than the one that is being placed."""
+        return self.closed and self.newest is not None
+
+    def hear(self, subject: Subject, progress: Progress) -> None:
+        with self.news:
+            self.newest = subject, progress
+            self.news.notify()
+        if self.placing is None:
+            thread = ThreadPoolExecutor(1)
+            self.placing = thread.submit(self._run)
+            thread.shutdown(wait=False)
+
+    def close(self) -> None:
+        """End the thread, and raise what it has raised."""
+        with self.news:
+            self.closed = True
+            self.news.notify()
+        if self.placing is not None:
+            self.placing.result()
+
+    def _run(self) -> None:
+        while (order := self._next()) is not None:
+            self.met.place(*order, seconds=self.met.request.limits.clock.left())
+
+    def _next(self) -> tuple[Subject, Progress] | None:
+        """The first order, or the newest once nothing newer comes; None at the end."""
+        with self.news:
+            while True:
+                self.news.wait_for(lambda: self.closed or self.newest is not None)
+                order = self.newest
+                if self.closed or order is None:
+                    return None
+                if not self.met.begun or not self.news.wait(IDLE_SECONDS):
+                    self.newest = None
+                    return order
+
+
+def _is_beside(request: PlanRequest) -> bool:
+    timed = not request.target.online and request.limits.clock.work is None
+    return timed and len(request.subject.problem.nodes) > LARGE_NODES
+
+
+def _beyond(subject: Subject, progress: Progress) -> int:
+    """The extra cost of an order."""
+    nodes = subject.problem.nodes
+    return sum(nodes[step].cost for step in progress.order or ()) - sum(node.cost for node in nodes)
+
+
+def candidate_so_far(request: PlanRequest, progress: Progress) -> Candidate | None:
+    """The search's order so far as a candidate, if its live bytes are within the budget."""
+    if progress.order is None:
+        return None
+    plan, outcome = evaluate(request.subject.problem, progress.order)
+    if outcome.peak > request.room:
+        return None
+    return Candidate(request.subject, Schedule(Result(Status.FEASIBLE, progress.order, progress.bound), plan, outcome))
