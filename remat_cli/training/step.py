@@ -181,7 +181,9 @@ class Step:
             batch = (batch,)
         given = batch if isinstance(batch, Mapping) else dict(zip(self.data, batch))
         wrong = sorted(set(self.data) ^ set(given))
-        if wrong or len(batch) != len(self.data):
+        if not isinstance(batch, Mapping) and len(batch) != len(self.data):
+            raise Usage(f"a batch holds {describe_names(list(self.data))}, in this order; {len(batch)} were given")
+        if wrong:
             raise Usage(
                 f"a batch holds {describe_names(list(self.data))}; missing or not known: {describe_names(wrong)}"
             )

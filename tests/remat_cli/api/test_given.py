@@ -160,6 +160,7 @@ def test_steps(step: remat.Step) -> None:
     before = {name: value.copy() for name, value in step.state_dict().items()}
     for batch in (None, "x", {1, 2}, ("a", "b"), ([[1], [1, 2]], IDS), (None, IDS), (i for i in (IDS, IDS))):
         refused(lambda batch=batch: step(batch), "a batch holds|the step takes|is no array")
+    refused(lambda: step((IDS, IDS, IDS)), "in this order; 3 were given")
     refused(lambda: step((IDS, IDS - 7)), "labels hold -7")
     refused(lambda: step((IDS, IDS + 99)), r"the op \w+ '.*' failed on this batch: (?!/)")
     refused(lambda: step((IDS, IDS), outputs=3), "outputs are names")
