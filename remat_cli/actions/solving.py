@@ -121,7 +121,7 @@ def ask(
         subject = as_fused(subject)
     budget = budget_of(subject, question)
     if question.budget and too_small(subject, budget, question.session):
-        return replace(refused(subject, budget, question.method, limits, question.session), said=question.budget)
+        return _in_words_of(question, subject, refused(subject, budget, question.method, limits, question.session))
     searching = question.minimize == "cost" and question.budget is not None and takes_plans(question.method)
     if searching and (found := fitting_already(subject, budget, question.method, limits, question.session)):
         return replace(found, asked=besides)
@@ -149,7 +149,13 @@ def ask(
     key = _question_in_json(question, limits)
     found = search() if memory is None else memory.answer(key, subject, question.session, limits, search)
     found = cheaper_known(asked, found, earlier) if searching else found
-    return replace(_better(found, question), asked=besides, said=question.budget)
+    return _in_words_of(question, subject, replace(_better(found, question), asked=besides))
+
+
+def _in_words_of(question: Question, subject: Subject, found: Answer) -> Answer:
+    """The answer with the budget as it was asked for: a share is of what the graph that was asked about holds."""
+    said = question.budget
+    return replace(found, said=said, whole=share_base(subject, question.session) if said and said.relative else None)
 
 
 def _budgeted(found: Answer, question: Question) -> Answer:

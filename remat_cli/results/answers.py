@@ -29,7 +29,7 @@ from solvers.schedule import Schedule, evaluate
 from solvers.simulate import IllegalPlan
 
 NOT_KEPT = frozenset(  # fields of an answer that the question gives, or that follow from other fields
-    ("subject", "baseline", "schedule", "limits", "session", "asked", "said", "cached", "model")
+    ("subject", "baseline", "schedule", "limits", "session", "asked", "said", "whole", "cached", "model")
 )
 
 

@@ -116,6 +116,8 @@ def _in_unit(answer: Answer, size: int) -> str:
 
 def _base(answer: Answer) -> int:
     """The bytes that a share is a share of."""
+    if answer.whole is not None:
+        return max(1, answer.whole)
     return max(1, answer.baseline.peak if answer.session is None else share_base(answer.subject, answer.session))
 
 

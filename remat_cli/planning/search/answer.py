@@ -62,6 +62,7 @@ class Answer:
     cut: bool = False  # time or work ran out before the search ended
     asked: Mapping[str, Any] = field(default_factory=dict)  # the question, without the budget and the method
     said: Budget | None = None  # the budget in the user's own words
+    whole: int | None = None  # the bytes that it is a share of, if it is one: of the graph that was asked about
     enough: int | None = None  # where there is no plan: a budget for which one was found
     cached: bool = False  # the answer came from the store, without a search
     model: Rewritten | None = field(default=None, compare=False, repr=False)  # the plan's model, while it is witnessed
