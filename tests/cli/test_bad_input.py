@@ -121,7 +121,7 @@ ROWS: dict[str, tuple[Given, tuple[object, ...], int, str]] = {
     "training graph over the model": (model, ("grad", "m.onnx", "-o", "m.onnx"), 2, "would be lost"),
     "rewritten model over the model": (planned, ("emit", "m.plan.json", "-o", "m.onnx"), 2, "would be lost"),
     "rewritten model over the plan": (planned, ("emit", "m.plan.json", "-o", "m.plan.json"), 2, "would be lost"),
-    "picture over the plan": (planned, ("show", "m.plan.json", "--plot", "m.plan.json"), 2, "would be lost"),
+    "picture over the plan": (planned, ("show", "m.plan.json", "--plot", "m.plan.json"), 2, "is no picture"),
     "solving a plan": (planned, ("solve", "m.plan.json", "--budget", "80%"), 3, "a plan already"),
     "the gradient of a plan": (planned, ("grad", "m.plan.json"), 3, "is not an ONNX model"),
     "the gradient of a cost file": (profiled, ("grad", "m.costs.yaml"), 3, "is not an ONNX model"),
