@@ -22,9 +22,17 @@ DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
 def scratch(signature: OpSignature, threads: int = THREADS) -> int:
-    """Bytes held only while the op runs, in a session of so many threads."""
+    """Bytes held only while the op runs, in a session of so many threads.
+
+    An op whose operands or attributes are none that its kernel takes counts as needing nothing: it does not run.
+    """
     count = FORMULAS.get(signature.op_type) if signature.domain in DOMAINS else None
-    return count(signature, threads) if count else 0
+    if count is None:
+        return 0
+    try:
+        return count(signature, threads)
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
+        return 0
 
 
 def is_known(domain: str, op_type: str) -> bool:
