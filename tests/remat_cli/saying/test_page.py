@@ -172,7 +172,7 @@ def test_what_has_no_meaning(remat: Command, page: Path) -> None:
     for args, code, says in (
         (("m.plan.json", "--curve", "curve.json"), 2, "--html"),
         (("m.plan.json", "m.onnx", "--html", "n.html"), 2, "shows one file"),
-        (("m.plan.json", "--html", "m.onnx"), 2, "would be lost"),
+        (("m.plan.json", "--html", "m.onnx"), 3, "would be lost"),
         (("m.plan.json", "--html", "curve.json", "--curve", "curve.json"), 2, "would be lost"),
         (("m.plan.json", "--html", "n.html", "--curve", "m.plan.json"), 3, "is no curve"),
         (("m.plan.json", "--html", "n.html", "--curve", "m.onnx"), 3, "is no curve"),

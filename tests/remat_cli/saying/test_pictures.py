@@ -157,8 +157,8 @@ def test_problems_without_times(remat: Command, tmp_path: Path) -> None:
     "args, says",
     [
         (("--plot", "m.jpg"), "end it with .png"),
-        (("--plot", "m.plan.json"), "would be lost"),
-        (("--plot", "m.png", "--matrices", "m.png"), "would be lost"),
+        (("--plot", "m.plan.json"), "is no picture"),
+        (("--plot", "m.png", "--matrices", "m.png"), "would be written twice"),
         (("--csv",), "--breakdown"),
         (("m.onnx", "--statements"), "shows one file"),
         (("--dim", "batch=3"), "leave out --costs and --dim"),
