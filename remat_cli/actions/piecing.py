@@ -12,7 +12,8 @@ from functools import partial
 from math import inf
 
 from remat_cli.actions.piece_timing import timed_here
-from remat_cli.actions.solving import Question, ask, budget_to_keep
+from remat_cli.actions.questions import Question
+from remat_cli.actions.solving import ask, budget_to_keep
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.graph import Graph

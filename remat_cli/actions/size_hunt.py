@@ -12,8 +12,9 @@ from fractions import Fraction
 from functools import cached_property
 
 from remat_cli.actions.piecing import WHOLE, PiecesAsked, in_pieces
+from remat_cli.actions.questions import Question
 from remat_cli.actions.scaling import At
-from remat_cli.actions.solving import Question, ask
+from remat_cli.actions.solving import ask
 from remat_cli.errors import Infeasible, NoPlan, NoSchedule, RematError, Usage, meant
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.quantities import Budget

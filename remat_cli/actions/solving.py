@@ -5,21 +5,19 @@ Invariant: nothing here prints or writes; what a question cannot mean is a Usage
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
-from remat_cli.arguments import as_word
-from remat_cli.errors import Infeasible, NoPlan, NoSchedule, Usage, meant
-from remat_cli.formats.planfile import PlanFile
+from remat_cli.actions.questions import Question
+from remat_cli.errors import Infeasible, NoPlan, NoSchedule
 from remat_cli.formats.program import number_program
 from remat_cli.model.quantities import Budget
-from remat_cli.model.sessions import STRICT, Session, kind_of
+from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.plans.points import takes_plans
 from remat_cli.planning.plans.record import plan_file
-from remat_cli.planning.search.answer import Answer, Enough, answer, check_options, find_solver
+from remat_cli.planning.search.answer import Answer, answer, find_solver
 from remat_cli.planning.search.find import find_plan
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.least import least_needed
@@ -45,63 +43,6 @@ from solvers.problem import Limits, Progress, Solver, Status
 from solvers.reductions.views import reduced
 from solvers.registry import DEFAULT, METHODS
 
-ONLY_PEAK = "--minimize peak has a method of its own; leave out --method, --from, --lp and methods' options"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is asked of a subject. `options`: what only its method can be told. `known`: plans to beat.
-
-    `pieces`: how ops were to be cut before this is asked, in words.
-    `earlier`: plans that a search must not come out dearer than, if they fit. `stands`: the one that it begins with, if
-    it fits, since it stands where the new one is to go. `starts`: others that it begins with, whether or not they can
-    be placed. `enough`: what is as good as the best.
-    `whole`: the answer with whole ops, where these are in pieces; the better of both is given.
-    """
-
-    budget: Budget | None = None
-    method: str = DEFAULT
-    minimize: str = "cost"
-    max_overhead: float | None = None
-    known: tuple[PlanFile, ...] = ()
-    earlier: tuple[PlanFile, ...] = ()
-    stands: PlanFile | None = None
-    starts: tuple[PlanFile, ...] = ()
-    enough: Enough | None = None
-    session: Session = STRICT
-    reorder: bool | None = None
-    pieces: str = ""
-    whole: Answer | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def check(self) -> None:
-        """Refuse what has no meaning, or would be without effect."""
-        if not isinstance(self.method, str) or self.method not in METHODS:
-            raise Usage(f"there is no method '{as_word(self.method)}'; {meant(as_word(self.method), METHODS)}")
-        if self.reorder is not None and METHODS[self.method].own_order:
-            raise Usage(f"'{self.method}' finds the order itself; --reorder and --no-reorder go with --method milp")
-        if not isinstance(self.minimize, str) or self.minimize not in ("cost", "peak"):
-            raise Usage(f"--minimize is cost or peak, not '{as_word(self.minimize)}'")
-        if self.minimize == "cost" and self.budget is None and METHODS[self.method].needs_budget:
-            raise Usage("say how much memory there is: --budget 16GB, or --budget 75% of the peak")
-        if self.minimize == "cost" and self.max_overhead is not None:
-            raise Usage(
-                "--max-overhead bounds the time that --minimize peak may take; with a --budget the time is made least"
-            )
-        if self.minimize == "peak" and (self.method not in (DEFAULT, "milp") or self.options or self.known):
-            raise Usage(ONLY_PEAK)
-        check_options(self.method, self.options)
-
-
-def kind_named(name: str, allocator: str | None) -> Session:
-    """The kind of session of these names."""
-    named = isinstance(name, str) and isinstance(allocator, str | None)
-    kind = kind_of(name, allocator) if named else None
-    if kind is None:
-        beside = "planned" if allocator is None else as_word(allocator)
-        raise Usage(f"there is no {as_word(name)} session with --allocator {beside}")
-    return kind
-
 
 def ask(
     subject: Subject,
@@ -116,7 +57,7 @@ def ask(
     What is in `memory` is not searched for again. `times`: where what each part took is noted.
     """
     question.check()
-    besides = _besides(question)
+    besides = question.besides()
     if question.options.get("fusion") == "runtime":
         subject = as_fused(subject)
     budget = budget_of(subject, question)
@@ -146,7 +87,7 @@ def ask(
             found = cheaper_known(asked, found, question.known)
         return _budgeted(found, question)
 
-    key = _question_in_json(question, limits)
+    key = question.in_json(limits)
     found = search() if memory is None else memory.answer(key, subject, question.session, limits, search)
     found = cheaper_known(asked, found, earlier) if searching else found
     return _in_words_of(question, subject, replace(_better(found, question), asked=besides))
@@ -168,27 +109,9 @@ def _better(found: Answer, question: Question) -> Answer:
     whole = question.whole
     if whole is None or not whole.found:
         return found
-    if found.found and _worth(found, question) <= _worth(whole, question):
+    if found.found and question.worth(found) <= question.worth(whole):
         return found
     return whole.noted(Note(PlanNote.BETTER_WHOLE))
-
-
-def _worth(found: Answer, question: Question) -> tuple[int, int]:
-    """What is to be least, and then the other."""
-    return (found.cost, found.budget) if question.minimize == "cost" else (found.budget, found.cost)
-
-
-def _besides(question: Question) -> dict[str, Any]:
-    """What the question says besides the budget, the method and the session, where it is not the usual."""
-    said = {
-        "minimize": None if question.minimize == "cost" else question.minimize,
-        "budget": "none" if question.budget is None else None,
-        "max_overhead": question.max_overhead,
-        "reorder": question.reorder,
-        "pieces": question.pieces or None,
-        "options": {name: str(value) for name, value in question.options.items() if value is not None} or None,
-    }
-    return {name: value for name, value in said.items() if value is not None}
 
 
 def _request(
@@ -206,25 +129,6 @@ def _at_hand(subject: Subject, budget: int, question: Question) -> int | None:
     asked = subject.source.sha256, question.session.name, question.session.allocator
     plans = (plan for plan in question.known if (plan.model.sha256, plan.session, plan.allocator) == asked)
     return min((plan.cost - plan.baseline_cost for plan in plans if plan.budget <= budget), default=None)
-
-
-def _question_in_json(question: Question, limits: Limits) -> dict[str, Any]:
-    """All of the question that goes into an answer, in JSON; not the plan that the answer is held against at the end,
-    nor the time it may take."""
-    return {
-        "budget": str(question.budget.amount) + "x" * question.budget.relative if question.budget else None,
-        "method": question.method,
-        "minimize": question.minimize,
-        "max_overhead": question.max_overhead,
-        "known": [plan.program for plan in question.known],
-        "session": [question.session.name, question.session.allocator],
-        "reorder": question.reorder,
-        "options": dict(question.options),
-        "enough": asdict(question.enough) if question.enough else None,
-        "gap": limits.gap,
-        "seed": limits.seed,
-        **({} if limits.clock.limit is None else {"work": limits.clock.limit}),
-    }
 
 
 def budget_of(subject: Subject, question: Question) -> int:

@@ -17,7 +17,8 @@ from fractions import Fraction
 from functools import partial
 from time import process_time
 
-from remat_cli.actions.solving import Question, ask, bytes_of
+from remat_cli.actions.questions import Question
+from remat_cli.actions.solving import ask, bytes_of
 from remat_cli.errors import Usage, meant
 from remat_cli.model.quantities import Budget, Budgets, Spread
 from remat_cli.model.sessions import STRICT, Session

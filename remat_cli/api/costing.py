@@ -9,7 +9,8 @@ import onnx
 
 from profiles.costs import Costs
 from profiles.survey import SurveyProgress
-from remat_cli.actions import piecing, profiling, solving
+from remat_cli.actions import piecing, profiling
+from remat_cli.actions.questions import kind_named
 from remat_cli.api import given
 from remat_cli.api.given import Model, warn
 from remat_cli.arguments import switch, whole_number, word
@@ -51,7 +52,7 @@ def profile(
     """
     sizes = given.items_of(batches, "batches") if isinstance(batches, Iterable) else (batches,)
     asked = profiling.ProfileQuestion(
-        session=solving.kind_named(session, None).name,
+        session=kind_named(session, None).name,
         device=word(device, "device"),
         estimate=None if estimate is None else word(estimate, "estimate"),
         threads=None if threads is None else whole_number(threads, "threads", 1),

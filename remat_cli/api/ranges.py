@@ -8,9 +8,10 @@ from typing import Unpack
 
 from profiles.costs import Costs
 from remat_cli.actions import largest as sizing
-from remat_cli.actions import piecing, solving, sweeping
+from remat_cli.actions import piecing, sweeping
 from remat_cli.actions.interrupts import stoppable
 from remat_cli.actions.largest import BASELINES
+from remat_cli.actions.questions import kind_named
 from remat_cli.actions.recipes import recipe_of
 from remat_cli.actions.scaling import SizedStep, scale_step
 from remat_cli.api import given
@@ -81,7 +82,7 @@ def sweep(
         curve = remat.sweep("train.onnx", budgets="40%..100%/4")
         print(curve.knee.budget)
     """
-    kind = solving.kind_named(session, allocator)
+    kind = kind_named(session, allocator)
     asked = sweeping.SweepQuestion(budgets=_budgets(budgets), methods=given.names_of(methods, "methods"), session=kind)
     asked.check()
     clock = given.clock_of(time_limit, work_limit, SWEEP_SECONDS)
@@ -171,7 +172,7 @@ def max_batch(
         print(most.size, most.plan.overhead)
     """
     given.checked_keywords("max_batch", settings, KEYWORDS)
-    kind, clock = solving.kind_named(session, allocator), given.clock_of(time_limit, work_limit, BATCH_SECONDS)
+    kind, clock = kind_named(session, allocator), given.clock_of(time_limit, work_limit, BATCH_SECONDS)
     asked = sizing.SizeQuestion(
         budget=given.some_budget(budget),
         method=method,

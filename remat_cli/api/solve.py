@@ -14,6 +14,7 @@ from profiles.costs import Costs
 from remat_cli.actions import certifying, piecing, solving
 from remat_cli.actions.certifying import Proved
 from remat_cli.actions.interrupts import stoppable
+from remat_cli.actions.questions import Question, kind_named
 from remat_cli.api import given
 from remat_cli.api.given import File, Model, Plan, warn
 from remat_cli.api.keywords import MethodOptions
@@ -101,7 +102,7 @@ def solve(
         print(plan.peak, plan.overhead)
     """
     given.checked_keywords("solve", options, KEYWORDS)
-    question = solving.Question(
+    question = Question(
         budget=given.budget_of(budget),
         method=method,
         minimize=minimize,
@@ -109,7 +110,7 @@ def solve(
         known=tuple(plan.recorded for plan in given.plans_of(known)),
         reorder=None if reorder is None else switch(reorder, "reorder"),
         options={name: value for name, value in options.items() if value is not None},
-        session=solving.kind_named(session, allocator),
+        session=kind_named(session, allocator),
     )
     question.check()
     clock = given.clock_of(time_limit, work_limit)
@@ -124,9 +125,7 @@ def solve(
     return _planned(found.subject, found.asked(question, cuts), limits, cache, proof)
 
 
-def _planned(
-    subject: Subject, question: solving.Question, limits: Limits, cache: bool, certificate: Path | None
-) -> Planned:
+def _planned(subject: Subject, question: Question, limits: Limits, cache: bool, certificate: Path | None) -> Planned:
     memory = given.memory_of(cache, limits.clock.seconds)
     with stoppable() as interrupts:
         limits = replace(limits, clock=limits.clock.unless(interrupts))

@@ -18,6 +18,7 @@ from typing import Any
 import onnx
 
 from remat_cli.actions import emitting, profiling, solving, verifying
+from remat_cli.actions.questions import Question, kind_named
 from remat_cli.api.grad import grad
 from remat_cli.batch.tasks import RECORD, Record, Task, record_of
 from remat_cli.errors import BadInput
@@ -144,13 +145,13 @@ def _solved(task: Task) -> Record:
     return record_of(task, result, outputs, inputs, is_proved(found.status, found.method))
 
 
-def _question(task: Task) -> solving.Question:
-    return solving.Question(
+def _question(task: Task) -> Question:
+    return Question(
         budget=parse_budget(task["budget"]),
         method=task["method"],
         reorder=task["reorder"],
         options=task["options"],
-        session=solving.kind_named(task["session"], task["allocator"]),
+        session=kind_named(task["session"], task["allocator"]),
     )
 
 
@@ -164,7 +165,7 @@ def _loaded(path: str, _: str, costs: str | None, __: str | None, dims: Any, ses
     return load_subject(Path(path), Path(costs) if costs else None, dict(dims), session)
 
 
-def _asked(task: Task, subject: Subject, question: solving.Question) -> Answer:
+def _asked(task: Task, subject: Subject, question: Question) -> Answer:
     search = SearchWords(subject.before().cost)
 
     def report(progress: Progress) -> None:

@@ -6,8 +6,7 @@ Invariant: no figure of the plan is trusted; every figure in a Report was measur
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import onnx
 
 from remat_cli.checking.child import Reply
 from remat_cli.checking.compare import EXACT, Difference, Tolerance, differences
+from remat_cli.checking.complaints import last_words, name_culprit
 from remat_cli.checking.exactness import Exactness, judge
 from remat_cli.checking.processes import Bench, InPlace
 from remat_cli.errors import BadInput
@@ -227,7 +227,7 @@ def _process(pair: _Pair, placement: Mapping[str, Any] | None, session: Session,
     before, after = (None if reply.grew is None else fed + reply.grew for reply in (old, new))
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if reply.refused or reply.failed:
-            return Process(before, after, failed=f"{name} failed: {_line(reply.refused or reply.failed or '')}")
+            return Process(before, after, failed=f"{name} failed: {last_words(reply.refused or reply.failed or '')}")
     wrong = differences(_results(graph), bench.results("before.npz"), bench.results("after.npz"), near)
     return Process(before, after, new.stray, tuple(wrong))
 
@@ -239,12 +239,12 @@ def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) 
     carried, bound = InPlace(graph.in_place), InPlace(graph.in_place, own and bool(graph.in_place))
     old = bench.run(graph.path, kind.name, runs, outputs="before.npz", in_place=carried)
     if old.refused:
-        raise BadInput(f"onnxruntime cannot run {graph.path}: {_culprit(graph, old.refused)}")
+        raise BadInput(f"onnxruntime cannot run {graph.path}: {name_culprit(graph, old.refused)}")
     new = bench.run(rewritten, kind.name, runs, outputs="after.npz", in_place=bound)
     before, after = (_measured(reply, outside, kind.runs) for reply in (old, new))
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if reply.refused or reply.failed:
-            return Mode(before, after, failed=f"{name} failed: {_line(reply.refused or reply.failed or '')}")
+            return Mode(before, after, failed=f"{name} failed: {last_words(reply.refused or reply.failed or '')}")
     turns = ("", " of the second run", " of the third run")[:runs]
     names = [f"{name}{turn}" for turn in turns for name in _results(graph)]
     was, became = (bench.results(name, runs) for name in ("before.npz", "after.npz"))
@@ -276,30 +276,7 @@ def outside(graph: Graph) -> int:
 
 def _short(reply: Reply) -> str | None:
     text = reply.refused or reply.failed
-    return _line(text) if text else None
-
-
-def _line(text: str) -> str:
-    """onnxruntime's message, without the places in its source."""
-    words = " ".join(text.split())
-    found = re.search(r"Available memory of \d+ is smaller than requested bytes of \d+", words)
-    return found.group() if found else words[-300:]
-
-
-def _culprit(graph: Graph, text: str) -> str:
-    """The op that onnxruntime has no kernel for, if its message is about one."""
-    named = next(_unrunnable(graph, text), None)
-    if named is None:
-        return _line(text)
-    return f"it has no kernel for {named}, so the plan cannot be verified here; the rewritten model itself is complete"
-
-
-def _unrunnable(graph: Graph, text: str) -> Iterator[str]:
-    patterns = (r"implementation for (\w+)\(", r"(\w+)\(-?\d+\) is not a registered", r"No [Oo]p registered for (\w+)")
-    for pattern in patterns:
-        for kind in re.findall(pattern, text):
-            op = next((op for op in graph.ops if op.op_type == kind), None)
-            yield f"op {op.name} ({op.domain or 'ai.onnx'} {kind})" if op else kind
+    return last_words(text) if text else None
 
 
 def _versions() -> dict[str, str]:

@@ -103,7 +103,7 @@ def command(model: Path, **given: Any) -> None:
 
 def _asked(given: Mapping[str, Any]) -> SizeQuestion:
     from remat_cli.actions.largest import BASELINES, SizeQuestion
-    from remat_cli.actions.solving import kind_named
+    from remat_cli.actions.questions import kind_named
 
     named = given["baselines"]
     return SizeQuestion(
@@ -118,8 +118,8 @@ def _asked(given: Mapping[str, Any]) -> SizeQuestion:
 
 
 def _step(given: Mapping[str, Any]) -> SizedStep:
+    from remat_cli.actions.questions import kind_named
     from remat_cli.actions.scaling import SizedStep
-    from remat_cli.actions.solving import kind_named
     from remat_cli.errors import Usage
     from remat_cli.gradient.optimizers import Recipe
     from remat_cli.gradient.parameters import Choice

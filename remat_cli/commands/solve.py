@@ -19,7 +19,7 @@ from remat_cli.commands.solve_flags import SolveFlags, limits_of, name_of, quest
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
-    from remat_cli.actions.solving import Question
+    from remat_cli.actions.questions import Question
     from remat_cli.model.sessions import Session
     from remat_cli.planning.search.answer import Answer
     from remat_cli.planning.subjects.subject import Subject

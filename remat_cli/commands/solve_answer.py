@@ -17,7 +17,7 @@ import click
 from remat_cli.commands.solve_flags import SolveFlags
 
 if TYPE_CHECKING:
-    from remat_cli.actions.solving import Question
+    from remat_cli.actions.questions import Question
     from remat_cli.planning.search.answer import Answer
     from remat_cli.planning.subjects.subject import Subject
     from solvers.clock import Clock

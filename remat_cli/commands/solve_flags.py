@@ -13,7 +13,7 @@ from remat_cli.model.sessions import STRICT
 from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
-    from remat_cli.actions.solving import Question
+    from remat_cli.actions.questions import Question
     from solvers.clock import Clock
     from solvers.problem import Limits
 
@@ -68,7 +68,7 @@ class SolveFlags:
 
 def question_of(flags: SolveFlags) -> Question:
     """What the command line asks, checked."""
-    from remat_cli.actions.solving import ONLY_PEAK, Question, kind_named
+    from remat_cli.actions.questions import ONLY_PEAK, Question, kind_named
     from remat_cli.errors import Usage
     from remat_cli.formats import planfile
 

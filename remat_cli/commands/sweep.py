@@ -67,7 +67,7 @@ def command(model: Path | None, **given: Any) -> None:
     """
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.interrupts import listening
-    from remat_cli.actions.solving import kind_named
+    from remat_cli.actions.questions import kind_named
     from remat_cli.actions.sweeping import SweepQuestion
 
     session = kind_named(given["session"], given["allocator"])

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from remat_cli.actions.solving import Question, ask
+from remat_cli.actions.questions import Question
+from remat_cli.actions.solving import ask
 from remat_cli.model.promise import Promise
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import ARENA, CAPPED

@@ -10,6 +10,7 @@ import pytest
 
 import remat_cli as api
 from remat_cli.actions import solving
+from remat_cli.actions.questions import kind_named
 from remat_cli.model.quantities import Budget, parse_budget
 from remat_cli.planning.loading import given_subject
 from remat_cli.planning.search.request import PlanRequest
@@ -45,7 +46,7 @@ def test_a_proved_no_is_one_line_in_the_unit_asked_and_what_it_says_is_enough(
 
 def test_a_share_is_of_what_was_asked_about_whatever_graph_was_planned_last(remat: Command, model: Path) -> None:
     """In default sessions the graph that runs is asked about, and the file's own ops are planned after it."""
-    kind = solving.kind_named("default", None)
+    kind = kind_named("default", None)
     whole = share_base(given_subject(model, None, {}, kind), kind)
     with pytest.raises((api.Infeasible, api.NoPlan)) as refused:
         api.solve(model, budget="30%", session="default", work_limit=1000, cache=False)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import onnx
 
-from remat_cli.actions.solving import Question, ask
+from remat_cli.actions.questions import Question
+from remat_cli.actions.solving import ask
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.least_held import held
 from remat_cli.planning.targets.kinds import target_of

@@ -15,7 +15,8 @@ from profiles.costfile import dump
 from profiles.costs import OpCost
 from profiles.survey import Ops
 from remat_cli.actions.piecing import Listed, in_pieces, pieces_named
-from remat_cli.actions.solving import Question, ask
+from remat_cli.actions.questions import Question
+from remat_cli.actions.solving import ask
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import load_subject
 from remat_cli.zoo.build import build

@@ -12,7 +12,8 @@ import pytest
 
 import remat_cli as remat
 from remat_cli.actions.piecing import in_pieces, offered, pieces_named
-from remat_cli.actions.solving import Question, ask, kind_named
+from remat_cli.actions.questions import Question, kind_named
+from remat_cli.actions.solving import ask
 from remat_cli.model.quantities import parse_budget
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.loading import given_subject
