@@ -58,6 +58,13 @@ def widest_node(problem: Problem) -> PeakBound:
     return max((_bound(blocks, moment) for moment in nodes), key=lambda bound: bound.peak)
 
 
+def list_needs(problem: Problem) -> list[int]:
+    """The least memory that each node needs for itself."""
+    blocks = Blocks(problem)
+    _, *nodes = _moments(problem)
+    return [_alone(blocks, moment) for moment in nodes]
+
+
 _Moment = tuple[int | None, Node, Held]
 
 

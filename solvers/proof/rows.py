@@ -122,18 +122,15 @@ class Rows:
         row.add(self.runs(group, node), -1)
         return row
 
-    def wait(self, group: int, node: int, value: int) -> Row:
-        """When a group begins, a node has run, or its read is held, or its read is made from then on in its window."""
-        self._reads(node, value)
+    def wait(self, group: int, node: int, *values: int) -> Row:
+        """When a group begins, a node has run, or its read is held; or what that is made from, and so on; or what made
+        the last of the values runs from then on, before the node's window ends."""
         low, high = self.time.low[node], self.time.high[node]
-        if not low < group <= high:
+        if group > high:
             raise Unproved(f"node {node} does not wait for group {group}")
         row = Row(1)
-        row.add(self.held(group, value), 1)
-        for later in range(group, high + 1):
-            row.add(self.made(later, value), 1)
-        for earlier in range(low, group):
-            row.add(self.runs(earlier, node), 1)
+        self._run_between(row, self._follow(row, group, node, values), group, high)
+        self._run_between(row, node, low, group - 1)
         return row
 
     def trace(self, group: int, until: int, node: int, *values: int) -> Row:
@@ -141,15 +138,22 @@ class Rows:
         end of the trace, what made the last of the values ran since."""
         if group > until:
             raise Unproved(f"group {until} is not after group {group}")
-        row, reader = Row(0), node
-        for value in values:
-            self._reads(reader, value)
-            row.add(self.held(group, value), 1)
-            reader = self.writer[value]
-        for later in range(group, until + 1):
-            row.add(self.runs(later, reader), 1)
+        row = Row(0)
+        self._run_between(row, self._follow(row, group, node, values), group, until)
         row.add(self.runs(until, node), -1)
         return row
+
+    def _follow(self, row: Row, group: int, node: int, values: Iterable[int]) -> int:
+        """Add what is held of the values when a group begins; the result is the node that wrote the last of them."""
+        for value in values:
+            self._reads(node, value)
+            row.add(self.held(group, value), 1)
+            node = self.writer[value]
+        return node
+
+    def _run_between(self, row: Row, node: int, first: int, last: int) -> None:
+        for group in range(first, last + 1):
+            row.add(self.runs(group, node), 1)
 
     def _reads(self, node: int, value: int) -> None:
         if value not in self.problem.nodes[node].reads:

@@ -28,13 +28,19 @@ def broken(program: ProofProgram, values: Mapping[Number, float]) -> list[Name]:
     free[sorted(program.free)] = True
     nodes, sizes = range(len(rows.problem.nodes)), range(len(rows.problem.sizes))
     runs = [np.array([_at(rows.runs(group, node), values) for node in nodes]) for group in range(rows.groups)]
+    last = np.array([-1 if rows.time.sure(node) else rows.time.high[node] for node in nodes])
+    before = np.zeros(len(nodes))  # what each node ran in groups before
     found: list[tuple[float, Name]] = []
     for group in range(1, rows.groups):
+        before += runs[group - 1]
         held = np.array([_at(rows.held(group, value), values) for value in sizes])
         made = np.zeros(len(nodes))
         for until in range(group, rows.groups):
             made += runs[until]
-            found += _find_between(cheapest(arrays, free, held, made), runs[until], group, until)
+            traces = cheapest(arrays, free, held, made)
+            found += _find_between(traces, runs[until], group, until)
+            waiting = _find_between(traces, np.where(last == until, 1.0 - before, 0.0), group, until)
+            found += [(off, ("wait", group, *name[3:])) for off, name in waiting]
     return [name for _, name in sorted(found, reverse=True)]
 
 

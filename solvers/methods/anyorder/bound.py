@@ -1,7 +1,8 @@
 """A bound of every schedule, whatever the order of its first computes: a search that continues from slice to slice.
 
 A relaxation is posed at a few pivots on a heavy path, and SCIP raises its bound. Where its answer would not fit, pivots
-are added, or rows for peaks at nodes off the path, lazily.
+are added, or rows for peaks at nodes off the path, lazily. After the first round all begins anew where the linear
+relaxation says more at other pivots.
 
 Invariant: `bound` only rises, and holds for every legal order that fits; `infeasible` proves that no order fits. Counts
 decide the next step, never seconds: without a time-out the same slices give the same bounds.
@@ -9,7 +10,7 @@ decide the next step, never seconds: without a time-out the same slices give the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import ceil, gcd, isfinite
@@ -18,15 +19,16 @@ import numpy as np
 
 from solvers import scip
 from solvers.methods.anyorder.answers import build_any_order, expand
+from solvers.methods.anyorder.pivots import PivotChoice
 from solvers.methods.anyorder.unit_chain import reversal_bound
 from solvers.methods.anyorder.windows import heaviest_path, windows_of
 from solvers.methods.exact.cuts import select_small_values
 from solvers.methods.exact.grouped import GroupedProgram, Windows
 from solvers.methods.exact.projection import project
 from solvers.methods.exact.relaxation import first_boundaries, tree
-from solvers.methods.exact.tracing import tighten
+from solvers.methods.exact.tracing import estimate, tighten
 from solvers.orders.arrays import Ints, arrays_of
-from solvers.orders.bounds import cost_bound
+from solvers.orders.bounds import cost_bound, list_needs
 from solvers.orders.measure import memory_of
 from solvers.problem import Grounds, Limits, Problem, Status
 
@@ -37,6 +39,8 @@ _LARGE = 2000
 _PEAKS = 20  # peaks off the path added in a round
 # rounds before a unit chain's bound is counted, because only a relaxation's proof can become a certificate
 _COUNTED = 2
+_WEIGHED = 100_000  # columns of the relaxations, all together, in which other pivots are tried
+_WIDE = 8_000  # columns of one of them, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +88,13 @@ class BoundSearch:
         self.effort = 1
         self.peaks: set[int] = set()  # nodes off the path with rows for their peaks
         self.windows = self._first_windows()
+        self.chosen, self.weighed = False, 0  # whether other pivots were tried, and the columns that this took
+        self.grounds = self._where()
         self.grouped: GroupedProgram | None = None
         self.solving: scip.Solving | None = None
         self.nodes = 0
 
-    @property
-    def grounds(self) -> Grounds:
+    def _where(self) -> Grounds:
         pivots = self.windows.pivots
         return Grounds(self.budget, (), pivots, tuple(product(range(len(pivots) + 1), sorted(self.peaks))))
 
@@ -110,10 +115,14 @@ class BoundSearch:
 
     def go(self, limits: Limits, enough: float | None = None) -> None:
         """One round: search the relaxation, then refine it where its answer does not fit."""
+        if self.rounds and not self.chosen:
+            self.chosen = True
+            self._choose(limits)
         answer = self._relax(limits, enough)
         self.work += answer.work
         if answer.status is Status.INFEASIBLE:
             self.infeasible = self.done = True
+            self.grounds = self._where()
             return
         self._raise(answer.bound * self.scale)
         self.rounds += 1
@@ -123,6 +132,29 @@ class BoundSearch:
             self.effort *= 2
             return
         self._refine(answer)
+
+    def _choose(self, limits: Limits) -> None:
+        """Begin anew with other pivots if the linear relaxation costs more there."""
+
+        def weigh(pivots: tuple[int, ...]) -> float | None:
+            if self.weighed > _WEIGHED or limits.clock.over():
+                return None
+            grouped = self._pose_at(windows_of(self.ended, self.writer, pivots), ())
+            columns = len(grouped.program.costs)
+            self.weighed += columns
+            if columns > _WIDE:
+                return None
+            cost, iterations = estimate(grouped)
+            self.work += iterations
+            return (cost + grouped.program.offset) * self.scale
+
+        memory = memory_of(self.arrays, np.arange(len(self.problem.nodes), dtype=np.int64)).tolist()
+        choice = PivotChoice(self.problem, weigh, self.total)
+        pivots = choice.run(self.windows.pivots, memory, list_needs(self.problem), self.budget)
+        if pivots and pivots != self.windows.pivots:
+            self.windows, self.peaks = windows_of(self.ended, self.writer, pivots), set()
+            self.grouped = self.solving = None
+            self.effort = 1
 
     def _relax(self, limits: Limits, enough: float | None) -> scip.ProgramAnswer:
         if self.grouped is None or self.solving is None:
@@ -147,17 +179,20 @@ class BoundSearch:
         return self.solving.wait()
 
     def pose(self) -> GroupedProgram:
-        peaks = product(range(len(self.windows.pivots) + 1), sorted(self.peaks))
-        grouped = build_any_order(self.ended, self.budget, self.windows, self.free, self.scale, peaks)
-        sure = sum(node.cost for index, node in enumerate(self.problem.nodes) if self.windows.is_sure(index))
+        return self._pose_at(self.windows, product(range(len(self.windows.pivots) + 1), sorted(self.peaks)))
+
+    def _pose_at(self, windows: Windows, peaks: Iterable[tuple[int, int]]) -> GroupedProgram:
+        grouped = build_any_order(self.ended, self.budget, windows, self.free, self.scale, peaks)
+        sure = sum(node.cost for index, node in enumerate(self.problem.nodes) if windows.is_sure(index))
         grouped.program.offset = sure / self.scale
         return grouped
 
     def _raise(self, bound: float) -> None:
         """Round the bound up to a possible cost: the total plus a multiple of the common divisor of costs."""
         if isfinite(bound):
-            steps = ceil((bound - self.total) / self.unit - 1e-6)
-            self.bound = max(self.bound, self.total + steps * self.unit)
+            bound = self.total + ceil((bound - self.total) / self.unit - 1e-6) * self.unit
+            if bound > self.bound:
+                self.bound, self.grounds = bound, self._where()
 
     def _refine(self, answer: scip.ProgramAnswer) -> None:
         assert self.grouped is not None
@@ -171,7 +206,7 @@ class BoundSearch:
             self.peaks |= peaks
             self.grouped = self.solving = None
         elif answer.status is Status.OPTIMAL:
-            self.done = True
+            self.done = self.chosen
         else:
             self.effort *= 2
 

@@ -5,6 +5,10 @@ With C(g, j) for "node j runs in group g" (1 where it surely does) and S(g, v) f
     C(h, j) <= S(g, v1) + ... + S(g, vk) + C(g .. h, writer(vk)), g <= h, where j reads v1, whose writer reads v2, and
     so on: what j reads was held as group g began, or what that is made from was, or it was made since
 
+and where it is not sure in which group of its window j first runs, whether that is before group g or not,
+
+    1 <= C(h < g, j) + S(g, v1) + ... + S(g, vk) + C(h >= g, writer(vk)), h in j's window
+
 They are found where the linear relaxation's answer breaks them.
 
 Invariant: no answer in whole numbers is lost. How many are found is decided by counts, never by seconds, unless time is
@@ -29,6 +33,7 @@ _ALL = 300  # rows in a round
 _BROKEN = 0.02
 _GAIN = 0.001  # share of the bound's rise so far that a round must add
 _STALLED = 3  # rounds without such a rise
+_GLANCES = 3  # rounds of an estimate
 _LARGE = 20_000  # in columns: from here on the linear program alone takes too long
 _ITERATIONS = 30_000  # iterations of the simplex method, in all
 
@@ -52,6 +57,17 @@ def tighten(grouped: GroupedProgram, clock: Clock) -> int:
     return tracing.iterations
 
 
+def estimate(grouped: GroupedProgram) -> tuple[float, int]:
+    """What the linear relaxation costs after a few rounds of rows, and the number of iterations."""
+    tracing = Tracing(grouped)
+    cost, values = tracing.solve()
+    for _ in range(_GLANCES):
+        if not values or not tracing.add(values):
+            break
+        cost, values = tracing.solve()
+    return cost, tracing.iterations
+
+
 class Tracing:
     """The linear relaxation, and the rows that its answers break."""
 
@@ -60,6 +76,8 @@ class Tracing:
         self.arrays = arrays_of(grouped.problem)
         self.free = np.zeros(len(grouped.problem.sizes), np.bool_)
         self.free[sorted(grouped.free)] = True
+        windows = grouped.windows
+        self.last = np.where(np.array(windows.low) < windows.high, windows.high, -1)  # where a node may yet wait
         self.linear = Linear(grouped.program.costs, _ITERATIONS)
         self.given = self.iterations = 0
         self.known: set[tuple[int, ...]] = set()
@@ -98,23 +116,32 @@ class Tracing:
         """For each broken row: by how much, the column of the run, and the columns of which one must be 1."""
         grouped = self.grouped
         runs = [self._at(columns, values, len(grouped.problem.nodes)) for columns in grouped.runs]
+        before = np.zeros(len(grouped.problem.nodes))  # what each node ran in groups before
         for group in range(1, len(runs)):
+            before += runs[group - 1]
             held = self._at(grouped.held[group], values, len(grouped.problem.sizes))
             made = np.zeros(len(grouped.problem.nodes))
             for until in range(group, len(runs)):
                 made += runs[until]
                 traces = cheapest(self.arrays, self.free, held, made)
-                off = runs[until] - traces.cost
+                waits = np.where(self.last == until, 1.0 - before, 0.0)
+                off = np.maximum(runs[until], waits) - traces.cost
                 for node in np.argsort(-off, kind="stable")[:_MOST].tolist():
                     if off[node] < _BROKEN:
                         break
                     columns = self._columns(group, until, traces.path(int(traces.read[node])))
-                    yield float(off[node]), grouped.runs[until][node], columns
+                    if waits[node] > runs[until][node]:
+                        yield float(off[node]), SURELY, (*columns, *self._runs_before(node, group))
+                    else:
+                        yield float(off[node]), grouped.runs[until][node], columns
 
     def _columns(self, group: int, until: int, path: Sequence[int]) -> tuple[int, ...]:
         grouped, source = self.grouped, self.grouped.writer[path[-1]]
         held = [grouped.held[group][value] for value in path if value in grouped.held[group]]
         return *held, *(grouped.runs[g][source] for g in range(group, until + 1) if source in grouped.runs[g])
+
+    def _runs_before(self, node: int, group: int) -> tuple[int, ...]:
+        return tuple(columns[node] for columns in self.grouped.runs[:group] if node in columns)
 
     def _at(self, columns: dict[int, int], values: Floats, count: int) -> Floats:
         found = np.zeros(count)

@@ -22,6 +22,7 @@ def every_name(random: Random, rows: Rows) -> Iterator[Name]:
         for group in range(rows.groups):
             yield "peak", group, node
             yield from ((kind, group, node, value) for value in reads for kind in ("read", "wait"))
+            yield "wait", group, node, *trace(random, rows, node)
             for until in range(group, rows.groups):
                 yield "trace", group, until, node, *trace(random, rows, node)
     for group in range(rows.groups):

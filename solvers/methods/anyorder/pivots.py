@@ -1,0 +1,83 @@
+"""Pivots chosen by what a linear relaxation with them says.
+
+Where a node needs nearly the whole budget for itself, nearly nothing else is held while it first runs. One such moment
+can say more than twenty on a path through most of the graph, and takes a small relaxation. Such nodes often lie beside
+the path: the gradients of weights, the loss. So each is tried alone, and the best is given others as long as they help.
+
+Invariant: the pivots chosen lie on one path. Counts decide how many are tried, never seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from solvers.problem import Problem
+
+_TRIED = 10  # nodes that need most for themselves, and as many where the order as given needs most
+_FURTHER = 10  # of these, the best alone first, that are tried beside those chosen
+_MOST = 8  # pivots at the beginning
+_MANY = 1.1  # times as much must those given say to stay
+_TINY = 1e-6  # share of the least cost below which a rise is none
+_GAIN = 0.01  # share of the rise so far that a further pivot must add
+
+Pivots = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class PivotChoice:
+    """`weigh`: the cost that the relaxation with these pivots says; None if no more may be tried."""
+
+    problem: Problem
+    weigh: Callable[[Pivots], float | None]
+    least: float  # what all schedules are known to cost
+    found: dict[Pivots, float] = field(default_factory=dict)
+
+    def run(self, given: Sequence[int], memory: Sequence[int], needs: Sequence[int], budget: int) -> Pivots:
+        """The best pivots met. `given`: many on one path, which stay unless few say nearly as much. `memory`: of each
+        node in the order as given; `needs`: of each alone."""
+        known = self.weigh(tuple(given)) if given else None
+        over = [index for index, bytes_held in enumerate(memory) if bytes_held > budget]
+        alone = sorted(over, key=needs.__getitem__, reverse=True)[:_TRIED]
+        held = sorted(over, key=memory.__getitem__, reverse=True)[:_TRIED]
+        candidates = list(dict.fromkeys([*alone, *held, *given]))
+        for node in candidates:
+            self._try((node,))
+        candidates.sort(key=lambda node: self.found.get((node,), self.least), reverse=True)
+        needed, best = _list_needed(self.problem), self._best()
+        while best and (grown := self._grow(best, candidates, needed)) != best:
+            best = grown
+        enough = max(_TINY * self.least, 0.0 if known is None else (known - self.least) / _MANY)
+        return best if self._rise(best) > enough else tuple(given)
+
+    def _best(self) -> Pivots:
+        return max(self.found, key=self.found.__getitem__, default=())
+
+    def _rise(self, pivots: Pivots) -> float:
+        return self.found.get(pivots, self.least) - self.least
+
+    def _grow(self, pivots: Pivots, candidates: Sequence[int], needed: Sequence[int]) -> Pivots:
+        """The pivots with the candidate that adds most, if that is enough."""
+        if len(pivots) < _MOST:
+            others = (node for node in candidates if node not in pivots)
+            near = (n for n in others if all((needed[n] >> p | needed[p] >> n) & 1 for p in pivots))
+            for node in islice(near, _FURTHER):
+                self._try(tuple(sorted((*pivots, node))))
+        best = self._best()
+        return best if self._rise(best) > (1 + _GAIN) * max(0.0, self._rise(pivots)) else pivots
+
+    def _try(self, pivots: Pivots) -> None:
+        if pivots not in self.found and (cost := self.weigh(pivots)) is not None:
+            self.found[pivots] = cost
+
+
+def _list_needed(problem: Problem) -> list[int]:
+    """For each node, a bit for each node that it needs, directly or not."""
+    writer = problem.writers()
+    needed: list[int] = []
+    for node in problem.nodes:
+        needed.append(0)
+        for value in node.reads:
+            needed[-1] |= needed[writer[value]] | 1 << writer[value]
+    return needed
