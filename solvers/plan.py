@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.updates import in_time
 
 
-@dataclass(frozen=True, slots=True)
-class Allocate:
+class Allocate(NamedTuple):
     """Give `value` the fresh register `register`; with `shares`, in the memory of that register and at no cost."""
 
     value: int
@@ -24,16 +24,14 @@ class Allocate:
     shares: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Compute:
+class Compute(NamedTuple):
     """Run `node`, each write into its register; None for an optional write that is left out."""
 
     node: int
     registers: tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Deallocate:
+class Deallocate(NamedTuple):
     register: int
 
 

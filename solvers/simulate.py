@@ -47,7 +47,7 @@ class _Memory:
     replaced: set[int] = field(default_factory=set)  # inputs in whose place another value was written
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Running:
     """A compute that is being checked. `reading`: value -> the register of the copy that it reads."""
 
@@ -55,7 +55,7 @@ class _Running:
     memory: _Memory
     node: Node
     reading: dict[int, int]
-    where: str
+    place: int
 
     def inputs(self) -> frozenset[int]:
         """The inputs that the node reads, by itself or through views."""
@@ -74,20 +74,19 @@ def simulate(problem: Problem, plan: Plan) -> Outcome:
     peak, peak_step, cost = problem.resident, 0, 0
 
     for place, statement in enumerate(plan.statements):
-        where = f"statement {place}"
         match statement:
             case Allocate():
                 if statement.register in seen:
-                    raise IllegalPlan(f"{where}: register {statement.register} is allocated twice")
+                    raise IllegalPlan(f"statement {place}: register {statement.register} is allocated twice")
                 seen.add(statement.register)
                 pending.append(statement.register)
-                _allocate(memory, statement, where)
+                _allocate(memory, statement, place)
             case Deallocate():
-                _deallocate(problem, memory, statement.register, where)
+                _deallocate(problem, memory, statement.register, place)
             case Compute():
                 if any(register in memory.copies for register in must_end):
-                    raise IllegalPlan(f"{where}: an overwritten value is still held")
-                must_end = _compute(problem, memory, statement, pending, where)
+                    raise IllegalPlan(f"statement {place}: an overwritten value is still held")
+                must_end = _compute(problem, memory, statement, pending, place)
                 pending = []
                 node = problem.nodes[statement.node]
                 ran[statement.node] += 1
@@ -117,13 +116,13 @@ def _held_during(plan: Plan, step: int) -> tuple[int, ...]:
     return tuple(sorted(held.values()))
 
 
-def _allocate(memory: _Memory, statement: Allocate, where: str) -> None:
+def _allocate(memory: _Memory, statement: Allocate, place: int) -> None:
     block = statement.register
     if statement.shares is not None:
         if statement.shares not in memory.copies:
-            raise IllegalPlan(f"{where}: shares register {statement.shares}, which is not held")
+            raise IllegalPlan(f"statement {place}: shares register {statement.shares}, which is not held")
         if statement.bytes:
-            raise IllegalPlan(f"{where}: shares memory and asks for {statement.bytes} bytes of its own")
+            raise IllegalPlan(f"statement {place}: shares memory and asks for {statement.bytes} bytes of its own")
         block = memory.copies[statement.shares].block
     else:
         memory.bytes[block] = statement.bytes
@@ -132,14 +131,14 @@ def _allocate(memory: _Memory, statement: Allocate, where: str) -> None:
     memory.copies[statement.register] = _Copy(statement.value, block)
 
 
-def _deallocate(problem: Problem, memory: _Memory, register: int, where: str) -> None:
+def _deallocate(problem: Problem, memory: _Memory, register: int, place: int) -> None:
     copy = memory.copies.pop(register, None)
     if copy is None:
-        raise IllegalPlan(f"{where}: register {register} is not held")
+        raise IllegalPlan(f"statement {place}: register {register} is not held")
     if not copy.written:
-        raise IllegalPlan(f"{where}: register {register} is freed before anything is written to it")
+        raise IllegalPlan(f"statement {place}: register {register} is freed before anything is written to it")
     if problem.unread_stay and not copy.read and copy.block == register:
-        raise IllegalPlan(f"{where}: register {register} was never read, and the runtime keeps such copies")
+        raise IllegalPlan(f"statement {place}: register {register} was never read, and the runtime keeps such copies")
     if memory.latest.get(copy.value) == register:
         del memory.latest[copy.value]
     memory.holders[copy.block] -= 1
@@ -147,29 +146,30 @@ def _deallocate(problem: Problem, memory: _Memory, register: int, where: str) ->
         memory.used -= memory.bytes.pop(copy.block)
 
 
-def _compute(problem: Problem, memory: _Memory, statement: Compute, pending: list[int], where: str) -> list[int]:
+def _compute(problem: Problem, memory: _Memory, statement: Compute, pending: list[int], place: int) -> list[int]:
     """Check one compute and write its results; returns the registers that it overwrote."""
     if not 0 <= statement.node < len(problem.nodes):
-        raise IllegalPlan(f"{where}: node {statement.node} does not exist")
+        raise IllegalPlan(f"statement {place}: node {statement.node} does not exist")
     node = problem.nodes[statement.node]
     if len(statement.registers) != len(node.writes):
-        raise IllegalPlan(f"{where}: node {statement.node} writes {len(node.writes)} values")
+        raise IllegalPlan(f"statement {place}: node {statement.node} writes {len(node.writes)} values")
     given = [register for register in statement.registers if register is not None]
     if sorted(given) != sorted(pending):
-        raise IllegalPlan(f"{where}: node {statement.node} does not write exactly what was allocated for it")
+        raise IllegalPlan(f"statement {place}: node {statement.node} does not write exactly what was allocated for it")
     reading: dict[int, int] = {}
     for value in node.reads:
         if value not in memory.latest:
-            raise IllegalPlan(f"{where}: node {statement.node} reads value {value}, which is not in memory")
+            raise IllegalPlan(f"statement {place}: node {statement.node} reads value {value}, which is not in memory")
         reading[value] = memory.latest[value]
         memory.copies[reading[value]].read = True
-    running = _Running(problem, memory, node, reading, where)
-    _check_inputs(running)
+    running = _Running(problem, memory, node, reading, place)
+    if memory.replaced:
+        _check_inputs(running)
     overwritten: list[int] = []
     for value, register in zip(node.writes, statement.registers, strict=True):
         if register is None:
             if value not in problem.optional:
-                raise IllegalPlan(f"{where}: node {statement.node} cannot leave out value {value}")
+                raise IllegalPlan(f"statement {place}: node {statement.node} cannot leave out value {value}")
             memory.latest.pop(value, None)
             continue
         overwritten += _check_place(running, value, register)
@@ -185,20 +185,21 @@ def _check_inputs(running: _Running) -> None:
     """What it reads of inputs, by itself or through views, must be as it was."""
     if gone := running.inputs() & running.memory.replaced:
         raise IllegalPlan(
-            f"{running.where}: input {min(gone)} is read, in whose place another value was written before that"
+            f"statement {running.place}: input {min(gone)} is read, "
+            "in whose place another value was written before that"
         )
 
 
 def _check_place(running: _Running, value: int, register: int) -> list[int]:
     """A write has its own full place, or shares as its node allows; returns the register it overwrites, if any."""
-    memory, node, where, sizes = running.memory, running.node, running.where, running.problem.sizes
+    memory, node, place, sizes = running.memory, running.node, running.place, running.problem.sizes
     copy, views = memory.copies[register], node.views
     if copy.value != value:
-        raise IllegalPlan(f"{where}: register {register} was allocated for value {copy.value}, not {value}")
+        raise IllegalPlan(f"statement {place}: register {register} was allocated for value {copy.value}, not {value}")
     if copy.block == register:
         of_resident = node.base(value) == RESIDENT  # of several bases the first counts
         if memory.bytes[register] != sizes[value] and not (of_resident and not memory.bytes[register]):
-            raise IllegalPlan(f"{where}: register {register} does not have the size of value {value}")
+            raise IllegalPlan(f"statement {place}: register {register} does not have the size of value {value}")
         if of_resident and not memory.bytes[register] and all(write != value for write, _ in node.updates):
             copy.inputs = running.inputs()
         return []
@@ -208,7 +209,7 @@ def _check_place(running: _Running, value: int, register: int) -> list[int]:
         return []
     over = [r for r, v in sources.items() if (value, v) in node.overwrites and sizes[v] == sizes[value]]
     if not over or memory.holders[copy.block] != 2 or memory.bytes[copy.block] != sizes[value]:
-        raise IllegalPlan(f"{where}: value {value} may not take the place it was given")
+        raise IllegalPlan(f"statement {place}: value {value} may not take the place it was given")
     return over
 
 

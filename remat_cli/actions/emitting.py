@@ -38,16 +38,25 @@ NAMED_VALUES = 3  # of the values around which it would
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A rewritten model, and what it came from. `before`: what the original needs, in its file's order."""
+    """A rewritten model, and what it came from."""
 
     plan: Planned
     rewritten: Rewritten
-    before: Promise
+    original: Rewritten
     unchanged: bool = False  # there was nothing to do: it is the original
 
     @property
     def model(self) -> onnx.ModelProto:
         return self.rewritten.model
+
+    @property
+    def before(self) -> Promise:
+        """What the original needs, in its file's order, in the plan's kind of session."""
+        return self.original.promise
+
+    def before_by_default(self) -> int | None:
+        """The live bytes of the original with default options, which are looked for here: few ask."""
+        return self.original.prediction.promise().default
 
     def notes(self) -> list[str]:
         found = [FUNCTIONS] if any(opset.domain == DOMAIN for opset in self.model.opset_import) else []
@@ -62,9 +71,9 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     graph = graph_of(plan)
     statements, _ = plan.replayed()
     as_given = plan.subject.as_given
-    before = original(graph_of(replace(plan, subject=as_given)), as_given.problem)
+    before = original(graph_of(replace(plan, subject=as_given)), as_given.problem, plan.recorded.kind)
     if is_untouched(statements, plan.subject) and not functions:
-        return Emitted(plan, replace(before, model=_own(plan)), before.promise, unchanged=True)
+        return Emitted(plan, replace(before, model=_own(plan)), before, unchanged=True)
     found = rewrite_surely(plan.subject, statements, plan.recorded.kind, plan.recorded.promises.hiding or 0)
     if found.astray:
         raise Mismatch(f"{ASTRAY}: around {', '.join(sorted(found.astray)[:NAMED_VALUES])}; solve again")
@@ -73,7 +82,7 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     if functions:
         found = replace(found, model=with_functions(graph, found.model))
     _stamp(found.model, plan, found)
-    return Emitted(plan, found, before.promise)
+    return Emitted(plan, found, before)
 
 
 def _own(plan: Planned) -> onnx.ModelProto:

@@ -55,7 +55,7 @@ def _object(emitted: Emitted, destination: Path) -> dict[str, Any]:
         "session": emitted.plan.recorded.session,
         "budget": emitted.plan.budget,
         "peak": {"strict": found.promise.strict, "default": found.promise.default},
-        "baseline_peak": {"strict": emitted.before.strict, "default": emitted.before.default},
+        "baseline_peak": {"strict": emitted.before.strict, "default": emitted.before_by_default()},
         "time": found.promise.time,
         "baseline_time": emitted.before.time,
         "notes": emitted.notes(),

@@ -68,7 +68,7 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         path=path,
         sha256=digest,
         model=model,
-        ops=tuple(replace(op, backward=op.name in late) for op in ops),
+        ops=tuple(replace(op, backward=True) if op.name in late else op for op in ops),
         values=values,
         inputs=tuple(value.name for value in proto.input if value.name not in weights),
         weights=tuple(weights),

@@ -73,7 +73,7 @@ class OnnxInference:
             made = onnx.shape_inference.infer_node_outputs(
                 schema,
                 node,
-                {name: _tensor_type(types[name]) for name in reads},
+                {name: tensor_type(types[name]) for name in reads},
                 {name: numpy_helper.from_array(constants[name]) for name in reads if name in constants},
                 opset_imports=self.imports,
                 ir_version=self.ir_version,
@@ -111,11 +111,12 @@ def _looks_of(node: onnx.NodeProto, types: Types, constants: Constants) -> objec
 
 
 @lru_cache
-def _tensor_type(known: Partial) -> onnx.TypeProto:
+def tensor_type(known: Partial) -> onnx.TypeProto:
     """The type as onnx reads it, made once for the many values of one type; nobody may change it."""
     return helper.make_tensor_type_proto(*known)
 
 
+@lru_cache
 def _find_schema(op_type: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
     return onnx.defs.get_schema(op_type, version, domain) if onnx.defs.has(op_type, version, domain) else None
 

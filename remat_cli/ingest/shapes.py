@@ -29,6 +29,7 @@ from remat_cli.ingest.onnx_inference import (
     Types,
     partial_type,
     static_type,
+    tensor_type,
 )
 from remat_cli.ingest.rules import RULES
 from remat_cli.ingest.runtime_types import Partial, ask_runtime
@@ -71,9 +72,9 @@ def infer(model: onnx.ModelProto, path: Path, stated: Mapping[str, int]) -> Infe
     left_out = {"", *walk.loose.sizes, *(value.name for value in model.graph.output)}
     inside = [name for node in model.graph.node for name in node.output if name not in left_out]
     del model.graph.value_info[:]
-    model.graph.value_info.extend(helper.make_tensor_value_info(name, *walk.types[name]) for name in inside)
+    model.graph.value_info.extend(onnx.ValueInfoProto(name=name, type=tensor_type(walk.types[name])) for name in inside)
     for output in (output for output in model.graph.output if output.name not in walk.loose.sizes):
-        output.type.CopyFrom(helper.make_tensor_type_proto(*walk.types[output.name]))
+        output.type.CopyFrom(tensor_type(walk.types[output.name]))
     values = {name: Value(name, dtype, shape, size_of(dtype, shape)) for name, (dtype, shape) in walk.types.items()}
     return InferredValues(values, walk.used, frozenset(walk.loose.sizes), frozenset(walk.by_data))
 

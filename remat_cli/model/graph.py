@@ -38,7 +38,9 @@ class Op:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for name in (*self.inputs, *self.captures) if name))
+        found = dict.fromkeys((*self.inputs, *self.captures))
+        found.pop("", None)
+        return tuple(found)
 
     @property
     def writes(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def has_subgraph(node: onnx.NodeProto) -> bool:
-    return any(attribute.type in GRAPH_ATTRIBUTES for attribute in node.attribute)
+    return bool([attribute for attribute in node.attribute if attribute.type in GRAPH_ATTRIBUTES])  # quicker than any()
 
 
 def nodes_within(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:

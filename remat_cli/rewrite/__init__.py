@@ -176,11 +176,11 @@ def _around(steps: Sequence[EmittedNode], inner: frozenset[str]) -> set[str]:
     return set().union(*(names for names, training in touched if training or names & fused))
 
 
-def original(graph: Graph, problem: Problem) -> Rewritten:
-    """The model as it is, in the order of its file."""
+def original(graph: Graph, problem: Problem, session: Session = DEFAULT) -> Rewritten:
+    """The model as it is, in the order of its file, for such a session."""
     steps = [EmittedNode(op.node, op, {name: name for name in op.writes}, op.reads) for op in graph.ops]
     prediction = Prediction(graph, problem, steps)
-    promise = prediction.promise()
+    promise = prediction.promise() if session.robust else prediction.strict_promise()
     return Rewritten(graph.model, promise, prediction, frozenset(), 0, 0, 0, 0)
 
 

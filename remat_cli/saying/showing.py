@@ -22,7 +22,7 @@ from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.saying.report import before_and_after, breakdown_table, held_rows, table
 from remat_cli.saying.units import show_bytes, show_time
-from solvers.methods.mincut.traffic import Traffic, traffic_of
+from solvers.methods.mincut.traffic import Traffic, traffics_of
 from solvers.plan import Plan
 from solvers.simulate import Outcome
 
@@ -180,12 +180,10 @@ def heading(found: Shown) -> str:
 
 def _traffic(subject: Subject, plan: Plan, fusion: str) -> list[tuple[str, Traffic, Traffic]]:
     """Bytes moved, before and after: with a kernel for each op, and with ops fused."""
-    whole = (subject.whole or subject).problem
-    every, order = range(len(whole.nodes)), plan.order()
-    return [
-        (name, traffic_of(whole, every, kernels), traffic_of(subject.problem, order, kernels))
-        for name, kernels in (("unfused", "none"), ("fused", fusion))
-    ]
+    whole, fusions = (subject.whole or subject).problem, ("none", fusion)
+    before = traffics_of(whole, range(len(whole.nodes)), fusions)
+    after = traffics_of(subject.problem, plan.order(), fusions)
+    return list(zip(("unfused", "fused"), before, after, strict=True))
 
 
 def spell(entry: dict[str, Any]) -> str:

@@ -51,9 +51,13 @@ class Runs:
 
 def traffic_of(problem: Problem, order: Sequence[int], fusion: str = "ideal") -> Traffic:
     """The bytes that an order moves. `fusion`: ideal, runtime (the runtime's observed fusions) or none."""
+    return traffics_of(problem, order, (fusion,))[0]
+
+
+def traffics_of(problem: Problem, order: Sequence[int], fusions: Sequence[str]) -> list[Traffic]:
+    """The same for each of several fusions."""
     runs = runs_of(problem, order)
-    groups = groups_of(problem, runs, fusion)
-    return count(runs, groups)
+    return [count(runs, groups_of(problem, runs, fusion)) for fusion in fusions]
 
 
 def count(runs: Runs, groups: Groups) -> Traffic:
@@ -71,6 +75,8 @@ def count(runs: Runs, groups: Groups) -> Traffic:
 
 def groups_of(problem: Problem, runs: Runs, fusion: str) -> Groups:
     fuses = FUSION[fusion]
+    if fuses is _never:
+        return [[run] for run in range(len(runs.nodes))]
 
     def same_kernel(first: int, second: int) -> bool:
         if (first < runs.seam) != (second < runs.seam):
