@@ -34,8 +34,8 @@ from remat_cli.saying.units import show_bytes
 from solvers.methods.exact.low_walks import lowest
 from solvers.notes import Note
 from solvers.orders.bounds import peak_bound, widest_node
-from solvers.problem import Limits
-from solvers.reductions.views import reduced
+from solvers.orders.evict import RULES
+from solvers.problem import Limits, Problem, Result, Status
 from solvers.registry import DEFAULT
 from solvers.schedule import baseline
 
@@ -43,6 +43,8 @@ AUTO, EXACT, OFF = "auto", "exact", "off"
 FINER_SHARE = 0.002  # of the cost, and
 LOWER_SHARE = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
 ROOM_SHARE = 0.8  # of the budget: pieces whose bound is below it usually leave room for a cheap plan
+RULE_STEP = 5  # of so many rules of walks one is tried, where they only compare: all of them take as long as a plan
+WALKS_SHARE = 0.25  # of the time left for choosing pieces, for the walks of one choice
 NEAR_TIMES = 1.5  # of the extra time that pieces take, and whole ops may still turn out cheaper
 MEASURING_SECONDS = 10.0  # at most, for the ops of one graph in pieces
 SHORTEST_SECONDS = 2.0  # with less left no other pieces are tried
@@ -185,7 +187,8 @@ def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: L
     share = limits.share(PIECES_SHARE).silent()
     finer = model.rungs(least, partial(model.lowered, start, _rules(asked.exact)))
     if budget is None:
-        found = ToPlan(_leanest(least, finer, share, question.max_overhead), whole_may_win=True)
+        lean = _leanest(least, finer, share, question.max_overhead)
+        found = ToPlan(lean.subject, (plan_file(lean),), whole_may_win=True)
     else:
         found = _cheapest(least, finer, budget - target_of(session).aside(subject), share)
     return replace(found, whole_may_win=False) if start.regions else found
@@ -209,27 +212,38 @@ def _as_listed(graph: Graph, asked: PiecesAsked) -> Found:
     return found
 
 
-def _leanest(start: Subject, finer: Iterator[Subject], limits: Limits, share: float | None = None) -> Subject:
+def _leanest(start: Subject, finer: Iterator[Subject], limits: Limits, share: float | None = None) -> Answer:
     """The coarsest of those whose least peak, as walks reach it, is about the least. `share`: how much longer than the
     model as it was given it may take."""
-    best, peak = start, _walked(start, limits, share)
+    best = _walked(start, limits.share(WALKS_SHARE))
     for subject in finer:
         if limits.clock.over():
             break
-        if (found := _walked(subject, limits, share)) < (1 - LOWER_SHARE) * peak:
-            best, peak = subject, found
+        found = _walked(subject, limits.share(WALKS_SHARE))
+        if _peak(found, share) < (1 - LOWER_SHARE) * _peak(best, share):
+            best = found
     return best
 
 
-def _walked(subject: Subject, limits: Limits, share: float | None = None) -> float:
-    """The least peak that walks reach; with a share, of those in time, and of the pieces as they stand."""
-    leanest = lowest(reduced(subject.problem).problem, limits).leanest
-    assert leanest is not None
+def _walked(subject: Subject, limits: Limits) -> Answer:
+    """The order of least peak that walks of a few kinds reach."""
+
+    def walk(problem: Problem, _: int, limits: Limits) -> Result:
+        leanest = lowest(problem, limits, RULES[::RULE_STEP]).leanest
+        assert leanest is not None
+        return Result(Status.UNKNOWN, leanest.steps())
+
+    return answer(subject, 0, DEFAULT, walk, limits.silent())
+
+
+def _peak(walked: Answer, share: float | None = None) -> float:
+    """The peak of the order; with a share, of it and of the pieces as they stand, if they are in time."""
+    outcome, subject = walked.schedule.outcome, walked.subject
+    assert outcome is not None
     if share is None:
-        return leanest.peak
+        return outcome.peak
     most, once = (1 + share) * subject.before().cost, baseline(subject.problem)[1]
-    fitting = [one.peak for one in (leanest, once) if one.cost <= most]
-    return min(fitting, default=inf)
+    return min((one.peak for one in (outcome, once) if one.cost <= most), default=inf)
 
 
 def _cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limits) -> ToPlan:
@@ -274,9 +288,9 @@ def offered(found: Answer, limits: Limits) -> Answer:
     clock = Limits(limits.clock.within(OFFER_SECONDS))
     model = Piecewise(subject)
     best = _leanest(subject, model.rungs(subject, partial(model.lowered, untouched(subject.graph), FREE)), clock)
-    if best is subject:
+    if best.subject is subject:
         return found
-    least, known = round(_walked(best, clock)) + found.aside, least_needed(found)
+    least, known = round(_peak(best)) + found.aside, least_needed(found)
     if known is not None and least >= known:
         return found
     return found.noted(Note(PlanNote.LESS_IN_PIECES, (show_bytes(least),)))

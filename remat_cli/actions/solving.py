@@ -5,12 +5,13 @@ Invariant: nothing here prints or writes; what a question cannot mean is a Usage
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from remat_cli.actions.questions import Question
 from remat_cli.errors import Infeasible, NoPlan, NoSchedule
+from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import number_program
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import Session
@@ -164,18 +165,25 @@ def _solver(subject: Subject, question: Question, stands: Answer | None = None) 
     if question.minimize == "peak":
         from solvers.methods.auto.least_peak import minimize_peak
 
-        return partial(minimize_peak, max_overhead=_share_allowed(subject, question.max_overhead))
+        share = _share_allowed(subject, question.max_overhead)
+        return partial(minimize_peak, max_overhead=share, candidates=_numbered(subject, question.starts))
     options = dict(question.options)
     if question.budget is None:
         options = {**(METHODS[question.method].unbudgeted or {}), **options}
     plans = (*question.known, *(question.starts if takes_plans(question.method) else ()))
-    orders = [number_program(plan.program, subject.nodes, subject.values).order() for plan in plans]
+    orders = _numbered(subject, plans)
     if stands is not None and stands.schedule.plan is not None:
-        orders.append(stands.schedule.plan.order())
+        orders.append(reduced(subject.problem).shrink(stands.schedule.plan.order()))
     if orders:
-        smaller = reduced(subject.problem)
-        options["candidates"] = tuple(smaller.shrink(order) for order in orders)
+        options["candidates"] = tuple(orders)
     return find_solver(question.method, options)
+
+
+def _numbered(subject: Subject, plans: Sequence[PlanFile]) -> list[tuple[int, ...]]:
+    """The plans' orders, of the problem that solvers are asked."""
+    smaller = reduced(subject.problem) if plans else None
+    found = [number_program(plan.program, subject.nodes, subject.values).order() for plan in plans]
+    return [smaller.shrink(order) for order in found] if smaller else []
 
 
 def _share_allowed(subject: Subject, most: float | None) -> float | None:

@@ -14,10 +14,8 @@ from onnx import helper
 
 from remat_cli.model.graph import Graph, Op, Value
 from remat_cli.pieces.cutting import Cutting
-from remat_cli.pieces.phases import positions
+from remat_cli.pieces.going import written
 from remat_cli.pieces.regions import Links, Region
-from remat_cli.pieces.writing import Rank, Writer, Written
-from remat_cli.rewrite.orders import by_rank, edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +46,7 @@ def _cut(graph: Graph, region: Region) -> tuple[Graph, dict[str, str]]:
     cutting = Cutting(Links(graph), region)
     if cutting.pieces < 2:
         return graph, {}
-    writer = Writer(graph, cutting, positions(cutting))
-    writer.write()
-    whole = [Written(op, (float(place), 0.0)) for place, op in enumerate(graph.ops) if op.name not in cutting.ways]
-    ops = _in_order([*whole, *writer.written])
+    ops, writer = written(graph, cutting)
     values = {**graph.values, **writer.values}
     kept = {*graph.inputs, *graph.weights, *(name for op in ops for name in op.writes), *writer.values}
     constants = list(writer.constants.values())
@@ -63,14 +58,7 @@ def _cut(graph: Graph, region: Region) -> tuple[Graph, dict[str, str]]:
         weights=(*graph.weights, *(tensor.name for tensor in constants)),
         expanded=True,
     )
-    return made, {written.op.name: written.of for written in writer.written if written.of}
-
-
-def _in_order(ops: Sequence[Written]) -> list[Op]:
-    """One piece through a phase before the next, as far as what they read allows."""
-    ranks: dict[Rank, int] = {rank: place for place, rank in enumerate(sorted({one.rank for one in ops}))}
-    reads = edges([one.op.reads for one in ops], [one.op.outputs for one in ops])
-    return [ops[index].op for index in by_rank(reads, [ranks[one.rank] for one in ops])]
+    return made, {part[0].name: name for name, parts in writer.parts.items() for part in parts}
 
 
 def _model(

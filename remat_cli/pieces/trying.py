@@ -18,7 +18,6 @@ from profiles.strict import strict_options
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.signatures import feeds_of, ops_of, small_constants
 from remat_cli.pieces.cutting import Cut, Cutting
-from remat_cli.pieces.phases import positions
 from remat_cli.pieces.regions import Links, Region
 from remat_cli.pieces.table import Allowed, Kind, kind_of
 from remat_cli.pieces.ways import Range, Way
@@ -45,12 +44,9 @@ class BitTrials:
 def _wrong(graph: Graph, region: Region, known: Known) -> Iterator[tuple[Kind, str]]:
     cutting = Cutting(Links(graph), region)
     cuts = [cutting.cuts(piece) for piece in range(cutting.pieces)]
-    writer = Writer(graph, cutting, positions(cutting))
+    writer = Writer(graph, cutting, {op.name: 0 for op in cutting.ops})
     writer.write()
-    nodes: dict[str, list[onnx.NodeProto]] = {}
-    for written in writer.written:
-        if written.of:
-            nodes.setdefault(written.of, []).append(written.op.node)
+    nodes = {name: [part[0].node for part in parts] for name, parts in writer.parts.items()}
     stored = {tensor.name: tensor for tensor in writer.constants.values()}
     for op in cutting.ops:
         way, own = cutting.ways[op.name], [cut[op.name] for cut in cuts]

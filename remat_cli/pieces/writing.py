@@ -1,8 +1,8 @@
-"""A region's ops written in pieces: ops, their order, the values and constants they need, and which op each is part of.
+"""A region's ops written in pieces: the ops of each piece, slices and joins, and the values and constants they need.
 
-Invariant: every value that is read outside of the region, and every output of the graph, has the name it had. Slices
-are taken where they are read and pieces joined before they are, so that neither is in memory for longer than needed.
-What is new has the shape that the cut gives it, so that nothing need be inferred.
+Invariant: every value that is read outside of the region, and every output of the graph, has the name it had. A slice
+is read by one piece of one block alone, so that it need not be in memory for longer. What is new has the shape that the
+cut gives it, so that nothing need be inferred.
 """
 
 from __future__ import annotations
@@ -20,16 +20,7 @@ from remat_cli.model.graph import Graph, Op, Value
 from remat_cli.pieces.cutting import Cut, Cutting
 from remat_cli.pieces.ways import Range, Shape, Way
 
-Rank = tuple[float, ...]  # an op's place or a phase's, the phase, the piece, the op within it
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """`of`: the op of the graph before that this one is a piece of; none for slices, joins and sums."""
-
-    op: Op
-    rank: Rank
-    of: str | None = None
+JOINING = -1  # the block of slices that are joined
 
 
 @dataclass(slots=True)
@@ -45,13 +36,17 @@ class Names:
 
 
 class Writer:
-    """Writes the pieces of one region; `position`: where each of its phases comes among the ops of the graph."""
+    """Writes the pieces of one region. `block`: of each of its ops, since those of one block and piece share slices.
 
-    def __init__(self, graph: Graph, cutting: Cutting, position: Mapping[str, Rank]) -> None:
-        self.graph, self.cutting, self.position = graph, cutting, position
+    `parts`: for each op and piece the op itself, and those that add it to a sum. `helpers`: slices and joins.
+    """
+
+    def __init__(self, graph: Graph, cutting: Cutting, block: Mapping[str, int]) -> None:
+        self.graph, self.cutting, self.block = graph, cutting, block
         self.names = Names(set(graph.values))
         self.nodes = Names({node.name for node in graph.model.graph.node})
-        self.written: list[Written] = []
+        self.parts: dict[str, list[list[Op]]] = {op.name: [] for op in cutting.ops}
+        self.helpers: list[Op] = []
         self.values: dict[str, Value] = {}
         self.constants: dict[tuple[object, ...], onnx.TensorProto] = {}
         self.made: dict[str, list[tuple[str, Range]]] = {name: [] for name in cutting.along}
@@ -60,33 +55,33 @@ class Writer:
 
     def write(self) -> None:
         for piece in range(self.cutting.pieces):
-            for place, (op, cut) in enumerate(self._cuts(piece)):
-                self._write(op, cut, piece, (*self.position[op.name], piece, place))
-        end = self.cutting.pieces
+            for op, cut in self._cuts(piece):
+                self.parts[op.name].append([])
+                self._write(op, cut, piece)
         for op in self.cutting.ops:
             for name, along in zip(op.outputs, self.cutting.ways[op.name].outputs):
                 if name and along and self.cutting.leaves(name):
-                    self._join(op, name, along.axis, (*self.position[op.name], end, 0))
+                    self._join(op, name, along.axis)
 
     def _cuts(self, piece: int) -> Iterator[tuple[Op, Cut]]:
         cuts = self.cutting.cuts(piece)
         return ((op, cuts[op.name]) for op in self.cutting.ops)
 
-    def _write(self, op: Op, cut: Cut, piece: int, rank: Rank) -> None:
+    def _write(self, op: Op, cut: Cut, piece: int) -> None:
         way = self.cutting.ways[op.name]
         node = onnx.NodeProto()
         node.CopyFrom(op.node)
         node.name = self.nodes.fresh(f"{op.name}/piece{piece}")
         node.input[:] = [
-            self._operand(op, place, part, piece, rank) for place, part in enumerate(cut.inputs[: len(op.inputs)])
+            self._operand(op, place, part, piece) for place, part in enumerate(cut.inputs[: len(op.inputs)])
         ]
         if way.total is None:
             node.output[:] = [self._piece_of(name, part, piece) for name, part in zip(op.outputs, cut.outputs)]
         self._suit(node, op, way, cut)
         if way.total is None:
-            self._add(node, rank, op, is_piece=True)
+            self._part(node, op, piece)
         else:
-            self._sum(node, op, way, piece, rank)
+            self._sum(node, op, way, piece)
 
     def _piece_of(self, name: str, part: Range | None, piece: int) -> str:
         if not name or part is None:
@@ -102,7 +97,7 @@ class Writer:
         self.values[name] = Value(name, known.dtype, shape, size_of(known.dtype, shape))
         return name
 
-    def _operand(self, op: Op, place: int, part: Range | None, piece: int, rank: Rank) -> str:
+    def _operand(self, op: Op, place: int, part: Range | None, piece: int) -> str:
         """What the piece reads: the whole, a piece just as made, or a slice of either."""
         cuts, name = self.cutting.ways[op.name].inputs, op.inputs[place]
         cut = cuts[place] if place < len(cuts) else None
@@ -114,31 +109,31 @@ class Writer:
             if held == part:
                 return source
             name, part = source, (part[0] - held[0], part[1] - held[0])
-        return self._slice(op, name, cut.axis, part, rank)
+        return self._slice(op, (name, cut.axis, part), (self.block[op.name], piece))
 
-    def _slice(self, op: Op, source: str, axis: int, part: Range, rank: Rank) -> str:
-        """A slice, shared within the piece of a phase."""
-        key = (source, axis, part, rank[:4])
+    def _slice(self, op: Op, taken: tuple[str, int, Range], where: tuple[int, int]) -> str:
+        """A slice, shared within the piece of a block."""
+        key = (taken, where)
         if key not in self.slices:
+            source, axis, part = taken
             made = self.slices[key] = self._value(f"{source}/slice{part[0]}", source, axis, part)
             bounds = [self._constant(np.array([number], np.int64)) for number in (*part, axis)]
             node = helper.make_node("Slice", [source, *bounds], [made], name=self.nodes.fresh(f"{made}/Slice"))
-            self._add(node, (*rank[:4], rank[4] - 0.5), op)
+            self.helpers.append(_op_of(node, op))
         return self.slices[key]
 
-    def _join(self, op: Op, name: str, axis: int, rank: Rank) -> None:
+    def _join(self, op: Op, name: str, axis: int) -> None:
         """The whole value, of the parts of its pieces that do not overlap."""
         parts = []
         size = self.cutting.sizes[name]
         for piece, (source, held) in enumerate(self.made[name]):
             part = self.cutting.part(size, piece)
             inner = (part[0] - held[0], part[1] - held[0])
-            place = (*rank[:3], piece, rank[4])
-            parts.append(source if held == part else self._slice(op, source, axis, inner, place))
+            parts.append(source if held == part else self._slice(op, (source, axis, inner), (JOINING, piece)))
         node = helper.make_node("Concat", parts, [name], name=self.nodes.fresh(f"{name}/Concat"), axis=axis)
-        self._add(node, rank, op)
+        self.helpers.append(_op_of(node, op))
 
-    def _sum(self, node: onnx.NodeProto, op: Op, way: Way, piece: int, rank: Rank) -> None:
+    def _sum(self, node: onnx.NodeProto, op: Op, way: Way, piece: int) -> None:
         """Add the partial result to what there is so far."""
         total, whole = way.total, op.outputs[0]
         assert total is not None
@@ -152,18 +147,18 @@ class Writer:
             _set(node, "beta", 1.0)
         if total.through is not None or before is None:
             node.output[:] = [end]
-            self._add(node, rank, op, is_piece=True)
+            self._part(node, op, piece)
         else:
             partial = self._value(f"{whole}/piece{piece}", whole)
             node.output[:] = [partial]
-            self._add(node, rank, op, is_piece=True)
+            self._part(node, op, piece)
             adding = helper.make_node(total.op, [before, partial], [end], name=self.nodes.fresh(f"{end}/{total.op}"))
-            self._add(adding, (*rank[:4], rank[4] + 0.25), op)
+            self._part(adding, op, piece)
         if last and total.over != 1:
             dtype = helper.tensor_dtype_to_np_dtype(self.graph.values[whole].dtype)
             over = self._constant(np.array(total.over, dtype))
             dividing = helper.make_node("Div", [end, over], [whole], name=self.nodes.fresh(f"{whole}/Div"))
-            self._add(dividing, (*rank[:4], rank[4] + 0.5), op)
+            self._part(dividing, op, piece)
 
     def _suit(self, node: onnx.NodeProto, op: Op, way: Way, cut: Cut) -> None:
         """What the op says of its own sizes, as it is of the piece."""
@@ -200,11 +195,13 @@ class Writer:
             self.values[tensor.name] = Value(tensor.name, tensor.data_type, array.shape, array.nbytes)
         return self.constants[key].name
 
-    def _add(self, node: onnx.NodeProto, rank: Rank, op: Op, is_piece: bool = False) -> None:
-        """`op`: the one for whose sake the node is there."""
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        made = Op(node.name, node.op_type, domain, tuple(node.input), tuple(node.output), node, backward=op.backward)
-        self.written.append(Written(made, rank, op.name if is_piece else None))
+    def _part(self, node: onnx.NodeProto, op: Op, piece: int) -> None:
+        self.parts[op.name][piece].append(_op_of(node, op))
+
+
+def _op_of(node: onnx.NodeProto, like: Op) -> Op:
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    return Op(node.name, node.op_type, domain, tuple(node.input), tuple(node.output), node, backward=like.backward)
 
 
 def _shape_of(shape: Shape, axis: int | None, part: Range | None) -> Shape:

@@ -5,6 +5,8 @@ Invariant: `peak_bound` is a proof for every schedule, whatever it costs and wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from solvers.methods.auto.auto import solve as search
 from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.milp import solve
@@ -21,26 +23,34 @@ _DUG = 1 / 2  # share of the time left for the search through all orders
 _CHEAPER = 1 / 2  # share of the time left for a cheaper schedule of that peak
 
 
-def minimize_peak(problem: Problem, budget: int, limits: Limits, *, max_overhead: float | None = None) -> Result:
+def minimize_peak(
+    problem: Problem,
+    budget: int,
+    limits: Limits,
+    *,
+    max_overhead: float | None = None,
+    candidates: Sequence[Sequence[int]] = (),
+) -> Result:
     """The order of least peak; with `max_overhead`, the least peak among orders whose overhead is at most that.
 
-    `budget` is a limit that the schedule must keep to, as for every solver.
+    `budget` is a limit that the schedule must keep to, as for every solver. `candidates`: orders known beforehand.
     """
     if max_overhead is not None:
         return _within_overhead(problem, budget, limits, max_overhead)
     best = Best(problem, -1, limits)  # nothing fits, so only the least peak counts
-    best.offer(range(len(problem.nodes)))
+    for order in (range(len(problem.nodes)), *candidates):
+        best.offer(order)
     walked = lowest(problem, limits.share(1 / 8)).leanest
     assert walked is not None
     best.offer(walked.order)
     bound = dig(best, _least(best), limits.share(_DUG))
     bound = _ask_for_less(best, bound, limits)
-    order = _cheaper(best, limits)
+    cheapest = _cheaper(best, limits)
     if _least(best) > budget:
         status = Status.INFEASIBLE if bound.peak > budget else Status.UNKNOWN
     else:
         status = Status.OPTIMAL if bound.peak >= _least(best) else Status.FEASIBLE
-    return bound.told(Result(status, order))
+    return bound.told(Result(status, cheapest))
 
 
 def _least(best: Best) -> int:

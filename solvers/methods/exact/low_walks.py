@@ -5,15 +5,17 @@ Invariant: the order found is legal and of the class that the walks keep; nothin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import peak_bound
-from solvers.orders.evict import RULES, Evictor
+from solvers.orders.evict import RULES, Evictor, Rule
 from solvers.problem import Limits, Problem, Progress
 
 _AIMS = 6  # budgets to aim at, between the bound and the best peak
 
 
-def lowest(problem: Problem, limits: Limits) -> Best:
+def lowest(problem: Problem, limits: Limits, rules: Sequence[Rule] = RULES) -> Best:
     """The best order of walks with ever smaller budgets."""
     best = Best(problem, -1, limits, in_order)  # nothing fits, so only the least peak counts
     best.offer(range(len(problem.nodes)))
@@ -23,7 +25,7 @@ def lowest(problem: Problem, limits: Limits) -> Best:
         assert best.leanest is not None
         before = best.leanest.peak
         for aim in reversed(range(_AIMS)):  # the easy budgets come first, because their walks are short
-            for rule in RULES:
+            for rule in rules:
                 if best.leanest.peak <= floor or limits.clock.over():
                     return best
                 known = best.leanest.peak

@@ -25,9 +25,17 @@ from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits
 from tests.remat_cli.pieces.test_models import values_of
 
-WORK = 300_000  # moves
+WORK = 60_000  # moves
 GPT2 = {"layers": 1, "hidden": 32, "heads": 2, "seq": 33, "batch": 3, "vocabulary": 1501}
 UNET = {"image": 96, "width": 8, "batch": 1}
+
+
+@pytest.fixture(autouse=True)
+def short_leanest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The leanest plan has work of its own, more than plans so small as these need."""
+    monkeypatch.setattr("solvers.methods.auto.leanest.WALKING_MOVES", WORK)
+    monkeypatch.setattr("solvers.methods.auto.leanest.DIGGING_MOVES", WORK // 10)
+    monkeypatch.setattr("solvers.methods.auto.leanest.CHEAPENING_STATES", WORK // 100)
 
 
 @pytest.fixture(scope="module")
