@@ -1,12 +1,13 @@
 """remat beside torch's own knob: what partitions hold and take, under the same costs and the same meter.
 
-Usage: python examples/torch-compile/compare.py [--moves 400000] [--models gpt,vit] [--run] [-o results.jsonl]
+Usage: python examples/torch-compile/compare.py [--moves 400000] [--models gpt,vit] [--small] [--unseen] [--run]
 
 torch is asked for its default partition (`dp 1`), and for its `dp` and `ilp` at budgets of 0.9 to 0; remat for the
 peaks of those of its partitions that none of the others beats in both, and for less. remat is told of all of them, as
 it is in use. Peaks are of live tensors, inputs and weights and gradients among them; overheads by the costs of
 `profiles/devices/cpu.yaml`. Both come from `simulate`; with `--run` remat's partitions are trained as well, one step is
-metered (`measured`), and gradients are compared with eager's bit for bit (`same_bits`).
+metered (`measured`), and gradients are compared with eager's bit for bit (`same_bits`). `--unseen` takes the models of
+`unseen.py`, whose loss is one graph. Rows of a model are replaced, others stay.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import json
 import platform
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 from models import MODELS, SMALL
+from unseen import UNSEEN
 
 from remat_cli.torch import joint as joints
 from remat_cli.torch.allowance import allowance_of
@@ -131,17 +134,24 @@ def main() -> None:
     parser.add_argument("--moves", type=int, default=400_000, help="of each of remat's searches")
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--small", action="store_true", help="the tests' sizes")
+    parser.add_argument("--unseen", action="store_true", help="models of libraries")
     parser.add_argument("--run", action="store_true")
     parser.add_argument("-o", "--output", type=Path, default=Path(__file__).with_name("results.jsonl"))
     given = parser.parse_args()
     torch.set_num_threads(1)
-    lines = [
-        json.dumps({"machine": platform.machine(), "torch": torch.__version__, "threads": 1, "moves": given.moves})
-    ]
+    with suppress(ImportError):
+        import vision_ready  # noqa: F401  where torchvision is without its compiled part
+    makers = UNSEEN if given.unseen else SMALL if given.small else MODELS
+    about = {"machine": platform.machine(), "torch": torch.__version__, "threads": 1, "moves": given.moves}
+    kept: dict[str, list[Row]] = {}
+    if given.output.is_file():
+        for line in given.output.read_text().splitlines()[1:]:
+            kept.setdefault(json.loads(line)["model"], []).append(json.loads(line))
     for name in given.models.split(","):
-        make = (SMALL if given.small else MODELS)[name]
-        lines += [json.dumps(row) for row in compare(name, make, given.moves, given.run)]
-        given.output.write_text("\n".join(lines) + "\n")
+        shown = f"{name} of a library" if given.unseen else name
+        kept[shown] = compare(shown, makers[name], given.moves, given.run)
+        lines = [about, *(one for model in kept.values() for one in model)]
+        given.output.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ op that cannot be measured is estimated, and the file says so.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -29,6 +30,7 @@ from remat_cli.torch.reading import bytes_of, has_effect, is_plain, is_view, ten
 
 RUNS = 5  # at least
 ENOUGH_SECONDS = 0.02  # seconds of one op's runs
+NO_TRACE_LINES = "6"  # a level without the two lines that the profiler of torch 2.13 prints at each start
 WORKSPACES: dict[str, int] = {}  # signature -> bytes, of this process
 WITHOUT_WORKSPACE = {torch.ops.aten.empty_strided, torch.ops.aten.empty, torch.ops.aten.as_strided}
 FAILURES = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, AssertionError)
@@ -154,6 +156,7 @@ def workspace_of(function: Any, args: Any, kwargs: Any) -> int:
 
 def _workspace(call: Callable[[], Any]) -> int:
     """The most that the allocator gave out meanwhile, beyond the result."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", NO_TRACE_LINES)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         result = call()
     events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]

@@ -16,10 +16,13 @@ def pytest_report_header() -> str:
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """One thread, and nothing compiled before."""
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One thread, nothing compiled before, and three of torch's own partitions: each takes as long as a search here."""
     import torch
 
+    from remat_cli.torch import seeds
+
+    monkeypatch.setattr(seeds, "SETTINGS", seeds.SETTINGS[:3])
     torch.set_num_threads(1)
     torch._dynamo.reset()
     yield

@@ -26,8 +26,8 @@ class Drawn(nn.Module):
         draw = random.Random(seed)
         kinds = [nn.Tanh, nn.GELU, lambda: nn.LayerNorm(16), lambda: nn.Linear(16, 16), lambda: nn.Softmax(-1)]
         self.layers = nn.ModuleList(
-            nn.Sequential(nn.Linear(16, 16), *(draw.choice(kinds)() for _ in range(draw.randint(1, 3))))
-            for _ in range(draw.randint(2, 3))
+            nn.Sequential(nn.Linear(16, 16), *(draw.choice(kinds)() for _ in range(draw.randint(1, 2))))
+            for _ in range(2)
         )
         self.jumps = [draw.random() < 0.5 for _ in self.layers]
 
