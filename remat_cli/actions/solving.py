@@ -39,6 +39,7 @@ from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.time_plan import PartTimes
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import why_not
+from remat_cli.units import show_bytes
 from solvers.notes import Note
 from solvers.problem import Limits, Progress, Solver, Status
 from solvers.reductions.views import reduced
@@ -247,7 +248,7 @@ def relaxation(subject: Subject, budget: int, limits: Limits, no_stages: bool = 
     smaller = reduced(subject.problem)
     found = relaxation_bound(smaller.problem, budget, limits.share(0.5), no_stages=no_stages)
     if found is None:
-        raise Infeasible(f"the linear relaxation already has no solution within {budget} bytes")
+        raise Infeasible(f"the linear relaxation already has no solution within {show_bytes(budget)}")
     bound = found.cost + smaller.fixed_cost
     best = answer(subject, budget, "milp", find_solver("milp", {}), limits)
     ratio = best.schedule.outcome.cost / max(bound, 1) if best.found and best.schedule.outcome else None

@@ -220,6 +220,7 @@ def _compare(subject: Subject, budget: int, flags: SolveFlags, clock: Clock) -> 
     from remat_cli.errors import Infeasible, NoPlan, NoSchedule, error_in
     from remat_cli.saying import report
     from remat_cli.saying.progress import Line
+    from remat_cli.units import show_bytes
     from solvers.problem import Status
 
     with Line(flags.quiet) as line:
@@ -233,7 +234,7 @@ def _compare(subject: Subject, budget: int, flags: SolveFlags, clock: Clock) -> 
     error: NoSchedule | None = None
     if not any(found.found for found in answers):
         proved = any(found.status is Status.INFEASIBLE for found in answers)
-        error = (Infeasible if proved else NoPlan)(f"no method found a plan within {budget} bytes")
+        error = (Infeasible if proved else NoPlan)(f"no method found a plan within {show_bytes(budget)}")
     if flags.as_json:
         said = {"budget": budget, "methods": [report.as_object(found, None) for found in answers]}
         click.echo(json.dumps(error_in(said, error)))

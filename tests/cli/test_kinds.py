@@ -32,7 +32,7 @@ NEAR = 0.03
 
 def planned(path: Path, session: str, budget: str) -> Planned:
     costs = remat.profile(path, threads=1, time_limit=1.0)
-    return remat.solve(path, budget=budget, costs=costs, session=session, work_limit=5_000_000, cache=False)
+    return remat.solve(path, budget=budget, costs=costs, session=session, work_limit=500_000, cache=False)
 
 
 @pytest.mark.parametrize("kind", ["quantized", "dropout_unseeded", "lstm_both_ways", "input_returned", "joined_words"])

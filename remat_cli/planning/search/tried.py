@@ -16,6 +16,7 @@ from remat_cli.planning.search.witness import find_witnessed, limits_of_one_sear
 from remat_cli.planning.targets.repairs import repair
 from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import NEARER_SHARE, RETRY_PART
+from remat_cli.units import show_bytes
 from solvers.notes import Note
 from solvers.problem import Status
 
@@ -143,7 +144,7 @@ def _as_asked(request: PlanRequest, found: Answer, over: int) -> Answer:
     if least > request.budget:
         notes = (*notes, Note(PlanNote.HELD_AT_THE_END))
     elif not fits and not found.says(PlanNote.UNTRIED):
-        besides = f", and the model of the best plan {request.budget + over}" if over > 0 else ""
+        besides = f", and the model of the best plan {show_bytes(request.budget + over)}" if over > 0 else ""
         held = request.target.held_by_original(request.subject)
         notes = (*notes, Note(request.target.differs, (held, besides)))
     missed = Status.INFEASIBLE if least > request.budget else Status.UNKNOWN
