@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from remat_cli.zoo.layers import Images, Net
 
-WIDTHS, BLOCKS = (192, 384, 768, 1536), (3, 3, 27, 3)
+BLOCKS = (3, 3, 27, 3)
 IMAGES = Images()
 EPSILON, STD = 1e-6, 0.02
 
 
-def convnext(net: Net, images: Images = IMAGES) -> str:
-    """The large one."""
-    x = _normalized(net, net.conv_with_bias(net.input("input", images.shape), "stem", WIDTHS[0], 4, 4, 0), "stem.norm")
-    for stage, (width, blocks) in enumerate(zip(WIDTHS, BLOCKS, strict=True)):
+def convnext(net: Net, images: Images = IMAGES, width: int = 192) -> str:
+    """The large one; `width`: channels of the first stage, twice as many in each next."""
+    x = _normalized(net, net.conv_with_bias(net.input("input", images.shape), "stem", width, 4, 4, 0), "stem.norm")
+    for stage, blocks in enumerate(BLOCKS):
         if stage:
-            x = net.conv_with_bias(_normalized(net, x, f"down{stage}.norm"), f"down{stage}.conv", width, 2, 2, 0)
+            x = net.conv_with_bias(
+                _normalized(net, x, f"down{stage}.norm"), f"down{stage}.conv", width << stage, 2, 2, 0
+            )
         for number in range(blocks):
             x = _block(net, x, f"stage{stage}.{number}")
     x = _normalized(net, net.global_average_pool(x, "pool"), "norm")

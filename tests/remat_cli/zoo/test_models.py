@@ -45,7 +45,7 @@ SMALL: list[tuple[str, dict[str, Any]]] = [
     ("vit-b16", {**TINY, "image": 32}),
     ("llama-1b", {**TINY, "seq": 6, "vocabulary": 50}),
     ("mamba-130m", {"layers": 2, "hidden": 32, "batch": 2, "seq": 6, "vocabulary": 50}),
-    ("convnext-large", {"batch": 1, "image": 32}),
+    ("convnext-large", {"batch": 1, "image": 32, "width": 12}),
     ("diffusion-unet", {"batch": 1, "image": 32, "width": 8}),
 ]
 
