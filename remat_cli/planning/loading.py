@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import onnx
@@ -134,6 +135,7 @@ def subject_of(
 
     target = target_of(session)
 
+    @cache
     def by_file() -> Subject:
         return subject_of(graph, costs, where, session, False, in_place)
 

@@ -53,12 +53,13 @@ LOWERING_SHARE = 0.5  # At the end, making the block lower has this much.
 # For the least memory, live bytes are made least first; then what is held.
 LEAST_LIVE_SHARE = 0.4  # The search for the least live bytes has this much.
 FALLING_SHARE = 0.5  # Each request for a budget below what is held has this much.
+CHEAPER_SHARE = 0.3  # A search for a cheaper plan that holds as little has this much.
 
 # Where there is no plan, the leanest is looked for.
-LEAN_SECONDS = 5.0  # It has at least this much, and what is left.
-LEAN_AT_LEISURE_SECONDS = (
-    20.0  # After a plan of least memory it is looked for with this much left, as it hears no time.
-)
+LEAN_KEPT = 3.0, 0.1  # Seconds and a share of the time left: the lesser is kept for it.
+LEAN_WITNESSED_KEPT = 15.0, 0.3  # The same where it has to be witnessed.
+LEAN_GRACE_SECONDS, LEAN_GRACE_SHARE = 1.0, 0.1  # It has what is left, or this much: seconds and a share of all.
+LEAN_AT_LEISURE_SECONDS = 20.0  # After a plan of least memory it is looked for with this much left.
 
 # When time is up, what was begun is finished.
 LATE_SECONDS = 0.5  # With less left, nothing more is asked.

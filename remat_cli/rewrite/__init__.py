@@ -40,19 +40,22 @@ class Rewritten:
     anchors: int
     hidden_shapes: int
     bare: frozenset[str] = frozenset()  # values that optimizers find as they are in the original
+    shown: frozenset[str] = frozenset()  # values whose shapes are not hidden from them
     astray: frozenset[str] = frozenset()  # values around which its session would run other kernels than the original's
     unpinned: frozenset[str] = frozenset()  # outputs in the places of inputs that its session might write too early
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a model is rewritten. `launch`: the cost of the cheapest kernel. `bare`: values to let be.
+    """How a model is rewritten. `launch`: the cost of the cheapest kernel. `bare`: values to let be. `shown`: values
+    whose shapes the session sees.
 
     `hiding`: how many steps of values are hidden from the session's planner; more are hidden where a `budget` needs it.
     """
 
     launch: int = 0
     bare: frozenset[str] = frozenset()
+    shown: frozenset[str] = frozenset()
     hiding: int = 0
     budget: int | None = None
 
@@ -87,6 +90,7 @@ def rewrite(
         anchors=made.anchors,
         hidden_shapes=len(made.hidden),
         bare=manner.bare,
+        shown=manner.shown,
     )
 
 
@@ -127,9 +131,9 @@ def _robust(graph: Graph, problem: Problem, plain: list[EmittedNode], names: Cop
     guards = Guards(graph, names, inner)
     guarded = guards.guarded(plain)
     anchored = _anchored(graph, guarded, names, inner)
-    hidden, hiding = _hide(
-        Prediction(graph, problem, anchored.steps), _around(guarded, inner), manner.hiding, manner.budget
-    )
+    shown = {name for step in guarded for name, value in step.origin.items() if value in manner.shown}
+    known = shown | _around(guarded, inner)
+    hidden, hiding = _hide(Prediction(graph, problem, anchored.steps), known, manner.hiding, manner.budget)
     hidden_shapes = HiddenShapes(graph, names)
     if hidden:
         hidden_so = hidden_shapes.hiding(guarded, hidden)

@@ -31,16 +31,16 @@ def test_a_proved_no_is_one_line_in_the_unit_asked_and_what_it_says_is_enough(
     unit: str, remat: Command, model: Path
 ) -> None:
     budget = {"%": "50%", "MB": "1.2MB", "MiB": "1.1MiB", "KB": "1200KB", "": "1200000"}[unit]
-    ran = remat("solve", model, "--budget", budget, "--work-limit", "200K")
+    ran = remat("solve", model, "--budget", budget, "--work-limit", "20K")
     assert (ran.code, len(ran.err.splitlines())) == (4, 1)
     said = re.search(r"at least (.*) is needed; try --budget (\S+)$", ran.err.strip())
     assert said, ran.err
     least, enough = said.groups()
     assert enough.endswith(unit)
     assert ("%" in least) is (unit == "%")
-    again = remat("solve", model, "--budget", enough, "--work-limit", "200K", "--json", "-o", "m.plan.json")
+    again = remat("solve", model, "--budget", enough, "--work-limit", "20K", "--json", "-o", "m.plan.json")
     assert again.code == 0, again.err
-    more = remat("solve", model, "--budget", budget, "--work-limit", "200K", "-v")
+    more = remat("solve", model, "--budget", budget, "--work-limit", "20K", "-v")
     assert len(more.err.splitlines()) > 1
 
 
@@ -84,7 +84,7 @@ def test_a_budget_below_inputs_and_weights_is_refused_before_any_search(
     with pytest.raises(api.Infeasible, match="inputs and weights alone take") as none:
         api.solve(model, budget="17B", session=session)
     monkeypatch.undo()
-    assert api.solve(model, budget=none.value.least_peak, session=session, cache=False, work_limit=100_000).peak
+    assert api.solve(model, budget=none.value.least_peak, session=session, cache=False, work_limit=20_000).peak
 
 
 def test_a_forward_model_is_told_what_makes_a_step_of_it(remat: Command) -> None:

@@ -15,8 +15,7 @@ from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.tried import find_tried
 from remat_cli.planning.search.witness import find_witnessed
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.trials import Trials
-from remat_cli.planning.time_plan import FIRST_GRAPH_SHARE
+from remat_cli.planning.time_plan import FIRST_GRAPH_SHARE, LEAN_KEPT, LEAN_WITNESSED_KEPT
 from solvers.notes import Note
 from solvers.problem import Status
 
@@ -29,8 +28,16 @@ def find_plan(request: PlanRequest) -> Answer:
     is no plan. Where optimizers might break updates in place loose, both copies of the state are held. Where nothing
     else is found, the leanest plan is tried.
     """
-    found = find_searched(request)
-    return found if found.found else replace(_find_leanly(request, found), limits=request.limits, model=None)
+    found = find_searched(replace(request, limits=request.limits.within(_without_kept(request))))
+    found = found if found.found else _find_leanly(request, found)
+    return replace(found, limits=request.limits, model=None)
+
+
+def _without_kept(request: PlanRequest) -> float:
+    """The time left but for what a refusal takes, which is more where the leanest plan has to be witnessed."""
+    left, witnessed = request.limits.clock.left(), request.target.bears_witness(request.subject)
+    seconds, share = LEAN_WITNESSED_KEPT if witnessed else LEAN_KEPT
+    return left - min(seconds, share * left)
 
 
 def find_searched(request: PlanRequest) -> Answer:
@@ -48,7 +55,7 @@ def find_searched(request: PlanRequest) -> Answer:
 
 def find_leanest(request: PlanRequest, found: Answer) -> Answer:
     """The leanest plan for the request that has this answer."""
-    return _find_of(leanly(replace(request, subject=found.subject.own)))
+    return _find_of(replace(leanly(request), subject=found.subject.own))
 
 
 def _which(subject: Subject) -> tuple[str, str]:
@@ -62,6 +69,7 @@ def _find_leanly(request: PlanRequest, found: Answer) -> Answer:
     if not request.may_walk:
         return found
     hopeless = found.status is Status.INFEASIBLE
+    request = leanly(request)
     lean = find_leanest(request, found)
     if lean.found and not hopeless:
         result = replace(found.schedule.result, status=Status.FEASIBLE, order=lean.schedule.result.order)
@@ -72,4 +80,4 @@ def _find_leanly(request: PlanRequest, found: Answer) -> Answer:
 def _find_of(request: PlanRequest) -> Answer:
     if request.target.tries_plans(request.subject):
         return find_tried(request)
-    return find_witnessed(request, Trials(request.target))
+    return find_witnessed(request, request.trials_of(request.subject))

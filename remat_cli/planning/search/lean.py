@@ -16,7 +16,7 @@ from remat_cli.planning.search.untouched import held_as_it_is
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.repairs import place
-from remat_cli.planning.time_plan import LEAN_SECONDS
+from remat_cli.planning.time_plan import LEAN_GRACE_SECONDS, LEAN_GRACE_SHARE
 from solvers.clock import Clock
 from solvers.methods.auto.leanest import find_lean, list_walked
 from solvers.notes import Note
@@ -24,14 +24,17 @@ from solvers.problem import Result, Status
 from solvers.reductions.views import reduced
 from solvers.schedule import Schedule, evaluate
 
+MOST_PLACED = 6  # orders of which models are made
 WITNESSED_ROUNDS = 3  # of asking for what the leanest plan turned out to need
 
 
 def leanly(request: PlanRequest) -> PlanRequest:
-    """The request for the leanest plan instead. It has time of its own, since what is left would decide what it
-    finds."""
+    """The request for the leanest plan instead, once for a request. It has the time that is left, and a grace where
+    there is none: no work limits it, which would decide what it finds."""
+    if request.leanly:
+        return request
     clock = request.limits.clock
-    own = Clock(max(clock.left(), LEAN_SECONDS), clock.stopped)
+    own = Clock(max(clock.left(), LEAN_GRACE_SECONDS + LEAN_GRACE_SHARE * clock.seconds), clock.stopped)
     limits = replace(request.limits.silent(), clock=own)
     return replace(request, leanly=True, enough=None, limits=limits, keep=lambda _: None)
 
@@ -45,24 +48,17 @@ def lean_candidate(request: PlanRequest) -> Candidate:
 
 
 def _least_placed(request: PlanRequest) -> Candidate:
-    """Making a model takes long, so none is made of an order whose live bytes alone exceed what another needs."""
+    """Making a model takes long, so few are made: of the orders that promise to need least."""
+    if request.subject.graph is None:
+        return _leanest_of(request, request.subject)[0]
     orders = [candidate for subject in _forms(request.subject) for candidate in _leanest_of(request, subject)]
-    found: list[tuple[int, int]] = []
-    placed: dict[int, Candidate] = {}
-    for least, at in sorted((_floor(request, candidate), at) for at, candidate in enumerate(orders)):
-        if found and least > min(found)[0]:
+    orders.sort(key=lambda candidate: request.target.estimate(candidate.subject.problem, candidate.plan))
+    best = place(request.target, orders[0])
+    for candidate in orders[1:MOST_PLACED]:
+        if request.limits.clock.over():
             break
-        bare = orders[at].subject.graph is None
-        placed[at] = orders[at] if bare else place(request.target, orders[at])
-        found.append((lean_needs(request, placed[at]), at))
-    return placed[min(found)[1]]
-
-
-def _floor(request: PlanRequest, candidate: Candidate) -> int:
-    """What the candidate needs at least, wherever its values are placed."""
-    assert candidate.schedule.outcome is not None
-    bare = candidate.subject.graph is None
-    return candidate.schedule.outcome.peak + (0 if bare else request.target.aside(candidate.subject))
+        best = min(best, place(request.target, candidate), key=lambda one: lean_needs(request, one))
+    return best
 
 
 def lean_needs(request: PlanRequest, candidate: Candidate) -> int:
@@ -77,7 +73,8 @@ def lean_needs(request: PlanRequest, candidate: Candidate) -> int:
 def enough_for(request: PlanRequest, found: Answer, lean: Answer, find: Callable[[PlanRequest], Answer]) -> Answer:
     """The answer without a plan, with a budget that is enough: the leanest plan's, or what the model holds as it is.
 
-    `find`: how a request is answered. Where plans are witnessed, only that tells whether the budget is enough.
+    `request`: for the leanest plan. `find`: how a request is answered. Where plans are witnessed, only that tells
+    whether the budget is enough.
     """
     held = _as_it_is(request)
     if lean.schedule.outcome is None or lean.schedule.result.order is None:
@@ -90,9 +87,16 @@ def enough_for(request: PlanRequest, found: Answer, lean: Answer, find: Callable
 
 def _witnessed(request: PlanRequest, lean: Answer, find: Callable[[PlanRequest], Answer]) -> int | None:
     """The budget for which the leanest plan was found and witnessed. Ops that have to run once make it need more."""
-    needs = _needs_of(request, lean)
+    if request.limits.clock.over():
+        return None
+    made = _with_model(request, lean)
+    if made is not None and not request.target.tries_plans(lean.subject):
+        return lean_needs(request, made)
+    needs = _needs_of(request, lean) if made is None else lean_needs(request, made)
     for _ in range(WITNESSED_ROUNDS):
-        again = find(leanly(replace(request, subject=lean.subject, budget=needs)))
+        if request.limits.clock.over():
+            return None
+        again = find(replace(request, subject=lean.subject, budget=needs))
         if again.found:
             return needs
         more = _needs_of(request, again)
@@ -102,8 +106,18 @@ def _witnessed(request: PlanRequest, lean: Answer, find: Callable[[PlanRequest],
     return None
 
 
+def _with_model(request: PlanRequest, lean: Answer) -> Candidate | None:
+    """The plan with the model that makes its results by the original's kernels, if there is one."""
+    candidate = _candidate_of(lean)
+    return request.with_model(candidate, request.trials_of(lean.subject).model(lean.subject, candidate))
+
+
 def _needs_of(request: PlanRequest, lean: Answer) -> int:
-    return lean_needs(request, Candidate(lean.subject, lean.schedule, footprint=lean.footprint))
+    return lean_needs(request, _candidate_of(lean))
+
+
+def _candidate_of(lean: Answer) -> Candidate:
+    return Candidate(lean.subject, lean.schedule, footprint=lean.footprint)
 
 
 def _forms(subject: Subject) -> Iterator[Subject]:

@@ -13,7 +13,7 @@ from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.find import find_leanest, find_plan, find_searched
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import bytes_counted
-from remat_cli.planning.time_plan import FALLING_SHARE, LEAN_AT_LEISURE_SECONDS, LEAST_LIVE_SHARE
+from remat_cli.planning.time_plan import CHEAPER_SHARE, FALLING_SHARE, LEAN_AT_LEISURE_SECONDS, LEAST_LIVE_SHARE
 from solvers.problem import Solver, Status
 
 FALLING_PARTS = 1, 1 / 2, 1 / 4  # of the way from the least held to the bound, at which a plan is asked for
@@ -26,7 +26,7 @@ def find_least_held(request: PlanRequest, by_cost: Solver) -> Answer:
     if not best.found or request.subject.graph is None:
         return replace(best, limits=request.limits)
     if not request.target.tries_plans(best.subject):  # each further plan would have to be tried
-        best = _fallen(request, best, by_cost)
+        best = _made_cheaper(replace(request, solver=by_cost), _fallen(request, best, by_cost))
     status = Status.OPTIMAL if _is_least(best) else Status.FEASIBLE
     result = replace(best.schedule.result, status=status)
     seconds = request.limits.clock.elapsed()
@@ -42,6 +42,12 @@ def _fallen(request: PlanRequest, best: Answer, by_cost: Solver) -> Answer:
         if _is_least(best) or request.late:
             break
         best = _asked_for_less(replace(request, solver=by_cost), best, part)
+        request.keep(best)
+    while not (_is_least(best) or request.late):
+        less = _asked_for_less(replace(request, solver=by_cost), best, 0)
+        if less is best:
+            break
+        best = less
         request.keep(best)
     if not _is_least(best) and request.limits.clock.left() > LEAN_AT_LEISURE_SECONDS:
         best = _less(best, find_leanest(request, best))
@@ -65,7 +71,7 @@ def _is_least(found: Answer) -> bool:
 
 
 def _asked_for_less(request: PlanRequest, best: Answer, part: float) -> Answer:
-    """The better of the answer and of the default solver's for a budget below it."""
+    """The better of the answer and of the default solver's for a budget below it, by a byte at least."""
     budget = held(best) - max(1, int((held(best) - _bound(best)) * part))
     asked = replace(
         request, subject=best.subject.own, budget=budget, limits=request.limits.silent().share(FALLING_SHARE)
@@ -73,10 +79,22 @@ def _asked_for_less(request: PlanRequest, best: Answer, part: float) -> Answer:
     return _less(best, find_searched(asked))
 
 
-def _less(best: Answer, other: Answer) -> Answer:
-    """The answer that holds less, with the bounds of the first, which are of memory."""
-    if not other.found or held(other) >= held(best):
+def _made_cheaper(request: PlanRequest, best: Answer) -> Answer:
+    """The cheaper of the answer and of what the default solver finds for the same memory in a part of what is left."""
+    if request.late:
         return best
+    limits = request.limits.silent().share(CHEAPER_SHARE)
+    other = find_searched(replace(request, subject=best.subject.own, budget=held(best), limits=limits))
+    return _with_bounds_of(best, other) if other.found and other.cost < best.cost else best
+
+
+def _less(best: Answer, other: Answer) -> Answer:
+    """The answer that holds less."""
+    return _with_bounds_of(best, other) if other.found and held(other) < held(best) else best
+
+
+def _with_bounds_of(best: Answer, other: Answer) -> Answer:
+    """The other answer with the bounds of the first, which are of memory."""
     proved = best.schedule.result
     result = replace(
         other.schedule.result,

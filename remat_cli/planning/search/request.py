@@ -13,7 +13,9 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.repairs import place
 from remat_cli.planning.targets.target import Target
+from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import LATE_SECONDS, PartTimes
+from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.pattern import outputs_apart
 from solvers.problem import Limits, Problem, Progress, Solver
@@ -30,7 +32,8 @@ class PlanRequest:
     """`enough`: what a search may end with. `keep`: is told of each plan that fits in its session, while a cheaper one
     may still come. `at_hand`: the extra cost, over the model without a plan, of the cheapest known plan that fits.
 
-    `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far.
+    `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far. `trials`:
+    the models made and run so far, by graph.
     `later_runs`: whether memory is predicted for the later runs of a default session, which hold outputs from the
     beginning.
     """
@@ -49,6 +52,7 @@ class PlanRequest:
     at_hand: int | None = None
     times: PartTimes = field(default_factory=PartTimes)
     leanest: dict[tuple[int, bool, Problem], Candidate] = field(default_factory=dict, compare=False, repr=False)
+    trials: dict[int, tuple[Subject, Trials]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def room(self) -> int:
@@ -63,6 +67,10 @@ class PlanRequest:
     def may_walk(self) -> bool:
         """Whether a plan by any method may answer. The papers' methods answer with their own plans, or not at all."""
         return self.method in METHODS and METHODS[self.method].may_reorder
+
+    def trials_of(self, subject: Subject) -> Trials:
+        """The models of plans of the subject's graph: each is made and run once for a request and all that it asks."""
+        return self.trials.setdefault(id(subject.graph), (subject, Trials(self.target)))[1]
 
     def ask(self, subject: Subject, budget: int, limits: Limits, reorder: bool | None) -> Answer:
         """The method's answer, with every size rounded to what the allocator takes for it."""
@@ -91,6 +99,17 @@ class PlanRequest:
     def place(self, candidate: Candidate, clock: Clock | None = None) -> Candidate:
         """The candidate with its model and footprint, as tightly as the budget asks."""
         return place(self.target, candidate, self.budget, clock)
+
+    def with_model(self, candidate: Candidate, model: Rewritten) -> Candidate | None:
+        """The candidate with a model of the original's kernels, and what that is predicted to hold; None if it has
+        others."""
+        if model.astray or model.unpinned:
+            return None
+        if not (model.bare or model.shown):
+            return candidate
+        # the runtime's planner and optimizers decide how the values are held that they see as they are
+        footprint = self.target.footprint(model, self.target.aside(self.subject), self.budget)
+        return replace(candidate, model=model, footprint=footprint)
 
     def say(self, doing: str) -> None:
         self.limits.report(Progress(self.limits.clock.elapsed(), doing=doing))

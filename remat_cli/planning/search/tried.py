@@ -27,7 +27,7 @@ SPARE_PART = 50  # one over this is the part of the budget that, left unused, is
 
 def find_tried(request: PlanRequest) -> Answer:
     """A plan whose model was measured to hold no more than the budget."""
-    hunt = _Hunt(request, Trials(request.target))
+    hunt = _Hunt(request, request.trials_of(request.subject))
     untried: list[Answer] = []
     for way in request.target.ways(request):
         outcome = hunt.down(way)

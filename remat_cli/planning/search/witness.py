@@ -55,7 +55,7 @@ def find_witnessed(request: PlanRequest, trials: Trials) -> Answer:
             )
         if model.unpinned and not model.astray:
             return found.given_up(Note(PlanNote.UNPINNED, (_names(model.unpinned),)))
-        around = model.astray or model.bare
+        around = model.astray or model.bare or model.shown
         if now.late or len(once) == len(subject.nodes):
             return found.given_up(Note(PlanNote.ASTRAY, (_names(around),)))
         once = more_once(subject, around, once)
@@ -78,7 +78,7 @@ def witness_alone(request: PlanRequest, found: Answer, candidate: Candidate | No
         return None
     if not request.target.bears_witness(request.subject):
         return found.with_candidate(repaired, request.target.session)
-    witnessed = witness(foreseen, repaired.subject, repaired, Trials(request.target))
+    witnessed = witness(foreseen, repaired.subject, repaired, request.trials_of(repaired.subject))
     if witnessed is None or not request.fits(witnessed):
         return None
     return replace(found.with_candidate(witnessed, request.target.session), budget=request.budget)
@@ -93,13 +93,8 @@ def witness(request: PlanRequest, subject: Subject, candidate: Candidate, trials
 
 def _as_made(request: PlanRequest, candidate: Candidate, model: Rewritten) -> Candidate | None:
     """The candidate with its predicted figures, if those fit and its kernels are the original's."""
-    if model.astray or model.unpinned:
-        return None
-    if model.bare:  # optimizers and the runtime's planner decide how the values let be are held
-        aside = request.target.aside(request.subject)
-        footprint = request.target.footprint(model, aside, request.budget)
-        candidate = replace(candidate, model=model, footprint=footprint)
-    return candidate if request.fits(candidate) else None
+    made = request.with_model(candidate, model)
+    return made if made is not None and request.fits(made) else None
 
 
 def _as_run(request: PlanRequest, candidate: Candidate, model: Rewritten, trials: Trials) -> Candidate | None:

@@ -14,7 +14,9 @@ from solvers.clock import Clock
 from solvers.placement.arranging import arrange_in_arena
 from solvers.placement.region import ALIGNMENT, fits, least_arena
 from solvers.placement.settle import walked
+from solvers.plan import Plan
 from solvers.problem import Problem
+from solvers.simulate import simulate
 
 
 class ArenaTarget(Target):
@@ -32,6 +34,9 @@ class ArenaTarget(Target):
             room = budget - aside - prediction.rounding - prediction.problem.resident
             total = budget if fits(prediction.problem, prediction.strict, room) else total
         return Footprint(replace(model.promise, live=live, arena=total, default_arena=arena_if_uncapped(prediction)))
+
+    def estimate(self, problem: Problem, plan: Plan) -> int:
+        return least_arena(problem, plan, simulate(problem, plan).peak)
 
     def needed(self, promise: Promise, budget: int) -> int:
         """The plan's own budget, because a capped arena behaves differently under each cap."""

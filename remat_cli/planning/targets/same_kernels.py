@@ -9,6 +9,7 @@ given up.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from profiles.running import CannotRun
@@ -44,12 +45,20 @@ def rewrite_surely(
         found = replace(found, astray=wrong, unpinned=unpinned)
         if not wrong or number == LETTING_ROUNDS - 1:
             break
-        far += wrong <= found.bare  # a change that is pushed along a path stops at values that lie further on
-        around = _around(graph, wrong, LETTING_STEPS * far)
-        if around <= found.bare:
+        far += wrong <= manner.bare  # a change that is pushed along a path stops at values that lie further on
+        less = _letting_be(manner, _around(graph, wrong, LETTING_STEPS * far))
+        if less == manner:
             break
-        found = rewrite(graph, subject.problem, plan, session, replace(manner, bare=found.bare | around))
+        manner = less
+        found = rewrite(graph, subject.problem, plan, session, manner)
     return found
+
+
+def _letting_be(manner: Manner, wrong: frozenset[str]) -> Manner:
+    """With fewer changes around these values. A hidden shape often misleads optimizers, and to show it costs least."""
+    if not wrong <= manner.shown:
+        return replace(manner, shown=manner.shown | wrong)
+    return replace(manner, bare=manner.bare | wrong)
 
 
 def _around(graph: Graph, values: frozenset[str], steps: int) -> frozenset[str]:
@@ -71,4 +80,12 @@ def _faults(graph: Graph, original: Numbered, found: Rewritten) -> tuple[frozens
         named = set(re.findall(r"'([^']+)'", str(refused)))
         return frozenset(origin.get(name, name) for name in named or {"?"}), frozenset()
     unpinned = find_unpinned(graph, found.model.graph) | find_unpinned(graph, after.graph)
-    return frozenset(origin.get(name, name) for name in find_astray(original, after)), unpinned
+    astray = frozenset(origin.get(name, name) for name in find_astray(original, after))
+    return astray | _gone(original, after, origin, astray), unpinned
+
+
+def _gone(original: Numbered, after: Numbered, origin: Mapping[str, str], astray: frozenset[str]) -> frozenset[str]:
+    """What the original's kernels read to make these values, and the other graph's do not."""
+    reads = {name: {origin.get(one, one) for one in node.input} for node in after.graph.node for name in node.output}
+    makers = [(name, node) for node in original.graph.node for name in astray.intersection(node.output)]
+    return frozenset(one for name, node in makers if name in reads for one in node.input if one not in reads[name])

@@ -32,8 +32,10 @@ from solvers.clock import Clock
 from solvers.placement.growing import grown
 from solvers.placement.largest import Placement
 from solvers.placement.lifetimes import requests
+from solvers.plan import Plan
 from solvers.problem import Node, Problem
 from solvers.schedule import baseline
+from solvers.simulate import simulate
 
 if TYPE_CHECKING:
     from remat_cli.planning.search.request import PlanRequest
@@ -111,6 +113,10 @@ class Target(ABC):
         self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None
     ) -> Footprint:
         """The footprint of the model in such a session. With a budget, it only needs to tell whether that is kept."""
+
+    def estimate(self, problem: Problem, plan: Plan) -> int:
+        """Bytes by which plans can be compared before their models are made."""
+        return simulate(problem, plan).peak
 
     def as_recorded(self, model: Rewritten, aside: int, placement: Placement) -> Footprint | None:
         """The footprint with the places of a plan file, where such a session has places and these are sound."""

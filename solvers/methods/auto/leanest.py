@@ -1,7 +1,7 @@
 """An order that needs little memory, found by a fixed amount of work: whoever asks gets the same one.
 
 Invariant: neither a budget nor a limit of work decides what is found. So what a refusal names as enough is found
-again when it is asked for.
+again when it is asked for. Where time is up before, it is the leanest by then.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ WALKING_MOVES = 1_000_000
 WALKING_RULES, LEVELS = 2, 8  # of walks that are offered to an allocator
 DIGGING_MOVES = 40_000
 CHEAPENING_STATES = 50_000
-GRACE_SECONDS = 2.0  # at least, where time is up
 
 
 def list_walked(problem: Problem, limits: Limits) -> list[tuple[int, ...]]:
@@ -32,6 +31,8 @@ def list_walked(problem: Problem, limits: Limits) -> list[tuple[int, ...]]:
     legal = Best(problem, -1, limits.silent())
     for rule in RULES[:WALKING_RULES]:
         for level in range(LEVELS):
+            if limits.clock.over():
+                return list(found)
             order = evictor.run(least.peak + least.peak * level // (3 * LEVELS), rule, limits.seed)
             if len(order) and (known := legal.weigh(order)) is not None:
                 found[known.steps()] = None
@@ -56,5 +57,5 @@ def find_lean(problem: Problem, budget: int, limits: Limits) -> Result:
 def _given(limits: Limits, moves: int) -> Limits:
     """So many moves, whatever was done before."""
     clock = limits.clock
-    own = Clock(max(clock.left(), GRACE_SECONDS), clock.stopped, work=Work(), most=moves)
+    own = Clock(clock.left(), clock.stopped, work=Work(), most=moves)
     return replace(limits.silent(), clock=own)

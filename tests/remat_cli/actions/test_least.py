@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import remat_cli as remat
+from remat_cli.planning.targets import trials
+from remat_cli.planning.targets.same_kernels import rewrite_surely
 
 DATA = Path(__file__).parents[2] / "data"
 ASKED: list[tuple[str, dict[str, Any]]] = [
@@ -23,12 +26,26 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize("name, options", ASKED, ids=str)
 def test_the_least_budget_that_a_refusal_names_is_enough(name: str, options: dict[str, Any]) -> None:
     with pytest.raises((remat.Infeasible, remat.NoPlan)) as refused:
-        remat.solve(DATA / name, budget="30%", work_limit=20_000, cache=False, **options)
+        remat.solve(DATA / name, budget="30%", work_limit=5_000, cache=False, **options)
     named = re.search(r"try --budget (\S+%)", str(refused.value))
     assert named
     for least in (named[1], refused.value.least_peak):
-        plan = remat.solve(DATA / name, budget=least, work_limit=20_000, cache=False, **options)
+        plan = remat.solve(DATA / name, budget=least, work_limit=5_000, cache=False, **options)
         assert plan.peak <= plan.budget
+
+
+def test_a_refusal_makes_each_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Counter[object]()
+
+    def count(subject: Any, plan: Any, *more: Any) -> Any:
+        made[id(subject.graph), plan] += 1
+        return rewrite_surely(subject, plan, *more)
+
+    monkeypatch.setattr(trials, "rewrite_surely", count)
+    with pytest.raises(remat.RematError):
+        remat.solve(DATA / "torch_cnn.onnx", budget="45%", work_limit=2_000, cache=False, session="default")
+    assert made
+    assert max(made.values()) == 1
 
 
 @pytest.mark.parametrize("name", ["torch_cnn.onnx", "torch_mlp.onnx"])
@@ -36,10 +53,10 @@ def test_the_least_budget_that_a_refusal_names_is_enough(name: str, options: dic
 def test_least_memory_is_optimal_only_where_no_budget_below_it_can_have_a_plan(
     name: str, options: dict[str, Any]
 ) -> None:
-    least = remat.solve(DATA / name, minimize="peak", work_limit=20_000, cache=False, **options)
+    least = remat.solve(DATA / name, minimize="peak", work_limit=5_000, cache=False, **options)
     proved = False
     try:
-        remat.solve(DATA / name, budget=least.budget - 1, work_limit=20_000, cache=False, **options)
+        remat.solve(DATA / name, budget=least.budget - 1, work_limit=5_000, cache=False, **options)
     except remat.Infeasible:
         proved = True
     except remat.NoPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,37 @@ def test_another_kernel_is_named() -> None:
     assert find_astray(plain, numbers(node("Exp", ["x"], ["y"]))) == {"x", "y"}
     assert find_astray(plain, numbers(node("Neg", ["x"], ["n"]), node("Exp", ["n"], ["e"]), node("Exp", ["e"], ["y"])))
     assert find_astray(plain, numbers(node("Abs", ["x"], ["a"]), node("Exp", ["a"], ["y"]))) == {"x", "a", "y"}
+
+
+def test_shapes_are_shown_before_anything_else_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value that is let be loses its guards, so that its copies may be merged; a shape that is shown costs less."""
+    subject = given_subject(fusing_model(31), None, {}, DEFAULT)
+    plan = planned(subject, 31)
+    plain = rewrite(subject.graph, subject.problem, plan, DEFAULT)
+    misled = frozenset(plain.prediction.origin[name] for name in plain.hidden)
+    assert misled
+    monkeypatch.setattr(same_kernels, "_faults", lambda _, __, found: (misled - found.shown, frozenset()))
+    found = rewrite_surely(subject, plan, DEFAULT)
+    assert not found.astray
+    assert (found.shown, found.bare) == (misled, frozenset())
+    assert not misled.intersection(found.prediction.origin[name] for name in found.hidden)
+    assert found.guards == plain.guards
+
+
+def test_what_the_original_s_kernel_reads_is_named_where_another_reads_something_else(data: Path) -> None:
+    """Once a Transpose is pushed away, no kernel that runs names what it made."""
+    subject = given_subject(onnx.load(data / "torch_cnn.onnx"), None, {}, DEFAULT)
+    plan = planned(subject, 3)
+    found = rewrite(subject.graph, subject.problem, plan, DEFAULT)
+    original = subject.behaviour.kernels
+    assert original is not None
+    kernel = next(node for node in original.graph.node if node.output[0] in subject.graph.outputs)
+    pushed = onnx.ModelProto()
+    pushed.CopyFrom(found.model)
+    maker = next(node for node in pushed.graph.node if kernel.output[0] in node.output)
+    gone, maker.input[0] = maker.input[0], subject.graph.inputs[0]
+    after = number_kernels(pushed, original.shapes)
+    assert same_kernels._gone(original, after, {}, frozenset(kernel.output)) == {gone}
 
 
 def test_where_that_alone_does_not_help_more_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ QUESTIONS = [
     *(question(CHAIN, budget=budget) for budget in ("6", "4", "2")),
     *(question(CHAIN, budget=budget, method="milp") for budget in ("6", "4", "2")),
     question(CNN, minimize="peak"),
-    question(UNET, budget="40%", allocator="arena"),
+    question(MLP, budget="40%", allocator="arena"),
     *(question(MLP, budget=budget, session="default") for budget in ("70%", "54%", "30%")),
     question(CNN, budget="80%", method="chen-greedy", allocator="arena"),
     question(CNN, budget="60%", method="rotor"),
@@ -56,7 +56,7 @@ QUESTIONS = [
     question(MLP, minimize="peak", pieces="auto"),
     question(MLP, minimize="peak", pieces="exact", max_overhead=0.25),
 ]
-LIMITED = 20_000  # moves of a search
+LIMITED = 4_000  # moves of a search
 
 
 @pytest.fixture
