@@ -214,10 +214,10 @@ def _as_listed(graph: Graph, asked: PiecesAsked) -> Found:
 
 def _leanest(start: Subject, finer: Iterator[Subject], limits: Limits, share: float | None = None) -> Answer:
     """The coarsest of those whose least peak, as walks reach it, is about the least. `share`: how much longer than the
-    model as it was given it may take."""
+    model as it was given it may take. Where work is used up, pieces are judged as they stand."""
     best = _walked(start, limits.share(WALKS_SHARE))
     for subject in finer:
-        if limits.clock.over():
+        if limits.clock.interrupts():
             break
         found = _walked(subject, limits.share(WALKS_SHARE))
         if _peak(found, share) < (1 - LOWER_SHARE) * _peak(best, share):

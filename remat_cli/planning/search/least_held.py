@@ -22,7 +22,7 @@ FALLING_PARTS = 1, 1 / 2, 1 / 4  # of the way from the least held to the bound, 
 def find_least_held(request: PlanRequest, by_cost: Solver) -> Answer:
     """The plan that holds least. `request`: for the order of least live bytes. `by_cost`: the default solver, which is
     asked for less and less."""
-    best = find_plan(replace(request, limits=request.limits.share(LEAST_LIVE_SHARE)))
+    best = find_plan(replace(request, by_memory=True, limits=request.limits.share(LEAST_LIVE_SHARE)))
     if not best.found or request.subject.graph is None:
         return replace(best, limits=request.limits)
     if not request.target.tries_plans(best.subject):  # each further plan would have to be tried

@@ -29,7 +29,7 @@ WORTH_PLACING = 0.7  # share of the extra cost of the last order tried; an order
 
 
 class Met:
-    """The cheapest plan known to fit in its session, while the search for a cheaper one still goes on.
+    """The best plan known to fit in its session, while the search for a better one still goes on.
 
     `tried`: the extra cost, over the model without a plan, of the last order that was placed or was to be; or that of a
     known plan.
@@ -63,9 +63,15 @@ class Met:
             self.beside.close()
 
     def instead_of(self, found: Answer) -> Candidate | None:
-        """A plan that was placed beside the search and costs no more than what that found."""
-        is_as_good = self.best is not None and found.found and self.best.cost <= found.cost
+        """A plan that was placed beside the search and is as good as what that found."""
+        is_as_good = self.best is not None and found.found and self._worth(self.best) <= self._worth(found)
         return self.best if self.beside is not None and is_as_good else None
+
+    def _worth(self, plan: Candidate | Answer) -> int:
+        """What the search makes least."""
+        outcome = plan.schedule.outcome
+        assert outcome is not None
+        return outcome.peak if self.request.by_memory else outcome.cost
 
     def place(self, subject: Subject, progress: Progress, seconds: float) -> None:
         """Place an order, with so much time for the first of its repairs, or walk instead if it is the first order."""
@@ -79,7 +85,7 @@ class Met:
         other = repair(replace(self.request, limits=limits.within(seconds)), candidate)
         if other is None and first:
             other = walk(replace(self.request, limits=limits), candidate)
-        if other is not None and (self.best is None or other.cost < self.best.cost):
+        if other is not None and (self.best is None or self._worth(other) < self._worth(self.best)):
             self.best = other
             noted = other.noted(Note(PlanNote.STILL_SEARCHING))
             self.request.keep(self.request.answer_of(noted, progress.seconds, cut=True))

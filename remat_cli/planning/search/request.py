@@ -32,6 +32,7 @@ class PlanRequest:
     """`enough`: what a search may end with. `keep`: is told of each plan that fits in its session, while a cheaper one
     may still come. `at_hand`: the extra cost, over the model without a plan, of the cheapest known plan that fits.
 
+    `by_memory`: whether the solver makes memory least, and not cost.
     `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far. `trials`:
     the models made and run so far, by graph.
     `later_runs`: whether memory is predicted for the later runs of a default session, which hold outputs from the
@@ -48,6 +49,7 @@ class PlanRequest:
     enough: Enough | None = None
     keep: Callable[[Answer], None] = ignore
     later_runs: bool = False
+    by_memory: bool = False
     leanly: bool = False
     at_hand: int | None = None
     times: PartTimes = field(default_factory=PartTimes)

@@ -22,7 +22,8 @@ from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets import planned
 from remat_cli.planning.targets.kinds import TARGETS, target_of
 from remat_cli.planning.targets.planned import PlannedTarget
-from solvers.clock import Clock
+from solvers.clock import Clock, limited
+from solvers.methods.exact.low_walks import lowest
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from tests.ample import ample
 from tests.cli.running import Command
@@ -130,6 +131,24 @@ def test_a_large_search_goes_on_while_what_it_reports_is_placed(data: Path, monk
     assert found.promise is not None
     assert found.promise.arena is not None
     assert found.promise.arena <= asked.budget
+
+
+def test_a_leaner_plan_is_not_replaced_by_a_cheaper_one(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where memory is to be least, the model as it is was met first, fits, and costs less than anything."""
+    monkeypatch.setattr(met, "LARGE_NODES", 0)
+    kept = Event()
+
+    def search(problem: Problem, budget: int, limits: Limits) -> Result:
+        limits.report(Progress(0.0, order=tuple(range(len(problem.nodes)))))
+        assert kept.wait(LONGEST)
+        leanest = lowest(problem, Limits(limited(moves=1000))).leanest
+        assert leanest is not None
+        return Result(Status.FEASIBLE, leanest.steps())
+
+    asked = replace(question(data / "torch_unet_convt.onnx", 1.5), solver=search, keep=lambda _: kept.set())
+    found = find_fitting(replace(asked, limits=Limits(Clock(10 * LONGEST)), by_memory=True))
+    assert found.schedule.outcome is not None
+    assert found.schedule.outcome.peak < 0.8 * asked.subject.before().peak
 
 
 def test_what_goes_wrong_beside_a_search_is_raised(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
