@@ -44,7 +44,7 @@ FINER_SHARE = 0.002  # of the cost, and
 LOWER_SHARE = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
 ROOM_SHARE = 0.8  # of the budget: pieces whose bound is below it usually leave room for a cheap plan
 RULE_STEP = 5  # of so many rules of walks one is tried, where they only compare: all of them take as long as a plan
-WALKS_SHARE = 0.25  # of the time left for choosing pieces, for the walks of one choice
+WALKS_SHARE = 0.5  # of the time left for choosing pieces, for the walks of one choice
 NEAR_TIMES = 1.5  # of the extra time that pieces take, and whole ops may still turn out cheaper
 MEASURING_SECONDS = 10.0  # at most, for the ops of one graph in pieces
 SHORTEST_SECONDS = 2.0  # with less left no other pieces are tried
@@ -219,29 +219,36 @@ def _leanest(start: Subject, finer: Iterator[Subject], limits: Limits, share: fl
     for subject in finer:
         if limits.clock.interrupts():
             break
-        found = _walked(subject, limits.share(WALKS_SHARE))
-        if _peak(found, share) < (1 - LOWER_SHARE) * _peak(best, share):
+        found = _walked(subject, limits.share(WALKS_SHARE), _peak(best))
+        if _peak_in_time(found, share) < (1 - LOWER_SHARE) * _peak_in_time(best, share):
             best = found
     return best
 
 
-def _walked(subject: Subject, limits: Limits) -> Answer:
-    """The order of least peak that walks of a few kinds reach."""
+def _walked(subject: Subject, limits: Limits, below: int | None = None) -> Answer:
+    """The order of least peak that walks of a few kinds reach; they aim `below` so many bytes at once, if that is
+    given."""
 
     def walk(problem: Problem, _: int, limits: Limits) -> Result:
-        leanest = lowest(problem, limits, RULES[::RULE_STEP]).leanest
+        leanest = lowest(problem, limits, RULES[::RULE_STEP], below).leanest
         assert leanest is not None
         return Result(Status.UNKNOWN, leanest.steps())
 
     return answer(subject, 0, DEFAULT, walk, limits.silent())
 
 
-def _peak(walked: Answer, share: float | None = None) -> float:
-    """The peak of the order; with a share, of it and of the pieces as they stand, if they are in time."""
+def _peak(walked: Answer) -> int:
+    """The peak of the order."""
+    assert walked.schedule.outcome is not None
+    return walked.schedule.outcome.peak
+
+
+def _peak_in_time(walked: Answer, share: float | None) -> float:
+    """With a share the peak of the order, or of the pieces as they stand, if they are in time."""
+    if share is None:
+        return _peak(walked)
     outcome, subject = walked.schedule.outcome, walked.subject
     assert outcome is not None
-    if share is None:
-        return outcome.peak
     most, once = (1 + share) * subject.before().cost, baseline(subject.problem)[1]
     return min((one.peak for one in (outcome, once) if one.cost <= most), default=inf)
 
@@ -290,7 +297,7 @@ def offered(found: Answer, limits: Limits) -> Answer:
     best = _leanest(subject, model.rungs(subject, partial(model.lowered, untouched(subject.graph), FREE)), clock)
     if best.subject is subject:
         return found
-    least, known = round(_peak(best)) + found.aside, least_needed(found)
+    least, known = _peak(best) + found.aside, least_needed(found)
     if known is not None and least >= known:
         return found
     return found.noted(Note(PlanNote.LESS_IN_PIECES, (show_bytes(least),)))

@@ -134,10 +134,11 @@ def _at_hand(subject: Subject, budget: int, question: Question) -> int | None:
 
 
 def budget_of(subject: Subject, question: Question) -> int:
-    """In bytes; without one, what the model holds, or for a method that needs none, what is never exceeded."""
+    """In bytes; without one, what the model holds; for a method that needs none, or of pieces, which may hold more
+    than the model, what is never exceeded."""
     if question.budget:
         return bytes_of(question.budget, subject, question.session)
-    if METHODS[question.method].needs_budget:
+    if METHODS[question.method].needs_budget and subject.whole is None:
         return held_as_it_is(subject, question.session)
     problem = subject.problem
     return 2 * (problem.resident + sum(problem.sizes) + sum(node.workspace for node in problem.nodes))

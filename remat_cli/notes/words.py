@@ -11,7 +11,7 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.units import show_bytes
 from solvers.notes import Note, SolverNote
 
-_TRACED = "Estimates know little of what kernels work in, so the first run of a session finds where values lie."
+_TRACED = "Estimates may leave out some of what kernels work in, so the first run of a session finds where values lie."
 _ESTIMATED = "The costs are estimates for a CPU. Measure them with `remat profile`."
 _TRIVIAL = "The bound is only the time of every op once."
 _TOO_LARGE = "The paper's program would be too large to build."

@@ -15,21 +15,22 @@ from solvers.problem import Limits, Problem, Progress
 _AIMS = 6  # budgets to aim at, between the bound and the best peak
 
 
-def lowest(problem: Problem, limits: Limits, rules: Sequence[Rule] = RULES) -> Best:
-    """The best order of walks with ever smaller budgets."""
+def lowest(problem: Problem, limits: Limits, rules: Sequence[Rule] = RULES, below: int | None = None) -> Best:
+    """The best order of walks with ever smaller budgets. `below`: only lower peaks than this are aimed at."""
     best = Best(problem, -1, limits, in_order)  # nothing fits, so only the least peak counts
     best.offer(range(len(problem.nodes)))
     evictor, floor = Evictor(problem, limits.clock), peak_bound(problem).peak
+    assert best.leanest is not None, "the order as given can always run"
+    most = best.leanest.peak if below is None else max(floor, below)
     improved = True
     while improved:
-        assert best.leanest is not None
         before = best.leanest.peak
         for aim in reversed(range(_AIMS)):  # the easy budgets come first, because their walks are short
             for rule in rules:
                 if best.leanest.peak <= floor or limits.clock.over():
                     return best
                 known = best.leanest.peak
-                order = evictor.run(floor + (known - floor) * aim // _AIMS, rule, limits.seed)
+                order = evictor.run(floor + (min(known, most) - floor) * aim // _AIMS, rule, limits.seed)
                 limits.clock.spend(moves=max(len(order), len(problem.nodes)))
                 best.offer(order)
                 if best.leanest.peak < known:

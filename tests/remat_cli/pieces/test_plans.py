@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 
 import remat_cli as remat
 from profiles.costfile import dump
@@ -28,6 +29,7 @@ from tests.remat_cli.pieces.test_models import values_of
 WORK = 60_000  # moves
 GPT2 = {"layers": 1, "hidden": 32, "heads": 2, "seq": 33, "batch": 3, "vocabulary": 1501}
 UNET = {"image": 96, "width": 8, "batch": 1}
+SUMMED = {"x": [8, 64], "w": [64, 64]}
 
 
 @pytest.fixture(autouse=True)
@@ -239,6 +241,20 @@ def test_values_by_name_and_the_largest_value(unet: Path) -> None:
     right = remat.session(remat.solve(unet, budget="100%", cache=False)).run(None, feeds)
     for one, other in zip(found, right, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_listed_pieces_that_hold_more_than_the_model_are_planned() -> None:
+    """A sum in pieces is held twice, which the whole op does not need."""
+    x, w = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, size) for name, size in SUMMED.items())
+    nodes = [helper.make_node("Relu", ["x"], ["y"], name="relu")]
+    nodes.append(helper.make_node("Gemm", ["y", "y"], ["w"], name="gemm", transA=1))
+    opsets = [helper.make_opsetid("", 21)]
+    model = helper.make_model(helper.make_graph(nodes, "g", [x], [w]), opset_imports=opsets, ir_version=10)
+    whole = remat.solve(model, minimize="peak", work_limit=1000, cache=False)
+    plan = remat.solve(model, minimize="peak", pieces="y@0=2", work_limit=1000, cache=False)
+    assert plan.recorded.pieces
+    assert plan.budget > whole.budget
+    assert remat.verify(plan).ok
 
 
 def test_what_cannot_be_asked_is_said(unet: Path, data: Path) -> None:

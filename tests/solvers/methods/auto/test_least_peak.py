@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 from random import Random
 
+from solvers.clock import limited
 from solvers.methods.auto.least_peak import minimize_peak
 from solvers.methods.exact.low_walks import lowest
 from solvers.orders.bounds import peak_bound
@@ -60,3 +61,12 @@ def test_little_time_gets_most_of_the_way() -> None:
     best = lowest(unit_chain(100), Limits(ample(stopped=lambda: next(looked) > 20)))
     assert best.leanest is not None
     assert best.leanest.peak <= 8
+
+
+def test_walks_that_aim_low_at_once_get_there_sooner() -> None:
+    """What is known from elsewhere need not be reached step by step."""
+    chain = unit_chain(100)
+    slow, soon = (lowest(chain, Limits(limited(moves=300)), below=below).leanest for below in (None, 40))
+    assert slow is not None
+    assert soon is not None
+    assert soon.peak < 40 < slow.peak
