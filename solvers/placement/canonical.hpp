@@ -10,14 +10,16 @@ namespace remat::placement {
 
 constexpr i64 FITS = 1, IMPOSSIBLE = 0, UNKNOWN = -1;
 
-// Lifetimes by section: `first` is the first that each is in, `last` the one after its last.
+// Lifetimes by section: `first` is the first that each is in, `last` the one after its last. Above each so much is taken
+// already: its `rise`.
 struct Sections {
     Ints size, first, last;
     Ints held;  // by section: the sum of the sizes
+    Ints rise;
 
     template <class Visit>
     void fields(Visit visit) {
-        visit(size), visit(first), visit(last), visit(held);
+        visit(size), visit(first), visit(last), visit(held), visit(rise);
     }
 
     bool meet(i64 one, i64 other) const { return first[one] < last[other] && last[one] > first[other]; }
@@ -90,7 +92,7 @@ class CanonicalSearch {
         for (i64 place = 1; place < count_; place++) {
             const i64 item = order[place], other = order[place - 1];
             if (of_.size[item] == of_.size[other] && of_.first[item] == of_.first[other] &&
-                of_.last[item] == of_.last[other])
+                of_.last[item] == of_.last[other] && of_.rise[item] == of_.rise[other])
                 twin_[item] = other;
         }
     }
@@ -100,7 +102,7 @@ class CanonicalSearch {
         const Ints items = items_of(part);
         i64 limit = height_;
         for (i64 item : items) {
-            if (std::max(lowest_[item], last) + of_.size[item] > height_) return 0;
+            if (std::max(lowest_[item], last) + of_.size[item] > height_ - of_.rise[item]) return 0;
             limit = std::min(limit, lowest_[item] + of_.size[item]);
         }
         const Ints ahead = cover_;  // for each section: itself, or a later one if it has its floor

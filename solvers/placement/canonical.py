@@ -17,19 +17,38 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from solvers import _loops
-from solvers.orders.arrays import Ints
+from solvers.placement.lives import Ints, Lives
 
 FITS, NEVER, UNKNOWN = 1, 0, -1
 
 
 class Sections(NamedTuple):
-    """Lifetimes by section: `first` is the first that each is in, `last` the one after its last."""
+    """Lifetimes by section: `first` is the first that each is in, `last` the one after its last.
+
+    `rise`: how much is taken above each, as long as it lives.
+    """
 
     size: Ints
     first: Ints
     last: Ints
     held: Ints  # by section: the sum of the sizes
+    rise: Ints
+
+
+def sections(lives: Lives) -> Sections:
+    """The sections: just before each end that follows a start, more is held than before or after."""
+    starts, ends = np.unique(lives.start), np.unique(lives.end)
+    since = np.searchsorted(starts, ends, side="left")  # starts before each end
+    cuts = ends[np.diff(since, prepend=0) > 0]
+    first = np.searchsorted(cuts, lives.start, side="right")
+    last = np.searchsorted(cuts, lives.end, side="right")
+    change = np.zeros(len(cuts) + 1, np.int64)
+    np.add.at(change, first, lives.size)
+    np.add.at(change, last, -lives.size)
+    return Sections(lives.size, first, last, np.cumsum(change)[:-1], lives.rise)
 
 
 def search(case: Sections, rank: Ints, height: int, most: int, offset: Ints, halt: Ints) -> tuple[int, int]:

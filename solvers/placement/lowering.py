@@ -1,7 +1,9 @@
 """Thousands of lifetimes in a lower and lower block.
 
 Nearly all of the memory is that of few lifetimes: the small ones have a pool of their own (`pool.py`). The large ones
-are moved about (`ejecting.hpp`), to one height after the other.
+are placed from the bottom up (`canonical.py`): in an order that moves little about at the peak, that seldom has to go
+back, and fills the block to the last byte. Where it has to, they are moved about (`ejecting.hpp`), to one height after
+the other: from places in the order of their starts, which serves regular graphs, and of their sizes.
 
 Invariant: no two lifetimes meet in time and in address, and a block is never higher than the one before. The work is
 counted, so that without a time-out the answer is always the same.
@@ -14,8 +16,10 @@ import numpy as np
 from solvers._loops import place_by_ejection
 from solvers.clock import Clock
 from solvers.orders.halting import halting
+from solvers.placement.canonical import FITS, search, sections
 from solvers.placement.lives import Ints, Lives
 from solvers.placement.pool import pool_of
+from solvers.placement.tastes import TASTES_AT_SIZE, ranks
 
 STEP = 0.03  # of the height above the goal, by which the next height is lower
 WORK = 140_000_000  # lifetimes looked at, for each unit of effort
@@ -23,13 +27,39 @@ LOOKS_PER_MOVE = 100  # looks at a lifetime that take as long as a move of local
 # What it is worth not to take out a lifetime of so much size and length: it is the short ones that move about.
 SIZE_POWER, LENGTH_POWER = 1.0, 0.75
 
+# From the bottom up a look takes longer. Placing all without going back takes half a look for each pair.
+TASTED = 80_000_000  # looks for each unit of effort, whatever the taste
+TRIED = 0.6  # looks for each pair, with one taste
+TASTED_PER_MOVE = 30
+
 
 def lowered(lives: Lives, goal: int, effort: int, clock: Clock) -> Ints:
     """Offsets, at best below the goal: the height that no block need be below."""
     pool = pool_of(lives, goal)
-    large = pool.beside()
-    begun = large.placed(np.lexsort((large.start, -large.size)))
-    return pool.joined(_lower(large, begun, goal, WORK * effort, clock))
+    large, height = pool.beside(), max(goal, int(pool.filled().max()))
+    placed = _from_bottom_up(large, height, TASTED * effort, clock)
+    if placed is None:
+        orders = np.lexsort((-large.size, large.start)), np.lexsort((large.start, -large.size))
+        begun = [large.placed(order) for order in orders]
+        found = [_lower(large, offsets, goal, WORK // len(begun) * effort, clock) for offsets in begun]
+        placed = min(found, key=large.height)
+    return pool.joined(placed)
+
+
+def _from_bottom_up(lives: Lives, height: int, work: int, clock: Clock) -> Ints | None:
+    """Places within the height, if a taste finds them all but at once."""
+    case = sections(lives)
+    offsets, most = np.zeros(len(lives.size), np.int64), int(TRIED * len(lives.size) ** 2)
+    for rank in ranks(case, lives.end - lives.start, TASTES_AT_SIZE):
+        if work <= 0 or clock.over():
+            break
+        with halting(clock) as halt:
+            how, used = search(case, rank, height, most, offsets, halt)
+        work -= used
+        clock.spend(moves=used // TASTED_PER_MOVE)
+        if how == FITS:
+            return offsets
+    return None
 
 
 def _lower(lives: Lives, offsets: Ints, goal: int, work: int, clock: Clock) -> Ints:

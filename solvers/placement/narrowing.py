@@ -54,7 +54,7 @@ class _Narrowing:
         if height <= self.room:
             return settled
         found = np.array(self.smaller.shrink(order), np.int64)
-        live = self.room - (height - self.room)
+        live = self.room - self._excess(height)
         for number in range(GOES):
             if self.clock.over() or live <= 0:
                 break
@@ -64,12 +64,16 @@ class _Narrowing:
             height = self._try(found)
             self.low, self.high = (live, self.high) if height <= self.room else (self.low, live)
             if not self.low:
-                live -= height - self.room
+                live -= self._excess(height)
             elif self.high - self.low > CLOSE * self.room:
                 live = (self.low + self.high) // 2
             else:
                 live = self.low
         return None if self.placed is None else self.placed[1]
+
+    def _excess(self, height: int) -> int:
+        """How much less an order is to hold, whose block is so high: a little more than it is too high."""
+        return height - self.room + int(CLOSE * self.room)
 
     def _go(self, order: Ints, live: int, number: int) -> tuple[Ints, bool]:
         """The cheapest order near by that holds no more than so many bytes at once; whether there is one."""
@@ -89,14 +93,16 @@ class _Narrowing:
 
     def _settle(self, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         """The order whose block is lowest, of this one and of some with its ops moved about; the first that fits."""
-        best = self._height(order), order
+        best = self._height(order, effort=0), order
+        if best[0] <= self.room:
+            return best
         for other in quieter(self.problem, order, self.room, self.seed, self.clock, BRISK):
-            if best[0] <= self.room:
-                break
             self.clock.spend(BRISK.moves * len(order))
             best = min(best, (self._height(other), other), key=lambda one: one[0])
-        return best
+            if best[0] <= self.room:
+                return best
+        return min(best, (self._height(order), order), key=lambda one: one[0])
 
-    def _height(self, order: Sequence[int]) -> int:
+    def _height(self, order: Sequence[int], effort: int = 1) -> int:
         lifetimes = requests(self.problem, lower(self.problem, order)).lifetimes
-        return pack(lifetimes, clock=self.clock, effort=1, room=self.room).height
+        return pack(lifetimes, clock=self.clock, effort=effort, room=self.room).height

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from solvers._loops import place_in_order
 from solvers.clock import Clock
 from solvers.orders.halting import halting
-from solvers.placement.canonical import FITS, NEVER, Sections, search
+from solvers.placement.canonical import FITS, NEVER, search, sections
 from solvers.placement.lifetimes import ALIGNMENT, Lifetime
 from solvers.placement.lives import Lives
 from solvers.placement.lowering import lowered
+from solvers.placement.tastes import TASTES, ranked, ranks
 
 Ints = NDArray[np.int64]
-TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # preferences among equal places: see `_ranks`
 ROUND = 200_000  # items that the first round of the search may examine, for each taste
 LONGER = 8  # each round is so many times as long as the one before
 SHAKEN, SHAKE = 24, 0.2  # more tastes in the first round, by area, each perturbed by about this share
@@ -32,8 +32,7 @@ EFFORT = 3  # rounds
 ITEMS_PER_MOVE = 12  # items that take as long to examine as a move of local search
 LONG = 2_000_000  # in items: a longer search polls the clock as it goes
 NARROWER = 12  # heights tried between the bound and the best
-# in lifetimes: from here on they are moved about first, and from here on the search is hopeless
-MANY, TOO_MANY = 2_000, 6_000
+MANY = 2_000  # in lifetimes: from here on the large ones are searched for alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,8 @@ class _Units:
         self.start = np.array([one.start for one in lifetimes], np.int64)
         self.end = np.array([one.end for one in lifetimes], np.int64)
         self.size = np.array([-(-one.bytes // alignment) for one in lifetimes], np.int64)
-        self.case = _case(self.start, self.end, self.size)
+        self.lives = Lives(self.start, self.end, self.size, np.zeros_like(self.size))
+        self.case = sections(self.lives)
 
     def height(self, offsets: Ints) -> int:
         return int((offsets + self.size).max())
@@ -91,30 +91,29 @@ class _Units:
         """The best offsets found, and the height that none can be below."""
         bound = int(self.case.held.max())
         best = self._largest_first()
-        if self._many(MANY) and self.height(best) > max(bound, room) and effort and not self.clock.over():
-            lives = Lives(self.start, self.end, self.size, np.zeros_like(self.size))
-            best = min(best, lowered(lives, max(bound, room), effort, self.clock), key=self.height)
-        if self._many(TOO_MANY):
+        if self._is_large():
+            if self.height(best) > max(bound, room) and effort and not self.clock.over():
+                best = min(best, lowered(self.lives, max(bound, room), effort, self.clock), key=self.height)
             return best, bound
-        ranks = list(_ranks(self.case, self.end - self.start))
+        tried = list(ranks(self.case, self.end - self.start))
         for turn in range(effort):
-            for rank in ranks if turn else self._first_round():
+            for rank in tried if turn else self._first_round():
                 if self.height(best) <= max(bound, room) or self.clock.over():
                     return best, bound
                 found, proved = self._try(max(bound, room), rank, LONGER**turn)
                 best = best if found is None else found
                 if proved:
                     bound = max(bound, room) + 1
-        return self._narrowed(best, bound, ranks, 0 if room or not effort else NARROWER)
+        return self._narrowed(best, bound, tried, 0 if room or not effort else NARROWER)
 
-    def _narrowed(self, best: Ints, bound: int, ranks: Sequence[Ints], tries: int) -> tuple[Ints, int]:
+    def _narrowed(self, best: Ints, bound: int, tastes: Sequence[Ints], tries: int) -> tuple[Ints, int]:
         """Bisect the heights that the first round of the search can reach, from the bound to the best."""
         low = bound
         for _ in range(tries):
             middle = (low + self.height(best)) // 2
             if middle >= self.height(best) or self.clock.over():
                 break
-            each = (self._try(middle, rank, 1) for rank in ranks)
+            each = (self._try(middle, rank, 1) for rank in tastes)
             found, proved = next((one for one in each if one[0] is not None or one[1]), (None, False))
             if found is not None:
                 best = found
@@ -126,22 +125,22 @@ class _Units:
     def reaches(self, room: int) -> bool:
         if self.case.held.max() > room:
             return False
-        if self._many(MANY):
+        if self._is_large():
             return self.height(self.packed(1, room)[0]) <= room
         tries = (self._try(room, rank, 1)[0] is not None for rank in islice(self._first_round(), QUICK))
         return self.height(self._largest_first()) <= room or any(tries)
 
-    def _many(self, most: int) -> bool:
-        return len(self.size) > most
+    def _is_large(self) -> bool:
+        return len(self.size) > MANY
 
     def _first_round(self) -> Iterator[Ints]:
         """All tastes, and between them some by area that differ a little; each finds in one case of three what most
         others miss."""
-        ranks, count = _ranks(self.case, self.end - self.start), len(self.size)
+        tastes, count = ranks(self.case, self.end - self.start), len(self.size)
         random, area = np.random.default_rng(count), (self.end - self.start) * self.size
         for _ in range(max(len(TASTES), min(SHAKEN, SHAKING // (ROUND + count**2)))):
-            yield from islice(ranks, 1)
-            yield _ranked(np.argsort(-area * np.exp(random.normal(0, SHAKE, count))))
+            yield from islice(tastes, 1)
+            yield ranked(np.argsort(-area * np.exp(random.normal(0, SHAKE, count))))
 
     def _try(self, height: int, rank: Ints, longer: int) -> tuple[Ints | None, bool]:
         """Offsets within the height, or whether it is proved that there are none."""
@@ -157,32 +156,3 @@ class _Units:
         offsets = np.zeros(len(self.size), np.int64)
         place_in_order(order, self.start, self.end, self.size, np.iinfo(np.int64).max, offsets)
         return offsets
-
-
-def _case(start: Ints, end: Ints, size: Ints) -> Sections:
-    """The sections: just before each end that follows a start, more is held than before or after."""
-    starts, ends = np.unique(start), np.unique(end)
-    since = np.searchsorted(starts, ends, side="left")  # starts before each end
-    cuts = ends[np.diff(since, prepend=0) > 0]
-    first = np.searchsorted(cuts, start, side="right")
-    last = np.searchsorted(cuts, end, side="right")
-    change = np.zeros(len(cuts) + 1, np.int64)
-    np.add.at(change, first, size)
-    np.add.at(change, last, -size)
-    return Sections(size, first, last, np.cumsum(change)[:-1])
-
-
-def _ranks(case: Sections, length: Ints) -> Iterator[Ints]:
-    """Orders of preference: by the most that is held meanwhile (T), length in time (W) and in sections (w), size (Z)
-    and area (A), the greater first."""
-    most = np.array([case.held[a:b].max() for a, b in zip(case.first, case.last, strict=True)], np.int64)
-    keys = {"T": most, "W": length, "w": case.last - case.first, "Z": case.size, "A": length * case.size}
-    for taste in TASTES:
-        yield _ranked(np.lexsort((np.arange(len(length)), *(-keys[letter] for letter in reversed(taste)))))
-
-
-def _ranked(order: Ints) -> Ints:
-    """For each item its place in the order."""
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return rank

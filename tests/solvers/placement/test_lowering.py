@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from itertools import permutations
 
 import numpy as np
 import pytest
 
 from solvers._loops import place_by_ejection
 from solvers.clock import Clock, limited
+from solvers.placement.canonical import FITS, NEVER, search, sections
 from solvers.placement.largest import largest_first
 from solvers.placement.lifetimes import Lifetime
 from solvers.placement.lives import Ints, Lives
 from solvers.placement.lowering import lowered
-from solvers.placement.packing import MANY, TOO_MANY, pack
+from solvers.placement.packing import MANY, pack
 from solvers.placement.pool import pool_of
 
 Piece = tuple[int, int, int, int]  # from one moment to another, from one address to another
@@ -70,7 +72,7 @@ def test_many_lifetimes_are_placed_below_largest_first_and_the_same_each_time() 
 
 
 def test_without_time_the_largest_come_first() -> None:
-    lifetimes = [Lifetime(start, end, 64 * (high - low)) for start, end, low, high in cut(TOO_MANY + 10, 1)]
+    lifetimes = [Lifetime(start, end, 64 * (high - low)) for start, end, low, high in cut(MANY + 10, 1)]
     assert pack(lifetimes, clock=Clock(0)).height == largest_first(lifetimes).block
 
 
@@ -114,3 +116,50 @@ def test_it_ends_when_it_is_told_to() -> None:
     lives = Lives(0 * ones, ones, 3 * ones, 0 * ones)
     left, work = place_by_ejection(lives, np.ones(2), np.ones(2), 4, -ones, 0, 1 << 60, np.ones(1, np.int64))
     assert (left, work) == (2, 0)
+
+
+def fits_below_ceilings(lives: Lives, height: int) -> bool:
+    """Whether some order of placing, each at the lowest free place, keeps to the height under what is taken above."""
+    for order in permutations(range(len(lives.size))):
+        offsets = lives.placed(np.array(order, np.int64))
+        if lives.height(offsets) <= height:
+            return True
+    return False
+
+
+def test_from_the_bottom_up_all_orders_under_ceilings_are_searched() -> None:
+    answers = set()
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        start, size = random.integers(0, 5, 5), random.integers(1, 6, 5)
+        lives = Lives(start, start + random.integers(1, 5, 5), size, random.integers(0, 4, 5))
+        height, offsets = int(lives.held().max() + random.integers(0, 3)), np.zeros(5, np.int64)
+        how, _ = search(sections(lives), random.permutation(5), height, 1 << 40, offsets, np.zeros(1, np.int64))
+        assert (how == FITS) == fits_below_ceilings(lives, height)
+        if how == FITS:
+            check(lives.start, lives.end, lives.size, offsets)
+            assert lives.height(offsets) <= height
+        answers.add(how)
+    assert answers == {FITS, NEVER}
+
+
+def test_what_a_training_step_holds_is_placed_in_what_is_live_at_once() -> None:
+    """Layers whose activations wait for the way back, with temporaries beside them and small values between."""
+    random = np.random.default_rng(0)
+    layers, step = 300, 12
+    end = 2 * layers * step
+    kinds = random.integers(50_000, 200_000, 3)
+    lifetimes = []
+    for layer in range(layers):
+        begun, read = layer * step, end - (layer + 1) * step
+        lifetimes += [(begun + part, read + step - part, int(kinds[part])) for part in range(3)]
+        for place in (begun, read):
+            lifetimes += [(place + 3 + part, place + 6 + 2 * part, int(kinds[part] * (2 + part))) for part in range(3)]
+            lifetimes += [(place + part, place + part + 9, 7 * part + 1) for part in range(3)]
+    columns = (np.array(column, np.int64) for column in zip(*lifetimes, strict=True))
+    start, stop, size = columns
+    lives = Lives(start, np.minimum(stop, end), size, np.zeros_like(size))
+    goal = int(lives.held().max())
+    offsets = lowered(lives, goal, 1, Clock(1e9))
+    check(lives.start, lives.end, lives.size, offsets)
+    assert lives.height(offsets) <= goal * 1.001

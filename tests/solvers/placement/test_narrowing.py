@@ -24,7 +24,7 @@ def test_an_order_that_had_no_places_is_changed_until_it_has(data: Path) -> None
     room, order = int(0.98 * (stored["budget"] - problem.resident)), stored["order"]
     before = simulate(problem, lower(problem, order))
     assert before.peak - problem.resident > room
-    found = narrowed_in_block(problem, order, room, 0, limited(moves=1_000_000))
+    found = narrowed_in_block(problem, order, room, 0, limited(moves=800_000))
     assert found is not None
     plan = lower(problem, found)
     after = simulate(problem, plan)
@@ -34,7 +34,7 @@ def test_an_order_that_had_no_places_is_changed_until_it_has(data: Path) -> None
     packing = pack(lifetimes, effort=1, room=room)
     assert packing.height <= room
     check(lifetimes, packing, ALIGNMENT)
-    assert found == narrowed_in_block(problem, order, room, 0, limited(moves=1_000_000))
+    assert found == narrowed_in_block(problem, order, room, 0, limited(moves=800_000))
 
 
 def test_ops_moved_about_have_places_in_what_is_live_at_once(data: Path) -> None:
