@@ -120,7 +120,7 @@ def compare(name: str, make: Callable[[], Any], moves: int, run: bool) -> list[R
     return rows
 
 
-def budgets_of(rows: list[Row], whole: int, most: int = 5) -> list[int]:
+def budgets_of(rows: list[Row], whole: int, most: int = 9) -> list[int]:
     """The peaks of torch's best partitions, and two that are lower; the smallest first, whose plans fit the others."""
     own = [row for row in rows if row["by"].startswith("torch") and "peak" in row]
     best = [r for r in own if not any(o["peak"] <= r["peak"] and o["overhead"] < r["overhead"] - 1e-4 for o in own)]

@@ -4,6 +4,7 @@ Usage: python examples/torch-compile/inductor.py [--small] [--models gpt,vit] [-
 
 Peaks are of the allocator, seen by torch's profiler during one step, with weights and inputs; times are of steps run in
 turn with the first row's, so that each ratio is of two runs that are neighbours. Gradients are held against eager's.
+Rows of a model are replaced, others stay.
 """
 
 from __future__ import annotations
@@ -116,10 +117,14 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     about = {"machine": platform.machine(), "torch": torch.__version__, "threads": 1, "pairs": given.pairs}
-    lines = [json.dumps(about)]
+    kept: dict[str, list[Row]] = {}
+    if given.output.is_file():
+        for line in given.output.read_text().splitlines()[1:]:
+            kept.setdefault(json.loads(line)["model"], []).append(json.loads(line))
     for name in given.models.split(","):
-        lines += [json.dumps(row) for row in rows_of(name, (SMALL if given.small else MODELS)[name], given.pairs)]
-        given.output.write_text("\n".join(lines) + "\n")
+        kept[name] = rows_of(name, (SMALL if given.small else MODELS)[name], given.pairs)
+        lines = [about, *(one for model in kept.values() for one in model)]
+        given.output.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 if __name__ == "__main__":

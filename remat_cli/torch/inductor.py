@@ -24,9 +24,10 @@ from remat_cli.torch.partition import Partitioner, RematWarning, partition_fn
 
 
 class InductorPartitioner(CustomPartitionerFn):
-    """The partitioner for Inductor's configuration. `partitioner.plans`: the plan of each graph."""
+    """The partitioner for Inductor's configuration. `partitioner.plans`: the plan of each graph. `asked`: the arguments
+    that make an equal one."""
 
-    def __init__(self, partitioner: Partitioner, asked: str) -> None:
+    def __init__(self, partitioner: Partitioner, asked: tuple[Any, ...]) -> None:
         self.partitioner = partitioner
         self.asked = asked
 
@@ -37,8 +38,12 @@ class InductorPartitioner(CustomPartitionerFn):
         """Inductor copies its configuration; plans are of the one that the user holds."""
         return self
 
+    def __reduce__(self) -> Any:
+        """Inductor pickles its configuration for the keys of its caches: what was asked says all."""
+        return partitioner, self.asked
+
     def uuid(self) -> str:
-        return key_of({"asked": self.asked, "torch": str(torch.__version__), "versions": versions()})
+        return key_of({"asked": list(self.asked), "torch": str(torch.__version__), "versions": versions()})
 
 
 def partitioner(
@@ -59,7 +64,7 @@ def partitioner(
     inner = partition_fn(budget, costs, time_limit, beside)
     inner.fused_for = costs
     inner.foretell = _foretold if foretell else None
-    return InductorPartitioner(inner, f"{budget} {costs} {time_limit} {inner.allowance.beside} {foretell}")
+    return InductorPartitioner(inner, (budget, costs, time_limit, inner.allowance.beside, foretell))
 
 
 def _foretold(split: Split, held: Sequence[bool]) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import warnings
 
 import pytest
@@ -69,7 +70,10 @@ def test_the_uuid_tells_budgets_apart_and_stays() -> None:
     assert own.uuid() not in [other.uuid() for other in others]
     with pytest.raises(ValueError, match="for Inductor costs is one of a100"):
         partitioner("60%", costs="measure")
-    assert copy.deepcopy(own) is own  # Inductor copies its configuration
+    assert copy.deepcopy(own) is own  # Inductor copies its configuration, and pickles it for the keys of its caches
+    kept = pickle.loads(pickle.dumps(others[2]))
+    assert kept.uuid() == others[2].uuid()
+    assert kept.partitioner.allowance == others[2].partitioner.allowance
 
 
 def allocated(run, given) -> int:  # type: ignore[no-untyped-def]

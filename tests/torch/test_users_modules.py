@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 
 from remat_cli.torch.partition import RematWarning
 from tests.torch.more_modules import MORE
+from tests.torch.rare_modules import RARE
 from tests.torch.steps import Step, backend, step, twin
 from tests.torch.users_modules import CASES, WIDTH, Calls, linear, rows
 
@@ -25,16 +26,16 @@ def loss_of(result: Any) -> torch.Tensor:
     return sum((leaf.float().square().mean() for leaf in found), torch.zeros(()))
 
 
-BOTH = {**MORE, **CASES}
+ALL = {**RARE, **MORE, **CASES}
 
 
 @pytest.mark.parametrize(
     ("name", "dynamic"),
-    [*((name, False) for name in sorted(BOTH)), *((name, True) for name in sorted(CASES)), ("other sizes", None)],
+    [*((name, False) for name in sorted(ALL)), *((name, True) for name in sorted(CASES)), ("other sizes", None)],
 )
 def test_trains_as_in_eager(name: str, dynamic: bool | None) -> None:
     torch.manual_seed(0)
-    module, calls = BOTH[name]()
+    module, calls = ALL[name]()
     asked = backend("75%", 20_000)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
