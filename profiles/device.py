@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from profiles import cuda
+from profiles.forking import mind_forks
 from profiles.system import processors
 
 
@@ -68,6 +69,7 @@ def quiet() -> None:
 
     onnxruntime.set_default_logger_severity(4)
     onnxruntime.disable_telemetry_events()
+    mind_forks()
 
 
 def _cpu_name() -> str:

@@ -5,8 +5,11 @@ Invariant: what cannot be meant is a Usage of one short line; no other error is 
 
 from __future__ import annotations
 
+import os
+from errno import ENAMETOOLONG
 from math import isfinite
 from operator import index
+from pathlib import Path
 from typing import Any
 
 from remat_cli.errors import Usage
@@ -61,6 +64,17 @@ def word(given: Any, what: str) -> str:
 def as_word(given: Any) -> str:
     """A word as it is, and anything else as Python writes it."""
     return given if isinstance(given, str) and len(given) < SHOWN_LETTERS else brief(given)
+
+
+def may_name(path: Path) -> bool:
+    """Whether a file can be called so, be there one or not."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        return error.errno != ENAMETOOLONG  # whoever opens it says what else is wrong
+    except ValueError:  # a zero is in it
+        return False
+    return True
 
 
 def brief(given: Any) -> str:

@@ -115,7 +115,8 @@ def main() -> None:
     except MemoryError:
         _end("there is not enough memory for this", 3)
     except OSError as error:
-        _end(f"cannot write {error.filename or 'the answer'}: {error.strerror}", 3)
+        lost = f"read or write {error.filename}" if error.filename else "write the answer"
+        _end(f"cannot {lost}: {error.strerror}", 3)
     except ImportError:  # whoever started us looks whether a file of the user's is in the way
         raise
     except Exception as error:  # noqa: BLE001  whatever it is, who asks for JSON gets an object

@@ -15,7 +15,7 @@ import onnx
 
 from profiles.costs import Costs
 from remat_cli.actions.piecing import PiecesAsked, pieces_named
-from remat_cli.arguments import as_float, brief, switch, whole_number
+from remat_cli.arguments import as_float, brief, may_name, switch, whole_number
 from remat_cli.errors import RematWarning, Usage, meant
 from remat_cli.model.quantities import Budget, parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
 from remat_cli.planning.loading import load_planned
@@ -63,12 +63,8 @@ def path_of(given: File, what: str) -> Path:
     if not isinstance(given, str | os.PathLike):
         raise Usage(f"{what} is a path, not {type(given).__name__}")
     path = Path(os.fsdecode(given))
-    try:
-        os.stat(path)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        pass  # whoever opens it says so
-    except (OSError, ValueError) as error:  # too long, or with a zero in it
-        raise Usage(f"{what}: no file can be called {brief(str(path))}") from error
+    if not may_name(path):
+        raise Usage(f"{what}: no file can be called {brief(str(path))}")
     return path
 
 

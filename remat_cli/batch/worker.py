@@ -57,7 +57,7 @@ def _answer(task: Task, used: bool) -> Iterator[Mapping[str, Any]]:
     except MemoryError:
         yield {"failed": _for_memory(task["memory"]), "code": OUT_OF_MEMORY_CODE, "again": used, "last": True}
     except OSError as error:
-        yield {"failed": f"cannot write {error.filename or 'its outputs'}: {error.strerror}", "code": 3}
+        yield {"failed": f"cannot read or write {error.filename or 'its files'}: {error.strerror}", "code": 3}
 
 
 def _do(task: Task, folder: Path) -> Mapping[str, Any]:

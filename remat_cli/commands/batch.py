@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=options.FOLDER,
     default="out",
     show_default=True,
     help="The folder of the jobs' outputs: OUT/<model>/<budget>-<method>/.",

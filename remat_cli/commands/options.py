@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from remat_cli.arguments import brief, may_name
 from remat_cli.commands.helping import GroupedCommand as GroupedCommand
 from remat_cli.model.quantities import (
     parse_age,
@@ -41,6 +43,16 @@ class _Parsed(click.ParamType[Any]):
             return self.parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class _Named(click.Path):
+    """A path by which a file can be called."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not may_name(path):
+            self.fail(f"no file can be called {brief(str(path))}", param, ctx)
+        return path
 
 
 def _parse_pair(text: str) -> tuple[float, float]:
@@ -119,8 +131,9 @@ TIE = _Parsed("name=name", _parse_tie)
 SEED = _Parsed("n", _parse_seed)
 IMAGE = _Parsed("size", _parse_image)
 FUSION = click.Choice(["ideal", "runtime"])  # all neighbours that can be fused, or what onnxruntime fuses
-FILE = click.Path(dir_okay=False, path_type=Path)
-FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = _Named(dir_okay=False, path_type=Path)
+PLACE = _Named(path_type=Path)
+FOLDER = _Named(file_okay=False, path_type=Path)
 
 output = click.option("-o", "--output", type=FILE, help="Where to write.  [default: beside the input]")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=options.PLACE,
     help="A folder for the plans, one a point, which is made if need be; or FILE.json, for what --json prints.",
 )
 @options.in_place

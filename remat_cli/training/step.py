@@ -17,6 +17,7 @@ from typing import Any, overload
 import numpy as np
 import onnx
 
+from profiles.forking import BORN_BEFORE
 from remat_cli.arguments import number
 from remat_cli.errors import BadInput, RematWarning, Usage, meant
 from remat_cli.gradient.classes import named_class_axis
@@ -114,7 +115,7 @@ class Step:
         """
         wanted = None if outputs is None else self._wanted(outputs)
         if os.getpid() != self._process:  # a run would wait for threads that are not there
-            raise Usage("this step was made before the process forked, and its threads are the parent's: make it anew")
+            raise Usage(f"this step {BORN_BEFORE}")
         with self._turn:
             loss, asked = self._run(batch, wanted or ())
         return loss if wanted is None else {"loss": loss, **asked}

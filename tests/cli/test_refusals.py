@@ -109,3 +109,13 @@ def test_after_a_proof_no_more_time_is_taken_than_it_took(data: Path, monkeypatc
     search.run(())
     assert len(given) == 1
     assert given[0] <= max(auto._LEISURE, search.limits.clock.elapsed())
+
+
+@pytest.mark.parametrize(
+    "words", ["solve {} --budget 50%", "grad {}", "max-batch {} --budget 1GB", "emit {}", "solve m.onnx --costs {}"]
+)
+def test_a_name_that_no_file_can_have_is_said_to_be_that(words: str, remat: Command, model: Path) -> None:
+    """What is to be read cannot be said not to be written."""
+    ran = remat(*words.format("x" * 300).split())
+    assert ran.code == 2
+    assert "no file can be called 'xxx" in ran.err
