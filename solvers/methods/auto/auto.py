@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from solvers.methods.anyorder.bound import BoundSearch
-from solvers.methods.auto.above import come_from_above
+from solvers.methods.auto.above import FromAbove
 from solvers.methods.auto.local import LocalSearch
 from solvers.methods.auto.record import NOTHING
 from solvers.methods.auto.within import HuntWithin, list_first_computes
@@ -146,14 +146,17 @@ class Auto:
             self.reorder(lazy[0], walked=not slow)
         if self.best.fitting is None:
             self.dig(_GLANCES)
+        self.starts += [self.given, *map(tuple, lazy)]
+        walks = self.cheapest_walks()
+        tried = self.try_walked(walks[:1])
+        self.come_from_above()
+        if self.best.fitting is None:
             self.approach(self.moves // _SHORT)
             self.starts.append(tuple(self.nearest.tolist()))
             self.dig()
-        self.starts += [self.given, *map(tuple, lazy)]
-        self.try_walked()
+        self.start_from([*tried, *self.try_walked(walks[1:])])
         self.search_locally(1)
         self.stretch()
-        self.come_from_above()
         if slow and self.best.fitting is None:
             self.approach(self.moves)
             if self.best.fitting is None:
@@ -165,12 +168,15 @@ class Auto:
     def come_from_above(self) -> None:
         """Where plans are dear so far, if there are any: goes from orders that had more room."""
         dear = int(sum(node.cost for node in self.problem.nodes) * _DEAR)
-        if self.done() or (self.best.cost is not None and self.best.cost <= dear):
-            return
-        for order in come_from_above(self.problem, self.best, self.copies, self.moves, self.walks):
+        orders = FromAbove(self.problem, self.best, self.copies, self.moves, self.walks).orders()
+        while not self.done() and (self.best.cost is None or self.best.cost > dear):
+            order = next(orders, None)
+            if order is None:
+                return
             self.best.offer(order)
             self.starts.insert(0, tuple(order.tolist()))
             self.anneal(order, self.moves)
+            self.stretch()
 
     def reorder(self, order: Sequence[int], walked: bool) -> None:
         """Search for an order of first computes of a low peak, and walk along it."""
@@ -228,19 +234,26 @@ class Auto:
                 if self.best.fits(found):
                     self.fitting_walks.append(found)
 
-    def try_walked(self) -> None:
-        """A go from each of the best orders that walks found. The result of a go depends little on the cost of its
-        start, and on large graphs no other start leads as far."""
+    def cheapest_walks(self) -> list[Weighed]:
         found = {walk.cost: walk for walk in sorted(self.fitting_walks, key=lambda walk: walk.cost)}
+        return list(found.values())[:_TRIED]
+
+    def try_walked(self, walks: Sequence[Weighed]) -> list[Weighed]:
+        """A go from each of these orders; those that fit. The result of a go depends little on the cost of its start,
+        and on large graphs no other start leads as far."""
         orders = []
-        for walk in list(found.values())[:_TRIED]:
+        for walk in walks:
             if self.done():
-                return
+                break
             order = self.local.go(walk.order, 0, self.moves // 2, self.limits.clock)
             self.limits.clock.spend(self.moves // 2)
             known = self.best.offer(order)
             if known is not None and self.best.fits(known):
                 orders.append(known)
+        return orders
+
+    def start_from(self, orders: Sequence[Weighed]) -> None:
+        """Later goes begin with some of these orders, besides the best."""
         further = [known.steps() for known in sorted(orders, key=lambda known: known.cost)[1:_KEPT]]
         self.starts = further + ([] if self.large and further else self.starts)
 

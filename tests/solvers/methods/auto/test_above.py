@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from solvers.clock import Clock, Work
-from solvers.methods.auto.above import come_from_above
+from solvers.methods.auto.above import FromAbove
 from solvers.orders.best import Best
 from solvers.orders.bounds import peak_bound
 from solvers.pebbles.copies import Copies
@@ -30,7 +30,7 @@ def training_chain(random: Random) -> Problem:
 def orders_within(problem: Problem, budget: int) -> list[list[int]]:
     limits = Limits(Clock(1e9, work=Work(), most=1 << 40))
     best = Best(problem, budget, limits)
-    return [order.tolist() for order in come_from_above(problem, best, Copies(problem), MOVES, WALKS)]
+    return [order.tolist() for order in FromAbove(problem, best, Copies(problem), MOVES, WALKS).orders()]
 
 
 def test_orders_that_had_more_room_are_mended_to_fit() -> None:
