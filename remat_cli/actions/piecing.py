@@ -190,7 +190,10 @@ def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: L
         lean = _leanest(least, finer, share, question.max_overhead)
         found = ToPlan(lean.subject, (plan_file(lean),), whole_may_win=True)
     else:
-        found = _cheapest(least, finer, budget - target_of(session).aside(subject), share)
+        room = budget - target_of(session).aside(subject)
+        found = _cheapest(least, finer, room, share)
+        if not found.plans:
+            found = _leaner(found, finer, room, limits.share(PIECES_SHARE).silent())
     return replace(found, whole_may_win=False) if start.regions else found
 
 
@@ -276,6 +279,15 @@ def _cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Lim
         return ToPlan(every[roomy], whole_may_win=bounds[0] <= budget)
     near = costs.get(0, inf) - start.before().cost <= NEAR_TIMES * (best[2].cost - start.before().cost)
     return ToPlan(best[2].subject, (plan_file(best[2]),), whole_may_win=near)
+
+
+def _leaner(unplanned: ToPlan, finer: Iterator[Subject], room: int, limits: Limits) -> ToPlan:
+    """Where no plan was found of pieces that should have room: those in which walks keep to the budget, with the walk
+    as a plan to begin with."""
+    if peak_bound(unplanned.subject.problem).peak > room:
+        return unplanned
+    found = _leanest(unplanned.subject, finer, limits)
+    return replace(unplanned, subject=found.subject, plans=(plan_file(found),)) if _peak(found) <= room else unplanned
 
 
 def offered(found: Answer, limits: Limits) -> Answer:

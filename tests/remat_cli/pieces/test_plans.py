@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,10 @@ import remat_cli as remat
 from profiles.costfile import dump
 from profiles.costs import OpCost
 from profiles.survey import Ops
-from remat_cli.actions.piecing import Listed, in_pieces, pieces_named
+from remat_cli.actions.piecing import Listed, ToPlan, in_pieces, pieces_named
 from remat_cli.actions.questions import Question
 from remat_cli.actions.solving import ask
+from remat_cli.model.quantities import Budget
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import load_subject
 from remat_cli.zoo.build import build
@@ -143,6 +145,16 @@ def test_whole_ops_are_handed_over_where_they_do_as_well(unet: Path, below: rema
     assert any("whole ops" in note for note in sentences(found.notes))
     worse = replace(better, whole=replace(whole, budget=10 * whole.budget))
     assert ask(cut.subject, worse, Limits(limited(moves=WORK))).subject.pieces == cut.subject.pieces
+
+
+def test_a_walk_is_what_to_begin_with_where_no_plan_was_found(unet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in large graphs, where short searches find none."""
+    monkeypatch.setattr("remat_cli.actions.piecing._cheapest", lambda start, finer, *_: ToPlan(next(finer)))
+    subject, budget = load_subject(unet, None, {}), int(0.97 * floor(unet))
+    question = Question(budget=Budget(Fraction(budget)))
+    cut = in_pieces(subject, pieces_named("auto"), question, Limits(limited(moves=WORK)))
+    assert cut.subject.pieces
+    assert [plan.peak <= budget for plan in cut.plans] == [True]
 
 
 def test_a_curve_begins_lower_in_pieces(step: Path) -> None:
