@@ -30,6 +30,7 @@ from remat_cli.planning.subjects.in_pieces import Piecewise
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.time_plan import OFFER_SECONDS, PIECES_SHARE, WHOLE_SHARE
+from remat_cli.results.memory import Memory
 from remat_cli.saying.units import show_bytes
 from solvers.methods.exact.low_walks import lowest
 from solvers.notes import Note
@@ -290,7 +291,7 @@ def _leaner(unplanned: ToPlan, finer: Iterator[Subject], room: int, limits: Limi
     return replace(unplanned, subject=found.subject, plans=(plan_file(found),)) if _peak(found) <= room else unplanned
 
 
-def offered(found: Answer, limits: Limits) -> Answer:
+def offered(found: Answer, limits: Limits, memory: Memory | None = None) -> Answer:
     """An answer without a plan, with how little memory the model can run in in pieces, if a walk shows that.
 
     It is said only where it is less than what is known to be enough for the model with whole ops.
@@ -304,12 +305,17 @@ def offered(found: Answer, limits: Limits) -> Answer:
         or found.says(PlanNote.HELD_IN_ANY_CASE)
     ):
         return found
-    clock = Limits(limits.clock.within(OFFER_SECONDS))
+    find = partial(_least_in_pieces, subject, subject.graph, limits)
+    least = find() if memory is None else memory.figure("least in pieces", subject, limits, find)
+    known = least_needed(found)
+    if least is None or (known is not None and least + found.aside >= known):
+        return found
+    return found.noted(Note(PlanNote.LESS_IN_PIECES, (show_bytes(least + found.aside),)))
+
+
+def _least_in_pieces(subject: Subject, graph: Graph, limits: Limits) -> int | None:
+    """The least peak that walks over pieces reach in a short time; None where whole ops do as well."""
     model = Piecewise(subject)
-    best = _leanest(subject, model.rungs(subject, partial(model.lowered, untouched(subject.graph), FREE)), clock)
-    if best.subject is subject:
-        return found
-    least, known = _peak(best) + found.aside, least_needed(found)
-    if known is not None and least >= known:
-        return found
-    return found.noted(Note(PlanNote.LESS_IN_PIECES, (show_bytes(least),)))
+    finer = model.rungs(subject, partial(model.lowered, untouched(graph), FREE))
+    best = _leanest(subject, finer, Limits(limits.clock.within(OFFER_SECONDS)))
+    return None if best.subject is subject else _peak(best)

@@ -130,7 +130,8 @@ def _planned(subject: Subject, question: Question, limits: Limits, cache: bool, 
     with stoppable() as interrupts:
         limits = replace(limits, clock=limits.clock.unless(interrupts))
         searching = limits if certificate is None else limits.share(1 - PROVING_SHARE)
-        found = piecing.offered(replace(solving.ask(subject, question, searching, memory), limits=limits), limits)
+        found = replace(solving.ask(subject, question, searching, memory), limits=limits)
+        found = piecing.offered(found, limits, memory)
         if certificate is not None:
             made, _ = certifying.certify(subject, found, question.session, limits.clock)
             certificatefile.write(made, certificate)

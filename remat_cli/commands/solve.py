@@ -161,14 +161,15 @@ def _solve(
     searching = limits.within(limits.clock.left() - EVALUATIONS_KEPT * evaluating)
     if flags.certificate:
         searching = searching.share(1 - PROVING_SHARE)
+    memory = _memory(flags)
     with progress_line(plain.cost, flags.quiet, flags.verbose) as show:
 
         def report(progress: Progress) -> None:
             show(progress)
             latest.hear(progress)
 
-        found = ask(subject, question, replace(searching, report=report), _memory(flags), latest.keep, times)
-    found = offered(replace(found, limits=limits), limits)
+        found = ask(subject, question, replace(searching, report=report), memory, latest.keep, times)
+    found = offered(replace(found, limits=limits), limits, memory)
     notes = unknown_version()
     if flags.certificate:
         deadline.last_words = lambda: _uncertified(found, place, flags)

@@ -59,6 +59,21 @@ class Memory:
                 self.store.keep(key, _about(question, subject, found, seconds), entry)
         return found
 
+    def figure(self, name: str, subject: Subject, limits: Limits, find: Callable[[], int | None]) -> int | None:
+        """A figure of the subject that takes time to find: the stored one, if as much time was given for it, or what
+        `find` finds now."""
+        work, own = limits.clock.limit, versions()
+        key = key_of({"figure": name, "subject": _describe(subject), "work": work, "versions": own})
+        entry = None if self.force else self.store.get(key)
+        if entry is not None and entry.get("limit", 0) >= self.seconds:
+            figure: int | None = entry.get("figure")
+            return figure
+        found = find()
+        if not limits.clock.stopped():
+            about = {"model": subject.path.name, "method": name, "limit": self.seconds, "versions": own}
+            self.store.keep(key, about, {"figure": found, "limit": self.seconds})
+        return found
+
     def _recalled(self, key: str, subject: Subject, session: Session, limits: Limits) -> Answer | None:
         entry = self.store.get(key)
         try:

@@ -72,7 +72,7 @@ def _asked(path: Path, said: dict[str, Any], store: Store, clock: Clock | None =
     memory = Memory(store=store, seconds=limits.clock.seconds)
     asked = Question(budget=budget, session=kind, **own)
     found = in_pieces(given_subject(path, None, {}, kind), cuts, asked, limits)
-    return offered(ask(found.subject, found.asked(asked, cuts), limits, memory), limits)
+    return offered(ask(found.subject, found.asked(asked, cuts), limits, memory), limits, memory)
 
 
 def _said(answer: Answer) -> Iterator[tuple[str, Any]]:
@@ -95,6 +95,15 @@ def test_a_kept_answer_is_the_first_in_every_field(path: Path, said: dict[str, A
     assert second.cached == kept
     for (name, one), (_, two) in zip(_said(first), _said(second), strict=True):
         assert one == two or (name == "seconds" and not kept), name
+
+
+def test_what_pieces_would_do_is_kept_with_a_refusal(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine there may be less time for it when the same is asked again."""
+    first = _asked(CNN, {"budget": "35%"}, store)
+    assert first.says(PlanNote.LESS_IN_PIECES)
+    monkeypatch.setattr("remat_cli.actions.piecing.OFFER_SECONDS", 0.0)
+    assert _asked(CNN, {"budget": "35%"}, store).notes == first.notes
+    assert not _asked(CNN, {"budget": "36%"}, Store(None)).says(PlanNote.LESS_IN_PIECES)
 
 
 @pytest.mark.parametrize("session", ["strict", "default"])
