@@ -12,6 +12,7 @@ from functools import partial
 from math import inf
 
 from remat_cli.actions.piece_timing import timed_here
+from remat_cli.actions.pieces_asked import OFF, PiecesAsked
 from remat_cli.actions.questions import Question
 from remat_cli.actions.solving import ask, budget_to_keep
 from remat_cli.errors import BadInput, Usage
@@ -40,7 +41,6 @@ from solvers.problem import Limits, Problem, Result, Status
 from solvers.registry import DEFAULT
 from solvers.schedule import baseline
 
-AUTO, EXACT, OFF = "auto", "exact", "off"
 FINER_SHARE = 0.002  # of the cost, and
 LOWER_SHARE = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
 ROOM_SHARE = 0.8  # of the budget: pieces whose bound is below it usually leave room for a cheap plan
@@ -49,61 +49,6 @@ WALKS_SHARE = 0.5  # of the time left for choosing pieces, for the walks of one 
 NEAR_TIMES = 1.5  # of the extra time that pieces take, and whole ops may still turn out cheaper
 MEASURING_SECONDS = 10.0  # at most, for the ops of one graph in pieces
 SHORTEST_SECONDS = 2.0  # with less left no other pieces are tried
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A value that is to be cut, into how many pieces, and along which axis if that is said."""
-
-    value: str
-    pieces: int
-    axis: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PiecesAsked:
-    """`how`: auto, exact or off; `listed`: instead, the values that are cut. `largest`: of any value, in bytes."""
-
-    how: str = OFF
-    listed: tuple[Listed, ...] = ()
-    largest: int | None = None
-
-    @property
-    def wanted(self) -> bool:
-        return self.how != OFF or bool(self.listed) or self.largest is not None
-
-    @property
-    def words(self) -> str:
-        """What was asked for, as plan files say it."""
-        largest = "" if self.largest is None else f"{self.largest} bytes"
-        listed = ",".join(
-            f"{one.value}{'' if one.axis is None else f'@{one.axis}'}={one.pieces}" for one in self.listed
-        )
-        return "; ".join(filter(None, (listed or self.how.removeprefix(OFF), largest)))
-
-    @property
-    def exact(self) -> bool:
-        return self.how == EXACT
-
-
-WHOLE = PiecesAsked()
-
-
-def pieces_named(text: str | None, largest: int | None = None) -> PiecesAsked:
-    """What `--pieces` says: auto, exact, off, or VALUE=N and VALUE@AXIS=N, separated by commas."""
-    if text is None or text in (AUTO, EXACT, OFF):
-        return PiecesAsked(how=text or OFF, largest=largest)
-    return PiecesAsked(listed=tuple(_listed(part) for part in text.split(",")), largest=largest)
-
-
-def _listed(text: str) -> Listed:
-    name, equals, count = text.rpartition("=")
-    value, at, axis = name.rpartition("@")
-    if not (at and axis.isdigit()):
-        value, axis = name, ""
-    if not equals or not value or not count.isdigit() or int(count) < 2:
-        raise Usage(f"--pieces {text}: write auto, exact, off, or a value and into how many pieces, as in logits=16")
-    return Listed(value, int(count), int(axis) if axis else None)
 
 
 def narrowed(graph: Graph, most: int, exact: bool = False) -> Found:

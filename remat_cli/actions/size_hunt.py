@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from remat_cli.actions.piecing import WHOLE, PiecesAsked, in_pieces
+from remat_cli.actions.pieces_asked import WHOLE, PiecesAsked
+from remat_cli.actions.piecing import in_pieces
 from remat_cli.actions.questions import Question
 from remat_cli.actions.scaling import At
 from remat_cli.actions.solving import ask

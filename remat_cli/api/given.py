@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 import onnx
 
 from profiles.costs import Costs
-from remat_cli.actions.piecing import PiecesAsked, pieces_named
+from remat_cli.actions.pieces_asked import PiecesAsked, pieces_named
 from remat_cli.arguments import as_float, brief, may_name, switch, whole_number
 from remat_cli.errors import RematWarning, Usage, meant
 from remat_cli.model.quantities import Budget, parse_budget, parse_bytes, parse_count, parse_seconds, parse_share

@@ -23,7 +23,7 @@ from remat_cli.model.quantities import (
 )
 
 if TYPE_CHECKING:
-    from remat_cli.actions.piecing import PiecesAsked
+    from remat_cli.actions.pieces_asked import PiecesAsked
     from solvers.clock import Clock
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -179,7 +179,7 @@ def pieces(command: Command) -> Command:
 
 
 def asked_pieces(given: Mapping[str, Any]) -> PiecesAsked:
-    from remat_cli.actions.piecing import pieces_named
+    from remat_cli.actions.pieces_asked import pieces_named
 
     return pieces_named(given["pieces"], given["largest_value"])
 

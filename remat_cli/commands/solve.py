@@ -94,7 +94,8 @@ def command(model: Path | None, **given: Any) -> None:
 
 def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline | None) -> None:
     from remat_cli.actions.interrupts import listening
-    from remat_cli.actions.piecing import in_pieces, pieces_named
+    from remat_cli.actions.pieces_asked import pieces_named
+    from remat_cli.actions.piecing import in_pieces
     from remat_cli.actions.solving import budget_of
     from remat_cli.errors import Usage
     from remat_cli.planning.loading import load_subject

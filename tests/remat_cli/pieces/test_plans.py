@@ -16,7 +16,8 @@ import remat_cli as remat
 from profiles.costfile import dump
 from profiles.costs import OpCost
 from profiles.survey import Ops
-from remat_cli.actions.piecing import Listed, ToPlan, in_pieces, pieces_named
+from remat_cli.actions.pieces_asked import Listed, pieces_named
+from remat_cli.actions.piecing import ToPlan, in_pieces
 from remat_cli.actions.questions import Question
 from remat_cli.actions.solving import ask
 from remat_cli.model.quantities import Budget

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import remat_cli as remat
-from remat_cli.actions.piecing import in_pieces, offered, pieces_named
+from remat_cli.actions.pieces_asked import pieces_named
+from remat_cli.actions.piecing import in_pieces, offered
 from remat_cli.actions.questions import Question, kind_named
 from remat_cli.actions.solving import ask
 from remat_cli.model.quantities import parse_budget
