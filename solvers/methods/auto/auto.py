@@ -170,13 +170,14 @@ class Auto:
         dear = int(sum(node.cost for node in self.problem.nodes) * _DEAR)
         orders = FromAbove(self.problem, self.best, self.copies, self.moves, self.walks).orders()
         while not self.done() and (self.best.cost is None or self.best.cost > dear):
-            order = next(orders, None)
+            before, order = self.best.fitting, next(orders, None)
             if order is None:
                 return
             self.best.offer(order)
             self.starts.insert(0, tuple(order.tolist()))
             self.anneal(order, self.moves)
-            self.stretch()
+            if self.best.fitting is not before:
+                self.stretch()
 
     def reorder(self, order: Sequence[int], walked: bool) -> None:
         """Search for an order of first computes of a low peak, and walk along it."""
