@@ -19,6 +19,7 @@ USUAL_SECONDS = 60.0  # where nothing is said
 ITERATION_MOVES = 100  # moves that take about as long as an iteration of the simplex method
 NODE_MOVES = 1000  # as a node of a search tree
 STATE_MOVES = 100  # as a state of a search through what can be held
+SET_MOVES = 10  # as a set of copies in a search backwards
 
 
 def _never() -> bool:
@@ -73,14 +74,19 @@ class Clock:
         """Whether as much work was done as may be."""
         return self.work is not None and self.work.spent >= self.most
 
-    def spend(self, moves: int = 0, iterations: int = 0, nodes: int = 0, states: int = 0) -> None:
+    def spend(self, moves: int = 0, iterations: int = 0, nodes: int = 0, states: int = 0, sets: int = 0) -> None:
         """Count work that was done, whatever the time it took."""
         if self.work is not None:
-            self.work.spent += moves + ITERATION_MOVES * iterations + NODE_MOVES * nodes + STATE_MOVES * states
+            self.work.spent += moves + ITERATION_MOVES * iterations + NODE_MOVES * nodes
+            self.work.spent += STATE_MOVES * states + SET_MOVES * sets
 
     def nodes(self) -> int | None:
         """How many nodes of a tree there is work left for, if it is limited."""
         return None if self.work is None else max(1, (self.most - self.work.spent) // NODE_MOVES)
+
+    def sets(self) -> int | None:
+        """How many sets of copies there is work left to look at, if it is limited."""
+        return None if self.work is None else max(1, (self.most - self.work.spent) // SET_MOVES)
 
     def again(self) -> Clock:
         """From now on for all that it had in the beginning."""

@@ -93,8 +93,10 @@ class Floor:
         return found
 
     def search(self, wanted: list[int], states: int, at_least: int, halt: Ints) -> Reached:
-        found = BackwardSearch(self.copies, self.alone, self.known, states, halt).run(wanted, at_least)
-        self.clock.spend(found.states)
+        left = self.clock.sets()
+        most = states if left is None else min(states, left)
+        found = BackwardSearch(self.copies, self.alone, self.known, most, halt).run(wanted, at_least)
+        self.clock.spend(sets=found.states)
         return found
 
     def reach(self, index: int, states: int, aim: int, halt: Ints) -> None:

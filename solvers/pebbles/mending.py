@@ -26,7 +26,6 @@ _STATES = (50, 400, 3_200)  # of a search, from round to round
 _HASTE = 3  # what is still to be computed counts so many times
 _LARGE = 0.004  # of the budget: a copy that may be let go though the stretch does not make it
 _WITHOUT = 40  # places in a row that cannot be mended, before the next round
-_MOVES = 10  # that take about as long as a state
 _DEAREST = 1 << 60
 
 
@@ -90,7 +89,7 @@ class Mending:
         nodes = np.concatenate([order[begin:end], tables.writer[given[self.large[given]]]])
         budget = self.best.budget
         _, cost, looked_at, way = cheapest(tables, wanted, given, nodes, budget, _DEAREST, states, _HASTE, halt)
-        self.best.limits.clock.spend(moves=_MOVES * looked_at)
+        self.best.limits.clock.spend(sets=looked_at)
         self.left -= looked_at
         if cost < 0:
             return None

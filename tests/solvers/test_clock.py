@@ -11,7 +11,7 @@ import pytest
 
 from remat_cli.formats import problemfile
 from solvers import clock, scip
-from solvers.clock import Clock, limited
+from solvers.clock import SET_MOVES, Clock, limited
 from solvers.methods.auto.least_peak import minimize_peak
 from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.small import Small
@@ -19,6 +19,7 @@ from solvers.orders.arrays import arrays_of
 from solvers.orders.best import Best
 from solvers.orders.halting import _POLL, halting
 from solvers.orders.measure import measure
+from solvers.pebbles.floor import dig
 from solvers.placement.lifetimes import ALIGNMENT, Lifetime
 from solvers.placement.lives import Lives
 from solvers.placement.lowering import lowered
@@ -102,6 +103,16 @@ def test_searches_for_a_proof_count_their_work() -> None:
     before = clock.work.spent
     lowest(problem, Limits(clock))
     assert clock.work.spent > before
+
+
+def test_one_search_for_the_least_peak_keeps_to_the_work_that_is_left() -> None:
+    """The last round of searches alone could look at a hundred thousand sets."""
+    problem = reduced(problemfile.read(NETWORKS / "unet.problem.json").problem).problem
+    for moves in (1_000, 10_000, 100_000):
+        clock = limited(moves=moves)
+        dig(Best(problem, -1, Limits(clock)), 1 << 62, Limits(clock))
+        assert clock.work is not None
+        assert clock.work.spent <= moves + SET_MOVES
 
 
 @pytest.mark.parametrize("moves", [200_000, 2_000_000])

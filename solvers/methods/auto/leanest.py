@@ -19,7 +19,7 @@ from solvers.problem import Limits, Problem, Result, Status
 
 WALKING_MOVES = 1_000_000
 WALKING_RULES, LEVELS = 2, 8  # of walks that are offered to an allocator
-DIGGING_MOVES = 40_000
+DIGGING_MOVES = 400_000
 CHEAPENING_STATES = 50_000
 
 

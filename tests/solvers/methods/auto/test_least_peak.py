@@ -25,7 +25,7 @@ def test_the_least_peak_lies_between_the_bound_and_the_schedule() -> None:
     for _ in range(60):
         problem = random_problem(random, random.randint(1, 7))
         least = least_peak(problem)
-        result = minimize_peak(problem, 1 << 40, Limits(ample()))
+        result = minimize_peak(problem, 1 << 40, Limits(ample(20_000)))
         assert result.order is not None
         assert result.peak_bound is not None
         peak = simulate(problem, lower(problem, result.order)).peak
