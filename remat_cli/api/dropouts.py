@@ -32,16 +32,26 @@ def lost_dropouts(module: Any, model: Path | onnx.ModelProto) -> Iterator[str]:
     if drawn < len(names):
         yield (
             f"the module drops elements in {len(names)} places ({first_of(names)}), and its file in {drawn}: the rest "
-            "is not dropped; export the module in training mode, with optimize=False and without constant folding"
+            f"is not dropped; {_way_out(module)}"
         )
+
+
+def _way_out(module: Any) -> str:
+    """PyTorch's exporter writes the dropout between the layers of an nn.LSTM or nn.GRU, but never an nn.RNN's."""
+    if any(_kind_of(part) == "RNN" and part.num_layers > 1 and part.dropout for _, part in module.named_modules()):
+        return "PyTorch's exporter leaves out that of nn.RNN: make one nn.RNN for each layer, with nn.Dropout between"
+    return "export the module in training mode, with optimize=False and without constant folding"
+
+
+def _kind_of(part: Any) -> str:
+    """The class of PyTorch's own that the part is of, or nothing."""
+    return next((base.__name__ for base in type(part).__mro__ if base.__module__.startswith("torch.nn.modules")), "")
 
 
 def _dropping(module: Any) -> Iterator[str]:
     """The names of modules in training mode that drop elements."""
     for name, part in module.named_modules():
-        kind = next(
-            (base.__name__ for base in type(part).__mro__ if base.__module__.startswith("torch.nn.modules")), ""
-        )
+        kind = _kind_of(part)
         if not getattr(part, "training", False):
             continue
         ratio = getattr(part, "p", 0) if "Dropout" in kind else getattr(part, "dropout", 0)

@@ -27,8 +27,9 @@ class Part:
 
 
 Part.__module__ = "torch.nn.modules.dropout"
-Dropout2d, MultiheadAttention, LSTM = (type(name, (Part,), {}) for name in ("Dropout2d", "MultiheadAttention", "LSTM"))
-for kind in (Dropout2d, MultiheadAttention, LSTM):
+KINDS = ("Dropout2d", "MultiheadAttention", "LSTM", "RNN")
+Dropout2d, MultiheadAttention, LSTM, RNN = (type(name, (Part,), {}) for name in KINDS)
+for kind in (Dropout2d, MultiheadAttention, LSTM, RNN):
     kind.__module__ = "torch.nn.modules.any"
 
 
@@ -62,6 +63,13 @@ def test_what_the_file_lacks_is_named(in_memory: bool) -> None:
     parts = (Dropout2d(p=0.1), MultiheadAttention(dropout=0.2), LSTM(dropout=0.1, num_layers=2))
     (said,) = notes(LOST, *parts, in_memory=in_memory)
     assert "in 3 places (part0, part1, part2), and its file in 0" in said
+
+
+def test_where_another_export_would_not_help_what_does_is_said() -> None:
+    (said,) = notes(LOST, RNN(dropout=0.1, num_layers=2))
+    assert "make one nn.RNN for each layer, with nn.Dropout between" in said
+    (said,) = notes(LOST, Dropout2d(p=0.1), RNN(dropout=0.1, num_layers=1))
+    assert "export the module in training mode" in said
 
 
 def test_what_drops_nothing_is_not_missed() -> None:
