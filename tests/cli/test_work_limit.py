@@ -43,7 +43,7 @@ def test_the_same_plan_on_a_slow_machine(data: Path, method: str, monkeypatch: p
         time.sleep(0.01)
 
     model = data / "torch_cnn.onnx"
-    asked = {"budget": "70%", "method": method, "work_limit": 100_000, "cache": False}
+    asked = {"budget": "70%", "method": method, "work_limit": 30_000, "cache": False}
     plain = remat_cli.solve(model, **asked)
     with slow_machine(monkeypatch):
         slow = remat_cli.solve(model, **asked, report=hear)

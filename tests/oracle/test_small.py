@@ -17,7 +17,7 @@ from tests.oracle.promises import small_case
 @pytest.mark.parametrize("ordered", [False, True])
 def test_its_bound_holds_and_its_schedule_is_cheapest_where_all_memory_is_owned(ordered: bool) -> None:
     plain = 0
-    for seed in range(300):
+    for seed in range(120):
         case = small_case(Random(f"small {seed}"), 60)
         best = Best(case.problem, case.budget, Limits(), in_order if ordered else any_order)
         small = Small(case.problem, case.budget, best, Clock(), ordered)
@@ -30,4 +30,4 @@ def test_its_bound_holds_and_its_schedule_is_cheapest_where_all_memory_is_owned(
         plain += 1
         assert small.infeasible == (cheapest is None), seed
         assert best.cost == cheapest, seed
-    assert plain > 20
+    assert plain > 10

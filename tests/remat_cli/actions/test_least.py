@@ -23,6 +23,12 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _nothing_of_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a refusal says of pieces is tested elsewhere, and takes its time."""
+    monkeypatch.setattr("remat_cli.actions.piecing.OFFER_SECONDS", 0.0)
+
+
 @pytest.mark.parametrize("name, options", ASKED, ids=str)
 def test_the_least_budget_that_a_refusal_names_is_enough(name: str, options: dict[str, Any]) -> None:
     with pytest.raises((remat.Infeasible, remat.NoPlan)) as refused:
