@@ -65,7 +65,8 @@ def _fields(optimizer: str, said: Mapping[str, Any]) -> dict[str, float]:
             raise Usage(f"there is no setting '{name}' of an optimizer; {meant(name, SETTINGS)}")
         fields = SETTINGS[name]
         if not set(fields) <= set(OWN[optimizer]):
-            raise Usage(f"'{optimizer}' has no {name}")
+            having = [f"'{other}'" for other in OWN if set(fields) <= set(OWN[other])]
+            raise Usage(f"'{optimizer}' has no {name}; it is a setting of {' and '.join(having)}")
         values = value if isinstance(value, list | tuple) and len(fields) > 1 else (value,)
         if len(values) != len(fields):
             raise Usage(f"{name} takes {len(fields)} numbers, not {brief(value)}")

@@ -107,7 +107,8 @@ def test_what_cannot_be_meant_of_an_optimizer_is_refused() -> None:
     parameters = [Parameter(), Parameter()]
     for said, words in [
         ({"optimizer": "lion"}, "no optimizer 'lion'"),
-        ({"optimizer": "sgd", "betas": (0.9, 0.95)}, "'sgd' has no betas"),
+        ({"optimizer": "sgd", "betas": (0.9, 0.95)}, "'sgd' has no betas; it is a setting of 'adam' and 'adamw'"),
+        ({"optimizer": "sgd", "momentum": 0.9}, "'sgd' has no momentum; it is a setting of 'momentum'"),
         ({"optimizer": "adamw", "betas": (0.9,)}, "betas takes 2 numbers"),
         ({"optimizer": "adamw", "betas": (0.9, 1.5)}, "betas are at least 0 and below 1"),
         ({"optimizer": "adamw", "groups": {"*.bias": {"decay": 0}}}, "no setting 'decay'"),
