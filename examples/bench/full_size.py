@@ -5,8 +5,9 @@ Usage: python examples/bench/full_size.py [--seconds 60] [--only NAME]   (writes
 Rows that were not measured are not in the file.
 
 Costs are estimates for a CPU. `found` is the last plan that `solve -v` reported before it placed values, and
-`handed_over` is the plan it wrote; both are shares of time beyond the model as it is. `processor_seconds` counts both
-cores.
+`handed_over` is the plan it wrote; both are shares of time beyond the model as it is, and null where no plan was found.
+`processor_seconds` counts all `cores` that the row could use, and `load` how many processes wanted them. `commit` is
+the state of the program: a row is as old as that.
 """
 
 from __future__ import annotations
@@ -86,9 +87,16 @@ def bench(name: str, seconds: float, folder: Path) -> dict[str, Any]:
         "handed_over": round(answer["overhead"], 5),
         "block_over_live_bytes": round(placement["block"] / placement["bound"], 4),
         "unused_budget": round(1 - answer["arena"] / answer["budget"], 4),
+        "cores": len(os.sched_getaffinity(0)),
         "load": round(os.getloadavg()[0], 1),
+        "commit": _commit(),
         "processor_seconds": timed.seconds,
     }
+
+
+def _commit() -> str:
+    asked = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
+    return subprocess.run(asked, capture_output=True, text=True).stdout.strip()
 
 
 def main() -> None:
