@@ -15,6 +15,7 @@ from onnx import helper
 from remat_cli.errors import BadInput
 from remat_cli.gradient import recurrent
 from remat_cli.gradient.exported import is_detached, smoothing_of
+from remat_cli.gradient.logarithms import log
 from remat_cli.gradient.losses import cross_entropy, negative_log_likelihood
 from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
@@ -150,6 +151,7 @@ LOWERED: dict[str, Callable[[Tracer, Taped, bool], Outputs | None]] = {
     "MatMul": _matrix_vector,
     "BatchNormalization": _batch_norm,
     "GroupNormalization": _group_norm,
+    "Log": log,
     "LSTM": recurrent.lstm,
     "GRU": recurrent.gru,
     "RNN": recurrent.rnn,

@@ -82,6 +82,33 @@ def test_what_has_no_gradient_stays_a_constant() -> None:
     np.testing.assert_allclose(gradient, [0, 0.5, 1], atol=1e-6)
 
 
+WRITTEN_OUT = {
+    "log_sigmoid": [("Sigmoid", ["x"], "inner")],
+    "log_add_exp": [("Exp", ["x"], "one"), ("Exp", ["w"], "other"), ("Add", ["one", "other"], "inner")],
+}
+
+
+@pytest.mark.parametrize("form", WRITTEN_OUT)
+def test_logarithms_are_finite_where_pytorchs_are(form: str) -> None:
+    """As losses of logits, which PyTorch's exporter writes as a Log of what becomes 0 or infinite."""
+    x = np.float32([-200, -60, -1, 0, 2, 60, 200])
+    w = np.zeros(7, np.float32) if form == "log_sigmoid" else x[::-1].copy()
+    inner = [helper.make_node(kind, inputs, [output]) for kind, inputs, output in WRITTEN_OUT[form]]
+    nodes = [
+        *inner,
+        helper.make_node("Log", ["inner"], ["log"]),
+        helper.make_node("Add", ["log", "w"], ["y"]),
+        helper.make_node("ReduceSum", ["y"], ["total"], keepdims=0),
+    ]
+    made = training_graph(model(nodes, [], [], [("x", x), ("w", w)], "total"), Options(loss="total"))
+    assert not {"Log", "Exp"} & {node.op_type for node in made.graph.node}
+    found, wide, other = run(made, {"x": x, "w": w}), x.astype(np.float64), w.astype(np.float64)
+    right = -np.logaddexp(0, -wide) if form == "log_sigmoid" else np.logaddexp(wide, other)
+    slope = np.exp(-np.logaddexp(0, wide if form == "log_sigmoid" else other - wide))
+    assert found["loss"] == pytest.approx((right + w).sum(), rel=1e-5)
+    np.testing.assert_allclose(found["x_grad"], slope, rtol=1e-5, atol=1e-20)
+
+
 def test_a_transposed_matrix_by_a_vector_is_right_in_a_default_session() -> None:
     """As in a spectral norm; onnxruntime 1.31 fuses the two ops to something else."""
     w, v = normal(4, 5), normal(4)
