@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from random import SystemRandom
 
@@ -23,6 +24,8 @@ DATA = Path(__file__).parent / "data"
 def pytest_configure() -> None:
     """One seed for all that is drawn anew in every run, the same in every process of the run."""
     os.environ.setdefault("FRESH_SEED", str(SystemRandom().randrange(1 << 30)))
+    # A shell that starts the tests in the background has them ignore Ctrl-C, which commands that they start would inherit.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
