@@ -19,10 +19,11 @@ from remat_cli.model.promise import Promise
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.untouched import is_untouched
 from remat_cli.planning.targets.same_kernels import rewrite_surely
-from remat_cli.rewrite import Rewritten, original
+from remat_cli.rewrite import Rewritten, original, promise_as_is
 from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
 from remat_cli.saying.units import show_bytes
+from solvers.problem import Problem
 
 MESSAGE_BYTES = 2**31 - 1  # bytes that protobuf writes in one message
 FUNCTIONS = "ONNX Runtime writes the functions out in an order of its own, so the peak is not promised with them."
@@ -38,25 +39,21 @@ NAMED_VALUES = 3  # of the values around which it would
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A rewritten model, and what it came from."""
+    """A rewritten model, and what it came from. `before`: what the original needs, in its file's order, in the plan's
+    kind of session."""
 
     plan: Planned
     rewritten: Rewritten
-    original: Rewritten
+    before: Promise
     unchanged: bool = False  # there was nothing to do: it is the original
 
     @property
     def model(self) -> onnx.ModelProto:
         return self.rewritten.model
 
-    @property
-    def before(self) -> Promise:
-        """What the original needs, in its file's order, in the plan's kind of session."""
-        return self.original.promise
-
     def before_by_default(self) -> int | None:
         """The live bytes of the original with default options, which are looked for here: few ask."""
-        return self.original.prediction.promise().default
+        return original(*_as_given(self.plan), self.plan.recorded.kind).prediction.promise().default
 
     def notes(self) -> list[str]:
         found = [FUNCTIONS] if any(opset.domain == DOMAIN for opset in self.model.opset_import) else []
@@ -70,11 +67,11 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     """The model of the plan, for the session it is for; its external tensors are where the original's are."""
     graph = graph_of(plan)
     statements, _ = plan.replayed()
-    as_given = plan.subject.as_given
-    before = original(graph_of(replace(plan, subject=as_given)), as_given.problem, plan.recorded.kind)
+    as_given, kind = _as_given(plan), plan.recorded.kind
     if is_untouched(statements, plan.subject) and not functions:
-        return Emitted(plan, replace(before, model=_own(plan)), before, unchanged=True)
-    found = rewrite_surely(plan.subject, statements, plan.recorded.kind, plan.recorded.promises.hiding or 0)
+        unchanged = replace(original(*as_given, kind), model=_own(plan))
+        return Emitted(plan, unchanged, unchanged.promise, unchanged=True)
+    found = rewrite_surely(plan.subject, statements, kind, plan.recorded.promises.hiding or 0)
     if found.astray:
         raise Mismatch(f"{ASTRAY}: around {', '.join(sorted(found.astray)[:NAMED_VALUES])}; solve again")
     if found.unpinned:
@@ -82,7 +79,12 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     if functions:
         found = replace(found, model=with_functions(graph, found.model))
     _stamp(found.model, plan, found)
-    return Emitted(plan, found, before)
+    return Emitted(plan, found, promise_as_is(*as_given, kind))
+
+
+def _as_given(plan: Planned) -> tuple[Graph, Problem]:
+    as_given = plan.subject.as_given
+    return graph_of(replace(plan, subject=as_given)), as_given.problem
 
 
 def _own(plan: Planned) -> onnx.ModelProto:

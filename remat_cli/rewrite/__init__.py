@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import onnx
 
 from remat_cli.model.graph import Graph
+from remat_cli.model.problem_of import as_it_stands
 from remat_cli.model.promise import Promise
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import DEFAULT, Session
@@ -19,10 +20,12 @@ from remat_cli.rewrite.anchors import add_anchors, can_anchor, free_unread
 from remat_cli.rewrite.copies import CopyNames, EmittedNode, Run, copy_ops, infos
 from remat_cli.rewrite.guards import Guards
 from remat_cli.rewrite.hidden_shapes import HiddenShapes
+from remat_cli.rewrite.orders import edges, strict_order
 from remat_cli.rewrite.pins import Pinning, find_pins
 from remat_cli.rewrite.predict import WAITING_PARTS, Prediction, values_of
-from solvers.plan import Compute, Plan
+from solvers.plan import Compute, Plan, lower
 from solvers.problem import Problem
+from solvers.simulate import simulate
 
 HIDINGS = 1 + len(WAITING_PARTS)
 SHAPES_BYTES = 1024  # the constants of guards and hidden shapes, mostly
@@ -186,6 +189,16 @@ def original(graph: Graph, problem: Problem, session: Session = DEFAULT) -> Rewr
     prediction = Prediction(graph, problem, steps)
     promise = prediction.promise() if session.robust else prediction.strict_promise()
     return Rewritten(graph.model, promise, prediction, frozenset(), 0, 0, 0, 0)
+
+
+def promise_as_is(graph: Graph, problem: Problem, session: Session = DEFAULT) -> Promise:
+    """What `original` promises for such a session; where that runs the file as it stands, no model is needed."""
+    if session.robust:
+        return original(graph, problem, session).promise
+    as_is = as_it_stands(problem)
+    reads = edges([op.reads for op in graph.ops], [op.writes for op in graph.ops])
+    outcome = simulate(as_is, lower(as_is, strict_order(reads, [op.op_type for op in graph.ops])))
+    return Promise(outcome.peak, time=outcome.cost)
 
 
 def _model(

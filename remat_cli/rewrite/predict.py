@@ -66,7 +66,6 @@ class Prediction:
         self.reads = edges([step.reads for step in steps], [step.node.output for step in steps])
         self.op_types = [step.node.op_type for step in steps]
         self.strict = lower(self.problem, strict_order(self.reads, self.op_types))
-        self.shown = {self.names[value] for value in _find_written_over(self.problem, self.strict)}
         # the shapes shown to the planner, the values to hide then, and the peak that is left
         self.at_the_peak: tuple[set[str], set[str], int] | None = None
 
@@ -74,6 +73,10 @@ class Prediction:
     def default(self) -> Plan:
         """The plan in the order of default sessions."""
         return lower(self.problem, default_order(self.reads))
+
+    @cached_property
+    def shown(self) -> set[str]:
+        return {self.names[value] for value in _find_written_over(self.problem, self.strict)}
 
     @cached_property
     def freed(self) -> set[int]:
