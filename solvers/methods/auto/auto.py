@@ -82,6 +82,8 @@ class Auto(Steps):
         self.starts += [self.given, *map(tuple, lazy)]
         walks = self.cheapest_walks()
         tried = self.try_walked(walks[:1])
+        if self.large and self.best.fitting is not None and not self.done():
+            self.raise_bound()  # its order leads further than walks do
         self.come_from_above()
         if self.best.fitting is None:
             self.approach(self.moves // _SHORT)

@@ -19,6 +19,8 @@ from solvers.orders.measure import measure
 from solvers.problem import Problem
 
 _HEATS = (1e-3, 1e-2, 3e-4, 3e-3)  # shares of the cost of everything once
+_COOLER = (3e-5, 3e-4, 1e-5, 1e-4)  # the same for large graphs, where one op is a smaller share of everything
+LARGE = 2000  # nodes from which on a graph is large
 _PRICES = (3.0, 30.0, 0.5)  # prices of a byte over budget, where 1 is the cost of making an average byte
 _DEAREST_FACTOR = 10_000  # the highest price, relative to that at the beginning
 _SEED_FACTOR = 1_000_003  # a factor that keeps the seeds of two goes far apart
@@ -28,6 +30,7 @@ class LocalSearch:
     """The compiled search on one problem and budget. `roof`: bytes over it count many times."""
 
     def __init__(self, problem: Problem, budget: int, seed: int, roof: int | None = None) -> None:
+        self.heats = _COOLER if len(problem.nodes) > LARGE else _HEATS
         self.arrays = arrays_of(problem.ended())
         self.tables = pack(self.arrays)
         self.nodes = len(self.arrays.cost)
@@ -49,7 +52,8 @@ class LocalSearch:
             self.state = blank(self.tables, 2 * len(order), self.room)
         self.load(self.state, order, exactly=bool(number // 2 % 2))
         record = empty_record(int(self.state[SLOTS]))
-        heat, price = _HEATS[number % len(_HEATS)], _PRICES[number // len(_HEATS) % len(_PRICES)]
+        heat = self.heats[number % len(self.heats)]
+        price = _PRICES[number // len(self.heats) % len(_PRICES)]
         cooling = self.cool(number, moves, heat, price)
         with halting(clock) as halt:
             anneal_orders(self.tables, self.state, record, cooling, reorder_only, halt)

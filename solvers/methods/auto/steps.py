@@ -15,7 +15,7 @@ import numpy as np
 
 from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.auto.above import FromAbove
-from solvers.methods.auto.local import LocalSearch
+from solvers.methods.auto.local import LARGE, LocalSearch
 from solvers.methods.auto.record import NOTHING
 from solvers.methods.auto.within import HuntWithin
 from solvers.orders.arrays import Ints
@@ -33,8 +33,7 @@ from solvers.updates import following_readers
 _MOVES = (2_000, 200_000)  # the least and the most moves of a go
 _PER_NODE = 400  # moves of a go for each node
 _GOES = 8  # before the first relaxation
-_VERY_LARGE = 2000  # nodes: walks told what a relaxation keeps find more than so many moves do, so that these are fewer
-_FEWER = 2  # goes before the first relaxation, and times as long as others at most
+_FEWER = 2  # goes in a row on large graphs, where a relaxation finds more, and times as long as others at most
 _MORE = 3  # between two relaxations
 _NEARBY = 8  # goes in a row without success from the best order of a large graph: each heat twice
 _PATIENCE = 2  # goes without success before they become twice as long
@@ -74,7 +73,7 @@ class Steps:
         self.nearest, self.missing = np.array(self.given, np.int64), NOTHING
         self.moves = min(max(_PER_NODE * count, _MOVES[0]), _MOVES[1])
         self.walks = max(1, min(_WALKS, _WALKED // max(1, count)))
-        self.large = large = count > _VERY_LARGE
+        self.large = large = count > LARGE
         self.first_goes, self.more, self.longest = (_FEWER, 1, _FEWER) if large else (_GOES, _MORE, _LONGEST)
         self.hunts: list[HuntWithin] = []
         self.stretched: Weighed | None = None  # the order of which no stretch can be computed at less cost
