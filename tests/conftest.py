@@ -24,7 +24,7 @@ DATA = Path(__file__).parent / "data"
 def pytest_configure() -> None:
     """One seed for all that is drawn anew in every run, the same in every process of the run."""
     os.environ.setdefault("FRESH_SEED", str(SystemRandom().randrange(1 << 30)))
-    # A shell that starts the tests in the background has them ignore Ctrl-C, which commands that they start would inherit.
+    # A shell that starts tests in the background has them ignore Ctrl-C, which commands that they start would inherit.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
