@@ -9,7 +9,6 @@ import onnx
 
 from remat_cli.actions.differentiating import differentiate, notes_of
 from remat_cli.actions.recipes import recipe_of
-from remat_cli.api.dropouts import lost_dropouts
 from remat_cli.api.given import (
     Model,
     checked_keywords,
@@ -20,6 +19,7 @@ from remat_cli.api.given import (
     warn,
 )
 from remat_cli.api.keywords import OptimizerSettings
+from remat_cli.api.modes import lost_modes
 from remat_cli.arguments import brief, switch, whole_number, word
 from remat_cli.errors import Usage
 from remat_cli.gradient.parameters import Choice
@@ -96,7 +96,7 @@ def grad(
         accumulate=switch(accumulate, "accumulate"),
     )
     training = differentiate(given, options)
-    warn([*lost_dropouts(params, given), *notes_of(training)])
+    warn([*lost_modes(params, given), *notes_of(training)])
     return training
 
 

@@ -25,7 +25,10 @@ FX_NODE = "pkg.torch.onnx.fx_node"
 STACK = "pkg.torch.onnx.stack_trace"
 REGION = 'File "<eval_with_key>'  # where torch.export keeps what ran under no_grad or autocast
 FOLDED_FROM = "pkg.onnxscript.optimizer.folded_from"
+RNN = "torch.nn.modules.rnn.RNN"
+RECURRENT_CALL = r"aten\.(?:lstm|gru)\.input\]\(args = .*\], (?:True|False), (\d+), ([\d.e-]+), (True|False), "
 BATCH_NORM = "_native_batch_norm_legit"  # the name in aten; the exporter leaves out ONNX's training_mode
+DRAWN = r"(bernoulli|exponential|multinomial|native_dropout|normal|poisson|rand|uniform)[a-z_]*(_\d+)?"  # by aten
 ADVICE = (
     "export it with torch.onnx.export(..., dynamo=True, optimize=False), "
     "or train what stands in the file with --as-exported"
@@ -58,8 +61,8 @@ def signature_of(model: onnx.ModelProto) -> Signature | None:
 
 
 def check_export(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> list[str]:
-    """Refuse a model in which parameters that the nodes read differ from those of the module; the result is notes on
-    others."""
+    """Refuse a model in which parameters that the nodes read differ from those of the module, or draws are constants;
+    the result is notes on others."""
     signature = signature_of(model)
     if signature is None or not signature.targets:
         return []
@@ -73,6 +76,11 @@ def check_export(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> lis
         raise BadInput(
             f"PyTorch's exporter folded, merged or left out {len(lost)} of the module's {len(signature.targets)} "
             f"parameters ({first_of(sorted(lost))}), so their gradients would not be the module's; {ADVICE}"
+        )
+    if drawn := sorted(name for name in _folded(model.graph, nodes) if re.fullmatch(DRAWN, name)):
+        raise BadInput(
+            f"PyTorch's exporter folded {len(drawn)} random values ({first_of(drawn)}) to constants, so that each step "
+            f"would have the same; {ADVICE}"
         )
     if cut := {name for name in asked if re.fullmatch(r"detach(_\d+)?", name)} - _names_of_values(model.graph):
         raise BadInput(
@@ -106,15 +114,34 @@ def call_of(node: onnx.NodeProto) -> str:
     return _metadata(node).get(FX_NODE, "").partition(" ")[0].removeprefix("%")
 
 
-def attention_dropout(node: onnx.NodeProto) -> float:
-    """The share that the attention drops, by the call: (query, key, value, mask, share, ...). It is 0 for a module in
-    eval mode."""
+def dropout_of(node: onnx.NodeProto) -> float:
+    """The share that an attention or a recurrent layer drops, by the call; 0 for a module in eval mode.
+
+    The calls are (query, key, value, mask, share, ...) and (..., [weights], has biases, layers, share, trains, ...).
+    """
     call = _metadata(node).get(FX_NODE, "")
+    if recurrent := re.search(RECURRENT_CALL, call):
+        layers, share, trains = recurrent.groups()
+        return float(share) if int(layers) > 1 and trains == "True" else 0.0
     if "aten.scaled_dot_product_attention." not in call:
         return 0.0
     given = call.partition("](args = (")[2].partition(")")[0].split(", ")
     named = re.search(r"dropout_p: ([\d.e-]+)", call)
     return float(named[1]) if named else float(given[4]) if len(given) > 4 else 0.0
+
+
+def stacked_rnn(node: onnx.NodeProto) -> str:
+    """The name of the nn.RNN of several layers that the node is of; "" of others. No record says what it drops."""
+    said = _metadata(node)
+    classes, scopes = (_listed(said.get(f"pkg.torch.onnx.{key}", "")) for key in ("class_hierarchy", "name_scopes"))
+    if RNN not in classes or not any(name.endswith("_weight_ih_l1") for name in _arguments(node)):
+        return ""
+    return scopes[classes.index(RNN)] if len(scopes) == len(classes) else "nn.RNN"
+
+
+def _listed(said: str) -> list[str]:
+    """The names in a list that the exporter wrote as Python does."""
+    return re.findall(r"'([^']*)'", said)
 
 
 def keeps_statistics(node: onnx.NodeProto) -> bool:
@@ -165,12 +192,14 @@ def _names_of_values(graph: onnx.GraphProto) -> set[str]:
 
 def _sources_of(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> set[str]:
     """The inner names of the values from which the initializers that the nodes read were computed."""
+    return {name for said in _folded(graph, nodes).values() for name in ast.literal_eval(said)}
+
+
+def _folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> dict[str, str]:
+    """The initializers that the nodes read and the exporter computed: what it says of each."""
     read = {name for node in nodes for name in node.input}
-    found: set[str] = set()
-    for value in graph.value_info:
-        if value.name in read and (said := _metadata(value).get(FOLDED_FROM)):
-            found.update(ast.literal_eval(said))
-    return found
+    said = {value.name: _metadata(value).get(FOLDED_FROM, "") for value in graph.value_info if value.name in read}
+    return {name: sources for name, sources in said.items() if sources}
 
 
 def _arguments(node: onnx.NodeProto) -> Iterable[str]:

@@ -5,15 +5,11 @@ Invariant: a lowering either returns the op's outputs, having noted a step for t
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import onnx
-from onnx import helper
-
 from remat_cli.errors import BadInput
-from remat_cli.gradient import recurrent
+from remat_cli.gradient import drawing, recurrent
 from remat_cli.gradient.exported import is_detached, smoothing_of
 from remat_cli.gradient.logarithms import log
 from remat_cli.gradient.losses import cross_entropy, negative_log_likelihood
@@ -47,21 +43,6 @@ def _cast_like(tracer: Tracer, step: Taped, active: bool) -> Outputs:
     """A Cast, because every type is known. Few runtimes have a kernel for CastLike, and the gradient is a Cast back."""
     with step.tape.recording():
         return [step.x.cast(step.input(1).dtype)]
-
-
-def _dropout(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
-    """Without training the identity; in training a Dropout with a seed, so that a recomputation draws the same mask."""
-    assert step.node is not None
-    training = bool(step.array(2, "training_mode")) if step.optional(2) else False
-    ratio = float(step.array(1, "ratio")) if step.optional(1) else 0.5
-    if not training or ratio == 0:
-        kept = helper.make_tensor("kept", onnx.TensorProto.BOOL, [1], [True])
-        return [step.x, step.tape.op("ConstantOfShape", step.tape.integers(step.x.shape), value=kept)]
-    if step.get("seed") is None:
-        step.attributes["seed"] = zlib.crc32(step.name.encode()) & 0x7FFFFFFF
-        step.node.attribute.append(helper.make_attribute("seed", step.attributes["seed"]))
-    step.attributes["ratio"] = ratio
-    return None
 
 
 def _batch_norm(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
@@ -147,7 +128,8 @@ def _group_norm(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
 LOWERED: dict[str, Callable[[Tracer, Taped, bool], Outputs | None]] = {
     "Identity": _identity,
     "CastLike": _cast_like,
-    "Dropout": _dropout,
+    "Bernoulli": drawing.bernoulli,
+    "Dropout": drawing.dropout,
     "MatMul": _matrix_vector,
     "BatchNormalization": _batch_norm,
     "GroupNormalization": _group_norm,

@@ -15,12 +15,14 @@ from onnx import helper, numpy_helper
 from remat_cli.errors import BadInput
 from remat_cli.gradient.exported import (
     ADVICE,
-    attention_dropout,
     call_of,
+    dropout_of,
     first_of,
     is_batch_norm_trained,
     keeps_statistics,
+    stacked_rnn,
 )
+from remat_cli.gradient.parameters import Choice
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.walk import nodes_within
 
@@ -37,25 +39,44 @@ def train_batch_norms(graph: onnx.GraphProto, every_one: bool) -> None:
             node.attribute.extend([*kept, helper.make_attribute("training_mode", 1)])
 
 
-def find_lost_modes(nodes: Sequence[onnx.NodeProto], as_exported: bool) -> list[str]:
-    """Notes on dropouts that the exporter left out of the file. Refuses a model that lost its attention's dropout."""
+def find_lost_modes(nodes: Sequence[onnx.NodeProto], choice: Choice) -> list[str]:
+    """Notes on what the exporter left out of the file. Refuses a model that lost the dropout of an attention or of a
+    recurrent layer."""
     notes = []
-    dropping = {call_of(node): attention_dropout(node) for node in nodes if attention_dropout(node)}
+    dropping = {call_of(node): dropout_of(node) for node in nodes if dropout_of(node)}
     there = {call_of(node) for node in nodes if node.op_type == "Dropout"}
     if lost := [name for name in dropping if name not in there]:
         what = (
-            f"PyTorch's exporter left out the dropout of {len(lost)} attentions "
+            f"PyTorch's exporter left out the dropout of {len(lost)} attentions or recurrent layers "
             f"({first_of([f'{name}: p={dropping[name]:g}' for name in lost])})"
         )
-        if not as_exported:
+        if not choice.as_exported:
             raise BadInput(f"{what}, so nothing would be dropped there; {ADVICE}")
         notes.append(f"{what}: nothing is dropped there")
+    stacked = sorted({name for node in nodes if (name := stacked_rnn(node))})
+    if stacked and not choice.groups:  # of a module that is given it is known
+        notes.append(
+            f"PyTorch's exporter leaves out the dropout between the layers of nn.RNN ({first_of(stacked)}): if the "
+            "module has one, nothing is dropped there; make one nn.RNN for each layer, with nn.Dropout between"
+        )
     if kept := [node.name for node in nodes if keeps_statistics(node)]:
         notes.append(
             f"PyTorch's exporter leaves out the running statistics of InstanceNorm ({first_of(kept)}): "
             "the step does not update them"
         )
+    if latest := [node.name for node in nodes if _forgets(node)]:
+        notes.append(
+            f"BatchNormalization keeps the statistics of the last batch alone ({first_of(latest)}); "
+            "an average over all batches, as of momentum=None, is in no file"
+        )
     return notes
+
+
+def _forgets(node: onnx.NodeProto) -> bool:
+    """Whether it is a BatchNormalization whose running statistics are those of one batch: PyTorch's tracing exporter
+    writes so what keeps a cumulative average."""
+    said = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    return node.op_type == "BatchNormalization" and said.get("training_mode") == 1 and said.get("momentum") == 0
 
 
 def train_dropouts(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], opset: int, every_one: bool) -> list[str]:

@@ -32,6 +32,10 @@ LOST = (
     "PyTorch's tracing exporter keeps no detach(), no_grad or padding_idx: "
     "of a module that has any, export with dynamo=True, optimize=False"
 )
+NOT_TRAINING = (
+    "no Dropout or BatchNormalization of the file trains: PyTorch's tracing exporter exports in eval mode, "
+    "unless training=TrainingMode.PRESERVE is given"
+)
 TRACED = "onnx::"  # the prefix of weights that PyTorch's tracing exporter has computed
 MASKED = -1e4  # an initializer with values below this is an attention mask
 
@@ -64,6 +68,8 @@ def settle_parameters(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], c
     if model.producer_name != "pytorch":
         return []
     notes = [*tie_alike(model.graph), LOST]
+    if not choice.groups and not any(map(_shows_training, nodes_within(nodes))):
+        notes.append(NOT_TRAINING)
     if not choice.wrt and (choice.groups or not choice.params):
         _refuse_folded(model.graph, nodes)
     return notes
@@ -78,6 +84,11 @@ def _refuse_folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> N
             f"PyTorch's exporter folded or transposed {len(folded)} weights ({first_of(folded)}), so their gradients "
             f"would not be those of the module's parameters; {ADVICE}"
         )
+
+
+def _shows_training(node: onnx.NodeProto) -> bool:
+    """Whether an op shows that the file was exported in training mode."""
+    return node.op_type == "Dropout" or any(a.name == "training_mode" and a.i for a in node.attribute)
 
 
 def _is_weight(tensor: onnx.TensorProto) -> bool:

@@ -110,7 +110,7 @@ def _modernize(
     """The model at an opset that gradients can be written in, with its ops in their modes; the nodes that lead to the
     wanted outputs; and notes."""
     nodes = _leading_to(model.graph, wanted)
-    notes = [*settle_parameters(model, nodes, choice), *find_lost_modes(nodes, choice.as_exported)]
+    notes = [*settle_parameters(model, nodes, choice), *find_lost_modes(nodes, choice)]
     train_batch_norms(model.graph, modes.train and not modes.freeze_bn)
     opset = opset_of(model)
     model = inliner.inline_local_functions(upgrade(model)) if model.functions else upgrade(model)

@@ -23,7 +23,7 @@ OTHER = "write it by simpler ops in the module, or leave what lies behind it out
 ADVICE: Mapping[str, str] = {
     **dict.fromkeys(("Loop", "Scan", "SequenceMap"), LOOPS),
     "If": BRANCHES,
-    **dict.fromkeys(("TopK", "NonMaxSuppression", "Unique", "Multinomial", "Bernoulli", "StringNormalizer"), PICKS),
+    **dict.fromkeys(("TopK", "NonMaxSuppression", "Unique", "Multinomial", "StringNormalizer"), PICKS),
 }
 QUANTIZING = ("QLinear", "QuantizeLinear", "DequantizeLinear", "DynamicQuantize", "ConvInteger", "MatMulInteger")
 LISTED_KINDS = 12  # kinds in the list

@@ -1,4 +1,4 @@
-"""A module that drops where its file does not is answered with a note that names the places."""
+"""What a module does in training mode and its file does not is answered with a note that names the places."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Part:
 
 
 Part.__module__ = "torch.nn.modules.dropout"
-KINDS = ("Dropout2d", "MultiheadAttention", "LSTM", "RNN")
-Dropout2d, MultiheadAttention, LSTM, RNN = (type(name, (Part,), {}) for name in KINDS)
-for kind in (Dropout2d, MultiheadAttention, LSTM, RNN):
+KINDS = ("Dropout2d", "MultiheadAttention", "LSTM", "RNN", "BatchNorm2d")
+Dropout2d, MultiheadAttention, LSTM, RNN, BatchNorm2d = (type(name, (Part,), {}) for name in KINDS)
+for kind in (Dropout2d, MultiheadAttention, LSTM, RNN, BatchNorm2d):
     kind.__module__ = "torch.nn.modules.any"
 
 
@@ -55,7 +55,11 @@ def notes(path: Path, *parts: Part, in_memory: bool = False) -> list[str]:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", remat.RematWarning)
         remat.grad(onnx.load(path) if in_memory else path, params=module)
-    return [str(one.message) for one in heard if "drops elements" in str(one.message)]
+    return [
+        str(one.message)
+        for one in heard
+        if any(w in str(one.message) for w in ("drops elements", "nothing is", "average"))
+    ]
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
@@ -77,3 +81,10 @@ def test_what_drops_nothing_is_not_missed() -> None:
     assert notes(LOST, *idle, MultiheadAttention(dropout=0.0)) == []
     assert notes(KEPT, *(Dropout2d(p=0.2) for _ in range(4))) == []
     assert len(notes(KEPT, *(Dropout2d(p=0.2) for _ in range(5)))) == 1
+
+
+def test_statistics_that_the_module_averages_are_said() -> None:
+    (said,) = notes(KEPT, BatchNorm2d(momentum=None, track_running_stats=True))
+    assert "statistics of part0 are no average" in said
+    assert notes(KEPT, BatchNorm2d(momentum=0.1, track_running_stats=True)) == []
+    assert notes(KEPT, BatchNorm2d(momentum=None, track_running_stats=False)) == []
