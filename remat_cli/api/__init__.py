@@ -3,3 +3,7 @@
 Invariant: the same questions, errors and answers as the command's; nothing is printed, and nothing written but what is
 given a name. What has no meaning is a Usage in words, whatever its type.
 """
+
+from solvers.late import mind_late_threads
+
+mind_late_threads()  # a program may have daemon threads

@@ -5,6 +5,7 @@
 #include "solvers/methods/chains/programs.hpp"
 #include "solvers/methods/exact/anneal.hpp"
 #include "solvers/methods/mincut/flow.hpp"
+#include "solvers/native/late.hpp"
 #include "solvers/native/trials.hpp"
 #include "solvers/orders/measure.hpp"
 #include "solvers/orders/traces.hpp"
@@ -48,6 +49,7 @@ PyMethodDef LOOPS[] = {
     loop<reductions::move_about>("move_about"),
     loop<trials::drawn>("drawn"),
     loop<trials::least_first>("least_first"),
+    loop<late::wait_when_late>("wait_when_late"),
     {nullptr, nullptr, 0, nullptr},
 };
 
