@@ -2,9 +2,9 @@
 
 The search moves ops about where that costs nothing, which leaves lifetimes in disorder. So ops are first moved about
 again, briefly, so that little is held away from the peak (`quiet.py`): most plans then have places in what is live at
-once. Where a block is still higher, by how much is seen, the order is made to hold that much less, from where it is,
-and placed again: where it holds less already nothing need change. That goes on between the most that could be placed
-and the least that could not, and then for a cheaper order there.
+once. Where a block is still higher, the order is made to hold half of that less, from where it is, and placed again:
+where it holds less already nothing need change. That goes on between the most that could be placed and the least that
+could not, and then for a cheaper order there.
 
 Invariant: what comes out is legal and has its places within the room; how much is tried is counted in moves, so that
 without a time-out it depends on the seed alone.
@@ -29,8 +29,10 @@ from solvers.reductions.views import reduced
 from solvers.updates import following_readers
 
 GOES = 16  # of the search
+VAIN = 4  # goes in a row after which it ends, if an order is placed and none of them led to a cheaper one
 COOL = 2  # of its goes the cooler half: the order is to stay nearly as it is
-MOVES = 400_000  # of a go
+MOVES = 100_000  # of a go
+NEARLY = 0.01  # of the room: an order whose block is too high by no more is narrowed as it is
 CLOSE = 0.001  # of the room, between what could be placed and what could not: nothing between is tried
 
 
@@ -53,15 +55,17 @@ class _Narrowing:
         height, settled = self._settle(tuple(order))
         if height <= self.room:
             return settled
-        found = np.array(self.smaller.shrink(order), np.int64)
+        found = np.array(self.smaller.shrink(settled), np.int64)
         live = self.room - self._excess(height)
+        vain = 0
         for number in range(GOES):
-            if self.clock.over() or live <= 0:
+            if self.clock.over() or live <= 0 or vain == VAIN:
                 break
             found, fits = self._go(found, live, COOL * number)
             if not fits:
                 continue
-            height = self._try(found)
+            before, height = self.placed, self._try(found)
+            vain = vain + 1 if before and before is self.placed else 0
             self.low, self.high = (live, self.high) if height <= self.room else (self.low, live)
             if not self.low:
                 live -= self._excess(height)
@@ -72,8 +76,8 @@ class _Narrowing:
         return None if self.placed is None else self.placed[1]
 
     def _excess(self, height: int) -> int:
-        """How much less an order is to hold, whose block is so high: a little more than it is too high."""
-        return height - self.room + int(CLOSE * self.room)
+        """How much less an order is to hold, whose block is so high: half of what that is too high, and a little."""
+        return (height - self.room) // 2 + int(CLOSE * self.room)
 
     def _go(self, order: Ints, live: int, number: int) -> tuple[Ints, bool]:
         """The cheapest order near by that holds no more than so many bytes at once; whether there is one."""
@@ -99,7 +103,7 @@ class _Narrowing:
         for other in quieter(self.problem, order, self.room, self.seed, self.clock, BRISK):
             self.clock.spend(BRISK.moves * len(order))
             best = min(best, (self._height(other), other), key=lambda one: one[0])
-            if best[0] <= self.room:
+            if best[0] <= self.room * (1 + NEARLY):
                 return best
         return min(best, (self._height(order), order), key=lambda one: one[0])
 

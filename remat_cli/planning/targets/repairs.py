@@ -127,13 +127,15 @@ def lower(request: PlanRequest, candidate: Candidate) -> Candidate:
 
 
 def _lower_once(request: PlanRequest, candidate: Candidate) -> Candidate | None:
-    """The plan in a lower block than its own, if one exists and is found."""
+    """The plan in a lower block than its own, at no more cost, if one exists and is found."""
     assert candidate.footprint is not None
     places = candidate.footprint.placement
     if places is None or places.block <= places.bound:
         return None
     wanted = request.counted(candidate) - places.block + places.bound
-    other = settle(replace(request, budget=wanted), candidate) or candidate
+    other = settle(replace(request, budget=wanted), candidate)
+    if other is None or other.cost > candidate.cost:
+        other = candidate
     packed = place(request.target, other, clock=request.limits.clock.share(SETTLING_SHARE))
     best = packed if request.counted(packed) < request.counted(other) else other
     return best if request.counted(best) < request.counted(candidate) else None

@@ -85,6 +85,17 @@ def test_a_lower_block_is_of_the_same_computes(data: Path) -> None:
     assert lowered.footprint.placement.block < candidate.footprint.placement.block  # type: ignore[union-attr]
 
 
+def test_a_lower_block_never_costs_time(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only dearer computes would lie lower, the plan stays as it is found."""
+    request = request_for(data / "torch_cnn.onnx", LARGE, STRICT, "auto")
+    candidate = request.place(candidate_for(request.subject))
+    dearer = walk(within(request, int(0.9 * request.counted(candidate))), candidate)
+    assert dearer is not None
+    assert dearer.cost > candidate.cost
+    monkeypatch.setattr(repairs_module, "settle", lambda *_: dearer)
+    assert lower(request, candidate).cost == candidate.cost
+
+
 @pytest.mark.parametrize("session", [STRICT, CAPPED], ids=lambda kind: kind.allocator)
 def test_walks_make_a_plan_of_their_own(data: Path, session: Session) -> None:
     request = request_for(data / "torch_cnn.onnx", LARGE, session, "auto")
