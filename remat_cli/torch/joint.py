@@ -17,6 +17,7 @@ from torch._functorch.compile_utils import fx_graph_cse
 from remat_cli.torch import batchnorm
 from remat_cli.torch.reading import (
     NotUnderstood,
+    bytes_kept,
     bytes_of,
     has_effect,
     is_plain,
@@ -161,6 +162,7 @@ def _find_buffers(joint: Joint) -> None:
             if key in known:
                 continue
             maker = joint.parts.get(node, node)
+            size = bytes_kept(node, size)
             known[key] = Buffer(None if fixed else maker, bytes_of(size, node.name), size)
             if fixed:
                 joint.resident.append(known[key])

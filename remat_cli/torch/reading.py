@@ -5,6 +5,7 @@ Invariant: a node that is not known to be safe counts as unsafe: it runs once.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator
 from typing import Any
@@ -28,6 +29,10 @@ SPARSE_PARTS = {
     torch.sparse_csc: BY_COLUMNS,
     torch.sparse_bsc: BY_COLUMNS,
 }
+
+
+_aten = torch.ops.aten
+REDUCED_IN_PLACE = {_aten.mse_loss, _aten.smooth_l1_loss, _aten.soft_margin_loss, _aten.binary_cross_entropy}
 
 
 class NotUnderstood(Exception):
@@ -60,6 +65,17 @@ def storages_of(value: Any, name: str = "") -> dict[int, Any]:
             raise NotUnderstood(f"the value of '{name}' has no plain storage ({tensor.layout})") from error
         found[storage._cdata] = storage.nbytes()
     return found
+
+
+def bytes_kept(node: fx.Node, size: Any) -> Any:
+    """The bytes of a storage that the op makes. Some losses compute each element's into the memory of their result,
+    and reduce it there: the one number that is left keeps all of it."""
+    packet = getattr(node.target, "overloadpacket", None)
+    if packet not in REDUCED_IN_PLACE or _argument(node, "reduction") == 0:
+        return size
+    first, second = (node.args[place].meta["val"] for place in (0, 1))
+    elements = math.prod(torch.broadcast_shapes(first.shape, second.shape))
+    return elements * node.meta["val"].element_size()
 
 
 def bytes_of(size: Any, name: str = "") -> int:

@@ -1,7 +1,8 @@
-"""Recurrent layers, which torch.compile does not trace: the function that calls one runs in eager, without a budget.
+"""What torch.compile leaves to eager, where no budget holds: functions that call a recurrent layer, and functions in
+which a graph breaks inside a loop.
 
-Invariant: nothing is changed; a layer is named once, while a backend of ours is in use. `torch._dynamo.reset` forgets
-who listens, so each compilation listens anew.
+Invariant: nothing is changed; each is named once, while a backend of ours is in use. `torch._dynamo.reset` forgets who
+listens, so each compilation listens anew.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from remat_cli.errors import RematWarning
 
 RECURRENT = "Attempted to wrap RNN, GRU, or LSTM"  # how the reason begins
 MODULE = re.compile(r"Developer debug context: (.*)")
+LEFT = re.compile(r"Developer debug context: frame skipped: (.*)")  # FUNCTION (FILE line NUMBER)
 
 _backends: weakref.WeakSet[Any] = weakref.WeakSet()
 _told: set[str] = set()
 
 
 def tell_of_skipped(backend: Any) -> None:
-    """Warn, from now on and while the backend lives, of recurrent layers that torch.compile leaves to eager."""
+    """Warn, from now on and while the backend lives, of what torch.compile leaves to eager."""
     _backends.add(backend)
     if _look not in callback_handler.end_callbacks:
         _told.update(counters["unimplemented"])
@@ -33,11 +35,25 @@ def tell_of_skipped(backend: Any) -> None:
 
 def _look(_: Any) -> None:
     """Look at the reasons for which torch.compile broke off, at the end of each of its runs."""
-    new = [reason for reason in counters["unimplemented"] if reason.startswith(RECURRENT) and reason not in _told]
+    new = [reason for reason in counters["unimplemented"] if reason not in _told]
     _told.update(new)
-    for reason in new if _backends else ():
+    for text in dict.fromkeys(filter(None, map(_words, new))) if _backends else ():
+        warnings.warn(text, RematWarning, stacklevel=2)
+
+
+def _words(reason: str) -> str:
+    """What is said of a reason; nothing where a break only divides the graph, for its parts share the budget."""
+    if left := LEFT.search(reason):
+        why = reason.splitlines()[0]
+        return (
+            f"remat: torch.compile leaves {left[1]} to eager, for a loop breaks the graph ({why}): no budget holds"
+            " there. Take what breaks the graph out of the loop, or compile the modules in it each for itself"
+        )
+    if reason.startswith(RECURRENT):
         found = MODULE.search(reason)
         name = found[1] if found else "a recurrent layer"
-        text = f"remat: torch.compile leaves {name} to eager, and the function that calls it: no budget holds there."
-        text += " Compile the modules around it each for itself"
-        warnings.warn(text, RematWarning, stacklevel=2)
+        return (
+            f"remat: torch.compile leaves {name} to eager, and the function that calls it: no budget holds there."
+            " Compile the modules around it each for itself"
+        )
+    return ""

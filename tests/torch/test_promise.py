@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
 
 from tests.torch.models import MODELS
 from tests.torch.steps import backend, measured, step, twin
@@ -54,3 +56,29 @@ def test_less_memory_never_costs_less() -> None:
         costs.append(asked.partitioner.plans[0].found.outcome.cost)
     assert costs == sorted(costs)
     assert costs[0] < costs[-1]
+
+
+LOSSES = [F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.l1_loss, F.soft_margin_loss, F.binary_cross_entropy]
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.__name__)
+def test_what_a_reduced_loss_keeps_is_foretold(loss: Any, reduction: str) -> None:
+    """Some reduce in the memory of their result, which stays as large as their input was."""
+
+    class Losing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(8, 16)
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            found = loss(torch.sigmoid(self.inner(x)), y, reduction=reduction)
+            return found if found.dim() == 0 else found.mean()
+
+    torch.manual_seed(0)
+    module, arguments, asked = Losing(), (torch.randn(64, 8), torch.rand(64, 16)), backend("100%")
+    run = torch.compile(module, backend=asked, dynamic=False)
+    step(module, run, arguments)
+    (plan,) = asked.partitioner.plans
+    assert plan.found is not None, plan.why
+    assert measured(asked, module, run, arguments) == plan.found.outcome.peak

@@ -87,6 +87,27 @@ def test_recurrent_layers_that_are_left_to_eager_are_named(kind: Any) -> None:
     assert all(torch.equal(own.grad, its.grad) for own, its in pairs)
 
 
+def test_a_function_that_a_loop_leaves_to_eager_is_named() -> None:
+    class Looking(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = layer(x).tanh()
+                if x.abs().max().item() > 9:
+                    x = x / 2
+            return x.square().mean()
+
+    torch.manual_seed(0)
+    module, x = Looking(), torch.randn(4, 8)
+    run = torch.compile(module, backend=backend("80%", 500))
+    with pytest.warns(RematWarning, match=r"leaves forward \(.*test_uses.py line \d+\) to eager.*Tensor.item") as heard:
+        run(x).backward()
+    assert len(heard) == 1
+
+
 def stored(module: Any) -> Any:
     file = io.BytesIO()
     torch.save(module, file)
