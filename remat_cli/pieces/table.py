@@ -63,7 +63,8 @@ class Table:
 
     def call(self, op: Op) -> Call:
         held = {place: self.constants[name] for place, name in enumerate(op.inputs) if name in self.constants}
-        return Call(op, self._shapes(op.inputs), self._shapes(op.outputs), held, self._opset(op))
+        dtypes = tuple(self.graph.values[name].dtype if name else 0 for name in op.inputs)
+        return Call(op, self._shapes(op.inputs), self._shapes(op.outputs), dtypes, held, self._opset(op))
 
     def _opset(self, op: Op) -> int:
         opsets = self.graph.opsets

@@ -101,11 +101,13 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An op with the shapes of its operands, None where they are left out, and its constant small inputs by place."""
+    """An op with the shapes of its operands, None where they are left out, the types of what it reads, and its constant
+    small inputs by place."""
 
     op: Op
     reads: tuple[Shape | None, ...]
     makes: tuple[Shape | None, ...]
+    dtypes: tuple[int, ...]
     constants: Mapping[int, np.ndarray]
     opset: int
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from onnx import TensorProto
+
 from remat_cli.pieces.ways import Along, Call, Row, Total, Way
 
 
@@ -35,8 +37,8 @@ def layer_norm(call: Call) -> Iterator[Way]:
 
 
 def skip_norm(call: Call) -> Iterator[Way]:
-    """Of images alike: the sum of two values is normalized along the last axis."""
-    if call.read(0) == call.read(1):
+    """Of images alike: the sum of two values is normalized along the last axis. What it is normalized by stays whole."""
+    if call.read(0) == call.read(1) and not any(call.makes[1:3]):
         for axis in range(len(call.read(0)) - 1):
             yield Way(f"axis {axis}", call.same(axis, 0, 1), call.results(axis, 0, 3))
 
@@ -88,7 +90,7 @@ def _total(call: Call, axes: tuple[int, ...]) -> Total | None:
             return Total("Max")
         case "ReduceMin":
             return Total("Min")
-        case "ReduceMean":
+        case "ReduceMean" if call.dtypes[0] in (TensorProto.FLOAT, TensorProto.DOUBLE):  # others overflow as sums
             return Total("Add", runs="ReduceSum", over=prod(call.read(0)[axis] for axis in axes))
     return None
 

@@ -115,10 +115,11 @@ def elements(call: Call) -> Iterator[Way]:
 
 
 def squeeze(call: Call) -> Iterator[Way]:
-    rest = call.same(None)[1:]
+    """Where no axes are named, a piece of one place would lose its axis too."""
+    rest, least = call.same(None)[1:], 1 if call.given(1) else 2
     for axis, made in surviving(call.read(0), call.made):
         if call.read(0)[axis] == call.made[made]:
-            yield Way(f"axis {made}", (Along(axis), *rest), (Along(made),), carries=True)
+            yield Way(f"axis {made}", (Along(axis), *rest), (Along(made),), least=least, carries=True)
 
 
 def flatten(call: Call) -> Iterator[Way]:
@@ -141,7 +142,8 @@ def resize(call: Call) -> Iterator[Way]:
         return
     for axis, (size, made) in enumerate(zip(call.read(0), call.made)):
         if size == made or (_repeats(call) and made % size == 0 and _whole(call, axis)):
-            yield Way(f"axis {axis}", call.same(axis, 0), call.results(axis))
+            exact = call.get("mode", b"nearest") == b"nearest"
+            yield Way(f"axis {axis}", call.same(axis, 0), call.results(axis), exact=exact)
 
 
 def _repeats(call: Call) -> bool:

@@ -179,6 +179,7 @@ def places() -> list[Case]:
         ("ScatterElements", "", {"axis": 1, "reduction": "add"}, [x, ints(8, 6, 3, 9), floats(6, 3, 9)], 1),
         ("Flatten", "", {}, [x], 1),
         ("Squeeze", "", {}, [floats(6, 1, 9), fixed(1)], 1),
+        ("Squeeze", "", {}, [floats(6, 1, 4)], 1),
         ("Unsqueeze", "", {}, [x, fixed(0, 2)], 1),
         ("DepthToSpace", "", {"blocksize": 2}, [image], 1),
         ("SpaceToDepth", "", {"blocksize": 2}, [image], 1),
@@ -281,6 +282,18 @@ def test_indices_of_pooling() -> None:
 
 def test_every_row_has_a_case() -> None:
     assert {(case[1], case[0]) for case in CASES} | PAIRED == set(TABLE)
+
+
+def test_a_mean_of_whole_numbers_or_halves_is_not_summed_up() -> None:
+    """The sum of the pieces overflows where the mean does not."""
+    for array in (ints(1 << 30, 9, 5).astype(np.int32), floats(9, 5).astype(np.float16)):
+        graph, _ = graph_with(("ReduceMean", "", {}, [array, fixed(0)], 1))
+        assert [way.name for way in Table(graph).ways(graph.ops[0])] == ["axis 1"]
+
+
+def test_an_op_whose_result_no_piece_makes_is_not_cut() -> None:
+    graph, _ = graph_with(("SkipLayerNormalization", "com.microsoft", {}, [*[floats(5, 7, 8)] * 2, floats(8)], 4))
+    assert not Table(graph).ways(graph.ops[0])
 
 
 def test_an_op_without_a_row_is_not_cut() -> None:
