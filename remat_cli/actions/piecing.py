@@ -44,9 +44,12 @@ from solvers.schedule import baseline
 FINER_SHARE = 0.002  # of the cost, and
 LOWER_SHARE = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
 ROOM_SHARE = 0.8  # of the budget: pieces whose bound is below it usually leave room for a cheap plan
+NEAR_SHARE = 0.95  # of the budget, within which plans are looked for whose places take a little more than is live:
+MANY_OPS = 1000  # those of more ops than this
 RULE_STEP = 5  # of so many rules of walks one is tried, where they only compare: all of them take as long as a plan
 WALKS_SHARE = 0.5  # of the time left for choosing pieces, for the walks of one choice
 NEAR_TIMES = 1.5  # of the extra time that pieces take, and whole ops may still turn out cheaper
+NEAR_PEAK_TIMES = 1.25  # of the peak that pieces reach, and whole ops may still turn out leaner
 MEASURING_SECONDS = 10.0  # at most, for the ops of one graph in pieces
 SHORTEST_SECONDS = 2.0  # with less left no other pieces are tried
 
@@ -133,8 +136,7 @@ def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: L
     share = limits.share(PIECES_SHARE).silent()
     finer = model.rungs(least, partial(model.lowered, start, _rules(asked.exact)))
     if budget is None:
-        lean = _leanest(least, finer, share, question.max_overhead)
-        found = ToPlan(lean.subject, (plan_file(lean),), whole_may_win=True)
+        found = _leanest(least, finer, share, question.max_overhead)
     else:
         room = budget - target_of(session).aside(subject)
         found = _cheapest(least, finer, room, share)
@@ -161,17 +163,18 @@ def _as_listed(graph: Graph, asked: PiecesAsked) -> Found:
     return found
 
 
-def _leanest(start: Subject, finer: Iterator[Subject], limits: Limits, share: float | None = None) -> Answer:
+def _leanest(start: Subject, finer: Iterator[Subject], limits: Limits, share: float | None = None) -> ToPlan:
     """The coarsest of those whose least peak, as walks reach it, is about the least. `share`: how much longer than the
     model as it was given it may take. Where work is used up, pieces are judged as they stand."""
-    best = _walked(start, limits.share(WALKS_SHARE))
+    best = first = _walked(start, limits.share(WALKS_SHARE))
     for subject in finer:
         if limits.clock.interrupts():
             break
         found = _walked(subject, limits.share(WALKS_SHARE), _peak(best))
         if _peak_in_time(found, share) < (1 - LOWER_SHARE) * _peak_in_time(best, share):
             best = found
-    return best
+    near = _peak_in_time(first, share) <= NEAR_PEAK_TIMES * _peak_in_time(best, share)
+    return ToPlan(best.subject, (plan_file(best),), whole_may_win=near)
 
 
 def _walked(subject: Subject, limits: Limits, below: int | None = None) -> Answer:
@@ -211,29 +214,46 @@ def _cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Lim
     bounds = [peak_bound(subject.problem).peak for subject in every]
     roomy = len(every) - 1
     fitting = [at for at, bound in enumerate(bounds) if bound <= budget]
-    best: tuple[float, int, Answer] | None = None
-    costs: dict[int, int] = {}
+    found: dict[int, Answer] = {}
     for done, at in enumerate(sorted(fitting, key=lambda at: abs(at - roomy))):
         if done and (limits.clock.over() or limits.clock.left() < SHORTEST_SECONDS):
             break
-        share = limits.share(1 / (len(fitting) - done))
-        found = answer(every[at], budget, DEFAULT, find_solver(DEFAULT, {}), share)
-        costs |= {at: found.cost} if found.found else {}
-        if found.found and (best is None or (found.cost * (1 + FINER_SHARE * at), at) < best[:2]):
-            best = found.cost * (1 + FINER_SHARE * at), at, found
-    if best is None:
+        one = _planned(every[at], bounds[at], budget, limits.share(1 / (len(fitting) - done)))
+        found |= {at: one} if one.found else {}
+    if not found:
         return ToPlan(every[roomy], whole_may_win=bounds[0] <= budget)
-    near = costs.get(0, inf) - start.before().cost <= NEAR_TIMES * (best[2].cost - start.before().cost)
-    return ToPlan(best[2].subject, (plan_file(best[2]),), whole_may_win=near)
+    best = min(found, key=lambda at: (found[at].cost * (1 + FINER_SHARE * at), at))
+    near = 0 in found and _more(found[0]) <= NEAR_TIMES * _more(found[best])
+    return ToPlan(every[best], (plan_file(found[best]),), whole_may_win=near)
 
 
-def _leaner(unplanned: ToPlan, finer: Iterator[Subject], room: int, limits: Limits) -> ToPlan:
-    """Where no plan was found of pieces that should have room: those in which walks keep to the budget, with the walk
-    as a plan to begin with."""
-    if peak_bound(unplanned.subject.problem).peak > room:
+def _planned(subject: Subject, least: int, budget: int, limits: Limits) -> Answer:
+    """What a short search finds within the budget; of many ops with room for places, where the least that it needs
+    allows."""
+    room = int(NEAR_SHARE * budget)
+    roomy = len(subject.problem.nodes) > MANY_OPS and least <= room
+    return answer(subject, room if roomy else budget, DEFAULT, find_solver(DEFAULT, {}), limits)
+
+
+def _more(found: Answer) -> int:
+    """What the plan costs beyond the model as it was given."""
+    return found.cost - found.subject.before().cost
+
+
+def _leaner(unplanned: ToPlan, finer: Iterator[Subject], budget: int, limits: Limits) -> ToPlan:
+    """Where no plan was found of pieces that should have room: the coarsest in which a walk keeps to the budget, with
+    the walk, and what a short search finds, as plans to begin with."""
+    if peak_bound(unplanned.subject.problem).peak > budget:
         return unplanned
-    found = _leanest(unplanned.subject, finer, limits)
-    return replace(unplanned, subject=found.subject, plans=(plan_file(found),)) if _peak(found) <= room else unplanned
+    for subject in (unplanned.subject, *finer):
+        walked = _walked(subject, limits.share(WALKS_SHARE))
+        if _peak(walked) <= budget:
+            found = _planned(subject, _peak(walked), budget, limits)
+            plans = (*([found] if found.found else []), walked)
+            return replace(unplanned, subject=subject, plans=tuple(map(plan_file, plans)))
+        if limits.clock.interrupts():
+            break
+    return unplanned
 
 
 def offered(found: Answer, limits: Limits, memory: Memory | None = None) -> Answer:
@@ -263,4 +283,4 @@ def _least_in_pieces(subject: Subject, graph: Graph, limits: Limits) -> int | No
     model = Piecewise(subject)
     finer = model.rungs(subject, partial(model.lowered, untouched(graph), FREE))
     best = _leanest(subject, finer, Limits(limits.clock.within(OFFER_SECONDS)))
-    return None if best.subject is subject else _peak(best)
+    return None if best.subject is subject else best.plans[0].peak

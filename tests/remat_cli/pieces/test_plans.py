@@ -155,7 +155,18 @@ def test_a_walk_is_what_to_begin_with_where_no_plan_was_found(unet: Path, monkey
     question = Question(budget=Budget(Fraction(budget)))
     cut = in_pieces(subject, pieces_named("auto"), question, Limits(limited(moves=WORK)))
     assert cut.subject.pieces
-    assert [plan.peak <= budget for plan in cut.plans] == [True]
+    assert cut.plans
+    assert all(plan.peak <= budget for plan in cut.plans)
+
+
+def test_plans_of_many_ops_leave_room_for_their_places(unet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that fills the budget to the last byte was found, and then no places for it."""
+    subject, budget = load_subject(unet, None, {}), int(0.97 * floor(unet))
+    question = Question(budget=Budget(Fraction(budget)))
+    monkeypatch.setattr("remat_cli.actions.piecing.MANY_OPS", 10)
+    cut = in_pieces(subject, pieces_named("auto"), question, Limits(limited(moves=WORK)))
+    assert cut.plans
+    assert all(plan.peak <= 0.95 * budget for plan in cut.plans)
 
 
 def test_a_curve_begins_lower_in_pieces(step: Path) -> None:
