@@ -1,0 +1,111 @@
+"""Gradients of small training steps in pieces, and whole, against a run in float64.
+
+    python examples/bench/pieces_float64.py [NAME ...]
+
+Each step has its widest values, but for outputs, cut into quarters, sums of weight gradients among them. Results go into
+pieces_float64.json: for each model, the output that comes out worst, as the error in pieces over the error whole.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import remat_cli as remat
+from profiles.strict import strict_options
+from remat_cli.checking.exactness import ROUNDING, run_in_float64
+from remat_cli.ingest import graph_of
+from remat_cli.model.signatures import feeds_of, ops_of
+from remat_cli.pieces.finding import narrowed_to
+from remat_cli.zoo.build import build
+
+RESULTS = Path(__file__).with_suffix(".json")
+PARTS = 4
+SEED = 0
+ZERO = 1e-12  # of the largest norm: what is less is 0 but for float64's own rounding, as of a key's bias
+TEXT = {"layers": 1, "hidden": 32, "heads": 2, "seq": 33, "batch": 3}
+IMAGE = {"image": 32, "batch": 3, "classes": 10}
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "MLP": ("mlp", {"batch": 4001}),
+    "CNN": ("cnn", {"batch": 7}),
+    "VGG-16": ("vgg16", IMAGE),
+    "MobileNet v1": ("mobilenet-v1", IMAGE),
+    "MobileNet v2": ("mobilenet-v2", IMAGE),
+    "ResNet-18": ("resnet18", IMAGE),
+    "ResNet-50": ("resnet50", IMAGE),
+    "DenseNet-121": ("densenet121", IMAGE),
+    "EfficientNet-B0": ("efficientnet-b0", IMAGE),
+    "VoVNet-39": ("vovnet39", IMAGE),
+    "ConvNeXt": ("convnext-large", IMAGE | {"width": 16}),
+    "U-Net": ("unet", {"image": 48, "batch": 3, "width": 8}),
+    "U-Net, transposed": ("unet", {"image": 48, "batch": 3, "width": 8, "upsample": "transposed"}),
+    "SegNet": ("segnet", {"image": 32, "batch": 3}),
+    "GPT-2": ("gpt2", TEXT | {"vocabulary": 1501}),
+    "BERT": ("bert-base", TEXT | {"vocabulary": 1501}),
+    "ALBERT": ("albert-base", TEXT | {"vocabulary": 1501}),
+    "ViT": ("vit-b16", {"layers": 2, "hidden": 32, "heads": 2, "image": 64, "batch": 3, "classes": 10}),
+    "Llama": ("llama-1b", {"layers": 1, "hidden": 32, "heads": 4, "seq": 33, "batch": 3, "vocabulary": 1501}),
+    "Mamba": ("mamba-130m", {"layers": 1, "hidden": 32, "seq": 33, "batch": 3, "vocabulary": 1501}),
+    "Diffusion U-Net": ("diffusion-unet", {"batch": 3, "image": 32}),
+}
+
+
+def run(model: onnx.ModelProto, feeds: dict[str, Any]) -> dict[str, np.ndarray]:
+    session = onnxruntime.InferenceSession(model.SerializeToString(), strict_options(), ["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds), strict=True))
+
+
+def compared(network: str, options: dict[str, Any]) -> dict[str, Any]:
+    """How far both are from float64, by the norm of each output."""
+    graph = graph_of(remat.grad(build(network, weights="inputs", seed=SEED, **options)), Path("step.onnx"))
+    inner = (name for op in graph.ops for name in op.writes if name not in graph.outputs)
+    widest = max(graph.values[name].bytes for name in inner)
+    found = narrowed_to(graph, widest // PARTS)
+    feeds = dict(feeds_of(graph, ops_of(graph), SEED))
+    right = run_in_float64(graph, feeds)
+    if right is None:
+        return {"none": "float64's reference does not run it"}
+    whole, pieces = run(graph.model, feeds), run(found.made.graph.model, feeds)
+    norms = {name: float(np.linalg.norm(value)) for name, value in right.items() if value.dtype == np.float64}
+    errors, least = {}, ZERO * max(norms.values())
+    for name, norm in norms.items():
+        value = right[name]
+        if least < norm < np.inf:
+            errors[name] = tuple(float(np.linalg.norm(one[name] - value)) / norm for one in (whole, pieces))
+    worst = max(errors, key=lambda name: errors[name][1] / (errors[name][0] + ROUNDING))
+    over = {name: pair for name, pair in errors.items() if pair[1] > 2 * pair[0] + ROUNDING}
+    return {
+        "ops": len(graph.ops),
+        "ops in pieces": len(set(found.made.origin.values())),
+        "pieces": len(found.made.origin),
+        "outputs": len(errors),
+        "worst": worst,
+        "error whole": float(f"{errors[worst][0]:.3g}"),
+        "error in pieces": float(f"{errors[worst][1]:.3g}"),
+        "largest error whole": float(f"{max(pair[0] for pair in errors.values()):.3g}"),
+        "largest error in pieces": float(f"{max(pair[1] for pair in errors.values()):.3g}"),
+        "more than twice as far off": sorted(over),
+    }
+
+
+def main(names: list[str]) -> None:
+    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
+    results["about"] = {"date": time.strftime("%Y-%m-%d"), "seed": SEED, "parts of the widest value": PARTS}
+    for name, (network, options) in MODELS.items():
+        if not names or name in names:
+            began = time.process_time()
+            results[name] = compared(network, options) | {"processor seconds": round(time.process_time() - began, 1)}
+            print(name, results[name], flush=True)
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
