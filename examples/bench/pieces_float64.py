@@ -33,7 +33,7 @@ ZERO = 1e-12  # of the largest norm: what is less is 0 but for float64's own rou
 TEXT = {"layers": 1, "hidden": 32, "heads": 2, "seq": 33, "batch": 3}
 IMAGE = {"image": 32, "batch": 3, "classes": 10}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
-    "MLP": ("mlp", {"batch": 4001}),
+    "MLP": ("mlp", {"batch": 2001}),
     "CNN": ("cnn", {"batch": 7}),
     "VGG-16": ("vgg16", IMAGE),
     "MobileNet v1": ("mobilenet-v1", IMAGE),
@@ -46,7 +46,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "ConvNeXt": ("convnext-large", IMAGE | {"width": 16}),
     "U-Net": ("unet", {"image": 48, "batch": 3, "width": 8}),
     "U-Net, transposed": ("unet", {"image": 48, "batch": 3, "width": 8, "upsample": "transposed"}),
-    "SegNet": ("segnet", {"image": 32, "batch": 3}),
+    "SegNet": ("segnet", {"image": 32, "batch": 1}),
     "GPT-2": ("gpt2", TEXT | {"vocabulary": 1501}),
     "BERT": ("bert-base", TEXT | {"vocabulary": 1501}),
     "ALBERT": ("albert-base", TEXT | {"vocabulary": 1501}),
