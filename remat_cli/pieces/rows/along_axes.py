@@ -37,7 +37,7 @@ def layer_norm(call: Call) -> Iterator[Way]:
 
 
 def skip_norm(call: Call) -> Iterator[Way]:
-    """Of images alike: the sum of two values is normalized along the last axis. What it is normalized by stays whole."""
+    """Of images alike: the sum of two values is normalized along the last axis. Statistics stay whole."""
     if call.read(0) == call.read(1) and not any(call.makes[1:3]):
         for axis in range(len(call.read(0)) - 1):
             yield Way(f"axis {axis}", call.same(axis, 0, 1), call.results(axis, 0, 3))
