@@ -32,14 +32,15 @@ def kept_in_children(session: Any) -> Any:
 def mind_forks() -> None:
     """Have each child, from now on, keep what it was born with. For processes in which the runtime is loaded."""
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_keep)
+        os.register_at_fork(after_in_child=keep)
 
 
 def _refuse(*_: Any, **__: Any) -> None:
     raise ThreadsLeftBehind(f"this session {BORN_BEFORE}")
 
 
-def _keep() -> None:
+def keep() -> None:
+    """In a child: keep what it was born with, and leave the process without the runtime's own end."""
     for session in _made:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(session))  # a list of them would be taken apart at the child's end
         if session.get_session_options().intra_op_num_threads != 1:

@@ -87,3 +87,24 @@ PLACES = {
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *PLACES})
+
+
+def _born() -> None:
+    """In a forked child: the runtime is not taken apart at its end, where it was loaded before the fork."""
+    import sys
+
+    if "onnxruntime" in sys.modules:
+        from profiles.forking import keep
+
+        keep()
+
+
+def _mind_forks() -> None:
+    """A child may be the first to make a session; where its parent has loaded the runtime, its end would hang."""
+    import os
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_born)
+
+
+_mind_forks()

@@ -56,6 +56,16 @@ if not child:
     sys.exit()
 assert not os.waitpid(child, 0)[1]
 """
+ONLY_LOADED = """
+import onnxruntime, os, sys, remat_cli as remat, numpy as np
+for makes in (False, True):
+    child = os.fork()
+    if not child:
+        if makes:
+            remat.step(remat.grad(sys.argv[1], optimizer="sgd"), sys.argv[1])
+        sys.exit(7)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
 
@@ -87,3 +97,10 @@ def test_sessions_are_let_go_in_a_forked_child() -> None:
     said = told(SCRIPT)
     assert "before the process forked" in said[0]
     assert said[1:] == ["True", "True"]
+
+
+@forks
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other systems' C cannot leave so")
+def test_a_child_leaves_where_the_runtime_was_only_loaded() -> None:
+    """Its own end hangs such a child, or aborts it."""
+    assert told(ONLY_LOADED) == ["7", "7"]
