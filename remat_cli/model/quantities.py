@@ -52,8 +52,9 @@ class Budget:
         if self.relative:
             return f"{_decimal(self.amount * 100)}%"
         units = [unit for unit, size in SPELLED.items() if size <= self.amount and 100 * self.amount % size == 0]
-        unit = max(units, key=lambda unit: SPELLED[unit], default="B")
-        return f"{_decimal(self.amount / SPELLED.get(unit, 1))}{unit}"
+        spelled = {unit: _decimal(self.amount / SPELLED[unit]) for unit in units} or {"B": _decimal(self.amount)}
+        unit = min(spelled, key=lambda unit: (len(spelled[unit]), -SPELLED.get(unit, 1)))  # 160KB, not 156.25KiB
+        return f"{spelled[unit]}{unit}"
 
 
 def _decimal(number: Fraction) -> str:

@@ -50,3 +50,8 @@ def test_showing() -> None:
     assert show_bytes(1_234_567) == "1.235MB"
     assert show_time(1_234) == "1.234us"
     assert show_time(2.5e9) == "2.5s"
+
+
+@pytest.mark.parametrize("said", ["160KB", "16GB", "1.5GiB", "16KiB", "96.5MB", "70%", "17B"])
+def test_a_budget_is_said_in_the_unit_that_was_asked(said: str) -> None:
+    assert str(parse_budget(said)) == said
