@@ -22,6 +22,7 @@ from remat_cli.pieces.graph_in_pieces import in_pieces
 from remat_cli.pieces.regions import Links, Region, grown
 from remat_cli.pieces.rows.pointwise import FUSED, POINTWISE
 from remat_cli.pieces.table import TABLE, Allowed, Table
+from remat_cli.pieces.trying import BitTrials
 from remat_cli.pieces.ways import Way
 
 Case = tuple[str, str, Mapping[str, Any], Sequence[Any], int]  # op, domain, attributes, inputs, outputs
@@ -294,6 +295,15 @@ def test_a_mean_of_whole_numbers_or_halves_is_not_summed_up() -> None:
 def test_an_op_whose_result_no_piece_makes_is_not_cut() -> None:
     graph, _ = graph_with(("SkipLayerNormalization", "com.microsoft", {}, [*[floats(5, 7, 8)] * 2, floats(8)], 4))
     assert not Table(graph).ways(graph.ops[0])
+
+
+def test_a_trial_says_what_a_run_does() -> None:
+    """Sums begin where memory is aligned, which a piece in memory of its own may be where the whole is not there."""
+    graph, feeds = graph_with(("ReduceSum", "", {}, [floats(11, 13, 501) ** 9, fixed(2)], 1))
+    region = Region(PIECES, {"op": Table(graph).ways(graph.ops[0])[0]})
+    whole, pieces = run(graph.model, feeds), run(in_pieces(graph, [region]).graph.model, feeds)
+    assert BitTrials(Allowed(exact=True)).same(graph, region) == (whole[0].tobytes() == pieces[0].tobytes())
+    assert not Table(graph, Allowed(exact=True)).ways(graph.ops[0])
 
 
 def test_an_op_without_a_row_is_not_cut() -> None:
