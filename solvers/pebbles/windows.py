@@ -5,8 +5,6 @@ Invariant: the order given back costs no more than the one given, and needs no m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -81,17 +79,29 @@ def _again(order: Ints) -> NDArray[np.bool_]:
 
 def at_hand(copies: Copies, order: Ints, place: int) -> Ints:
     """The copies in memory before the compute at that place: those made before it that are read there or later."""
-    nodes = copies.problem.nodes
-    made = {value for node in order[:place].tolist() for value in nodes[node].writes}
-    wanted, anew = set[int](), set[int]()
-    for node in order[place:].tolist():
-        wanted.update(value for value in nodes[node].reads if value not in anew)
-        anew.update(nodes[node].writes)
-    last = set(copies.last_bit).intersection(made) - anew
-    ordinary = wanted.intersection(made) - last
-    return np.array(sorted(_bits(copies, ordinary, last)), np.int64)
+    tables = copies.tables
+    arrays, (before, after) = tables.problem, (order[:place], order[place:])
+    made = np.zeros(len(arrays.size), np.bool_)
+    made[_of(arrays.writes_at, arrays.writes, before)[0]] = True
+    first_read, first_made = (
+        _first(*_of(starts, items, after), len(made), len(order))
+        for starts, items in ((arrays.reads_at, arrays.reads), (arrays.writes_at, arrays.writes))
+    )
+    last = arrays.output & made & (first_made == len(order)) & (tables.last_bit >= 0)
+    ordinary = made & (first_read < first_made) & ~last & (tables.ordinary_bit >= 0)
+    return np.sort(np.concatenate([tables.ordinary_bit[ordinary], tables.last_bit[last]]))
 
 
-def _bits(copies: Copies, ordinary: set[int], last: set[int]) -> Iterator[int]:
-    yield from (copies.ordinary_bit[value] for value in ordinary if value in copies.ordinary_bit)
-    yield from (copies.last_bit[value] for value in last)
+def _of(starts: Ints, items: Ints, nodes: Ints) -> tuple[Ints, Ints]:
+    """What the rows of these nodes name, and in which step."""
+    counts = starts[nodes + 1] - starts[nodes]
+    steps = np.repeat(np.arange(len(nodes)), counts)
+    within = np.arange(len(steps)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return items[starts[nodes][steps] + within], steps
+
+
+def _first(values: Ints, steps: Ints, count: int, never: int) -> Ints:
+    """The first step that names each value."""
+    found = np.full(count, never, np.int64)
+    found[values[::-1]] = steps[::-1]
+    return found
