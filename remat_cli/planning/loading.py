@@ -20,7 +20,7 @@ from remat_cli.errors import BadInput, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
-from remat_cli.model.in_place import InPlace, divide_updates
+from remat_cli.model.in_place import InPlace, divide_updates, narrow
 from remat_cli.model.late_updates import hold_back
 from remat_cli.model.problem_of import as_rewritten
 from remat_cli.model.semantics import needs_training_build
@@ -141,7 +141,7 @@ def subject_of(
 
     def find_updates(graph: Graph, costs: Costs | None) -> tuple[Mapping[str, str], Callable[..., Subject]]:
         """The updates that may be in place, and what makes the subject with some of them."""
-        view = target.view(graph, as_run, costs.whole if costs and costs.kind == "cpu" else None)
+        view = target.view(graph, as_run, costs)
         settled = hold_back(view.graph, in_place)
         pairs, left = divide_updates(settled, in_place, target.why_apart(view, costs))
         shared, own = Costed(costs), by_file if view.optimized else None
@@ -211,6 +211,11 @@ def _notes(graph: Graph, costs: Costs | None, target: Target, written_out: bool)
         yield Note(PlanNote.ESTIMATED if target.online else PlanNote.ESTIMATED_AND_TRACED)
     elif not costs.measured and not target.online:
         yield Note(PlanNote.FROM_PAPER_AND_TRACED)
+    as_it_runs = written_out and not target.session.robust
+    if costs is None and as_it_runs:
+        yield Note(PlanNote.WRITTEN_OUT, ("values of 16 bits are computed in float32",))
+    elif costs is None and not written_out and (why := narrow(graph)):
+        yield Note(PlanNote.UNLIKE, (why,))
     if costs is None or not costs.measured:
         yield from _unknown_work(graph)
     if costs is not None and (waited := costs.whole.waited) is not None:
@@ -218,7 +223,6 @@ def _notes(graph: Graph, costs: Costs | None, target: Target, written_out: bool)
     if costs is not None and (seen := costs.whole.seen):
         yield Note(PlanNote.SEEN_IN_A_RUN, (seen,))
     if costs is not None and (unlike := costs.whole.unlike):
-        as_it_runs = written_out and not target.session.robust
         yield Note(PlanNote.WRITTEN_OUT if as_it_runs else PlanNote.UNLIKE, (unlike,))
 
 

@@ -72,3 +72,13 @@ def test_a_session_of_it_gives_the_same_bits() -> None:
     plain = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
     for got, wanted in zip(remat.session(plan).run(None, feeds), plain.run(None, feeds), strict=True):
         assert got.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::remat_cli.RematWarning")
+@pytest.mark.parametrize("allocator", ["planned", "arena"])
+def test_without_a_profile_what_runs_is_planned_too(allocator: str, tmp_path: Path) -> None:
+    """The plan of the file's own ops held half of what ran."""
+    onnx.save(_half_precision(), tmp_path / "half.onnx")
+    plan = remat.solve(tmp_path / "half.onnx", budget="80%", allocator=allocator, work_limit=20_000, cache=False)
+    assert any("16 bits are computed in float32" in note for note in plan.notes)
+    assert remat.verify(plan).report.strict.after.first <= plan.budget

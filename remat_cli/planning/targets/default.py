@@ -40,7 +40,7 @@ class DefaultTarget(Target):
     session = DEFAULT
     differs = PlanNote.DIFFERS_BY_DEFAULT
 
-    def view(self, graph: Graph, may_optimize: bool, whole: Totals | None) -> View:
+    def view(self, graph: Graph, may_optimize: bool, costs: Costs | None) -> View:
         planned, kernels = default_graph(graph, may_optimize)
         return View(planned, kernels, optimized=planned is not graph)
 

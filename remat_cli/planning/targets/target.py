@@ -65,14 +65,9 @@ class Target(ABC):
 
     # The subject.
 
-    def view(self, graph: Graph, may_optimize: bool, whole: Totals | None) -> View:
-        """The graph whose ops are planned; an optimized one only where `may_optimize` allows it.
-
-        `whole`: the profile's measurement of the whole graph. Where it held more than its ops account for, other ops
-        may have run.
-        """
-        strange = whole is not None and whole.unlike and (whole.peak or 0) > (whole.predicted_peak or 0)
-        made = written_out(graph) if may_optimize and strange else None
+    def view(self, graph: Graph, may_optimize: bool, costs: Costs | None) -> View:
+        """The graph whose ops are planned; an optimized one only where `may_optimize` allows it."""
+        made = written_out(graph) if may_optimize and _others_may_run(graph, costs) else None
         return View(graph) if made is None else View(made, optimized=True)
 
     def named(self, view: View, named: Named) -> Named:
@@ -251,3 +246,12 @@ def arena_if_uncapped(prediction: Prediction) -> int:
     """The bytes that the runtime's own arena holds in the strict session."""
     lifetimes = requests(prediction.problem, prediction.strict).lifetimes
     return prediction.problem.resident + grown((life.start, life.end, life.bytes) for life in lifetimes)
+
+
+def _others_may_run(graph: Graph, costs: Costs | None) -> bool:
+    """Whether other ops may run than the graph's: it was measured to hold more than its ops account for, or nobody
+    measured it, and it has values that a CPU lacks kernels for."""
+    if costs is None:
+        return narrow(graph) is not None
+    whole = costs.whole
+    return costs.kind == "cpu" and whole.unlike is not None and (whole.peak or 0) > (whole.predicted_peak or 0)
