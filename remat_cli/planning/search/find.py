@@ -26,8 +26,10 @@ def find_plan(request: PlanRequest) -> Answer:
     The graph that a session runs is planned first. Where that has no plan, the file's own ops may have one: what the
     rewriting adds keeps default options from folding and packing constants. So only the last search proves that there
     is no plan. Where optimizers might break updates in place loose, both copies of the state are held. Where nothing
-    else is found, the leanest plan is tried.
+    else is found or at hand, the leanest plan is tried.
     """
+    if request.at_hand is not None:
+        return find_searched(request)
     found = find_searched(replace(request, limits=request.limits.within(_without_kept(request))))
     found = found if found.found else _find_leanly(request, found)
     return replace(found, limits=request.limits, model=None)
