@@ -1,15 +1,15 @@
 """Finds an order of computes for a joint graph's problem and a budget.
 
 Invariant: the order is legal by `simulate`. It keeps to the budget where `fits` says so, and is otherwise the known
-order of least peak. No given candidate that fits is cheaper.
+order of least peak, whichever budget it was found for. No given candidate that fits is cheaper.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from remat_cli.torch.remembering import key, recall, remember
+from remat_cli.torch.remembering import Leanest, key, recall, recall_leanest, remember, remember_leanest
 from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
 from solvers.orders.kept import kept_bound
@@ -52,55 +52,60 @@ class PlannedOrder:
 def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], Iterable[Order]]) -> PlannedOrder:
     """The cheapest order known that holds no more than `limit` bytes.
 
-    Where nothing is found that fits, the search for the leanest takes as long again.
+    Where nothing is found that fits, the search for the leanest takes as long again, once for each graph.
     """
     _, before = baseline(problem)
     whole = tuple(range(len(problem.nodes)))
     if before.peak <= limit:
         return PlannedOrder(whole, before, before, limit, Status.OPTIMAL, float(before.cost))
-    place = key(problem, limit, clock)
+    place, graph = key(problem, clock, limit), key(problem, clock)
     if (kept := recall(problem, limit, place)) is not None:
         order, bound = kept
+        remember_leanest(problem, graph, Leanest(order))
         return PlannedOrder(order, evaluate(problem, order)[1], before, limit, Status.FEASIBLE, bound)
-    known = [whole, *candidates()]
-    result = _search(problem, known, limit, Limits(clock=clock))
-    least = max(result.peak_bound or 0, kept_bound(problem))
-    if _leanest(problem, known) > limit:
-        least = max(least, _lean(problem, known, Limits(clock=clock.again())))
+    given = [whole, *candidates()]
+    lean = recall_leanest(problem, graph)
+    known = given if lean is None else [*given, lean.order]
+    result = Result(Status.INFEASIBLE, None)
+    if lean is None or lean.bound <= limit:
+        known, result = _search(problem, known, limit, Limits(clock=clock))
+    if _leanest(problem, known) > limit and not (lean and lean.searched):
+        lean = _lean(problem, given, Limits(clock=clock.again()))
+        known = [*known, lean.order]
     order, outcome = _chosen(problem, known, limit)
     status = result.status if result.status.found or outcome.peak > limit else Status.FEASIBLE
+    remember_leanest(problem, graph, replace(lean, order=order) if lean else Leanest(order))
     if outcome.peak <= limit:
         remember(place, order, result.bound_any_order, limit)
+    least = max(result.peak_bound or 0, kept_bound(problem), lean.bound if lean else 0)
     return PlannedOrder(order, outcome, before, limit, status, result.bound_any_order, least)
 
 
-def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) -> Result:
-    """Ask the default method with the known orders as candidates, and add the order that it finds."""
+def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) -> tuple[list[Order], Result]:
+    """Ask the default method with the known orders as candidates; the order that it finds is known from then on."""
     solver = METHODS[DEFAULT].load(candidates=_best(problem, known, limit))
     answer = schedule(problem, limit, solver, limits)
-    if answer.plan is not None:
-        known.append(answer.plan.order())
-    return answer.result
+    return (known if answer.plan is None else [*known, answer.plan.order()]), answer.result
 
 
-def _lean(problem: Problem, known: list[Order], limits: Limits) -> int:
+def _lean(problem: Problem, known: list[Order], limits: Limits) -> Leanest:
     """Where nothing fits: an order of a peak as low as can be found, and a cheap one of that peak.
 
-    Returns what no order can hold less than.
+    No budget is given, so that the answer is the same for all of them.
     """
     answer = schedule(problem, MOST_IN_ALL, minimize_peak, limits.share(1 / 4))
     if answer.plan is not None:
-        known.append(answer.plan.order())
+        known = [*known, answer.plan.order()]
     low = proved = answer.result.peak_bound or 0
     for tries in range(HALVING_ROUNDS, 0, -1):
         high = _leanest(problem, known)
         if high - low <= CLOSE_SHARE * high or limits.clock.over():
             break
         middle = (low + high) // 2
-        _search(problem, known, middle, limits.share(1 / (tries + 1)))
+        known, _ = _search(problem, known, middle, limits.share(1 / (tries + 1)))
         low = middle if _leanest(problem, known) > middle else low
-    _search(problem, known, _leanest(problem, known), limits)
-    return proved
+    known, _ = _search(problem, known, _leanest(problem, known), limits)
+    return Leanest(_chosen(problem, known, 0)[0], proved, searched=True)
 
 
 def _leanest(problem: Problem, known: Sequence[Order]) -> int:

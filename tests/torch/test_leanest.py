@@ -1,0 +1,70 @@
+"""Where nothing fits, the plan is the leanest known, however the budget is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import nn
+
+from remat_cli.torch import joint as joints
+from remat_cli.torch import planning, remembering
+from remat_cli.torch.estimates import estimates
+from remat_cli.torch.lowering import lower
+from remat_cli.torch.planning import PlannedOrder, find
+from solvers.clock import limited
+from solvers.problem import Problem
+from solvers.schedule import baseline
+from tests.torch.capturing import captured
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("REMAT_RESULTS", "off")
+    remembering.LEANEST.clear()
+    yield
+    remembering.LEANEST.clear()
+
+
+@pytest.fixture
+def problem() -> Problem:
+    torch.manual_seed(0)
+    layers = [layer for _ in range(4) for layer in (nn.Linear(16, 16), nn.GELU(), nn.LayerNorm(16), nn.Tanh())]
+    module, _, count = captured(Squared(*layers), (torch.randn(64, 16),))
+    return lower(joints.read(module, count), estimates("cpu")).problem
+
+
+class Squared(nn.Sequential):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x).square().mean()
+
+
+def plan(problem: Problem, share: float, moves: int = 1, seeds: tuple[planning.Order, ...] = ()) -> PlannedOrder:
+    return find(problem, int(share * baseline(problem)[1].peak), limited(None, moves), lambda: seeds)
+
+
+def test_a_smaller_budget_holds_no_more_than_a_plan_that_fitted_a_larger_one(problem: Problem) -> None:
+    lean = plan(problem, 0.0, 4_000)
+    remembering.LEANEST.clear()
+    alone = plan(problem, 0.0)
+    assert alone.outcome.peak > lean.outcome.peak  # hardly a search does not find it by itself
+    remembering.LEANEST.clear()
+    share = lean.outcome.peak / lean.before.peak + 0.01
+    fitting = plan(problem, share, seeds=(lean.order,))
+    assert fitting.fits
+    assert plan(problem, 0.0).outcome.peak <= fitting.outcome.peak
+
+
+def test_the_leanest_is_searched_once_and_for_no_budget(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    lean = planning._lean
+    monkeypatch.setattr(planning, "_lean", lambda *given: asked.append(given[1]) or lean(*given))
+    found = []
+    for share in (0.3, 0.1, 0.0):
+        found.append(plan(problem, share).order)
+    remembering.LEANEST.clear()
+    found.append(plan(problem, 0.2).order)
+    assert len(asked) == 2
+    assert asked[0] == asked[1]  # from the same known orders, whatever a search within the budget had found
+    assert len(set(found)) == 1
