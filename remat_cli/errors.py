@@ -79,10 +79,15 @@ class Mismatch(RematError):
         self.report = report
 
 
+LISTED = 60  # names that a message lists at most
+
+
 def meant(name: str, known: Iterable[str]) -> str:
     """What a name that there is not may stand for: the nearest one, or all that there are."""
     names = tuple(known)
     near = get_close_matches(name.lower(), names, 1)
+    if not near and len(names) > LISTED:
+        return f"there are {len(names)} others, such as {names[0]}"
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
 
 

@@ -15,7 +15,7 @@ from remat_cli.actions.piece_timing import timed_here
 from remat_cli.actions.pieces_asked import OFF, PiecesAsked
 from remat_cli.actions.questions import Question
 from remat_cli.actions.solving import ask, budget_to_keep
-from remat_cli.errors import BadInput, Usage
+from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import STRICT, Session
@@ -156,6 +156,8 @@ def _as_listed(graph: Graph, asked: PiecesAsked) -> Found:
     if asked.largest is not None:
         found = narrowed(graph, asked.largest, asked.exact)
     for one in asked.listed:
+        if one.value not in graph.values:
+            raise BadInput(f"{graph.path}: there is no value {one.value!r}; {meant(one.value, graph.values)}")
         more = with_one(found, one.value, one.axis, one.pieces)
         if more is None:
             raise BadInput(f"{graph.path}: value {one.value!r} cannot be cut into {one.pieces} pieces; leave it out")
