@@ -15,6 +15,7 @@ from torch._guards import TracingContext
 from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split
 from remat_cli.torch.partition import Partitioner, PlannedJoint, partition_fn
+from remat_cli.torch.regions import write_out
 from remat_cli.torch.running import Compiled, op_by_op
 from remat_cli.torch.sizes import SizeCheck
 from remat_cli.torch.skipped import tell_of_skipped
@@ -37,6 +38,7 @@ class Backend:
 
     def __call__(self, module: Any, inputs: Any, **options: Any) -> Any:
         tell_of_skipped(self)
+        write_out(module)
         return _Graph(self).compile(module, inputs)
 
     def __deepcopy__(self, _: Any) -> Backend:

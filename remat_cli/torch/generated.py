@@ -20,11 +20,11 @@ from torch._inductor.graph import GraphLowering
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from remat_cli.torch.bodies import without_data
 from remat_cli.torch.building import Split
 from remat_cli.torch.joint import copy_of
 from remat_cli.torch.measuring import workspace_of
 from remat_cli.torch.metering import Meter
-from remat_cli.torch.reading import bytes_of
 
 
 class _Written(Exception):
@@ -74,14 +74,14 @@ def generated_peak(split: Split, held: Sequence[bool]) -> int:
     returned = [place for place, output in enumerate(_outputs(split[1])) if isinstance(output, fx.Node)]
     backward = _write(split[1], passed, returned, True)
     with FakeTensorMode(), _Watch() as watch, torch.no_grad():
-        resident = [_without_data(value) for value in given]
+        resident = [without_data(value) for value in given]
         watch.meter.watch(resident)
         made = list(_program(forward.source)(list(resident)))
         kept = [value for value, own in zip(made, held, strict=False) if own]
         known = dict(zip(names, made, strict=True))
         saved = {node.name: known[node.name] for node in wanted if node.name in known}
         arguments = [
-            saved[node.name] if node.name in saved else _without_data(value)
+            saved[node.name] if node.name in saved else without_data(value)
             for node, value in zip(wanted, passed, strict=True)
         ]
         watch.meter.watch(arguments)
@@ -129,13 +129,6 @@ def _empty_on(device: str) -> Callable[..., torch.Tensor]:
 
 def _reinterpreted(tensor: torch.Tensor, size: Any, stride: Any, offset: int = 0) -> torch.Tensor:
     return torch.as_strided(tensor, size, stride, tensor.storage_offset() + offset)
-
-
-def _without_data(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        sizes, strides = [bytes_of(n) for n in value.shape], [bytes_of(n) for n in value.stride()]
-        return torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device)
-    return bytes_of(value) if isinstance(value, torch.SymInt) else value
 
 
 def _restrided(value: Any, strides: list[int] | None) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import fx
 
+from remat_cli.torch.bodies import held_inside
 from remat_cli.torch.joint import Buffer, Joint, held_outputs
 from remat_cli.torch.kinds import kind_of
 from remat_cli.torch.reading import is_plain
@@ -179,7 +180,7 @@ def _add(state: _Lowering, op: fx.Node, ordered: set[fx.Node], kept: bool, again
         cost=price.ns,
         reads=tuple(dict.fromkeys(reads)),
         writes=tuple(writes),
-        workspace=price.workspace,
+        workspace=price.workspace + held_inside(op),
         once=op in ordered or kept or is_plain(op),
         backward=None in state.token,
         kind=kind_of(op),

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch import fx
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from remat_cli.torch.reading import plain_tensors_of
@@ -48,17 +47,3 @@ class Meter:
         self.watch(value)
         if self.most > self.peak:
             self.peak = max(self.peak, self.count())
-
-
-class Metered(fx.Interpreter):
-    """Runs a graph, letting go of each value after its last use, and tells a meter of what is made."""
-
-    def __init__(self, module: fx.GraphModule, meter: Meter) -> None:
-        super().__init__(module)
-        self.meter = meter
-
-    def run_node(self, n: fx.Node) -> Any:
-        result = super().run_node(n)
-        if n.op == "call_function":
-            self.meter.made(result)
-        return result

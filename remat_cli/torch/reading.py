@@ -141,7 +141,7 @@ def subgraphs(node: fx.Node) -> Iterator[fx.Graph]:
     owner = node.graph.owning_module
     for argument in node.all_input_nodes:
         if argument.op == "get_attr" and owner is not None:
-            found = _attribute(owner, str(argument.target))
+            found = attribute(owner, str(argument.target))
             if isinstance(found, fx.GraphModule):
                 yield found.graph
 
@@ -165,7 +165,8 @@ def _argument(node: fx.Node, name: str) -> Any:
     return None
 
 
-def _attribute(owner: Any, path: str) -> Any:
+def attribute(owner: Any, path: str) -> Any:
+    """What a module has at a dotted path; None if nothing."""
     for name in path.split("."):
         owner = getattr(owner, name, None)
     return owner

@@ -11,10 +11,26 @@ from typing import Any
 from torch import fx
 from torch.fx.graph import _BoxedCodeGen
 
-from remat_cli.torch.metering import Metered
+from remat_cli.torch.bodies import watching
+from remat_cli.torch.metering import Meter
 from remat_cli.torch.whole_step import WholeStep
 
 Compiled = Callable[[list[Any]], Any]
+
+
+class Metered(fx.Interpreter):
+    """Runs a graph, letting go of each value after its last use, and tells a meter of what is made."""
+
+    def __init__(self, module: fx.GraphModule, meter: Meter) -> None:
+        super().__init__(module)
+        self.meter = meter
+
+    def run_node(self, n: fx.Node) -> Any:
+        with watching(n, self.meter):
+            result = super().run_node(n)
+        if n.op == "call_function":
+            self.meter.made(result)
+        return result
 
 
 def op_by_op(module: fx.GraphModule, step: WholeStep, begin: Callable[[list[Any]], None]) -> Compiled:
