@@ -209,8 +209,8 @@ def _model(
     fixed = [node for node in graph.model.graph.node if node.op_type == "Constant"]
     made = {name for step in steps for name in step.node.output}
     known = {entry.name for entry in graph.model.graph.value_info}
-    gone = {name for op in graph.ops for name in op.writes if name not in made}
-    kept = [entry for entry in graph.model.graph.value_info if entry.name not in gone | hidden]
+    gone = hidden.union(name for op in graph.ops for name in op.writes if name not in made)
+    kept = [entry for entry in graph.model.graph.value_info if entry.name not in gone]
     del model.graph.node[:], model.graph.value_info[:]
     model.graph.node.extend([*fixed, *(step.node for step in steps)])
     model.graph.value_info.extend([*kept, *(info for info in infos(graph, steps, known) if info.name not in hidden)])

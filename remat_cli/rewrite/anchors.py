@@ -68,6 +68,7 @@ def add_anchors(
     tokens_of: dict[int, str] = {}  # step -> an empty slice of what it makes
     origin: dict[str, str] = {}
     stray = {index for index in breaks(steps) if not set(steps[index].origin.values()).intersection(inner)}
+    anchored = stray | pinned
     outputs = set(graph.outputs)
     read = _read(graph, steps)
     body: list[EmittedNode] = []
@@ -76,7 +77,7 @@ def add_anchors(
         others = [tokens_of[one] for one in pins.get(index, ())]
         body += pinning.pinned(step, others, origin) if others else [step]
         origin |= step.origin
-        for value in _to_anchor(graph, step, index in stray | pinned, read):
+        for value in _to_anchor(graph, step, index in anchored, read):
             tokens = _token(graph, step, value, zero.name, names)
             tokens_of[index] = tokens[-1].node.output[0]
             if value in outputs and len(tokens) == 1 and index not in pinned:

@@ -9,6 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
+
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.promise import Promise
 from remat_cli.rewrite.copies import EmittedNode
@@ -16,9 +19,12 @@ from remat_cli.rewrite.orders import default_order, edges, strict_order
 from solvers.placement.growing import grown
 from solvers.placement.pattern import Held, block_of, most_at_once
 from solvers.placement.region import ALIGNMENT
-from solvers.plan import Allocate, Compute, Deallocate, Plan, lower
+from solvers.placement.reusing import Buffers, Tenants, tenants_of
+from solvers.plan import Allocate, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.simulate import simulate
+
+Flags = npt.NDArray[np.bool_]
 
 IN_ARENA_BYTES = 127  # in bytes; larger weights stay outside of a CPU's arena, where the model file's loader put them
 HIDING_ROUNDS = 40  # rounds of hiding the values whose buffers are idle at the peak
@@ -67,7 +73,7 @@ class Prediction:
         self.op_types = [step.node.op_type for step in steps]
         self.strict = lower(self.problem, strict_order(self.reads, self.op_types))
         # the shapes shown to the planner, the values to hide then, and the peak that is left
-        self.at_the_peak: tuple[set[str], set[str], int] | None = None
+        self.at_the_peak: tuple[set[str], set[int], int] | None = None
 
     @cached_property
     def default(self) -> Plan:
@@ -77,10 +83,6 @@ class Prediction:
     @cached_property
     def shown(self) -> set[str]:
         return {self.names[value] for value in _find_written_over(self.problem, self.strict)}
-
-    @cached_property
-    def freed(self) -> set[int]:
-        return {one.register for one in self.default.statements if isinstance(one, Deallocate)}
 
     def _node(self, step: EmittedNode, asked: Node | None) -> Node:
         writes = tuple(self.number[name] for name in step.node.output if name)
@@ -111,14 +113,11 @@ class Prediction:
 
     def promise(self, hidden: Collection[str] = ()) -> Promise:
         """The peak in each session type, and the time; `hidden`: values whose shapes the planner does not see."""
-        spans, work = self._buffers(hidden)
-        return replace(self.strict_promise(), default=self.problem.resident + _find_peak(spans, work)[0])
+        return replace(self.strict_promise(), default=self.problem.resident + self._buffers(hidden).peak()[0])
 
     def default_lifetimes(self, hidden: Collection[str] = ()) -> list[Held]:
         """From which step, before which one, and how many bytes: what default options hold, in their order."""
-        spans, work = self._buffers(hidden)
-        found = [(span.tenants[0][1], span.tenants[-1][2] + 1, span.size) for span in spans]
-        return found + [(step, step + 1, size) for step, size in enumerate(work) if size]
+        return self._buffers(hidden).held + self._worked_in()
 
     def later(self, hidden: Collection[str] = ()) -> int:
         """The bytes that later runs hold with default options: a block laid out by the first run, and outputs beside
@@ -138,13 +137,14 @@ class Prediction:
 
     def _laid_out(self, hidden: Collection[str]) -> tuple[int, list[Held]]:
         """The block of later runs, and what these ask for one by one."""
-        spans, work = self._buffers(hidden)
-        apart = {self.names[value] for value in self.outputs}
-        held = [(span.tenants[0][1], span.tenants[-1][2] + 1, span.size) for span in spans]
-        outer = [any(name in apart for name, _, _ in span.tenants) for span in spans]
-        beside = [life for life, out in zip(held, outer, strict=True) if out]
-        beside += [(step, step + 1, size) for step, size in enumerate(work) if size]
-        return block_of(life for life, out in zip(held, outer, strict=True) if not out), beside
+        buffers = self._buffers(hidden)
+        outer = [value in self.outputs for value in buffers.tenants.value[buffers.firsts].tolist()]
+        beside = [life for life, out in zip(buffers.held, outer, strict=True) if out]
+        inside = [life for life, out in zip(buffers.held, outer, strict=True) if not out]
+        return block_of(inside), beside + self._worked_in()
+
+    def _worked_in(self) -> list[Held]:
+        return [(step, step + 1, size) for step, size in enumerate(self.tenants.work.tolist()) if size]
 
     def idle(self, known: Collection[str] = (), hiding: int = 0) -> set[str]:
         """The values to hide, so that no buffers wait for them at the peak of the default session; none of those
@@ -155,111 +155,53 @@ class Prediction:
         """
         shown = self.shown.union(known)
         if self.at_the_peak is None or self.at_the_peak[0] != shown:
-            hidden = self._at_the_peak(shown)
-            self.at_the_peak = shown, hidden, _find_peak(*self._buffers(hidden))[0]
+            self.at_the_peak = shown, *self._at_the_peak(self._flags(shown))
         _, hidden, peak = self.at_the_peak
-        return self._anywhere(shown, hidden, peak // WAITING_PARTS[hiding - 1]) if hiding else hidden
+        if hiding:
+            hidden = self._anywhere(self._flags(shown), hidden, peak // WAITING_PARTS[hiding - 1])
+        return {self.names[value] for value in hidden}
 
-    def _at_the_peak(self, shown: Collection[str]) -> set[str]:
-        hidden: set[str] = set()
-        for _ in range(HIDING_ROUNDS):
-            spans, work = self._buffers(hidden)
-            _, step = _find_peak(spans, work)
-            waiting = {name for span in spans for name in span.held_idle(step, shown)} - hidden
-            if not waiting:
-                break
-            hidden |= waiting
-        return hidden
+    def _at_the_peak(self, shown: Flags) -> tuple[set[int], int]:
+        """The values to hide, and the peak that is left."""
 
-    def _anywhere(self, shown: Collection[str], known: Collection[str], size: int) -> set[str]:
+        def waiting(buffers: Buffers) -> set[int]:
+            return buffers.idle_at(buffers.peak()[1], shown)
+
+        hidden = self._hidden_until_none(set(), waiting)
+        return hidden, self.tenants.buffers(hidden).peak()[0]
+
+    def _anywhere(self, shown: Flags, known: Collection[int], size: int) -> set[int]:
         """The known values, and all for which buffers of that size or more wait longer than from one step to the
         next."""
-        hidden = set(known)
+        return self._hidden_until_none(set(known), lambda buffers: buffers.ever_idle(size, shown))
+
+    def _hidden_until_none(self, hidden: set[int], waiting: Callable[[Buffers], set[int]]) -> set[int]:
+        """These values, and those for which buffers wait still when they are hidden, until there are none."""
         for _ in range(HIDING_ROUNDS):
-            spans, _ = self._buffers(hidden)
-            waiting = {name for span in spans if span.size >= size for name in span.ever_idle(shown)} - hidden
-            if not waiting:
+            fresh = waiting(self.tenants.buffers(hidden)) - hidden
+            if not fresh:
                 break
-            hidden |= waiting
+            hidden |= fresh
         return hidden
 
-    def _buffers(self, hidden: Collection[str]) -> tuple[list[Span], list[int]]:
-        """onnxruntime's static free list: a dead buffer waits for a later tensor of its shape, the last freed first.
+    def _flags(self, names: Collection[str]) -> Flags:
+        return np.array([name in names for name in self.names], np.bool_)
 
-        In default order; returns the buffers, and what each step works in.
-        """
-        statements = self.default.statements
-        waiting: dict[object, list[Span]] = {}
-        buffer: dict[int, Span] = {}  # register -> the buffer in which it lies
-        spans: list[Span] = []
-        work: list[int] = []
-        for statement in statements:
-            match statement:
-                case Allocate():
-                    value, register = statement.value, statement.register
-                    size, shares = statement.bytes, statement.shares
-                    if shares is None:
-                        shape = self._shape(value, hidden) if size and register in self.freed else None
-                        old = _reuse(waiting.get(shape)) if size and shape else None
-                        if old is None:
-                            spans.append(Span(size, shape))
-                        buffer[register] = old or spans[-1]
-                        buffer[register].begin(self.names[value], len(work))
-                    else:
-                        buffer[register] = buffer[shares]
-                    buffer[register].holders += 1
-                case Compute():
-                    work.append(self.problem.nodes[statement.node].workspace)
-                case Deallocate():
-                    found = buffer.pop(statement.register)
-                    found.holders -= 1
-                    if not found.holders:
-                        found.end(len(work) - 1)
-                        if found.shape:
-                            waiting.setdefault(found.shape, []).append(found)
-        for found in buffer.values():
-            found.end(len(work) - 1)
-        return spans, work
+    @cached_property
+    def tenants(self) -> Tenants:
+        return tenants_of(self.problem, self.default, self._shape)
 
-    def _shape(self, value: int, hidden: Collection[str]) -> object:
+    def _buffers(self, hidden: Collection[str]) -> Buffers:
+        return self.tenants.buffers({self.number[name] for name in hidden if name in self.number})
+
+    def _shape(self, value: int) -> object | None:
         """What a buffer and a tensor must have in common for reuse; None for a tensor that never reuses one."""
-        return None if value in self.outputs or self.names[value] in hidden else self.shapes[value]
+        return None if value in self.outputs else self.shapes[value]
 
 
 def values_of(graph: Graph) -> list[str]:
     """The values by number, as the problem has them."""
     return [name for op in graph.ops for name in op.writes]
-
-
-class Span:
-    """A buffer: the tensors that live in it one after the other."""
-
-    def __init__(self, size: int, shape: object) -> None:
-        self.size = size
-        self.shape = shape
-        self.holders = 0
-        self.tenants: list[tuple[str, int, int]] = []  # name, first step, last step
-
-    def begin(self, name: str, step: int) -> None:
-        self.tenants.append((name, step, step))
-
-    def end(self, step: int) -> None:
-        name, first, _ = self.tenants[-1]
-        self.tenants[-1] = (name, first, step)
-
-    def held_idle(self, step: int, shown: Collection[str]) -> list[str]:
-        """The value to hide so that the buffer is not held idle at `step`: the tensor that it waits for, or its
-        first."""
-        return self._waiting(shown, lambda before, after: before < step < after)
-
-    def ever_idle(self, shown: Collection[str]) -> list[str]:
-        """The values to hide so that the buffer is not held idle at any step."""
-        return self._waiting(shown, lambda before, after: before + 1 < after)
-
-    def _waiting(self, shown: Collection[str], idle: Callable[[int, int], bool]) -> list[str]:
-        pairs = zip(self.tenants, self.tenants[1:], strict=False)
-        found = [(after[0], self.tenants[0][0]) for before, after in pairs if idle(before[2], after[1])]
-        return [name for names in found for name in [name for name in names if name not in shown][:1]]
 
 
 def _find_written_over(problem: Problem, plan: Plan) -> set[int]:
@@ -279,21 +221,3 @@ def _find_written_over(problem: Problem, plan: Plan) -> set[int]:
             found.add(value)
             stack.append(base.get(value, RESIDENT))
     return found
-
-
-def _reuse(stack: list[Span] | None) -> Span | None:
-    return stack.pop() if stack else None
-
-
-def _find_peak(spans: Sequence[Span], work: Sequence[int]) -> tuple[int, int]:
-    """The most that is held at any step, workspaces included, and the step at which it is."""
-    change = [0] * (len(work) + 1)
-    for span in spans:
-        change[span.tenants[0][1]] += span.size
-        change[span.tenants[-1][2] + 1] -= span.size
-    peak = held = step = 0
-    for index, (delta, workspace) in enumerate(zip(change, work, strict=False)):
-        held += delta
-        if held + workspace > peak:
-            peak, step = held + workspace, index
-    return peak, step

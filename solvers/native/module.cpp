@@ -16,6 +16,7 @@
 #include "solvers/placement/canonical.hpp"
 #include "solvers/placement/ejecting.hpp"
 #include "solvers/placement/greedy.hpp"
+#include "solvers/placement/reusing.hpp"
 #include "solvers/reductions/reorder.hpp"
 
 namespace remat {
@@ -42,6 +43,7 @@ PyMethodDef LOOPS[] = {
     loop<placement::place_in_order>("place_in_order"),
     loop<placement::search_canonical>("search_canonical"),
     loop<placement::place_by_ejection>("place_by_ejection"),
+    loop<placement::take_buffers>("take_buffers"),
     loop<placement::refused>("refused"),
     loop<placement::above>("above"),
     loop<placement::lacking_of>("lacking"),
