@@ -30,8 +30,9 @@ from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import fuse, fused_prices
 from remat_cli.torch.lowering import Lowered, Pricing, lower
 from remat_cli.torch.measuring import MeasuredPrices, measured
-from remat_cli.torch.planning import Order, PlannedOrder, find
+from remat_cli.torch.planning import PlannedOrder, find
 from remat_cli.torch.reading import NotUnderstood
+from remat_cli.torch.remembering import Order
 from remat_cli.torch.seeds import seeds
 from remat_cli.torch.sharing import GraphRoom, furnish
 from solvers.clock import Clock

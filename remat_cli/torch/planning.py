@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from remat_cli.torch.remembering import Leanest, key, recall, recall_leanest, remember, remember_leanest
+from remat_cli.torch.remembering import Known, Order, key, recall, recall_known, remember, remember_known, time_of
 from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
 from solvers.orders.kept import kept_bound
@@ -18,7 +18,6 @@ from solvers.registry import DEFAULT, METHODS
 from solvers.schedule import baseline, evaluate, schedule
 from solvers.simulate import Outcome
 
-Order = tuple[int, ...]
 HALVING_ROUNDS = 6  # bisections of the range in which the least peak must lie
 CLOSE_SHARE = 0.002  # share of the peak: a smaller range is not worth a search
 
@@ -58,26 +57,28 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
     whole = tuple(range(len(problem.nodes)))
     if before.peak <= limit:
         return PlannedOrder(whole, before, before, limit, Status.OPTIMAL, float(before.cost))
-    place, graph = key(problem, clock, limit), key(problem, clock)
+    time, graph = time_of(clock), key(problem)
+    place = key(problem, limit, time)
+    known = recall_known(problem, graph)
     if (kept := recall(problem, limit, place)) is not None:
         order, bound = kept
-        remember_leanest(problem, graph, Leanest(order))
-        return PlannedOrder(order, evaluate(problem, order)[1], before, limit, Status.FEASIBLE, bound)
+        known = remember_known(problem, graph, Known((order,)))
+        order, outcome = _chosen(problem, known.orders, limit)
+        return PlannedOrder(order, outcome, before, limit, Status.FEASIBLE, bound)
     given = [whole, *candidates()]
-    lean = recall_leanest(problem, graph)
-    known = given if lean is None else [*given, lean.order]
-    result = Result(Status.INFEASIBLE, None)
-    if lean is None or lean.bound <= limit:
-        known, result = _search(problem, known, limit, Limits(clock=clock))
-    if _leanest(problem, known) > limit and not (lean and lean.searched):
+    orders, result = [*given, *known.orders], Result(Status.INFEASIBLE, None)
+    if known.bound <= limit:
+        orders, result = _search(problem, orders, limit, Limits(clock=clock))
+    lean = Known()
+    if _leanest(problem, orders) > limit and time not in known.searched:
         lean = _lean(problem, given, Limits(clock=clock.again()))
-        known = [*known, lean.order]
-    order, outcome = _chosen(problem, known, limit)
+        orders = [*orders, *lean.orders]
+    order, outcome = _chosen(problem, orders, limit)
     status = result.status if result.status.found or outcome.peak > limit else Status.FEASIBLE
-    remember_leanest(problem, graph, replace(lean, order=order) if lean else Leanest(order))
+    known = remember_known(problem, graph, replace(lean, orders=(order, *lean.orders)))
     if outcome.peak <= limit:
         remember(place, order, result.bound_any_order, limit)
-    least = max(result.peak_bound or 0, kept_bound(problem), lean.bound if lean else 0)
+    least = max(result.peak_bound or 0, kept_bound(problem), known.bound)
     return PlannedOrder(order, outcome, before, limit, status, result.bound_any_order, least)
 
 
@@ -88,7 +89,7 @@ def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) ->
     return (known if answer.plan is None else [*known, answer.plan.order()]), answer.result
 
 
-def _lean(problem: Problem, known: list[Order], limits: Limits) -> Leanest:
+def _lean(problem: Problem, known: list[Order], limits: Limits) -> Known:
     """Where nothing fits: an order of a peak as low as can be found, and a cheap one of that peak.
 
     No budget is given, so that the answer is the same for all of them.
@@ -105,7 +106,7 @@ def _lean(problem: Problem, known: list[Order], limits: Limits) -> Leanest:
         known, _ = _search(problem, known, middle, limits.share(1 / (tries + 1)))
         low = middle if _leanest(problem, known) > middle else low
     known, _ = _search(problem, known, _leanest(problem, known), limits)
-    return Leanest(_chosen(problem, known, 0)[0], proved, searched=True)
+    return Known((_chosen(problem, known, 0)[0],), proved, (time_of(limits.clock),))
 
 
 def _leanest(problem: Problem, known: Sequence[Order]) -> int:

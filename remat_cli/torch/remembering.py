@@ -1,7 +1,7 @@
 """Plans kept between runs: the same graph, budget and time ask for no second search.
 
-The leanest plan known of a graph is kept whatever budget it was found for, so that no smaller budget gets one that
-holds more. Within a process it is kept even where the user keeps no results.
+The good plans known of a graph are kept whatever budget each was found for: a plan for less memory is a candidate for
+more, and where nothing fits, the leanest is used. Within a process they are kept even where the user keeps no results.
 
 Invariant: what is recalled is an order like any other: it is judged anew, and one that is not legal or does not fit is
 forgotten.
@@ -10,7 +10,7 @@ forgotten.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,73 +22,96 @@ from solvers.problem import Problem
 from solvers.schedule import evaluate
 from solvers.simulate import IllegalPlan
 
+Order = tuple[int, ...]
+Time = tuple[float, int]
+MOST = 24  # orders kept of a graph
+
 
 @dataclass(frozen=True, slots=True)
-class Leanest:
-    """The known order of least peak. `bound`: what no order can hold less than; `searched`: a search for the leanest
-    has been made."""
+class Known:
+    """`orders`: the leanest first; each later one holds more and costs less. `bound`: what no order can hold less than.
+    `searched`: the times that searches for the leanest were given."""
 
-    order: tuple[int, ...]
+    orders: tuple[Order, ...] = ()
     bound: int = 0
-    searched: bool = False
+    searched: tuple[Time, ...] = ()
 
 
-LEANEST: dict[str, Leanest] = {}  # of this process
+KNOWN: dict[str, Known] = {}  # of this process
 
 
-def key(problem: Problem, clock: Clock, limit: int | None = None) -> str:
-    """The key of all that an answer depends on; without a limit, of what is so for every budget."""
+def time_of(clock: Clock) -> Time:
+    return clock.seconds, clock.most
+
+
+def key(problem: Problem, limit: int | None = None, time: Time | None = None) -> str:
+    """The key of all that an answer depends on; without a limit and a time, of what is so for all of them."""
     graph = hashlib.sha256(repr(problem).encode()).hexdigest()
-    time = [clock.seconds, clock.most]
-    return key_of({"joint": graph, "budget": limit, "time": time, "versions": versions()})
+    return key_of({"joint": graph, "budget": limit, "time": time and list(time), "versions": versions()})
 
 
-def recall(problem: Problem, limit: int, where: str) -> tuple[tuple[int, ...], float | None] | None:
+def recall(problem: Problem, limit: int, where: str) -> tuple[Order, float | None] | None:
     """The order that was found before, and the bound; None if there is none that fits."""
     found = Store(folder()).get(where)
-    order = None if found is None else _legal(problem, found)
+    order = None if found is None else _legal(problem, found.get("order"))
     if found is None or order is None or _weight(problem, order)[0] > limit:
         return None
     return order, found.get("bound")
 
 
-def recall_leanest(problem: Problem, where: str) -> Leanest | None:
-    """The leanest order of the graph that was found for any budget."""
-    if where in LEANEST:
-        return LEANEST[where]
-    found = Store(folder()).get(where)
-    order = None if found is None else _legal(problem, found)
-    if found is None or order is None:
-        return None
+def remember(where: str, order: Sequence[int], bound: float | None, limit: int) -> None:
+    Store(folder()).keep(where, {"method": "torch", "budget": limit}, {"order": list(order), "bound": bound})
+
+
+def recall_known(problem: Problem, where: str) -> Known:
+    """The good orders of the graph that were found for any budget."""
+    if where in KNOWN:
+        return KNOWN[where]
+    found = Store(folder()).get(where) or {}
+    orders, times = found.get("orders"), found.get("searched")
+    legal = [order for given in orders or () if (order := _legal(problem, given)) is not None]
+    if not legal:
+        return Known()
     bound = found.get("bound")
-    return Leanest(order, bound if isinstance(bound, int) else 0, found.get("searched") is True)
+    searched = tuple((float(time[0]), int(time[1])) for time in times or ())
+    return Known(_frontier(problem, legal), bound if isinstance(bound, int) else 0, searched)
 
 
-def remember_leanest(problem: Problem, where: str, found: Leanest) -> None:
-    """Keep it, with what is known already: the leaner order, or the cheaper of two that hold the same."""
-    known = recall_leanest(problem, where)
-    if known is not None:
-        order = min(known.order, found.order, key=lambda order: _weight(problem, order))
-        found = Leanest(order, max(known.bound, found.bound), known.searched or found.searched)
-    LEANEST[where] = found
-    if found != known:
-        Store(folder()).keep(where, {"method": "torch", "budget": None}, asdict(found))
+def remember_known(problem: Problem, where: str, found: Known) -> Known:
+    """Keep it, with what is known already."""
+    known = recall_known(problem, where)
+    both = Known(
+        _frontier(problem, [*known.orders, *found.orders]),
+        max(known.bound, found.bound),
+        tuple(dict.fromkeys([*known.searched, *found.searched])),
+    )
+    KNOWN[where] = both
+    if both != known:
+        Store(folder()).keep(where, {"method": "torch", "budget": None}, asdict(both))
+    return both
 
 
-def _weight(problem: Problem, order: tuple[int, ...]) -> tuple[int, int]:
+def _frontier(problem: Problem, orders: Iterable[Order]) -> tuple[Order, ...]:
+    """The orders that no other beats in both memory and cost, the leanest first."""
+    kept: list[Order] = []
+    least: int | None = None
+    for (_, cost), order in sorted((_weight(problem, order), order) for order in dict.fromkeys(orders)):
+        if least is None or cost < least:
+            kept.append(order)
+            least = cost
+    return (kept[0], *kept[1:][-MOST + 1 :]) if kept else ()
+
+
+def _weight(problem: Problem, order: Order) -> tuple[int, int]:
     outcome = evaluate(problem, order)[1]
     return outcome.peak, outcome.cost
 
 
-def _legal(problem: Problem, found: Mapping[str, Any]) -> tuple[int, ...] | None:
+def _legal(problem: Problem, given: Any) -> Order | None:
     """The order of an entry, if it is one of this problem."""
     try:
-        order = tuple(int(index) for index in found["order"])
+        order = tuple(int(index) for index in given)
         evaluate(problem, order)
-    except (IllegalOrder, IllegalPlan, KeyError, IndexError, ValueError, TypeError):
+    except (IllegalOrder, IllegalPlan, IndexError, ValueError, TypeError):
         return None
     return order
-
-
-def remember(where: str, order: Sequence[int], bound: float | None, limit: int) -> None:
-    Store(folder()).keep(where, {"method": "torch", "budget": limit}, {"order": list(order), "bound": bound})

@@ -14,7 +14,7 @@ from remat_cli.torch.estimates import estimates
 from remat_cli.torch.lowering import lower
 from remat_cli.torch.planning import PlannedOrder, find
 from solvers.clock import limited
-from solvers.problem import Problem
+from solvers.problem import Problem, Result, Status
 from solvers.schedule import baseline
 from tests.torch.capturing import captured
 
@@ -22,9 +22,9 @@ from tests.torch.capturing import captured
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("REMAT_RESULTS", "off")
-    remembering.LEANEST.clear()
+    remembering.KNOWN.clear()
     yield
-    remembering.LEANEST.clear()
+    remembering.KNOWN.clear()
 
 
 @pytest.fixture
@@ -46,10 +46,10 @@ def plan(problem: Problem, share: float, moves: int = 1, seeds: tuple[planning.O
 
 def test_a_smaller_budget_holds_no_more_than_a_plan_that_fitted_a_larger_one(problem: Problem) -> None:
     lean = plan(problem, 0.0, 4_000)
-    remembering.LEANEST.clear()
+    remembering.KNOWN.clear()
     alone = plan(problem, 0.0)
     assert alone.outcome.peak > lean.outcome.peak  # hardly a search does not find it by itself
-    remembering.LEANEST.clear()
+    remembering.KNOWN.clear()
     share = lean.outcome.peak / lean.before.peak + 0.01
     fitting = plan(problem, share, seeds=(lean.order,))
     assert fitting.fits
@@ -63,8 +63,15 @@ def test_the_leanest_is_searched_once_and_for_no_budget(problem: Problem, monkey
     found = []
     for share in (0.3, 0.1, 0.0):
         found.append(plan(problem, share).order)
-    remembering.LEANEST.clear()
+    remembering.KNOWN.clear()
     found.append(plan(problem, 0.2).order)
     assert len(asked) == 2
     assert asked[0] == asked[1]  # from the same known orders, whatever a search within the budget had found
     assert len(set(found)) == 1
+
+
+def test_a_plan_for_less_memory_is_a_candidate_for_more(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = [plan(problem, share, 1_000).outcome.cost for share in (0.5, 0.65)]
+    assert costs[0] > costs[1]
+    monkeypatch.setattr(planning, "_search", lambda _, known, *__: (known, Result(Status.UNKNOWN, None)))
+    assert plan(problem, 0.75).outcome.cost == costs[1]
