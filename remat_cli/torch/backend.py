@@ -76,8 +76,8 @@ class _Graph:
     def forward(self, graph: fx.GraphModule, _: Any) -> Compiled:
         _donate_nothing()
         step, planned = self.backend.step, self.planned
-        if planned is None:  # the graph runs without gradients
-            return op_by_op(graph, step, _do_nothing)
+        if planned is None:  # the graph runs without gradients: an optimizer's, after the step, is no part of its peak
+            return op_by_op(graph, step, _do_nothing, first=False)
         check = SizeCheck(graph.graph, planned)
 
         def begin(arguments: list[Any]) -> None:

@@ -33,16 +33,18 @@ class Metered(fx.Interpreter):
         return result
 
 
-def op_by_op(module: fx.GraphModule, step: WholeStep, begin: Callable[[list[Any]], None]) -> Compiled:
+def op_by_op(
+    module: fx.GraphModule, step: WholeStep, begin: Callable[[list[Any]], None], first: bool = True
+) -> Compiled:
     """The graph as a function that empties the list of arguments it is given. `begin` hears of each run.
 
-    The first run is metered, as are all of the first whole step.
+    All runs of the first whole step are metered. `first`: so is the first run, whenever that is.
     """
     graph = fx.Graph()
     graph.output(graph.graph_copy(module.graph, {}))
     graph.set_codegen(_BoxedCodeGen())
     run = fx.GraphModule(module, graph)
-    seen = False
+    seen = not first
 
     def call(arguments: list[Any]) -> Any:
         nonlocal seen

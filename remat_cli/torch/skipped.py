@@ -1,5 +1,5 @@
-"""What torch.compile leaves to eager, where no budget holds: functions that call a recurrent layer, and functions in
-which a graph breaks inside a loop.
+"""What torch.compile leaves to eager, where no budget holds: functions that call a recurrent layer, functions in which
+a graph breaks inside a loop, and modules with a hook of their backward pass.
 
 Invariant: nothing is changed; each is named once, while a backend of ours is in use. `torch._dynamo.reset` forgets who
 listens, so each compilation listens anew.
@@ -18,6 +18,7 @@ from torch._dynamo.utils import counters
 from remat_cli.errors import RematWarning
 
 RECURRENT = "Attempted to wrap RNN, GRU, or LSTM"  # how the reason begins
+HOOKED = "Module-level backwards hooks"
 MODULE = re.compile(r"Developer debug context: (.*)")
 LEFT = re.compile(r"Developer debug context: frame skipped: (.*)")  # FUNCTION (FILE line NUMBER)
 
@@ -29,16 +30,20 @@ def tell_of_skipped(backend: Any) -> None:
     """Warn, from now on and while the backend lives, of what torch.compile leaves to eager."""
     _backends.add(backend)
     if _look not in callback_handler.end_callbacks:
-        _told.update(counters["unimplemented"])
+        _told.update(_reasons())
         callback_handler.register_end_callback(_look)
 
 
 def _look(_: Any) -> None:
     """Look at the reasons for which torch.compile broke off, at the end of each of its runs."""
-    new = [reason for reason in counters["unimplemented"] if reason not in _told]
+    new = [reason for reason in _reasons() if reason not in _told]
     _told.update(new)
     for text in dict.fromkeys(filter(None, map(_words, new))) if _backends else ():
         warnings.warn(text, RematWarning, stacklevel=2)
+
+
+def _reasons() -> list[str]:
+    return [*counters["unimplemented"], *counters["graph_break"]]
 
 
 def _words(reason: str) -> str:
@@ -55,5 +60,10 @@ def _words(reason: str) -> str:
         return (
             f"remat: torch.compile leaves {name} to eager, and the function that calls it: no budget holds there."
             " Compile the modules around it each for itself"
+        )
+    if reason.startswith(HOOKED):
+        return (
+            "remat: torch.compile leaves modules with a backward hook to eager: no budget holds there. A hook of a"
+            " tensor (Tensor.register_hook) is planned with all else"
         )
     return ""

@@ -108,6 +108,26 @@ def test_a_function_that_a_loop_leaves_to_eager_is_named() -> None:
     assert len(heard) == 1
 
 
+def test_modules_with_backward_hooks_are_told_of() -> None:
+    module, x = made()
+    module[2].register_full_backward_hook(lambda *_: None)
+    run = torch.compile(module, backend=backend("100%"), dynamic=False)
+    with pytest.warns(RematWarning, match=r"leaves modules with a backward hook to eager.*Tensor.register_hook"):
+        run(x).square().mean().backward()
+
+
+def test_a_compiled_optimizer_is_no_part_of_the_steps_peak() -> None:
+    module, x = made()
+    asked = backend("100%")
+    run = torch.compile(module, backend=asked, dynamic=False)
+    optimizer = torch.optim.AdamW(module.parameters(), foreach=False)
+    run(x[:4]).square().mean().backward()
+    held = remat_torch.report(asked).graphs[0].measured
+    torch.compile(optimizer.step, backend=asked)()
+    (graph,) = remat_torch.report(asked).graphs
+    assert graph.measured == held
+
+
 def stored(module: Any) -> Any:
     file = io.BytesIO()
     torch.save(module, file)
