@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from solvers.clock import Clock
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Best, Weighed
 from solvers.orders.measure import memory_of
@@ -28,9 +29,11 @@ class _Repeat:
     worth: float
 
 
-def kept(copies: Copies, known: Weighed, best: Best) -> Weighed:
-    """Longer and longer, until nothing more fits."""
+def kept(copies: Copies, known: Weighed, best: Best, clock: Clock) -> Weighed:
+    """Longer and longer, until nothing more fits or time is up."""
     for _ in range(_ROUNDS):
+        if clock.interrupts():
+            break
         memory = memory_of(best.arrays, known.order)
         needless = _needless(memory, _repeats(copies, known.order), max(best.budget, known.peak))
         found = _without(known, needless, best)

@@ -26,7 +26,6 @@ from solvers.problem import Problem
 _PARTS = (1.05, 1.08, 1.03)  # of the budget
 _LADDER = (1.6, 1.45, 1.3, 1.2, 1.15, 1.1, 1.05, 1.0)
 _TURNS = 3  # goes at one step of it, at most, mended between them
-_ABSURD = 2  # times the cost of everything once
 _STATE_MOVES = 10  # moves of a go for each state of the search that mends what it comes to
 
 
@@ -41,26 +40,24 @@ class FromAbove:
     walks: int
 
     def orders(self) -> Iterator[Ints]:
-        """An order from each larger budget, mended; after the first one that of a descent, if nothing fits yet or
-        plans are absurdly dear."""
+        """An order from each larger budget, mended."""
         for number, part in enumerate(_PARTS):
             if self.best.over():
                 return
             budget = int(self.best.budget * part)
             order = self.go(self.walk(budget), number, budget)
             yield self.mend(order, self.best.budget)
-            if not number and (self.best.cost is None or self.best.cost > _ABSURD * self.best.arrays.cost.sum()):
-                yield self.mend(self.descend(), self.best.budget)
 
     def descend(self) -> Ints:
-        """Down to the budget, each step from where the last one led; it ends at a step that cannot be reached."""
+        """Down to the budget, each step from where the last one led, and mended; it ends at a step that cannot be
+        reached."""
         order = self.walk(int(self.best.budget * _LADDER[0]))
         for number, part in enumerate(_LADDER):
             budget = int(self.best.budget * part)
             order = self.reach(order, 2 * number, budget)
             if self.peak(order) > budget:
                 break
-        return order
+        return self.mend(order, self.best.budget)
 
     def reach(self, order: Ints, number: int, budget: int) -> Ints:
         for turn in range(_TURNS):

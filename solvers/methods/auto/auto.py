@@ -11,19 +11,23 @@ decides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
+from solvers.methods.auto.above import FromAbove
 from solvers.methods.auto.steps import Steps
 from solvers.methods.auto.within import HuntWithin, list_first_computes
 from solvers.methods.exact.milp import Hunt
 from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.small import MOST, Small
 from solvers.notes import Note, SolverNote
+from solvers.orders.arrays import Ints
 from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
+from solvers.reductions.passes import Pass, in_two_passes
 from solvers.reductions.reorder import lazy_orders
 from solvers.updates import in_time
 
@@ -35,6 +39,9 @@ _FAR_ABOVE, _LAST = 2.0, 1 / 2  # times the budget, and of the time: for `dig` w
 _LEISURE = 5.0  # seconds, at least, for the least peak where it is proved that nothing fits
 _DENSE = 4  # reads of a node from which on eviction walks take long
 _HUNT_ROUNDS = 3  # of a hunt, before another order takes its place
+_PUT_OFF = (0.9, 0.5)  # of the bytes of outputs: those made first, left to a second pass
+_PASS = 1 / 8  # of the time, at most, for each pass
+_ABSURD = 2  # times the cost of everything once
 
 
 def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHING_KNOWN) -> Result:
@@ -84,7 +91,7 @@ class Auto(Steps):
         tried = self.try_walked(walks[:1])
         if self.large and self.best.fitting is not None and not self.done():
             self.raise_bound()  # its order leads further than walks do
-        self.come_from_above()
+        self.come_from(self.far_orders())
         if self.best.fitting is None:
             self.approach(self.moves // _SHORT)
             self.starts.append(tuple(self.nearest.tolist()))
@@ -99,6 +106,29 @@ class Auto(Steps):
         self.search_locally(self.first_goes - 1)
         if self.best.fitting is None:
             self.approach(self.moves)
+
+    def far_orders(self) -> Iterator[Ints]:
+        """Orders that no move from those at hand leads to; the longer they take, the dearer plans must be so far."""
+        above = FromAbove(self.problem, self.best, self.copies, self.moves, self.walks)
+        orders = above.orders()
+        yield from islice(orders, 1)
+        for put_off in _PUT_OFF:
+            passes = in_two_passes(self.problem, put_off)
+            if passes is not None and self.dearer(_ABSURD):
+                yield np.array([*self.go_once(passes[0]), *self.go_once(passes[1])], np.int64)
+        if self.dearer(_ABSURD):
+            yield above.descend()
+        yield from orders
+
+    def go_once(self, part: Pass) -> tuple[int, ...]:
+        """The best order of one pass."""
+        one = Auto(part.problem, self.budget, self.limits.silent().share(_PASS))
+        one.best.offer(one.given)
+        if not one.done():
+            one.begin()
+        found = one.best.fitting or one.best.leanest
+        assert found is not None, "the order as given can always run"
+        return part.expand(found.steps())
 
     def seek_least_peak(self) -> None:
         """While nothing fits: look for an order that does, for a proof that none can, and for the least peak."""

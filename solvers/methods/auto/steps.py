@@ -8,13 +8,12 @@ Invariant: every order that a step comes to is offered to `best`; no step raises
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from solvers.methods.anyorder.bound import BoundSearch
-from solvers.methods.auto.above import FromAbove
 from solvers.methods.auto.local import LARGE, LocalSearch
 from solvers.methods.auto.record import NOTHING
 from solvers.methods.auto.within import HuntWithin
@@ -88,11 +87,9 @@ class Steps:
     def done(self) -> bool:
         return self.infeasible or self.best.closed(self.floor) or self.limits.clock.over()
 
-    def come_from_above(self) -> None:
-        """Where plans are dear so far, if there are any: goes from orders that had more room."""
-        dear = int(sum(node.cost for node in self.problem.nodes) * _DEAR)
-        orders = FromAbove(self.problem, self.best, self.copies, self.moves, self.walks).orders()
-        while not self.done() and (self.best.cost is None or self.best.cost > dear):
+    def come_from(self, orders: Iterator[Ints]) -> None:
+        """Where plans are dear so far, if there are any: goes from these orders."""
+        while not self.done() and self.dearer(_DEAR):
             before, order = self.best.fitting, next(orders, None)
             if order is None:
                 return
@@ -101,6 +98,10 @@ class Steps:
             self.anneal(order, self.moves)
             if self.best.fitting is not before:
                 self.stretch()
+
+    def dearer(self, times: float) -> bool:
+        """Whether nothing fits that costs at most so many times everything once."""
+        return self.best.cost is None or self.best.cost > int(sum(node.cost for node in self.problem.nodes) * times)
 
     def reorder(self, order: Sequence[int], walked: bool) -> None:
         """Search for an order of first computes of a low peak, and walk along it."""

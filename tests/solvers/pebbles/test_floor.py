@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 
+from solvers.clock import Clock
 from solvers.orders.arrays import arrays_of
 from solvers.orders.best import Best
 from solvers.orders.halting import halting
@@ -115,7 +116,7 @@ def test_more_room_makes_computes_needless() -> None:
         best = Best(problem, budget, Limits())
         found = best.offer(steps)
         assert found is not None
-        shorter = kept(floor.copies, found, best)
+        shorter = kept(floor.copies, found, best, Clock())
         assert measure(arrays, shorter.order)[1] <= budget
         assert shorter.cost <= found.cost
         assert len(np.unique(shorter.order)) == len(problem.nodes)

@@ -30,7 +30,8 @@ def training_chain(random: Random) -> Problem:
 def orders_within(problem: Problem, budget: int) -> list[list[int]]:
     limits = Limits(Clock(1e9, work=Work(), most=1 << 40))
     best = Best(problem, budget, limits)
-    return [order.tolist() for order in FromAbove(problem, best, Copies(problem), MOVES, WALKS).orders()]
+    above = FromAbove(problem, best, Copies(problem), MOVES, WALKS)
+    return [order.tolist() for order in (*above.orders(), above.descend())]
 
 
 def test_orders_that_had_more_room_are_mended_to_fit() -> None:
