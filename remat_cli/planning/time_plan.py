@@ -22,6 +22,7 @@ OFFER_SECONDS = 20.0  # After a refusal, this is the most for saying what pieces
 
 # A default session's graph is planned before the file's own ops are.
 FIRST_GRAPH_SHARE = 0.6  # Plans of the first graph have this much; the file's own ops have what is left.
+LARGE_GRAPH_SHARE = 0.9  # They have this much where the graph is large: it takes long to make another.
 
 # Where models are witnessed, a search may have to be done again.
 WITNESSED_SHARE = 0.75  # Each search has this much of what is left.

@@ -46,6 +46,7 @@ PyMethodDef LOOPS[] = {
     loop<placement::take_buffers>("take_buffers"),
     loop<placement::refused>("refused"),
     loop<placement::above>("above"),
+    loop<placement::held_later>("held_later"),
     loop<placement::lacking_of>("lacking"),
     loop<placement::arrange>("arrange"),
     loop<reductions::move_about>("move_about"),

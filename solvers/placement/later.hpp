@@ -55,26 +55,43 @@ class Pattern {
     i64 count_ = 0;
 };
 
-// The bytes above the room. What stays to the end are outputs, which are asked for apart, as what kernels work in is.
-inline i64 above(const Arrays& arrays, Ints order, i64 room) {
-    const orders::Blocks blocks = orders::blocks_of(arrays, order);
-    if (!blocks.legal()) return ILLEGAL;
-    const i64 inside = room - held_beside(arrays, order, blocks), count = blocks.held.size;
+// Place the blocks of an order one after the other, and visit the top of each. What stays to the end are outputs, which
+// are asked for apart, as what kernels work in is.
+template <class Visit>
+inline void place_each(Ints order, const orders::Blocks& blocks, Visit visit) {
+    const i64 count = blocks.held.size;
     Pattern pattern(count + 1);
     Dying dying(order.size, count);
     Owned<i64> address(count, -1);
-    i64 over = 0;
     for (i64 step = 0; step < order.size; step++) {
         for (i64 block = blocks.first[step]; block < blocks.first[step + 1]; block++) {
             if (blocks.held[block] == 0 || blocks.last[block] == order.size) continue;
             const i64 size = rounded(blocks.held[block]);
             address[block] = pattern.put(size);
-            over += std::max(i64(0), address[block] + size - inside);
+            visit(address[block] + size);
             dying.add(block, blocks.last[block]);
         }
         dying.each(step, [&](i64 block) { pattern.drop(address[block]); });
     }
+}
+
+// The bytes above the room.
+inline i64 above(const Arrays& arrays, Ints order, i64 room) {
+    const orders::Blocks blocks = orders::blocks_of(arrays, order);
+    if (!blocks.legal()) return ILLEGAL;
+    const i64 inside = room - held_beside(arrays, order, blocks);
+    i64 over = 0;
+    place_each(order, blocks, [&](i64 top) { over += std::max(i64(0), top - inside); });
     return inside >= 0 || over ? over : -inside;
+}
+
+// What later runs hold of an order: `pattern.held_later` of its plan.
+inline i64 held_later(const Arrays& arrays, Ints order) {
+    const orders::Blocks blocks = orders::blocks_of(arrays, order);
+    if (!blocks.legal()) return ILLEGAL;
+    i64 highest = 0;
+    place_each(order, blocks, [&](i64 top) { highest = std::max(highest, top); });
+    return highest + held_beside(arrays, order, blocks);
 }
 
 }  // namespace remat::placement

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solvers._loops import above
+from solvers._loops import above, held_later
 from solvers.orders.arrays import arrays_of
 from solvers.problem import Problem
 
@@ -17,3 +17,8 @@ from solvers.problem import Problem
 def above_of(problem: Problem, order: Sequence[int], room: int) -> int:
     """The bytes by which requests lie above the room, summed; -1 for an illegal order."""
     return above(arrays_of(problem), np.asarray(order, np.int64), room)
+
+
+def height_of(problem: Problem, order: Sequence[int]) -> int:
+    """The bytes that later runs hold of an order; -1 for an illegal one."""
+    return held_later(arrays_of(problem), np.asarray(order, np.int64))

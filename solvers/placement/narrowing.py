@@ -12,7 +12,7 @@ without a time-out it depends on the seed alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,13 +20,18 @@ from solvers.clock import Clock
 from solvers.methods.auto.local import LocalSearch
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.measure import measure
+from solvers.placement.later import height_of
 from solvers.placement.lifetimes import requests
 from solvers.placement.packing import pack
+from solvers.placement.pattern import outputs_apart
 from solvers.placement.quiet import BRISK, quieter
 from solvers.plan import lower
 from solvers.problem import Problem
 from solvers.reductions.views import reduced
 from solvers.updates import following_readers
+
+Order = tuple[int, ...]
+Height = Callable[[Order, int], int]
 
 GOES = 16  # of the search
 VAIN = 4  # goes in a row after which it ends, if an order is placed and none of them led to a cheaper one
@@ -36,22 +41,33 @@ NEARLY = 0.01  # of the room: an order whose block is too high by no more is nar
 CLOSE = 0.001  # of the room, between what could be placed and what could not: nothing between is tried
 
 
-def narrowed_in_block(
-    problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock
-) -> tuple[int, ...] | None:
+def narrowed_in_block(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
     """The cheapest order met that has its places within `room` bytes; None if there was none."""
-    return _Narrowing(problem, room, seed, clock).run(order)
+
+    def height(order: Order, effort: int) -> int:
+        lifetimes = requests(problem, lower(problem, order)).lifetimes
+        return pack(lifetimes, clock=clock, effort=effort, room=room).height
+
+    return _Narrowing(problem, height, room, seed, clock).run(order)
+
+
+def narrowed_in_pattern(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
+    """The cheapest order met whose later runs in a default session hold no more than `room` bytes; None if there was
+    none."""
+    return _Narrowing(outputs_apart(problem), lambda order, _: height_of(problem, order), room, seed, clock).run(order)
 
 
 class _Narrowing:
-    def __init__(self, problem: Problem, room: int, seed: int, clock: Clock) -> None:
-        self.problem, self.room, self.seed, self.clock = problem, room, seed, clock
+    """`height`: of the block of an order, found with more or less effort."""
+
+    def __init__(self, problem: Problem, height: Height, room: int, seed: int, clock: Clock) -> None:
+        self.problem, self.height, self.room, self.seed, self.clock = problem, height, room, seed, clock
         self.smaller = reduced(problem)
         self.arrays = arrays_of(self.smaller.problem)
-        self.placed: tuple[int, tuple[int, ...]] | None = None  # the cheapest, with its cost
+        self.placed: tuple[int, Order] | None = None  # the cheapest, with its cost
         self.low, self.high = 0, room  # live bytes of what could be placed, and of what could not
 
-    def run(self, order: Sequence[int]) -> tuple[int, ...] | None:
+    def run(self, order: Sequence[int]) -> Order | None:
         height, settled = self._settle(tuple(order))
         if height <= self.room:
             return settled
@@ -95,18 +111,14 @@ class _Narrowing:
             self.placed = cost, settled
         return height
 
-    def _settle(self, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    def _settle(self, order: Order) -> tuple[int, Order]:
         """The order whose block is lowest, of this one and of some with its ops moved about; the first that fits."""
-        best = self._height(order, effort=0), order
+        best = self.height(order, 0), order
         if best[0] <= self.room:
             return best
         for other in quieter(self.problem, order, self.room, self.seed, self.clock, BRISK):
             self.clock.spend(BRISK.moves * len(order))
-            best = min(best, (self._height(other), other), key=lambda one: one[0])
+            best = min(best, (self.height(other, 1), other), key=lambda one: one[0])
             if best[0] <= self.room * (1 + NEARLY):
                 return best
-        return min(best, (self._height(order), order), key=lambda one: one[0])
-
-    def _height(self, order: Sequence[int], effort: int = 1) -> int:
-        lifetimes = requests(self.problem, lower(self.problem, order)).lifetimes
-        return pack(lifetimes, clock=self.clock, effort=effort, room=self.room).height
+        return min(best, (self.height(order, 1), order), key=lambda one: one[0])

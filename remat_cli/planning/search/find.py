@@ -15,7 +15,8 @@ from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.tried import find_tried
 from remat_cli.planning.search.witness import find_witnessed
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.time_plan import FIRST_GRAPH_SHARE, LEAN_KEPT, LEAN_WITNESSED_KEPT
+from remat_cli.planning.targets.target import LARGE_STEPS
+from remat_cli.planning.time_plan import FIRST_GRAPH_SHARE, LARGE_GRAPH_SHARE, LEAN_KEPT, LEAN_WITNESSED_KEPT
 from solvers.notes import Note
 from solvers.problem import Status
 
@@ -44,11 +45,12 @@ def _without_kept(request: PlanRequest) -> float:
 
 def find_searched(request: PlanRequest) -> Answer:
     """What the search itself finds, without the plan of last resort."""
-    first, *others = request.target.graphs(request.subject)
-    limits = request.limits.share(FIRST_GRAPH_SHARE) if others else request.limits
-    found = _find_of(replace(request, subject=first, limits=limits))
-    if others and not found.found and (not request.late or found.status is Status.INFEASIBLE):
-        found = _find_of(replace(request, subject=others[0]))
+    again = request.target.has_own_graph(request.subject)
+    share = LARGE_GRAPH_SHARE if len(request.subject.problem.nodes) > LARGE_STEPS else FIRST_GRAPH_SHARE
+    limits = request.limits.share(share) if again else request.limits
+    found = _find_of(replace(request, limits=limits))
+    if again and not found.found and (not request.late or found.status is Status.INFEASIBLE):
+        found = _find_of(replace(request, subject=request.subject.own))  # which takes long to make
     if found.says(PlanNote.UNPINNED) and not request.late and (apart := request.subject.apart) is not None:
         held = Note(PlanNote.HELD_TWICE, (request.subject.held_once, *_which(request.subject)))
         found = _find_of(replace(request, subject=apart)).noted(held)

@@ -140,7 +140,7 @@ class _Beside:
 
 
 def _is_beside(request: PlanRequest) -> bool:
-    timed = not request.target.online and request.limits.clock.work is None
+    timed = request.target.narrows and request.limits.clock.work is None
     return timed and len(request.subject.problem.nodes) > LARGE_NODES
 
 

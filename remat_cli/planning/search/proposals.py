@@ -44,10 +44,10 @@ def search(request: PlanRequest, met: Met) -> Answer:
     found = _search_as_fused(request, request.room - reserve, limits, met)
     if not found.found and online and not request.late:
         found = _search_as_fused(request, request.room - reserve, request.limits.share(SEARCH_SHARE), met)
-    hopeless = not request.subject.problem.inner and (found.schedule.result.peak_bound or 0) > request.room
-    if found.found or not reserve or request.late or hopeless:
+    hopeless = not request.subject.problem.inner and (found.schedule.result.peak_bound or 0) > request.most
+    if found.found or request.most == request.room - reserve or request.late or hopeless:
         return found
-    return _search_as_fused(request, request.room, limits, met)
+    return _search_as_fused(request, request.most, limits, met)
 
 
 def _search_as_fused(request: PlanRequest, budget: int, limits: Limits, met: Met) -> Answer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from remat_cli.model.graph import Graph
 from remat_cli.planning.search.answer import Answer, Enough, answer, ending
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
@@ -18,9 +19,12 @@ from remat_cli.planning.time_plan import LATE_SECONDS, PartTimes
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.pattern import outputs_apart
+from solvers.plan import Plan
 from solvers.problem import Limits, Problem, Progress, Solver
 from solvers.registry import METHODS
 from solvers.schedule import evaluate
+
+Key = tuple[int, Plan, frozenset[int]]  # a budget, a plan and what is fused
 
 
 def ignore(_: Answer) -> None:
@@ -35,6 +39,7 @@ class PlanRequest:
     `by_memory`: whether the solver makes memory least, and not cost.
     `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far. `trials`:
     the models made and run so far, by graph.
+    `newest`: the model that was made last, which is often asked for again.
     `later_runs`: whether memory is predicted for the later runs of a default session, which hold outputs from the
     beginning.
     """
@@ -54,12 +59,18 @@ class PlanRequest:
     at_hand: int | None = None
     times: PartTimes = field(default_factory=PartTimes)
     leanest: dict[tuple[int, bool, Problem], Candidate] = field(default_factory=dict, compare=False, repr=False)
+    newest: list[tuple[Graph | None, Key, Rewritten | None]] = field(default_factory=list, compare=False, repr=False)
     trials: dict[int, tuple[Subject, Trials]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def room(self) -> int:
+    def most(self) -> int:
         """The part of the budget that the allocator has, inputs and weights included."""
         return self.budget - self.target.aside(self.subject)
+
+    @property
+    def room(self) -> int:
+        """The part of that which a plan may be foretold to take."""
+        return self.target.foretold_within(self.budget) - self.target.aside(self.subject)
 
     @property
     def late(self) -> bool:
@@ -100,7 +111,14 @@ class PlanRequest:
 
     def place(self, candidate: Candidate, clock: Clock | None = None) -> Candidate:
         """The candidate with its model and footprint, as tightly as the budget asks."""
-        return place(self.target, candidate, self.budget, clock)
+        subject = candidate.subject
+        key = self.budget, candidate.plan, subject.problem.inner
+        for graph, known, model in self.newest:
+            if candidate.model is None and graph is subject.graph and known == key:
+                candidate = replace(candidate, model=model)
+        placed = place(self.target, candidate, self.budget, clock)
+        self.newest[:] = [(subject.graph, key, placed.model)]
+        return placed
 
     def with_model(self, candidate: Candidate, model: Rewritten) -> Candidate | None:
         """The candidate with a model of the original's kernels, and what that is predicted to hold; None if it has

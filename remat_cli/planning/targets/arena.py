@@ -22,6 +22,7 @@ from solvers.simulate import simulate
 class ArenaTarget(Target):
     session = CAPPED
     unit = ALIGNMENT
+    narrows = False
 
     def footprint(
         self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None

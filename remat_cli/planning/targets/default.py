@@ -23,10 +23,11 @@ from remat_cli.planning.subjects.default_graph import default_graph
 from remat_cli.planning.subjects.fusing import keeping_bits
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Footprint
-from remat_cli.planning.targets.target import Order, Target, View, as_written
+from remat_cli.planning.targets.target import LARGE_STEPS, Order, Target, View, as_written
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.arranging import arrange_in_pattern
+from solvers.placement.narrowing import narrowed_in_pattern
 from solvers.placement.settle import walk_in_pattern
 from solvers.problem import Problem
 
@@ -84,6 +85,9 @@ class DefaultTarget(Target):
         most = max(promise.live, promise.later_foretold or 0)
         return most + most // UNSURE_PART
 
+    def foretold_within(self, budget: int) -> int:
+        return ((budget + 1) * UNSURE_PART - 1) // (UNSURE_PART + 1)
+
     def with_peaks(self, promise: Promise, peaks: Peaks) -> Promise:
         first, later = peaks
         return replace(promise, default=first, live=first, later=later)
@@ -92,6 +96,8 @@ class DefaultTarget(Target):
         return arrange_in_pattern(problem, order, room, seed, clock, reorder_only=True)
 
     def arrange(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
+        if len(order) > LARGE_STEPS:
+            return narrowed_in_pattern(problem, order, room, seed, clock)
         return arrange_in_pattern(problem, order, room, seed, clock)
 
     def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:

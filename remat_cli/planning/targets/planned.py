@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from remat_cli.model.sessions import STRICT
 from remat_cli.planning.targets.candidate import Footprint
-from remat_cli.planning.targets.target import Order, Target, arena_if_uncapped
+from remat_cli.planning.targets.target import LARGE_STEPS, Order, Target, arena_if_uncapped
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.largest import Placement
@@ -18,8 +18,6 @@ from solvers.placement.quiet import settle_in_block
 from solvers.placement.settle import walk_in_block
 from solvers.problem import Problem
 
-# from this many steps on, the search itself makes a plan hold less, because moving ops about takes too long
-LARGE_STEPS = 4000
 PACKING_ROUNDS = 1  # a plan that needs more packing rounds is asked to need less
 
 

@@ -39,7 +39,8 @@ def place(target: Target, candidate: Candidate, budget: int | None = None, clock
     """The candidate with its model for such a session and the model's footprint; with a budget, as tightly as that
     asks."""
     subject = candidate.subject
-    model = candidate.model or _rewritten(target, candidate, budget)
+    foretold = None if budget is None else target.foretold_within(budget)
+    model = candidate.model or _rewritten(target, candidate, foretold)
     return replace(candidate, model=model, footprint=target.footprint(model, target.aside(subject), budget, clock))
 
 
@@ -157,10 +158,7 @@ def _room(request: PlanRequest, candidate: Candidate) -> int:
     footprint, subject, target = candidate.footprint, candidate.subject, request.target
     if footprint is not None and footprint.placement is not None:
         return request.budget - request.counted(candidate) + footprint.placement.block
-    model = candidate.model
-    if model is None or model.promise.hiding:  # what is hidden only to keep to a budget does not count here
-        model = _rewritten(target, candidate)
-    prediction = model.prediction
+    prediction = (candidate.model or _rewritten(target, candidate)).prediction
     return request.room - prediction.problem.resident - prediction.rounding - target.reserve(subject.problem)
 
 

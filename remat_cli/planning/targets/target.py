@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 Order = tuple[int, ...]
 
+# from this many steps on, the search itself makes a plan hold less, because moving ops about takes too long
+LARGE_STEPS = 4000
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -55,12 +58,14 @@ class View:
 class Target(ABC):
     """A kind of session with its allocator. `unit`: the allocator hands out multiples of that many bytes.
 
-    `online`: it places values as requests come, so that there is no table of places.
+    `online`: it places values as requests come, so that there is no table of places. `narrows`: the search itself makes
+    a large plan hold less until it fits, so that plans can be placed while another search goes on.
     """
 
     session: Session
     unit = 1
     online = True
+    narrows = True
     differs = PlanNote.DIFFERS  # the note where the original's measured memory differs from the prediction
 
     # The subject.
@@ -122,6 +127,10 @@ class Target(ABC):
         assert promise.arena is not None
         return max(promise.arena, promise.live or 0)
 
+    def foretold_within(self, budget: int) -> int:
+        """The most bytes that may be foretold for a plan, so that what is counted keeps to the budget."""
+        return budget
+
     def needed(self, promise: Promise, budget: int) -> int:
         """The least budget that a plan made for `budget` keeps to."""
         return self.counted(promise)
@@ -160,10 +169,9 @@ class Target(ABC):
         """Whether a plan must be witnessed before it is given: by its kernels, or by a run."""
         return subject.behaviour.kernels is not None or self.tries_plans(subject)
 
-    def graphs(self, subject: Subject) -> tuple[Subject, ...]:
-        """The subjects to plan, one after the other until one has a plan: the graph that is run, then the file's
-        own."""
-        return (subject,) if subject.behaviour.by_file is None else (subject, subject.own)
+    def has_own_graph(self, subject: Subject) -> bool:
+        """Whether the file's own ops are planned too, where the graph that is run has no plan."""
+        return subject.behaviour.by_file is not None
 
     def seldom_asks_again(self, subject: Subject) -> bool:
         """Whether predictions are about the kernels that run, so that the first search may take nearly all the time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -9,14 +10,21 @@ import pytest
 
 from remat_cli.checking.trying import peaks
 from remat_cli.ingest import ingest, ingest_content
+from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.loading import given_subject
+from remat_cli.planning.search.answer import find_solver
+from remat_cli.planning.search.find import find_plan
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.search.untouched import share_base
 from remat_cli.planning.subjects.default_graph import default_graph, kernels, shapes_of
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.default import DefaultTarget
 from remat_cli.planning.targets.same_kernels import rewrite_surely
+from solvers.clock import limited
 from solvers.plan import Plan, lower
+from solvers.problem import Limits
 from solvers.reductions.views import reduced
 from tests.remat_cli.fusing_models import fusing_model
 from tests.remat_cli.rewrite.plans import random_order
@@ -41,6 +49,28 @@ def test_both_runs_are_foretold(data: Path, name: str, hiding: int) -> None:
         first, later = peaks(subject.graph, model.model, feeds, 1, 100.0)
         assert foretold.default == pytest.approx(first, rel=0.05)
         assert foretold.later_foretold == pytest.approx(later, rel=0.05)
+
+
+@pytest.mark.parametrize("budget", [1, 99, 100, 101, 202, 18_863_960_614])
+def test_as_much_may_be_foretold_as_is_counted_within_the_budget(budget: int) -> None:
+    target = DefaultTarget()
+    most = target.foretold_within(budget)
+    assert target.counted(Promise(None, live=most)) <= budget < target.counted(Promise(None, live=most + 1))
+
+
+def test_the_files_own_ops_are_looked_at_only_where_the_graph_that_runs_has_no_plan(data: Path) -> None:
+    subject = given_subject(data / "torch_mlp.onnx", None, {}, DEFAULT)
+    assert subject.behaviour.optimized
+
+    def never() -> Subject:
+        raise AssertionError("it was made")
+
+    lazy = replace(subject, behaviour=replace(subject.behaviour, by_file=never))
+    budget = share_base(subject, DEFAULT)
+    request = PlanRequest(lazy, budget, "auto", find_solver("auto", {}), Limits(limited(moves=20_000)), DefaultTarget())
+    assert find_plan(request).found
+    with pytest.raises(AssertionError, match="it was made"):
+        find_plan(replace(request, budget=subject.problem.resident + 1))
 
 
 @pytest.mark.parametrize("seed", [1, 3, 12, 14])

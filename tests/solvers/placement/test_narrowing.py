@@ -10,8 +10,9 @@ from remat_cli.planning.targets.target import in_units
 from solvers.clock import Clock, limited
 from solvers.placement.largest import largest_first
 from solvers.placement.lifetimes import ALIGNMENT, requests
-from solvers.placement.narrowing import narrowed_in_block
+from solvers.placement.narrowing import narrowed_in_block, narrowed_in_pattern
 from solvers.placement.packing import pack
+from solvers.placement.pattern import held_later
 from solvers.plan import lower
 from solvers.simulate import simulate
 from tests.solvers.placement.test_packing import check
@@ -65,3 +66,16 @@ def test_an_order_that_has_its_places_stays_as_it_is(data: Path) -> None:
 def test_where_there_is_no_room_at_all_nothing_is_found(data: Path) -> None:
     problem = in_units(load_subject(data / "placing" / "mixer.problem.json", None, {}).problem, ALIGNMENT)
     assert narrowed_in_block(problem, range(len(problem.nodes)), ALIGNMENT, 0, limited(moves=400_000)) is None
+
+
+def test_an_order_whose_later_runs_hold_too_much_is_changed_until_they_do_not(data: Path) -> None:
+    """The same plan in a default session, which takes places as it is asked for them, and a room that is less by 2%."""
+    problem = load_subject(data / "placing" / "mixer.problem.json", None, {}).problem
+    order = json.loads((data / "placing" / "mixer.order.json").read_text())["order"]
+    before = lower(problem, order)
+    room = int(0.98 * held_later(requests(problem, before)))
+    found = narrowed_in_pattern(problem, order, room, 0, limited(moves=600_000))
+    assert found is not None
+    plan = lower(problem, found)
+    assert held_later(requests(problem, plan)) <= room
+    assert simulate(problem, plan).cost < 1.05 * simulate(problem, before).cost

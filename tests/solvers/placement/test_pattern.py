@@ -9,7 +9,7 @@ import pytest
 
 from solvers.clock import Clock
 from solvers.placement.arranging import arrange_in_pattern
-from solvers.placement.later import above_of
+from solvers.placement.later import above_of, height_of
 from solvers.placement.lifetimes import requests
 from solvers.placement.pattern import block_of, held_later, most_at_once, outputs_apart
 from solvers.plan import lower
@@ -48,6 +48,7 @@ def test_the_compiled_block_is_the_one_on_paper(seed: int) -> None:
     problem = freeing(seed)
     order = random_order(random.Random(seed), problem, 4)
     held = held_later(requests(problem, lower(problem, order)))
+    assert height_of(problem, order) == held
     for room in (held - 1, held, held // 2, 2 * held):
         assert (above_of(problem, order, room) == 0) == (held <= room)
 
