@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from remat_cli.torch.remembering import Known, Order, key, recall, recall_known, remember, remember_known, time_of
 from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
+from solvers.methods.mincut.last_run import last_run_bound
 from solvers.orders.kept import kept_bound
 from solvers.problem import MOST_IN_ALL, Limits, Problem, Result, Status
 from solvers.registry import DEFAULT, METHODS
 from solvers.schedule import baseline, evaluate, schedule
 from solvers.simulate import Outcome
 
+BOUND_SHARE = 1 / 20  # of the time: for the bound by last runs
 HALVING_ROUNDS = 6  # bisections of the range in which the least peak must lie
 CLOSE_SHARE = 0.002  # share of the peak: a smaller range is not worth a search
 
@@ -94,10 +96,11 @@ def _lean(problem: Problem, known: list[Order], limits: Limits) -> Known:
 
     No budget is given, so that the answer is the same for all of them.
     """
+    proved = max(kept_bound(problem), last_run_bound(problem, limits.clock.share(BOUND_SHARE)))
     answer = schedule(problem, MOST_IN_ALL, minimize_peak, limits.share(1 / 4))
     if answer.plan is not None:
         known = [*known, answer.plan.order()]
-    low = proved = answer.result.peak_bound or 0
+    low = proved = max(proved, answer.result.peak_bound or 0)
     for tries in range(HALVING_ROUNDS, 0, -1):
         high = _leanest(problem, known)
         if high - low <= CLOSE_SHARE * high or limits.clock.over():
