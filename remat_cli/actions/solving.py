@@ -53,10 +53,12 @@ def ask(
     memory: Memory | None = None,
     keep: Callable[[Answer], None] = ignore,
     times: PartTimes | None = None,
+    at_hand: int | None = None,
 ) -> Answer:
     """The answer, whatever it is; `limits.report` hears of better orders, `keep` of plans that fit as they really run.
 
-    What is in `memory` is not searched for again. `times`: where what each part took is noted.
+    What is in `memory` is not searched for again. `times`: where what each part took is noted. `at_hand`: the extra
+    cost of a plan that answers if this one's is dearer or not found.
     """
     question.check()
     besides = question.besides()
@@ -74,6 +76,7 @@ def ask(
 
     asked = _request(subject, budget, question, limits, ignore if keep is ignore else hear)
     asked = replace(asked, times=times) if times is not None else asked
+    asked = replace(asked, at_hand=at_hand) if at_hand is not None else asked
     earlier = question.earlier
     if searching and (first := cheapest_known(asked, earlier)):
         asked.keep(first)  # whatever comes, there is this

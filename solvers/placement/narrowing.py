@@ -37,7 +37,7 @@ GOES = 16  # of the search
 VAIN = 4  # goes in a row after which it ends, if an order is placed and none of them led to a cheaper one
 COOL = 2  # of its goes the cooler half: the order is to stay nearly as it is
 MOVES = 100_000  # of a go
-NEARLY = 0.01  # of the room: an order whose block is too high by no more is narrowed as it is
+NEARLY = 0.01  # of the room: where a block is too high by no more, half of that less may be enough
 CLOSE = 0.001  # of the room, between what could be placed and what could not: nothing between is tried
 
 
@@ -92,8 +92,10 @@ class _Narrowing:
         return None if self.placed is None else self.placed[1]
 
     def _excess(self, height: int) -> int:
-        """How much less an order is to hold, whose block is so high: half of what that is too high, and a little."""
-        return (height - self.room) // 2 + int(CLOSE * self.room)
+        """How much less an order is to hold, whose block is so high: half of what that is too high, and a little; all
+        of it where that is much, since time is short then."""
+        over = height - self.room
+        return (over if over > NEARLY * self.room else over // 2) + int(CLOSE * self.room)
 
     def _go(self, order: Ints, live: int, number: int) -> tuple[Ints, bool]:
         """The cheapest order near by that holds no more than so many bytes at once; whether there is one."""
@@ -112,13 +114,16 @@ class _Narrowing:
         return height
 
     def _settle(self, order: Order) -> tuple[int, Order]:
-        """The order whose block is lowest, of this one and of some with its ops moved about; the first that fits."""
+        """The order whose block is lowest, of this one and of some with its ops moved about; the first that fits.
+
+        Packing takes most of the time: where none fits at once, only the one that comes nearest is packed.
+        """
         best = self.height(order, 0), order
         if best[0] <= self.room:
             return best
         for other in quieter(self.problem, order, self.room, self.seed, self.clock, BRISK):
             self.clock.spend(BRISK.moves * len(order))
-            best = min(best, (self.height(other, 1), other), key=lambda one: one[0])
-            if best[0] <= self.room * (1 + NEARLY):
+            best = min(best, (self.height(other, 0), other), key=lambda one: one[0])
+            if best[0] <= self.room:
                 return best
-        return min(best, (self.height(order, 1), order), key=lambda one: one[0])
+        return self.height(best[1], 1), best[1]

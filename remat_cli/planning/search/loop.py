@@ -36,12 +36,14 @@ def find_fitting(request: PlanRequest) -> Answer:
     if _is_useless(request, first) or not (first.found or met.best):
         return _without_plan(request, first)
     best = met.instead_of(first)
-    if first.found and best is None:
+    if first.found and best is None and not met.gave_up(first):
         request.say("rewriting the model and placing its values")
         best = repair(request, candidate_of(first))
     if best is None:
         request.say("its values cannot be placed within the budget: looking for a plan whose can")
         best = _cheapest_alternative(request, first, met.best)
+    if best is None and request.at_hand is not None:
+        return _without_plan(request, first)  # nobody asks how near it came
     if best is None:
         return _without_plan(request, first, request.place(candidate_of(first), request.limits.clock.within(0)))
     return _as_asked(request, first, best)

@@ -25,6 +25,7 @@ from solvers.problem import Limits, Progress, Result, Status
 from solvers.schedule import Schedule, evaluate
 
 LARGE_NODES = 3000  # from this size on, a search does not wait for places
+CHEAPER = 0.99  # of the extra cost of the order that is being placed: for less of a gain it is not given up
 WORTH_PLACING = 0.7  # share of the extra cost of the last order tried; an order must cost less to be placed
 
 
@@ -40,6 +41,7 @@ class Met:
         self.best: Candidate | None = None
         self.tried = request.at_hand
         self.begun = False
+        self.unplaced: Candidate | None = None  # the last that had all the time that was left, and yet no places
         self.beside = _Beside(self) if _is_beside(request) else None
 
     def listening(self, subject: Subject, limits: Limits) -> Limits:
@@ -67,6 +69,10 @@ class Met:
         is_as_good = self.best is not None and found.found and self._worth(self.best) <= self._worth(found)
         return self.best if self.beside is not None and is_as_good else None
 
+    def gave_up(self, found: Answer) -> bool:
+        """Whether the plan that the search found is the one that could not be placed beside it."""
+        return self.unplaced is not None and self.unplaced.plan == found.schedule.plan
+
     def _worth(self, plan: Candidate | Answer) -> int:
         """What the search makes least."""
         outcome = plan.schedule.outcome
@@ -83,6 +89,7 @@ class Met:
         if self.beside is not None:
             limits = replace(limits, clock=limits.clock.unless(self.beside.is_outdated))
         other = repair(replace(self.request, limits=limits.within(seconds)), candidate)
+        self.unplaced = candidate if other is None and seconds >= limits.clock.left() else None
         if other is None and first:
             other = walk(replace(self.request, limits=limits), candidate)
         if other is not None and (self.best is None or self._worth(other) < self._worth(self.best)):
@@ -102,8 +109,10 @@ class _Beside:
         self.placing: Future[None] | None = None
 
     def is_outdated(self) -> bool:
-        """Whether the search has ended with another order than the one that is being placed."""
-        return self.closed and self.newest is not None
+        """Whether the search has ended with a better order than the one that is being placed."""
+        if not self.closed or self.newest is None or self.met.tried is None:
+            return False
+        return self.met.request.by_memory or _beyond(*self.newest) <= CHEAPER * self.met.tried
 
     def hear(self, subject: Subject, progress: Progress) -> None:
         with self.news:

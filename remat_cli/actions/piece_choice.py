@@ -1,0 +1,170 @@
+"""Chooses which ops are to be in pieces, and in how many: from the whole graph to ever finer pieces, by short searches.
+
+Invariant: what is chosen is the coarsest that does about as well as any that was tried, with plans that were found on
+the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+
+from remat_cli.actions.pieces_asked import PiecesAsked
+from remat_cli.actions.questions import Question
+from remat_cli.formats.planfile import PlanFile
+from remat_cli.planning.plans.record import plan_file
+from remat_cli.planning.search.answer import Answer, answer, find_solver
+from remat_cli.planning.subjects.subject import Subject
+from solvers.methods.exact.low_walks import lowest
+from solvers.orders.bounds import PeakBound, peak_bound, widest_node
+from solvers.orders.evict import RULES
+from solvers.problem import Limits, Problem, Result, Status
+from solvers.registry import DEFAULT
+from solvers.schedule import baseline
+
+FINER_SHARE = 0.002  # of the cost, and
+LOWER_SHARE = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
+ROOM_SHARE = 0.8  # of the budget: pieces whose bound is below it usually leave room for a cheap plan
+NEAR_SHARE = 0.92  # of the budget, within which plans are looked for whose places take a little more than is live:
+MANY_OPS = 1000  # those of more ops than this
+RULE_STEP = 5  # of so many rules of walks one is tried, where they only compare: all of them take as long as a plan
+TRIES = 4  # short searches, each of which has its part of the time for choosing pieces
+CHEAP_SHARE = 0.02  # of the model's time: where a plan takes no more in addition, no finer pieces are tried
+WALKS_SHARE = 0.5  # of the time left for choosing pieces, for the walks of one choice
+NEAR_TIMES = 1.5  # of the extra time that pieces take, and whole ops may still turn out cheaper
+NEAR_PEAK_TIMES = 1.25  # of the peak that pieces reach, and whole ops may still turn out leaner
+SHORTEST_SECONDS = 2.0  # with less left no other pieces are tried
+
+
+@dataclass(frozen=True, slots=True)
+class ToPlan:
+    """What is to be planned, and plans of it that were found on the way. `whole`: the answer with whole ops, where that
+    may turn out to be the better one."""
+
+    subject: Subject
+    plans: tuple[PlanFile, ...] = ()
+    whole: Answer | None = None
+    whole_may_win: bool = False
+
+    def asked(self, question: Question, pieces: PiecesAsked) -> Question:
+        """The question with what is known of its answer."""
+        earlier = (*question.earlier, *self.plans)
+        return replace(question, pieces=pieces.words, earlier=earlier, starts=self.plans, whole=self.whole)
+
+
+def leanest(start: Subject, finer: Iterator[Subject], limits: Limits, share: float | None = None) -> ToPlan:
+    """The coarsest of those whose least peak, as walks reach it, is about the least. `share`: how much longer than the
+    model as it was given it may take. Where work is used up, pieces are judged as they stand."""
+    best = first = _walked(start, limits.share(WALKS_SHARE))
+    for subject in finer:
+        if limits.clock.interrupts():
+            break
+        found = _walked(subject, limits.share(WALKS_SHARE), _peak(best))
+        if _held_in_time(found, share) < (1 - LOWER_SHARE) * _held_in_time(best, share):
+            best = found
+    near = _held_in_time(first, share) <= NEAR_PEAK_TIMES * _held_in_time(best, share)
+    return ToPlan(best.subject, (plan_file(best),), whole_may_win=near)
+
+
+def _walked(subject: Subject, limits: Limits, below: int | None = None) -> Answer:
+    """The order of least peak that walks of a few kinds reach; they aim `below` so many bytes at once, if that is
+    given."""
+
+    def walk(problem: Problem, _: int, limits: Limits) -> Result:
+        leanest = lowest(problem, limits, RULES[::RULE_STEP], below).leanest
+        assert leanest is not None
+        return Result(Status.UNKNOWN, leanest.steps())
+
+    return answer(subject, 0, DEFAULT, walk, limits.silent())
+
+
+def _peak(walked: Answer) -> int:
+    """The peak of the order."""
+    assert walked.schedule.outcome is not None
+    return walked.schedule.outcome.peak
+
+
+def _held_in_time(walked: Answer, share: float | None) -> float:
+    """The peak of the order, with what kernels take beside it; with a share also that of the pieces as they stand, each
+    if it is in time."""
+    outcome, subject = walked.schedule.outcome, walked.subject
+    assert outcome is not None
+    if share is None:
+        return outcome.peak + subject.named.aside
+    most, once = (1 + share) * subject.before().cost, baseline(subject.problem)[1]
+    return min((one.peak for one in (outcome, once) if one.cost <= most), default=inf) + subject.named.aside
+
+
+def cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limits) -> ToPlan:
+    """The coarsest of those whose plan within the budget costs about the least, as a short search finds it; where
+    none finds any, the one that leaves some room.
+
+    Around the one that leaves some room all are tried, and then finer ones as far as time allows, unless what is found
+    is cheap already.
+    """
+    every = [start]
+    while _least(every[-1], widest_node) > ROOM_SHARE * budget and (subject := next(finer, None)):
+        every.append(subject)
+    roomy, found = len(every) - 1, dict[int, Answer]()
+    waiting = sorted(range(len(every)), key=lambda at: abs(at - roomy))
+    waiting = [at for at in waiting if _least(every[at], peak_bound) <= budget]
+    for tries in range(max(TRIES, len(waiting)), 0, -1):
+        if not waiting and not _is_cheap(found) and (subject := next(finer, None)):
+            waiting.append(len(every))
+            every.append(subject)
+        if not waiting or limits.clock.over() or (found and limits.clock.left() < SHORTEST_SECONDS):
+            break
+        at = waiting.pop(0)
+        one = _planned(every[at], _least(every[at], peak_bound), budget, limits.share(1 / tries))
+        found |= {at: one} if one.found else {}
+    if not found:
+        return ToPlan(every[roomy], whole_may_win=_least(start, peak_bound) <= budget)
+    best = _cheapest_of(found)
+    near = 0 in found and _more(found[0]) <= NEAR_TIMES * _more(found[best])
+    return ToPlan(every[best], (plan_file(found[best]),), whole_may_win=near)
+
+
+def _least(subject: Subject, bound: Callable[[Problem], PeakBound]) -> int:
+    """What the session holds at least."""
+    return bound(subject.problem).peak + subject.named.aside
+
+
+def _cheapest_of(found: Mapping[int, Answer]) -> int:
+    """Which it is; finer pieces have to cost a little less."""
+    return min(found, key=lambda at: (found[at].cost * (1 + FINER_SHARE * at), at))
+
+
+def _is_cheap(found: Mapping[int, Answer]) -> bool:
+    """Whether finer pieces could hardly cost less."""
+    return any(_more(one) <= CHEAP_SHARE * one.subject.before().cost for one in found.values())
+
+
+def _planned(subject: Subject, least: int, budget: int, limits: Limits) -> Answer:
+    """What a short search finds within the budget; of many ops with room for places, where the least that it needs
+    allows."""
+    near = int(NEAR_SHARE * budget)
+    roomy = len(subject.problem.nodes) > MANY_OPS and least <= near
+    room = (near if roomy else budget) - subject.named.aside
+    return answer(subject, room, DEFAULT, find_solver(DEFAULT, {}), limits)
+
+
+def _more(found: Answer) -> int:
+    """What the plan costs beyond the model as it was given."""
+    return found.cost - found.subject.before().cost
+
+
+def leaner(unplanned: ToPlan, finer: Iterator[Subject], budget: int, limits: Limits) -> ToPlan:
+    """Where no plan was found of pieces that should have room: the coarsest in which a walk keeps to the budget, with
+    the walk, and what a short search finds, as plans to begin with."""
+    if _least(unplanned.subject, peak_bound) > budget:
+        return unplanned
+    for subject in (unplanned.subject, *finer):
+        walked = _walked(subject, limits.share(WALKS_SHARE))
+        if (held := _peak(walked) + subject.named.aside) <= budget:
+            found = _planned(subject, held, budget, limits)
+            plans = (*([found] if found.found else []), walked)
+            return replace(unplanned, subject=subject, plans=tuple(map(plan_file, plans)))
+        if limits.clock.interrupts():
+            break
+    return unplanned

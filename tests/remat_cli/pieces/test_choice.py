@@ -1,0 +1,51 @@
+"""Which pieces are chosen: how far short searches go on to finer ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+import pytest
+
+from remat_cli.actions.piece_choice import cheapest
+from remat_cli.planning.loading import load_subject
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.zoo.build import build
+from solvers.clock import limited
+from solvers.orders.bounds import peak_bound
+from solvers.problem import Limits
+from tests.remat_cli.pieces.test_plans import UNET
+
+WORK = 20_000  # moves
+
+
+@pytest.fixture(scope="module")
+def unet(tmp_path_factory: pytest.TempPathFactory) -> Subject:
+    path: Path = tmp_path_factory.mktemp("unet") / "unet.onnx"
+    onnx.save(build("unet", training=False, **UNET), path)
+    return load_subject(path, None, {})
+
+
+def tried(start: Subject, budget: int) -> int:
+    """How many finer ones are asked for, where each is like the first."""
+    left = [start] * 9
+    cheapest(start, iter(left.pop, None), budget, Limits(limited(moves=WORK)))
+    return 9 - len(left)
+
+
+def test_finer_pieces_are_tried_while_plans_are_dear(unet: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room by the bound is not room: a short search found dear plans of whole ops alone, and no others were tried."""
+    monkeypatch.setattr("remat_cli.actions.piece_choice.ROOM_SHARE", 1.0)
+    budget = 2 * peak_bound(unet.problem).peak
+    assert tried(unet, budget) == 0
+    monkeypatch.setattr("remat_cli.actions.piece_choice.CHEAP_SHARE", -1.0)  # nothing is
+    assert tried(unet, budget) > 1
+
+
+def test_what_kernels_take_besides_is_each_ones_own(unet: Subject) -> None:
+    """A budget that the first cannot keep to, since its kernels take too much beside the session."""
+    beside = replace(unet, named=replace(unet.named, aside=10 * peak_bound(unet.problem).peak))
+    found = cheapest(beside, iter([unet]), 10 * peak_bound(unet.problem).peak, Limits(limited(moves=WORK)))
+    assert found.subject is unet
+    assert found.plans
