@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.signatures import small_constants
-from remat_cli.pieces.rows import along_axes, places, pointwise, products, windows
+from remat_cli.pieces.rows import along_axes, attention, places, pointwise, products, windows
 from remat_cli.pieces.ways import Call, Row, Way
 
 Kind = Hashable  # of ops that are the same but for their names
@@ -20,6 +20,7 @@ TABLE: Mapping[tuple[str, str], Row] = {
     **products.ROWS,
     **windows.ROWS,
     **along_axes.ROWS,
+    **attention.ROWS,
     **places.ROWS,
 }
 

@@ -135,6 +135,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("", "CumSum"): scan,
     ("", "InstanceNormalization"): instance_norm,
     ("", "LayerNormalization"): layer_norm,
+    ("", "RMSNormalization"): layer_norm,
     ("", "TopK"): top,
     ("com.microsoft", "SkipLayerNormalization"): skip_norm,
 }

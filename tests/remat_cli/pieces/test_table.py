@@ -150,12 +150,32 @@ def along_axes() -> list[Case]:
         ("InstanceNormalization", "", {}, [image, *channels[:2]], 1),
         ("LayerNormalization", "", {}, [x, floats(4), floats(4)], 1),
         ("LayerNormalization", "", {"axis": 2}, [x, floats(6, 4), floats(6, 4)], 3),
+        ("RMSNormalization", "", {"axis": 2}, [x, floats(6, 4)], 1),
         ("SkipLayerNormalization", "com.microsoft", {}, [floats(5, 7, 8), floats(5, 7, 8), floats(8), floats(8)], 1),
         ("CumSum", "", {}, [x, numpy_helper.from_array(np.array(1))], 1),
         ("TopK", "", {"axis": 1}, [x, fixed(3)], 2),
         ("LSTM", "", {"hidden_size": 5}, sequences, 3),
         ("GRU", "", {"hidden_size": 5}, [sequences[0], floats(1, 15, 3), floats(1, 15, 5)], 2),
         ("RNN", "", {"hidden_size": 5}, [sequences[0], floats(1, 5, 3), floats(1, 5, 5)], 2),
+    ]
+
+
+def attention() -> list[Case]:
+    """Heads apart, in one axis, fewer of keys than of queries, with masks of all ranks, a past, and scores."""
+    apart, flat, none = floats(5, 4, 13, 8), floats(5, 13, 32), onnx.TensorProto()
+    few, heads = floats(5, 2, 13, 8, seed=1), {"q_num_heads": 4, "kv_num_heads": 4}
+    past = [floats(5, 4, 3, 8, seed=2), floats(5, 4, 3, 8, seed=3)]
+    tables, picked = [floats(5, 13, 4), floats(5, 13, 4, seed=1)], [floats(20, 4), floats(20, 4, seed=1)]
+    return [
+        ("Attention", "", {}, [apart, apart + 1, apart - 1], 1),
+        ("Attention", "", {"is_causal": 1}, [apart, few, few - 1], 1),
+        ("Attention", "", heads, [flat, flat + 1, flat - 1, floats(13, 13)], 1),
+        ("Attention", "", {}, [apart, apart, apart, bools(5, 1, 13, 13)], 1),
+        ("Attention", "", {}, [apart, apart, apart, floats(4, 13, 13)], 1),
+        ("Attention", "", {}, [apart, apart, apart, none, *past], 3),
+        ("RotaryEmbedding", "", {}, [apart, *tables], 1),
+        ("RotaryEmbedding", "", {"num_heads": 4}, [flat, *tables], 1),
+        ("RotaryEmbedding", "", {}, [apart, *picked, ints(20, 5, 13)], 1),
     ]
 
 
@@ -197,7 +217,7 @@ def places() -> list[Case]:
     ]
 
 
-CASES = [*pointwise(), *products(), *windows(), *along_axes(), *places()]
+CASES = [*pointwise(), *products(), *windows(), *along_axes(), *attention(), *places()]
 PAIRED = {("", "MaxUnpool")}  # reads indices in pieces alone: `test_indices_of_pooling`
 
 
@@ -219,7 +239,8 @@ def graph_with(case: Case) -> tuple[Graph, dict[str, np.ndarray]]:
     ]
     results = [onnx.ValueInfoProto(name=f"y{n}") for n in range(outputs)]
     proto = helper.make_graph([node], "one", infos, results, [tensor for tensor in stored if tensor.name])
-    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    newer = 23 if op in ("Attention", "RMSNormalization", "RotaryEmbedding") else 21
+    opsets = [helper.make_opsetid("", newer), helper.make_opsetid("com.microsoft", 1)]
     return graph_of(helper.make_model(proto, opset_imports=opsets, ir_version=10), Path("one.onnx")), feeds
 
 
