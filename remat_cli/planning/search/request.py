@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from remat_cli.model.graph import Graph
 from remat_cli.planning.search.answer import Answer, Enough, answer, ending
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
@@ -39,7 +38,7 @@ class PlanRequest:
     `by_memory`: whether the solver makes memory least, and not cost.
     `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far. `trials`:
     the models made and run so far, by graph.
-    `newest`: the model that was made last, which is often asked for again.
+    `newest`: the two candidates placed last, which are often asked for again.
     `later_runs`: whether memory is predicted for the later runs of a default session, which hold outputs from the
     beginning.
     """
@@ -59,7 +58,7 @@ class PlanRequest:
     at_hand: int | None = None
     times: PartTimes = field(default_factory=PartTimes)
     leanest: dict[tuple[int, bool, Problem], Candidate] = field(default_factory=dict, compare=False, repr=False)
-    newest: list[tuple[Graph | None, Key, Rewritten | None]] = field(default_factory=list, compare=False, repr=False)
+    newest: list[tuple[Key, Candidate]] = field(default_factory=list, compare=False, repr=False)
     trials: dict[int, tuple[Subject, Trials]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -111,13 +110,15 @@ class PlanRequest:
 
     def place(self, candidate: Candidate, clock: Clock | None = None) -> Candidate:
         """The candidate with its model and footprint, as tightly as the budget asks."""
-        subject = candidate.subject
-        key = self.budget, candidate.plan, subject.problem.inner
-        for graph, known, model in self.newest:
-            if candidate.model is None and graph is subject.graph and known == key:
-                candidate = replace(candidate, model=model)
+        key = self.budget, candidate.plan, candidate.subject.problem.inner
+        for known, last in self.newest:
+            same = candidate.model is None or candidate.model is last.model
+            if same and last.subject.graph is candidate.subject.graph and known == key:
+                candidate = replace(candidate, model=last.model)
+                if self.target.online:  # else it may be packed for longer than it was
+                    return replace(candidate, footprint=last.footprint)
         placed = place(self.target, candidate, self.budget, clock)
-        self.newest[:] = [(subject.graph, key, placed.model)]
+        self.newest[:] = [*self.newest[-1:], (key, placed)]
         return placed
 
     def with_model(self, candidate: Candidate, model: Rewritten) -> Candidate | None:

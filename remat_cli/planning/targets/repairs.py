@@ -155,6 +155,8 @@ def walk(request: PlanRequest, candidate: Candidate) -> Candidate | None:
 
 def _room(request: PlanRequest, candidate: Candidate) -> int:
     """The bytes that the allocator has for the plan itself."""
+    if candidate.model is None and request.target.online:
+        candidate = request.place(candidate)
     footprint, subject, target = candidate.footprint, candidate.subject, request.target
     if footprint is not None and footprint.placement is not None:
         return request.budget - request.counted(candidate) + footprint.placement.block
