@@ -126,7 +126,8 @@ class Floor:
         steps = Making(self.copies, self.ways, max(end.peak, best.budget)).run(end.way)
         found = None if steps is None else best.weigh(steps)
         if found is not None:
-            found = kept(self.copies, found, best, self.clock)
+            if best.budget < 0 or best.fits(found):
+                found = kept(self.copies, found, best, self.clock)
             best.offer(found.order)
             self.known = min(self.known, found.peak)
 

@@ -85,17 +85,21 @@ class Auto(Steps):
         if len(self.given) >= _REORDERED and not self.done():
             self.reorder(lazy[0], walked=not slow)
         if self.best.fitting is None:
+            if not slow:
+                self.walk_low()
             self.dig(_GLANCES)
         self.starts += [self.given, *map(tuple, lazy)]
         walks = self.cheapest_walks()
         tried = self.try_walked(walks[:1])
         if self.large and self.best.fitting is not None and not self.done():
             self.raise_bound()  # its order leads further than walks do
+        if self.best.fitting is None:
+            self.approach_leanest(self.moves // _SHORT)
+            self.dig()
         self.come_from(self.far_orders())
         if self.best.fitting is None:
             self.approach(self.moves // _SHORT)
             self.starts.append(tuple(self.nearest.tolist()))
-            self.dig()
         self.start_from([*tried, *self.try_walked(walks[1:])])
         self.search_locally(1)
         self.stretch()

@@ -17,10 +17,12 @@ from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.auto.local import LARGE, LocalSearch
 from solvers.methods.auto.record import NOTHING
 from solvers.methods.auto.within import HuntWithin
+from solvers.methods.exact.low_walks import lowest
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Best, Weighed
 from solvers.orders.bounds import peak_bound
 from solvers.orders.evict import RULES, Evictor
+from solvers.orders.measure import memory_of
 from solvers.pebbles.copies import Copies
 from solvers.pebbles.floor import STATES, dig
 from solvers.pebbles.mending import Mending
@@ -42,7 +44,9 @@ _WALKS, _WALKED = 9, 200_000  # eviction walks at the beginning, and how many no
 _TRIED = 8  # of the orders that walks found, those from which a go is begun
 _KEPT = 3  # of what these come to, where goes begin later, with the best
 _MENDING = 10  # moves of a go for each state of the search that mends what it comes to
+_TIMES_OVER = 10  # computes for each node, at most, of an order from which goes lead anywhere in their time
 _NEARER = 0.95  # of the bytes over budget that a go leaves, at most, for another from there
+_WALKED_LOW = 1 / 4  # of the time, at most, for walks that aim low while nothing fits
 _DUG = 1 / 4  # of the time, at most, for the least peak where nothing else fits soon
 _ABOVE = 1.1  # so far above the budget ways are sought whose orders may need less than the ways promise
 _DEAR = 1.1  # times the cost of everything once: from there on orders that had more room are tried as starts
@@ -122,6 +126,14 @@ class Steps:
             found = dig(self.best, known, self.limits.silent().share(part), rounds)
             self.least = max(self.least, found, key=lambda bound: bound.peak)
 
+    def walk_low(self) -> None:
+        """Walks that aim at less than the leanest order takes, until one fits."""
+        if self.best.fitting is None and not self.done():
+            limits = self.limits.silent().share(_WALKED_LOW)
+            low = lowest(self.problem, limits, RULES[: self.walks], enough=self.budget).leanest
+            if low is not None:
+                self.best.offer(low.order)
+
     def lean(self) -> None:
         """Where nothing fits: find how small a budget would do."""
         lean = Best(self.problem, -1, self.limits.silent())
@@ -131,6 +143,16 @@ class Steps:
             self.least = max(self.least, found, key=lambda bound: bound.peak)
             if lean.leanest is not None:
                 self.best.offer(lean.leanest.order)
+
+    def approach_leanest(self, moves: int) -> None:
+        """Goes from the leanest order, while nothing fits, if it is near the budget and not too long."""
+        leanest = self.best.leanest
+        if self.best.fitting is not None or leanest is None or len(leanest.order) > _TIMES_OVER * len(self.given):
+            return
+        over = int(np.maximum(memory_of(self.best.arrays, leanest.order) - self.budget, 0).sum())
+        if over < self.missing:
+            self.missing, self.nearest = over, leanest.order
+            self.approach(moves)
 
     def approach(self, moves: int) -> None:
         """Goes from the order that nearly fits, until it does, while some of them still come a good part nearer."""

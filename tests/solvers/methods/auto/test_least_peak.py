@@ -70,3 +70,11 @@ def test_walks_that_aim_low_at_once_get_there_sooner() -> None:
     assert slow is not None
     assert soon is not None
     assert soon.peak < 40 < slow.peak
+
+
+def test_walks_end_at_a_peak_that_is_enough() -> None:
+    chain = unit_chain(100)
+    least, enough = (lowest(chain, Limits(limited(moves=100_000)), enough=enough).leanest for enough in (0, 40))
+    assert least is not None
+    assert enough is not None
+    assert least.peak < enough.peak <= 40
