@@ -17,6 +17,7 @@ WITH = torch.ops.aten._native_batch_norm_legit_functional.default  # (x, weight,
 WITHOUT = torch.ops.aten._native_batch_norm_legit.no_stats  # (x, weight, bias, training, momentum, epsilon)
 BACKWARD = torch.ops.aten.native_batch_norm_backward.default  # (gradient, x, weight, mean, variance, ..., train, ...)
 TRAINING, TRAIN = 5, 7  # the indices of those arguments
+STATISTICS = (1, 2)  # the indices of the batch's own statistics among results
 AVERAGES = (3, 4)  # the indices of the averages among arguments and results
 
 
@@ -33,6 +34,20 @@ def drop_unread(graph: fx.Graph) -> None:
     for node in graph.nodes:
         if _ignores(node):
             node.args = tuple(None if place in AVERAGES else given for place, given in enumerate(node.args))
+
+
+def correct_types(graph: fx.Graph) -> None:
+    """Say of what type the statistics of a batch are: torch says 16 bits where kernels of CPUs keep 32."""
+    for node in graph.find_nodes(op="call_function", target=WITH):
+        whole, weight = list(node.meta["val"]), node.args[1]
+        if not isinstance(weight, fx.Node) or weight.meta["val"].dtype == whole[0].dtype or whole[0].is_cuda:
+            continue
+        for place in STATISTICS:
+            whole[place] = whole[place].to(weight.meta["val"].dtype)
+        node.meta["val"] = tuple(whole)
+        for part in node.users:
+            if part.target is operator.getitem:
+                part.meta["val"] = whole[part.args[1]]
 
 
 def again(graph: fx.Graph, node: fx.Node, argument: Callable[[fx.Node], fx.Node]) -> fx.Node:

@@ -104,6 +104,7 @@ def read(module: fx.GraphModule, num_fwd_outputs: int) -> Joint:
     about = dict(next(iter(module.graph.find_nodes(op="output"))).meta)
     module.graph = fx_graph_cse(module.graph)
     batchnorm.drop_unread(module.graph)
+    batchnorm.correct_types(module.graph)
     output = next(iter(module.graph.find_nodes(op="output")))
     output.meta = about
     outputs = list(output.args[0])
@@ -158,6 +159,10 @@ def _find_buffers(joint: Joint) -> None:
         found = storages_of(value, node.name)
         if node.op == "call_function":
             _sort(joint, node)
+        if node in joint.views:
+            seen = (buffer for argument in node.all_input_nodes for buffer in joint.buffers[argument])
+            joint.buffers[node] = tuple(dict.fromkeys(seen))
+            continue
         for key, size in found.items():
             if key in known:
                 continue

@@ -153,6 +153,8 @@ def is_view(node: fx.Node) -> bool:
     given = [argument for argument in node.all_input_nodes if tensors_of(argument.meta.get("val"))]
     if len(given) != 1:
         return False
+    if isinstance(node.target, torch._ops.OpOverload) and node.target.is_view:
+        return True  # though what is known of its result may be of a double that was dropped
     made = storages_of(node.meta.get("val"), node.name)
     return bool(made) and set(made) <= set(storages_of(given[0].meta["val"], given[0].name))
 

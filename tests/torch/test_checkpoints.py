@@ -77,3 +77,31 @@ def test_a_kept_block_can_be_planned_below_that() -> None:
 def test_another_word_is_refused() -> None:
     with pytest.raises(ValueError, match="checkpoints is 'lift' or 'keep', not 'hold'"):
         remat_torch.backend("50%", checkpoints="hold")  # type: ignore[arg-type]
+
+
+def test_a_view_of_what_is_there_twice_takes_no_memory() -> None:
+    """Of two equal ops one stays, and what is known of a view may be of the other."""
+    torch.manual_seed(0)
+    layer, asked = nn.MultiheadAttention(16, 2, dropout=0.1, batch_first=True), backend("100%")
+
+    def run(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return layer(layer(q, x, x, need_weights=False)[0], x, x, need_weights=False)[0].square().mean()
+
+    torch.compile(run, backend=asked, dynamic=False)(torch.randn(2, 4, 16), torch.randn(2, 6, 16)).backward()
+    (plan,) = asked.plans
+    assert plan.lowered is not None, plan.why
+    assert not [op.name for op in plan.lowered.joint.ops if getattr(op.target, "is_view", False)]
+
+
+def test_statistics_of_a_norm_under_autocast_are_counted_as_they_are_kept() -> None:
+    torch.manual_seed(0)
+    module, x, asked = nn.Sequential(nn.Linear(32, 64), nn.BatchNorm1d(64)), torch.randn(16, 32), backend("100%")
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            y = module(x)
+        return y.float().square().mean()
+
+    torch.compile(run, backend=asked, dynamic=False)(x).backward()
+    (plan,) = asked.plans
+    assert asked.step.meter.peak == plan.found.outcome.peak
