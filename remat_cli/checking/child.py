@@ -18,7 +18,7 @@ from profiles import cuda
 from profiles.cuda import NoCuda
 from profiles.strict import strict_options
 from remat_cli.checking.watch import MemoryWatch
-from remat_cli.checking.weight import resident_now, resident_peak
+from remat_cli.checking.weight import mapped_now, resident_now, resident_peak
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
 from remat_cli.runtime.in_place import run_in_place
@@ -133,14 +133,17 @@ def _weigh_on_device(request: Request, failures: tuple[type[Exception], ...]) ->
 
 
 def _weigh(session: Any, request: Request) -> Reply:
-    """The growth of the process's memory; the results of a run are held until the next begins."""
+    """The growth of the process's memory; the results of a run are held until the next begins.
+
+    Weights in files of their own are mapped, and first read in a run. Who asks counts all weights already.
+    """
     feeds = _feeds(request)
-    before = resident_now()
+    before, mapped = resident_now(), mapped_now()
     results: list[Any] = []
     for _ in range(request.runs):
         results.clear()
         results = _run(session, feeds, request)
-    grew = resident_peak() - before
+    grew = resident_peak() - before - max(0, mapped_now() - mapped)
     _keep(results, request)
     return Reply(grew=grew, stray=session.missed_in_all.requests if hasattr(session, "missed") else None)
 

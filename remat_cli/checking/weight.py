@@ -31,6 +31,14 @@ def resident_peak() -> int:
         return highest_memory()
 
 
+def mapped_now() -> int:
+    """Resident bytes of files: of code, and of weights that a session maps. The system may take them back."""
+    try:
+        return _status("RssFile")
+    except (OSError, StopIteration):
+        return 0
+
+
 def _status(name: str) -> int:
     lines = (line.split() for line in STATUS.read_text().splitlines())
     return next(1024 * int(fields[1]) for fields in lines if fields and fields[0] == f"{name}:")
