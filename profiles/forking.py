@@ -6,8 +6,11 @@ the process without the runtime's own end, with the same exit code and with all 
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import gc
 import os
+import sys
 from functools import cache
 from typing import Any
 from weakref import WeakSet
@@ -47,7 +50,18 @@ def keep() -> None:
             for name in RUNS:
                 setattr(session, name, _refuse)
     _made.clear()
+    atexit.register(_keep_others)
     system = ctypes.CDLL(None)
     if hasattr(system, "on_exit"):  # glibc's; the last that is registered runs first, and before the runtime's end
         system.on_exit(system._exit, None)
         system.on_exit(system.fcloseall, None)
+
+
+def _keep_others() -> None:
+    """At a child's end: sessions that the user made by the runtime itself are not taken apart either.
+
+    Without remat the runtime hangs there, or the process is aborted.
+    """
+    kinds = getattr(sys.modules.get("onnxruntime"), "InferenceSession", ())
+    for session in [one for one in gc.get_objects() if isinstance(one, kinds)] if kinds else ():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(session))

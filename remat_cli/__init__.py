@@ -5,6 +5,8 @@ Invariant: importing this imports nothing heavy: each name is brought when it is
 
 from __future__ import annotations
 
+from _thread import RLock
+
 TYPE_CHECKING = False  # as typing's, which takes its time
 if TYPE_CHECKING:
     from typing import Any
@@ -43,7 +45,8 @@ else:  # a type checker sees the names above, and no others
         if name not in PLACES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=__import__(__name__))
         try:
-            return getattr(import_module(PLACES[name]), name)
+            with _bringing:
+                return getattr(import_module(PLACES[name]), name)
         except ImportError as error:
             if found := in_the_way():
                 raise ImportError(found) from error
@@ -63,6 +66,7 @@ def in_the_way() -> str | None:
     return None
 
 
+_bringing = RLock()  # held by a thread that imports a part of remat
 ROOMS = {  # of remat_cli.api
     "costing": ("profile", "in_pieces"),
     "grad": ("grad",),
@@ -99,12 +103,31 @@ def _born() -> None:
         keep()
 
 
+BRINGING_SECONDS = 10.0  # a fork waits so long for a thread that imports a part of remat
+
+
 def _mind_forks() -> None:
-    """A child may be the first to make a session; where its parent has loaded the runtime, its end would hang."""
+    """A child may be the first to make a session; where its parent has loaded the runtime, its end would hang.
+
+    No child is made while another thread imports a part of remat: it would wait for ever for that thread's import.
+    """
     import os
 
+    held: list[bool] = []
+
+    def hold() -> None:
+        held.append(_bringing.acquire(timeout=BRINGING_SECONDS))
+
+    def let_go() -> None:
+        if held.pop():
+            _bringing.release()
+
+    def born() -> None:
+        let_go()
+        _born()
+
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_born)
+        os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=born)
 
 
 _mind_forks()

@@ -33,6 +33,11 @@ ADVICE = (
     "export it with torch.onnx.export(..., dynamo=True, optimize=False), "
     "or train what stands in the file with --as-exported"
 )
+PROJECTION = r"(.*\.)?weight_hr_l\d+(_reverse)?"  # an LSTM's own; ONNX's LSTM has none
+STEP_BY_STEP = (
+    "ONNX's LSTM has no projection (proj_size), so have PyTorch write its steps out: "
+    "torch.onnx.export(torch.export.export(module, args).run_decompositions(), args, path, dynamo=True, optimize=False)"
+)
 NAMED_PARAMETERS = 3  # parameters that an error names
 
 
@@ -73,9 +78,11 @@ def check_export(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> lis
     if _is_optimized(model.graph, sources, asked, signature):
         lost |= set(missing.values())
     if lost:
+        projected = sorted(name for name in lost if re.fullmatch(PROJECTION, name))
+        named, advice = (projected, STEP_BY_STEP) if projected else (sorted(lost), ADVICE)
         raise BadInput(
             f"PyTorch's exporter folded, merged or left out {len(lost)} of the module's {len(signature.targets)} "
-            f"parameters ({first_of(sorted(lost))}), so their gradients would not be the module's; {ADVICE}"
+            f"parameters ({first_of(named)}), so their gradients would not be the module's; {advice}"
         )
     if drawn := sorted(name for name in _folded(model.graph, nodes) if re.fullmatch(DRAWN, name)):
         raise BadInput(

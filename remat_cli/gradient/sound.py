@@ -13,6 +13,8 @@ from onnx import checker, defs
 from remat_cli.errors import BadInput
 from remat_cli.onnx_graph.walk import has_subgraph, subgraphs
 
+STATISTICS = 3  # outputs of a BatchNormalization that trains, from opset 14 on
+
 
 def check_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
     """`opsets`: the version of each domain."""
@@ -29,7 +31,18 @@ def check_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
         checker.check_node(_without_branches(node), context)
     except checker.ValidationError as error:
         reason = " ".join(str(error).split("==>")[0].split())
-        raise BadInput(f"{node.op_type} node '{node.name}' is not as ONNX defines the op: {reason}") from error
+        what = f"{node.op_type} node '{node.name}' is not as ONNX defines the op: {reason}"
+        raise BadInput(what + _advice(node)) from error
+
+
+def _advice(node: onnx.NodeProto) -> str:
+    """What helps, where an exporter is known to write such a node."""
+    if node.op_type == "BatchNormalization" and len(node.output) > STATISTICS:
+        return (
+            " PyTorch's tracing exporter writes so what InstanceNorm's running statistics are of: "
+            "export with torch.onnx.export(..., dynamo=True, optimize=False)"
+        )
+    return ""
 
 
 def _without_branches(node: onnx.NodeProto) -> onnx.NodeProto:

@@ -66,6 +66,28 @@ for makes in (False, True):
         sys.exit(7)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
+OF_THE_USER = """
+import onnxruntime, os, sys, remat_cli as remat
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads, options.log_severity_level = 4, 4
+own = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+child = os.fork()
+if not child:
+    sys.exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+WHILE_IMPORTING = """
+import os, signal, sys, threading, remat_cli as remat
+threading.Thread(target=lambda: remat.step).start()
+while "remat_cli.training" not in sys.modules:
+    pass
+child = os.fork()
+if not child:
+    signal.alarm(60)
+    remat.step
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
 
@@ -104,3 +126,16 @@ def test_sessions_are_let_go_in_a_forked_child() -> None:
 def test_a_child_leaves_where_the_runtime_was_only_loaded() -> None:
     """Its own end hangs such a child, or aborts it."""
     assert told(ONLY_LOADED) == ["7", "7"]
+
+
+@forks
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other systems' C cannot leave so")
+def test_a_child_leaves_that_holds_a_session_which_the_user_made() -> None:
+    """By itself the runtime takes it apart at Python's end, for which it waits or dies."""
+    assert told(OF_THE_USER) == ["7"]
+
+
+@forks
+def test_no_child_is_made_while_a_thread_imports_a_part_of_remat() -> None:
+    """The child would wait for an import that no thread of its own will end."""
+    assert told(WHILE_IMPORTING) == ["7"]

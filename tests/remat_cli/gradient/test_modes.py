@@ -249,3 +249,27 @@ def test_a_traced_file_without_training_ops_is_said_to_drop_nothing() -> None:
     made.producer_name = "pytorch"
     assert "TrainingMode.PRESERVE" in " ".join(notes_of(remat.grad(made, loss="total")))
     assert "TrainingMode" not in " ".join(notes_of(remat.grad(FILES / "encoder_random_traced_whole.onnx")))
+
+
+def test_a_projection_that_no_export_has_is_written_out_by_pytorch() -> None:
+    """ONNX's LSTM has no projection, so another export of the layer itself would lose it too."""
+    made = onnx.load(FILES / "language_train_whole.onnx")
+    said = made.graph.metadata_props[0]
+    assert "target='proj.weight'" in said.value
+    said.value = said.value.replace("target='proj.weight'", "target='lstm.weight_hr_l0'")
+    with pytest.raises(BadInput, match=r"\(lstm\.weight_hr_l0\).*run_decompositions\(\)"):
+        remat.grad(made)
+
+
+def test_traced_statistics_of_an_instance_norm_are_refused_with_another_export() -> None:
+    given = ["w", "scale", "scale", "zeros", "scale"]
+    node = helper.make_node("BatchNormalization", given, ["y", "mean", "var", "a", "b"], "norm", training_mode=1)
+    made = model(
+        [node, helper.make_node("ReduceSum", ["y"], ["total"], keepdims=0)],
+        [],
+        [],
+        [("w", normal(1, 3, 2)), ("scale", np.ones(3, np.float32)), ("zeros", np.zeros(3, np.float32))],
+        "total",
+    )
+    with pytest.raises(BadInput, match=r"InstanceNorm.*dynamo=True"):
+        remat.grad(made, loss="total")
