@@ -50,7 +50,7 @@ def planned(name: str, path: Path) -> remat.Planned:
     if name in FORWARD:
         return remat.solve(path, minimize="peak", max_overhead=0.1, pieces="auto", time_limit=SECONDS, **given)
     whole = remat.solve(path, minimize="peak", time_limit=SECONDS / 2, **given)
-    assert whole.recorded.promises is not None
+    assert whole.recorded.promises.arena is not None
     budget = int(0.95 * whole.recorded.promises.arena)
     return remat.solve(path, budget=budget, pieces="auto", time_limit=SECONDS, **given)
 
