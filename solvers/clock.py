@@ -107,6 +107,16 @@ class Clock:
             return clock
         return replace(clock, most=self.work.spent + int(max(0, self.most - self.work.spent) * part))
 
+    def allot(self, part: float) -> Clock:
+        """From now on for that part of what is left, by a counter of its own. Work counts as done at once, so that
+        running over takes nothing from others."""
+        clock = self.share(part)
+        if self.work is None:
+            return clock
+        moves = clock.most - self.work.spent
+        self.spend(moves=max(0, moves))
+        return replace(clock, work=Work(), most=max(0, moves))
+
     def apart(self, part: float) -> Clock:
         """With a counter of its own for that part of all the work: what others do meanwhile is not counted."""
         return self if self.work is None else replace(self, work=Work(), most=int(self.most * part))

@@ -71,6 +71,16 @@ def test_all_hear_the_same_stop() -> None:
     assert all(part.over() for part in [whole, *parts])
 
 
+def test_work_that_is_allotted_counts_as_done_however_much_is_done() -> None:
+    whole = limited(moves=100)
+    first = whole.allot(0.5)
+    first.spend(moves=1000)
+    second = whole.allot(0.5)
+    assert (first.over(), second.over(), second.most, whole.over()) == (True, False, 25, False)
+    assert not whole.allot(1).over()
+    assert whole.over()
+
+
 def test_work_that_is_used_up_lets_no_step_begin_and_ends_none() -> None:
     worn = limited(moves=10)
     worn.spend(moves=10)

@@ -16,7 +16,8 @@ from remat_cli.planning.search.untouched import bytes_counted
 from remat_cli.planning.time_plan import CHEAPER_SHARE, FALLING_SHARE, LEAN_AT_LEISURE_SECONDS, LEAST_LIVE_SHARE
 from solvers.problem import Solver, Status
 
-FALLING_PARTS = 1, 1 / 2, 1 / 4  # of the way from the least held to the bound, at which a plan is asked for
+FALLING_ROUNDS = 6  # requests for less, each halfway from the largest budget without a plan to what is held
+NEAREST = 0.0005  # share of what is held: on a way that short, only a byte less is asked for
 
 
 def find_least_held(request: PlanRequest, by_cost: Solver) -> Answer:
@@ -38,16 +39,15 @@ def find_least_held(request: PlanRequest, by_cost: Solver) -> Answer:
 def _fallen(request: PlanRequest, best: Answer, by_cost: Solver) -> Answer:
     """The least of the answer, of what is found for budgets that fall, and of the leanest plan."""
     request.keep(best)  # the time may end during what follows
-    for part in FALLING_PARTS:
-        if _is_least(best) or request.late:
+    low = _bound(best) - 1
+    for _ in range(FALLING_ROUNDS):
+        if _is_least(best) or low >= held(best) - 1 or request.late:
             break
-        best = _asked_for_less(replace(request, solver=by_cost), best, part)
-        request.keep(best)
-    while not (_is_least(best) or request.late):
-        less = _asked_for_less(replace(request, solver=by_cost), best, 0)
-        if less is best:
-            break
-        best = less
+        nearest = held(best) - low <= NEAREST * held(best)
+        budget = held(best) - 1 if nearest else (low + held(best)) // 2
+        best = _asked_for_less(replace(request, solver=by_cost), best, budget)
+        if held(best) > budget:
+            low = budget
         request.keep(best)
     if not _is_least(best) and request.limits.clock.left() > LEAN_AT_LEISURE_SECONDS:
         best = _less(best, find_leanest(request, best))
@@ -70,13 +70,10 @@ def _is_least(found: Answer) -> bool:
     return held(found) <= _bound(found)
 
 
-def _asked_for_less(request: PlanRequest, best: Answer, part: float) -> Answer:
-    """The better of the answer and of the default solver's for a budget below it, by a byte at least."""
-    budget = held(best) - max(1, int((held(best) - _bound(best)) * part))
-    asked = replace(
-        request, subject=best.subject.own, budget=budget, limits=request.limits.silent().share(FALLING_SHARE)
-    )
-    return _less(best, find_searched(asked))
+def _asked_for_less(request: PlanRequest, best: Answer, budget: int) -> Answer:
+    """The better of the answer and of the default solver's for a budget below it."""
+    limits = replace(request.limits.silent(), clock=request.limits.clock.allot(FALLING_SHARE))
+    return _less(best, find_searched(replace(request, subject=best.subject.own, budget=budget, limits=limits)))
 
 
 def _made_cheaper(request: PlanRequest, best: Answer) -> Answer:
