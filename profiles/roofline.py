@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 import onnx
 import yaml
@@ -49,7 +49,7 @@ class Roofline:
 
 def names() -> list[str]:
     """The devices with a datasheet."""
-    held = resources.files("profiles") / "devices"
+    held = Path(__file__).with_name("devices")
     return sorted(entry.name.removesuffix(".yaml") for entry in held.iterdir() if entry.name.endswith(".yaml"))
 
 
@@ -58,7 +58,7 @@ def device(name: str) -> Roofline:
     """Read one device's figures. Raises KeyError for a name that is not among `names()`."""
     if name not in names():
         raise KeyError(name)
-    text = (resources.files("profiles") / "devices" / f"{name}.yaml").read_text()
+    text = (Path(__file__).with_name("devices") / f"{name}.yaml").read_text()
     return Roofline(**yaml.safe_load(text))
 
 
