@@ -26,6 +26,7 @@ from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.small import MOST, Small
 from solvers.notes import Note, SolverNote
 from solvers.orders.arrays import Ints
+from solvers.orders.wide_last import orders_with_wide_last
 from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
 from solvers.reductions.passes import Pass, in_two_passes
 from solvers.reductions.reorder import lazy_orders
@@ -40,6 +41,7 @@ _LEISURE = 5.0  # seconds, at least, for the least peak where it is proved that 
 _DENSE = 4  # reads of a node from which on eviction walks take long
 _HUNT_ROUNDS = 3  # of a hunt, before another order takes its place
 _PUT_OFF = (0.9, 0.5)  # of the bytes of outputs: those made first, left to a second pass
+_WIDE_LAST = 3  # orders tried in which what takes most room comes last
 _PASS = 1 / 8  # of the time, at most, for each pass
 _ABSURD = 2  # times the cost of everything once
 
@@ -96,6 +98,9 @@ class Auto(Steps):
         if self.best.fitting is None:
             self.approach_leanest(self.moves // _SHORT)
             self.dig()
+        if not slow:
+            wide_last = islice(orders_with_wide_last(self.problem, self.budget), _WIDE_LAST)
+            self.compete([self.given, *lazy, *wide_last])
         self.come_from(self.far_orders())
         if self.best.fitting is None:
             self.approach(self.moves // _SHORT)

@@ -48,13 +48,19 @@ class LocalSearch:
 
         `reorder_only`: nothing is repeated more often than in the order given.
         """
-        if len(order) + 1 > self.state[SLOTS] // 4:
-            self.state = blank(self.tables, 2 * len(order), self.room)
-        self.load(self.state, order, exactly=bool(number // 2 % 2))
-        record = empty_record(int(self.state[SLOTS]))
         heat = self.heats[number % len(self.heats)]
         price = _PRICES[number // len(self.heats) % len(_PRICES)]
         cooling = self.cool(number, moves, heat, price)
+        return self.descend(order, cooling, clock, bool(number // 2 % 2), reorder_only)
+
+    def descend(
+        self, order: Ints, cooling: PricedCooling, clock: Clock, exactly: bool = False, reorder_only: bool = False
+    ) -> Ints:
+        """The best order met, as `go` says."""
+        if len(order) + 1 > self.state[SLOTS] // 4:
+            self.state = blank(self.tables, 2 * len(order), self.room)
+        self.load(self.state, order, exactly)
+        record = empty_record(int(self.state[SLOTS]))
         with halting(clock) as halt:
             anneal_orders(self.tables, self.state, record, cooling, reorder_only, halt)
         self.over = int(record.facts[EXCESS])

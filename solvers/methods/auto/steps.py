@@ -8,7 +8,7 @@ Invariant: every order that a step comes to is offered to `best`; no step raises
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.auto.local import LARGE, LocalSearch
 from solvers.methods.auto.record import NOTHING
+from solvers.methods.auto.tournament import Tournament
 from solvers.methods.auto.within import HuntWithin
 from solvers.methods.exact.low_walks import lowest
 from solvers.orders.arrays import Ints
@@ -90,6 +91,24 @@ class Steps:
 
     def done(self) -> bool:
         return self.infeasible or self.best.closed(self.floor) or self.limits.clock.over()
+
+    def compete(self, orders: Iterable[Sequence[int]]) -> None:
+        """Where plans are dear so far, if there are any: many short goes from walks along these orders."""
+        if self.done() or not self.dearer(_DEAR):
+            return
+        starts = [self.walk_along(order) for order in orders]
+        left = Tournament(self.local, self.best, self.moves).run(starts)
+        self.starts[:0] = [tuple(order.tolist()) for order in left]
+
+    def walk_along(self, order: Sequence[int]) -> Ints:
+        """The best of some eviction walks."""
+        own = Best(self.problem, self.budget, self.limits.silent())
+        way = in_order_of(self.problem, order)
+        evictor = Evictor(way.problem, self.limits.clock)
+        for rule in RULES[: self.walks]:
+            own.offer(way.expand(evictor.run(self.budget, rule, self.limits.seed).tolist()))
+        known = own.fitting or own.leanest
+        return np.array(order, np.int64) if known is None else known.order
 
     def come_from(self, orders: Iterator[Ints]) -> None:
         """Where plans are dear so far, if there are any: goes from these orders."""
