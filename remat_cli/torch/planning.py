@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from remat_cli.torch.remembering import Known, Order, key, recall, recall_known, remember, remember_known, time_of
+from remat_cli.torch.remembering import Remembered, Order, key, recall, recall_known, remember, remember_known, time_of
 from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
 from solvers.methods.mincut.last_run import last_run_bound
@@ -64,14 +64,14 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
     known = recall_known(problem, graph)
     if (kept := recall(problem, limit, place)) is not None:
         order, bound = kept
-        known = remember_known(problem, graph, Known((order,)))
+        known = remember_known(problem, graph, Remembered((order,)))
         order, outcome = _chosen(problem, known.orders, limit)
         return PlannedOrder(order, outcome, before, limit, Status.FEASIBLE, bound)
     given = [whole, *candidates()]
     orders, result = [*given, *known.orders], Result(Status.INFEASIBLE, None)
     if known.bound <= limit:
         orders, result = _search(problem, orders, limit, Limits(clock=clock))
-    lean = Known()
+    lean = Remembered()
     if _leanest(problem, orders) > limit and time not in known.searched:
         lean = _lean(problem, given, Limits(clock=clock.again()))
         orders = [*orders, *lean.orders]
@@ -91,7 +91,7 @@ def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) ->
     return (known if answer.plan is None else [*known, answer.plan.order()]), answer.result
 
 
-def _lean(problem: Problem, known: list[Order], limits: Limits) -> Known:
+def _lean(problem: Problem, known: list[Order], limits: Limits) -> Remembered:
     """Where nothing fits: an order of a peak as low as can be found, and a cheap one of that peak.
 
     No budget is given, so that the answer is the same for all of them.
@@ -109,7 +109,7 @@ def _lean(problem: Problem, known: list[Order], limits: Limits) -> Known:
         known, _ = _search(problem, known, middle, limits.share(1 / (tries + 1)))
         low = middle if _leanest(problem, known) > middle else low
     known, _ = _search(problem, known, _leanest(problem, known), limits)
-    return Known((_chosen(problem, known, 0)[0],), proved, (time_of(limits.clock),))
+    return Remembered((_chosen(problem, known, 0)[0],), proved, (time_of(limits.clock),))
 
 
 def _leanest(problem: Problem, known: Sequence[Order]) -> int:

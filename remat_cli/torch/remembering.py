@@ -28,7 +28,7 @@ MOST = 24  # orders kept of a graph
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Remembered:
     """`orders`: the leanest first; each later one holds more and costs less. `bound`: what no order can hold less than.
     `searched`: the times that searches for the leanest were given."""
 
@@ -37,7 +37,7 @@ class Known:
     searched: tuple[Time, ...] = ()
 
 
-KNOWN: dict[str, Known] = {}  # of this process
+KNOWN: dict[str, Remembered] = {}  # of this process
 
 
 def time_of(clock: Clock) -> Time:
@@ -63,7 +63,7 @@ def remember(where: str, order: Sequence[int], bound: float | None, limit: int) 
     Store(folder()).keep(where, {"method": "torch", "budget": limit}, {"order": list(order), "bound": bound})
 
 
-def recall_known(problem: Problem, where: str) -> Known:
+def recall_known(problem: Problem, where: str) -> Remembered:
     """The good orders of the graph that were found for any budget."""
     if where in KNOWN:
         return KNOWN[where]
@@ -71,16 +71,16 @@ def recall_known(problem: Problem, where: str) -> Known:
     orders, times = found.get("orders"), found.get("searched")
     legal = [order for given in orders or () if (order := _legal(problem, given)) is not None]
     if not legal:
-        return Known()
+        return Remembered()
     bound = found.get("bound")
     searched = tuple((float(time[0]), int(time[1])) for time in times or ())
-    return Known(_frontier(problem, legal), bound if isinstance(bound, int) else 0, searched)
+    return Remembered(_frontier(problem, legal), bound if isinstance(bound, int) else 0, searched)
 
 
-def remember_known(problem: Problem, where: str, found: Known) -> Known:
+def remember_known(problem: Problem, where: str, found: Remembered) -> Remembered:
     """Keep it, with what is known already."""
     known = recall_known(problem, where)
-    both = Known(
+    both = Remembered(
         _frontier(problem, [*known.orders, *found.orders]),
         max(known.bound, found.bound),
         tuple(dict.fromkeys([*known.searched, *found.searched])),
