@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from remat_cli.torch.remembering import Remembered, Order, key, recall, recall_known, remember, remember_known, time_of
+from remat_cli.torch.remembering import Order, Remembered, key, recall, recall_known, remember, remember_known, time_of
 from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
 from solvers.methods.mincut.last_run import last_run_bound
