@@ -11,6 +11,7 @@ from pathlib import Path
 from profiles.system import highest_memory
 
 STATUS = Path("/proc/self/status")
+MAPPINGS = Path("/proc/self/smaps")
 AGAIN = Path("/proc/self/clear_refs")
 
 
@@ -32,11 +33,23 @@ def resident_peak() -> int:
 
 
 def mapped_now() -> int:
-    """Resident bytes of files: of code, and of weights that a session maps. The system may take them back."""
+    """Resident bytes of mapped files of data, such as the weights that a session maps. Files that code is mapped from
+    do not count: what a run brings in of them is what the process takes for it."""
+    held: dict[str, int] = {}
+    code: set[str] = set()
+    name = ""
     try:
-        return _status("RssFile")
-    except (OSError, StopIteration):
+        lines = MAPPINGS.read_text().splitlines()
+    except OSError:
         return 0
+    for fields in (line.split(maxsplit=5) for line in lines):
+        if not fields[0].endswith(":"):  # addresses, access, offset, device, number, and a path where there is one
+            name = fields[5] if len(fields) > 5 and fields[5].startswith("/") else ""
+            if "x" in fields[1]:
+                code.add(name)
+        elif fields[0] == "Rss:" and name:
+            held[name] = held.get(name, 0) + 1024 * int(fields[1])
+    return sum(held[name] for name in held.keys() - code)
 
 
 def _status(name: str) -> int:
