@@ -74,7 +74,7 @@ def test_clocks_that_share_work() -> None:
 
 def test_two_sweeps_of_the_same_work_find_the_same(remat: Command, data: Path) -> None:
     """Two searches run at a time: neither counts the other's work."""
-    asked = ("sweep", data / "torch_cnn.onnx", "--budgets", "70%,80%", "--work-limit", "200k", "--json", "--force")
+    asked = ("sweep", data / "torch_cnn.onnx", "--budgets", "70%,80%", "--work-limit", "50k", "--json", "--force")
     first, second = (remat(*asked).object["points"] for _ in range(2))
     for point in (*first, *second):
         assert point["cost"]
