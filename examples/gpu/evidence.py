@@ -21,12 +21,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.gpu.parts import batches, beside, machine, memory, models, ops, page, sessions, times
+from examples.gpu.parts import batches, beside, machine, memory, models, ops, page, sessions, times, trained
 from examples.gpu.parts.models import Bench
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAST = 10.0  # seconds: with less left nothing is begun
-MOST = {"batch": 300.0, "compiled": 200.0}  # seconds for a part; others:
+MOST = {"batch": 300.0, "compiled": 200.0, "trained": 200.0}  # seconds for a part; others:
 USUAL = 150.0
 Part = Callable[[Bench], Iterator[dict[str, Any]]]
 
@@ -44,7 +44,10 @@ def parts(bench: Bench) -> dict[str, Part]:
         found[f"memory/{name}/{usual}"] = partial(memory.verified, name=name, budget=usual)
 
     proved(first)
+    found[f"trained/{first}"] = partial(trained.op_by_op, name=first)
     proved(second)
+    for name in (second, fourth):
+        found[f"trained/{name}"] = partial(trained.op_by_op, name=name)
     for name in (first, second, third):
         found[f"batch/{name}"] = partial(batches.largest, name=name)
     for name in (first, second):
@@ -62,6 +65,7 @@ def parts(bench: Bench) -> dict[str, Part]:
     for name in (first, second, third, fourth):
         found[f"least cap/{name}"] = partial(memory.least_cap, name=name, budget=usual)
         found[f"compiled/{name}"] = partial(beside.compiled, name=name)
+        found[f"inductor/{name}"] = partial(trained.inductor, name=name)
     for name in (third, fourth):
         found[f"pytorch/{name}"] = partial(beside.pytorch, name=name)
     return found
@@ -72,7 +76,7 @@ SMALL = ("machine", "session/unet", "memory/unet/90", "steps/unet", "batch/unet"
 
 def main() -> None:
     asked = arguments()
-    bench = Bench(asked.work.resolve(), asked.device, asked.small)
+    bench = Bench(asked.work.resolve(), asked.device, asked.small, profile=asked.profile, solve=asked.solve)
     if asked.small:
         bench = Bench(asked.work.resolve(), asked.device, True, profile=0.5, solve=120.0, seconds=0.01, method="evict")
     bench.folder.mkdir(parents=True, exist_ok=True)
@@ -88,6 +92,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="where the evidence goes")
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "gpu" / "work", help="where models go")
+    parser.add_argument("--profile", type=float, default=20.0, help="seconds for the costs of a graph")
+    parser.add_argument("--solve", type=float, default=15.0, help="seconds for a plan")
     parser.add_argument("--only", nargs="*", default=(), help="parts whose keys begin so")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--answers", type=Path, help=argparse.SUPPRESS)
@@ -154,8 +160,10 @@ def revision() -> str:
 def command(key: str, asked: argparse.Namespace, answers: str) -> list[str]:
     """What carries out one part in a process of its own."""
     small = ["--small"] if asked.small else []
+    times = ["--profile", asked.profile, "--solve", asked.solve]
     places = ["--out", asked.out, "--work", asked.work, "--answers", asked.work.resolve() / answers]
-    return [str(word) for word in (sys.executable, __file__, "--part", key, "--device", asked.device, *small, *places)]
+    words = (sys.executable, __file__, "--part", key, "--device", asked.device, *small, *times, *places)
+    return [str(word) for word in words]
 
 
 def started(key: str, asked: argparse.Namespace, answers: str) -> subprocess.Popen[str]:

@@ -6,6 +6,7 @@ backward pass takes from the forward pass is saved; views of it are made again w
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ from remat_cli.torch.joint import Joint
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.reading import is_plain
 
+TAKES_OPAQUE_APART = hasattr(partitioners, "is_opaque_node")  # since torch 2.13; before, torch tells them itself
 Split = tuple[fx.GraphModule, fx.GraphModule]
 HERE = {False: "must_be_in_forward", True: "must_be_in_backward"}  # otherwise random ops are placed on both sides
 
@@ -73,15 +75,15 @@ def build(lowered: Lowered, order: Sequence[int]) -> Split:
     joint = lowered.joint
     module, saved = expand(lowered, order)
     plain = [node for node in saved if is_plain(node)]
-    opaque = [node for node in saved if not is_plain(node) and _is_opaque(node)]
-    tensors = [node for node in saved if node not in plain and node not in opaque]
-    return partitioners._extract_fwd_bwd_modules(
-        module,
-        tensors,
-        saved_sym_nodes=plain,
-        saved_opaque_nodes=opaque,
-        num_fwd_outputs=len(joint.forward_outputs),
+    others = [node for node in saved if node not in plain]
+    extract = functools.partial(
+        partitioners._extract_fwd_bwd_modules, saved_sym_nodes=plain, num_fwd_outputs=len(joint.forward_outputs)
     )
+    if not TAKES_OPAQUE_APART:
+        return extract(module, others)
+    opaque = [node for node in others if partitioners.is_opaque_node(node)]
+    tensors = [node for node in others if node not in opaque]
+    return extract(module, tensors, saved_opaque_nodes=opaque)
 
 
 def expand(lowered: Lowered, order: Sequence[int]) -> tuple[fx.GraphModule, list[fx.Node]]:
@@ -112,7 +114,3 @@ def expand(lowered: Lowered, order: Sequence[int]) -> tuple[fx.GraphModule, list
 
 def _used(state: _Building, output: Any) -> Any:
     return state.use(output) if isinstance(output, fx.Node) else output
-
-
-def _is_opaque(node: fx.Node) -> bool:
-    return bool(partitioners.is_opaque_node(node))

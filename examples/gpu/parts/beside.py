@@ -15,6 +15,7 @@ from typing import Any
 from examples.gpu.parts.models import Bench, Model
 
 LIMIT = 16_000_000_000
+DEVICE = "cuda"
 SHARES = (0.7, 0.5, 0.9)
 
 
@@ -30,7 +31,9 @@ def pytorch(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
         if how == "checkpoint":
             checkpointed(torch, network)
         network = network.cuda().train()
-        yield {how: {"batch": batch, **timed(torch, network, made(torch, batch), bench.seconds)}}
+        take_step = functools.partial(step, torch, network, made(torch, batch))
+        yield {how: {"batch": batch, **timed(torch, take_step, bench.seconds)}}
+        del take_step
         yield {f"{how}, largest": largest(torch, network, made, batch)}
         del network
 
@@ -50,7 +53,8 @@ def compiled(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
         config.activation_memory_budget = share
         network, made = networks()[name](torch)
         network = torch.compile(network.cuda().train())
-        yield {f"compiled, {share}": {"batch": batch, **timed(torch, network, made(torch, batch), bench.seconds)}}
+        take_step = functools.partial(step, torch, network, made(torch, batch))
+        yield {f"compiled, {share}": {"batch": batch, **timed(torch, take_step, bench.seconds)}}
 
 
 def prepared() -> Any:
@@ -64,24 +68,26 @@ def prepared() -> Any:
 
 def step(torch: Any, network: Any, given: dict[str, Any]) -> None:
     network.zero_grad(set_to_none=True)
-    labels = given["labels"]
-    logits = network(given["input"])
+    loss_of(torch, network(given["input"]), given["labels"]).backward()
+
+
+def loss_of(torch: Any, logits: Any, labels: Any) -> Any:
     logits = getattr(logits, "logits", logits)
     if logits.dim() == 4:
         logits = logits.permute(0, 2, 3, 1)
-    torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1)).backward()
+    return torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1))
 
 
-def timed(torch: Any, network: Any, given: dict[str, Any], seconds: float) -> dict[str, Any]:
+def timed(torch: Any, take_step: Callable[[], None], seconds: float) -> dict[str, Any]:
     for _ in range(3):
-        step(torch, network, given)
+        take_step()
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     times: list[float] = []
     end = time.perf_counter() + seconds
     while len(times) < 3 or time.perf_counter() < end:
         begun = time.perf_counter()
-        step(torch, network, given)
+        take_step()
         torch.cuda.synchronize()
         times.append(time.perf_counter() - begun)
     reserved = torch.cuda.max_memory_reserved()
@@ -135,7 +141,7 @@ def networks() -> dict[str, Callable[[Any], Any]]:
 
 def tokens(vocabulary: int, length: int) -> Callable[..., dict[str, Any]]:
     def made(torch: Any, batch: int) -> dict[str, Any]:
-        drawn = torch.randint(vocabulary, (2, batch, length), device="cuda")
+        drawn = torch.randint(vocabulary, (2, batch, length), device=DEVICE)
         return {"input": drawn[0], "labels": drawn[1]}
 
     return made
@@ -159,8 +165,8 @@ def resnet50(torch: Any) -> Any:
     import torchvision
 
     def made(torch: Any, batch: int) -> dict[str, Any]:
-        image = torch.randn(batch, 3, 224, 224, device="cuda")
-        return {"input": image, "labels": torch.randint(1000, (batch,), device="cuda")}
+        image = torch.randn(batch, 3, 224, 224, device=DEVICE)
+        return {"input": image, "labels": torch.randint(1000, (batch,), device=DEVICE)}
 
     return torchvision.models.resnet50(), made
 
@@ -199,7 +205,7 @@ def unet(torch: Any) -> Any:
             return self.head(x)
 
     def made(torch: Any, batch: int) -> dict[str, Any]:
-        image = torch.randn(batch, 3, 512, 512, device="cuda")
-        return {"input": image, "labels": torch.randint(2, (batch, 512, 512), device="cuda")}
+        image = torch.randn(batch, 3, 512, 512, device=DEVICE)
+        return {"input": image, "labels": torch.randint(2, (batch, 512, 512), device=DEVICE)}
 
     return Net(), made

@@ -1,0 +1,149 @@
+"""PyTorch under remat's plans, op by op and through Inductor, beside torch's own partitions of the same graphs.
+
+Invariant: all ways begin from the same weights and inputs; gradients are held against eager's, and eager's with its own.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gc
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+from examples.gpu.parts import beside as others
+from examples.gpu.parts.models import Bench, Model
+
+BUDGETS = ("70%", "50%")
+KNOBS = (("dp", 1.0), ("dp", 0.5), ("ilp", 0.5), ("dp", 0.2))
+Gradients = list[Any]
+
+
+def op_by_op(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
+    """Eager twice, remat's plans with measured costs, and torch's partitions run in the same way."""
+    import remat_cli.torch
+
+    trial = Trial(bench, name)
+    yield {"eager": trial.of(lambda network: network)}
+    yield {"eager, itself": trial.of(lambda network: network)}
+    for budget in BUDGETS:
+        backend = remat_cli.torch.backend(budget, costs="measure", time_limit=bench.solve)
+        yield {f"remat, {budget}": trial.of(compiler(trial.torch, backend), remat_cli.torch.report)}
+    for solver, share in KNOBS:
+        with knob(solver, share):
+            yield {f"torch, {solver} {share}": trial.of(compiler(trial.torch, torchs_partitions()))}
+
+
+def inductor(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
+    """The same through Inductor: torch's partitions of the least and of more recomputation, and remat's."""
+    from torch._inductor import config
+
+    import remat_cli.torch
+
+    trial = Trial(bench, name)
+    yield {"eager": trial.of(lambda network: network)}
+    for solver, share in KNOBS[:2]:
+        with knob(solver, share):
+            yield {f"torch, {solver} {share}": trial.of(compiler(trial.torch, "inductor"))}
+    own = remat_cli.torch.partitioner(BUDGETS[0], costs="h100", foretell=True, time_limit=bench.solve)
+    with config.patch(custom_partitioner_fn=own):
+        run = compiler(trial.torch, "inductor")
+        yield {f"remat, {BUDGETS[0]}": trial.of(run, lambda _: remat_cli.torch.report(own))}
+
+
+def compiler(torch: Any, backend: Any) -> Callable[[Any], Any]:
+    return lambda network: torch.compile(network, backend=backend, dynamic=False)
+
+
+def knob(solver: str, share: float) -> AbstractContextManager[Any]:
+    from torch._functorch import config
+
+    patch: AbstractContextManager[Any] = config.patch(
+        activation_memory_budget=share, activation_memory_budget_solver=solver
+    )
+    return patch
+
+
+def torchs_partitions() -> Any:
+    """A backend that runs torch's minimum cut op by op, each value let go after its last use."""
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+    from torch.fx.graph import _BoxedCodeGen
+
+    def plain(graph: Any, _: Any) -> Any:
+        graph.graph.set_codegen(_BoxedCodeGen())
+        graph.recompile()
+
+        def run(arguments: list[Any]) -> Any:
+            return graph.forward(arguments)
+
+        run._boxed_call = True  # type: ignore[attr-defined]
+        return run
+
+    return aot_autograd(fw_compiler=plain, bw_compiler=plain, partition_fn=min_cut_rematerialization_partition)
+
+
+class Trial:
+    """One network, its loss and its batch; each way trains a copy of it."""
+
+    def __init__(self, bench: Bench, name: str) -> None:
+        self.torch = others.prepared()
+        self.seconds = bench.seconds
+        self.network, made = others.networks()[name](self.torch)
+        self.given = made(self.torch, Model(bench, name).usual_batch)
+        self.expected: Gradients = []
+
+    def of(self, way: Callable[[Any], Any], report: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+        """What one way holds and takes, and how far its gradients are from eager's, which are the first asked for."""
+        self.torch._dynamo.reset()
+        gc.collect()
+        self.torch.cuda.empty_cache()
+        network = with_loss(self.torch, copy.deepcopy(self.network).to(others.DEVICE).train())
+        begun = time.perf_counter()
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            run = way(network)
+            step = functools.partial(self._step, network, run)
+            for _ in range(2):  # where graphs share a budget, the second step compiles them anew
+                step()
+        taken = time.perf_counter() - begun
+        apart = self._apart([parameter.grad for parameter in network.parameters()])
+        held = others.timed(self.torch, step, self.seconds)
+        said = [str(one.message)[:200] for one in heard if "remat" in str(one.message)]
+        found = {**held, **apart, "compiled_s": round(taken, 1), "said": said}
+        return found | (_reported(report(run)) if report else {})
+
+    def _step(self, network: Any, run: Any) -> None:
+        network.zero_grad(set_to_none=True)
+        self.torch.manual_seed(1)
+        run(self.given["input"], self.given["labels"]).backward()
+
+    def _apart(self, gradients: Gradients) -> dict[str, Any]:
+        found = [gradient.detach().cpu() for gradient in gradients]
+        self.expected = self.expected or found
+        pairs = [*zip(found, self.expected, strict=True)]
+        differ = sum(not self.torch.equal(own, its) for own, its in pairs)
+        worst = max(float((own - its).abs().max() / (its.abs().max() + 1e-12)) for own, its in pairs)
+        return {"gradients": len(pairs), "differ": differ, "worst": worst}
+
+
+def with_loss(torch: Any, network: Any) -> Any:
+    """The loss is in the graph, so that its values are in the plan."""
+
+    class WithLoss(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+
+        def forward(self, given: Any, labels: Any) -> Any:
+            return others.loss_of(torch, self.network(given), labels)
+
+    return WithLoss()
+
+
+def _reported(report: Any) -> dict[str, Any]:
+    figures = ("predicted", "measured", "before", "budget", "least_peak_bound", "overhead", "gap", "why")
+    return {"graphs": [{figure: getattr(graph, figure) for figure in figures} for graph in report.graphs]}
