@@ -1,6 +1,6 @@
 """PyTorch under remat's plans, op by op and through Inductor, beside torch's own partitions of the same graphs.
 
-Invariant: all ways begin from the same weights and inputs; gradients are held against eager's, and eager's with its own.
+Invariant: all ways begin from the same weights and inputs; gradients are held against eager's, eager's against its own.
 """
 
 from __future__ import annotations
