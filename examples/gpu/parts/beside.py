@@ -90,10 +90,11 @@ def timed(torch: Any, take_step: Callable[[], None], seconds: float) -> dict[str
         take_step()
         torch.cuda.synchronize()
         times.append(time.perf_counter() - begun)
-    reserved = torch.cuda.max_memory_reserved()
+    reserved, stats = torch.cuda.max_memory_reserved(), torch.cuda.memory_stats()
     return {
         "ms": round(1e3 * statistics.median(times), 4),
         "allocated": torch.cuda.max_memory_allocated(),
+        "requested": stats.get("requested_bytes.all.peak"),
         "reserved": reserved,
     }
 
