@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import onnx
 
 from remat_cli.checking.child import Reply
-from remat_cli.checking.compare import EXACT, Difference, Tolerance, differences
+from remat_cli.checking.compare import EXACT, Difference, Tolerance
 from remat_cli.checking.complaints import last_words, name_culprit
 from remat_cli.checking.exactness import Exactness, judge
 from remat_cli.checking.processes import Bench, InPlace
+from remat_cli.checking.varying import compare
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import DEFAULT, STRICT, Session
@@ -40,12 +42,16 @@ class MeasuredPeaks:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One session type: the measured memory of the original and the rewritten model, and how their results differ."""
+    """One session type: the measured memory of the original and the rewritten model, and how their results differ.
+
+    `varies`: by how much the original's own results were seen to differ from run to run.
+    """
 
     before: MeasuredPeaks
     after: MeasuredPeaks
     differs: tuple[Difference, ...] = ()
     failed: str | None = None  # the reason why one of them did not run
+    varies: tuple[Difference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,7 @@ class Process:
     stray: int | None = None
     differs: tuple[Difference, ...] = ()
     failed: str | None = None
+    varies: tuple[Difference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +227,8 @@ def _process(pair: _Pair, placement: Mapping[str, Any] | None, session: Session,
     """Measure the original as the runtime runs it in such a session, and the rewriting with the plan's allocator."""
     graph, rewritten, near = pair.graph, pair.rewritten, pair.near
     carried, bound = InPlace(graph.in_place), InPlace(graph.in_place, bool(graph.in_place))
-    old = bench.weigh(graph.path, session.name, outputs="before.npz", in_place=carried)
+    original = partial(bench.weigh, graph.path, session.name, in_place=carried)
+    old = original(outputs="before.npz")
     new = bench.weigh(rewritten, session.name, placement=placement, outputs="after.npz", in_place=bound)
     # a device holds no inputs or weights before the session is made
     fed = graph.resident if bench.provider == "cpu" else 0
@@ -228,8 +236,8 @@ def _process(pair: _Pair, placement: Mapping[str, Any] | None, session: Session,
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if reply.refused or reply.failed:
             return Process(before, after, failed=f"{name} failed: {last_words(reply.refused or reply.failed or '')}")
-    wrong = differences(_results(graph), bench.results("before.npz"), bench.results("after.npz"), near)
-    return Process(before, after, new.stray, tuple(wrong))
+    differs, varies = compare(_results(graph), near, bench.results, original)
+    return Process(before, after, new.stray, differs, varies=varies)
 
 
 def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) -> Mode:
@@ -237,7 +245,8 @@ def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) 
     graph, rewritten, near = pair.graph, pair.rewritten, pair.near
     runs = max(kind.runs, STEPS) if graph.in_place else kind.runs
     carried, bound = InPlace(graph.in_place), InPlace(graph.in_place, own and bool(graph.in_place))
-    old = bench.run(graph.path, kind.name, runs, outputs="before.npz", in_place=carried)
+    original = partial(bench.run, graph.path, kind.name, runs, in_place=carried)
+    old = original(outputs="before.npz")
     if old.refused:
         raise BadInput(f"onnxruntime cannot run {graph.path}: {name_culprit(graph, old.refused)}")
     new = bench.run(rewritten, kind.name, runs, outputs="after.npz", in_place=bound)
@@ -247,9 +256,8 @@ def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) 
             return Mode(before, after, failed=f"{name} failed: {last_words(reply.refused or reply.failed or '')}")
     turns = ("", " of the second run", " of the third run")[:runs]
     names = [f"{name}{turn}" for turn in turns for name in _results(graph)]
-    was, became = (bench.results(name, runs) for name in ("before.npz", "after.npz"))
-    wrong = differences(names, was, became, near)
-    return Mode(before, after, tuple(wrong))
+    differs, varies = compare(names, near, partial(bench.results, runs=runs), original)
+    return Mode(before, after, differs, varies=varies)
 
 
 def _results(graph: Graph) -> list[str]:

@@ -6,6 +6,7 @@ Invariant: a batch counts only if it ran, in a process of its own, and the drive
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -17,16 +18,18 @@ from remat_cli.ingest import ingest
 LIMIT = 16_000_000_000
 FACTORS = (1.7, 2.0, 2.5, 3.0, 4.0)
 SMALL_FACTORS = (1.1,)
-TRIES = 8
+TRIES = 5
 LESS = 0.98  # each try is of so much of the one before
 OWN = 0.02  # of the limit is left to what CUDA's libraries take for a session
 TOO_SLOW = 0.6  # of extra time: no larger batch is tried
-PROFILE = 10.0  # seconds, for each batch
 
 
 def largest(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
-    """First the original, by the arena capped at the limit and by places; then plans, larger and larger."""
-    bench = replace(bench, profile=min(bench.profile, PROFILE))
+    """First the original, by the arena capped at the limit and by places; then plans, larger and larger.
+
+    Costs of other batches are a datasheet's: measuring each would take the device's time, and a plan needs ratios.
+    """
+    bench = replace(bench, datasheet=bench.device == "cuda")
     model = Model(bench, name)
     limit = LIMIT if not bench.small else round(1.5 * model.needs())
     yield {"limit": limit, "usual_batch": model.usual_batch}
@@ -45,7 +48,11 @@ def largest(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
         return
     took = step_time(model.of_batch(ran).graph(), bench.device, "strict", bench.seconds)
     yield {"original": {"batch": ran, **took, "examples_per_second": round(1e3 * ran / took["ms"], 3)}}
-    for factor in SMALL_FACTORS if bench.small else FACTORS:
+    factors = SMALL_FACTORS if bench.small else FACTORS
+    with ThreadPoolExecutor() as pool:  # a plan that fails is asked for again below, where that is said
+        budget = room(limit)
+        [*map(Future.exception, [pool.submit(model.of_batch(round(factor * ran)).plan, budget) for factor in factors])]
+    for factor in factors:
         found = planned(model.of_batch(round(factor * ran)), bench, limit, took["ms"] / ran)
         yield {f"plan, x{factor}": found}
         if not found["ran"] or found["extra_time"] > TOO_SLOW:
@@ -70,6 +77,11 @@ def tried(guess: int, small: bool) -> Iterator[int]:
             return
 
 
+def room(limit: int) -> str:
+    """The budget of a plan."""
+    return str(round((1 - OWN) * limit))
+
+
 def runs(path: Any, bench: Bench, how: str, limit: int) -> dict[str, Any]:
     """Whether it ran and held no more than the limit. On a CPU the runtime's own few MB are counted too."""
     outside = ingest(path, {}).resident
@@ -79,7 +91,7 @@ def runs(path: Any, bench: Bench, how: str, limit: int) -> dict[str, Any]:
 
 def planned(model: Model, bench: Bench, limit: int, before: float) -> dict[str, Any]:
     """A plan of a larger batch, run. `before`: ms of the original for each example."""
-    batch, budget = model.batch or 0, str(round((1 - OWN) * limit))
+    batch, budget = model.batch or 0, room(limit)
     try:
         rewritten = model.rewritten(budget)
     except Failed as error:

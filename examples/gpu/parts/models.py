@@ -54,6 +54,7 @@ class Bench:
     solve: float = 15.0
     seconds: float = 2.0  # of steps that are timed
     method: str = "auto"
+    datasheet: bool = False  # costs of the device's datasheet, not measured
 
     @property
     def names(self) -> list[str]:
@@ -64,6 +65,8 @@ class Bench:
         """How `profile` is asked; a small CPU's costs are from paper, as no figure of it counts."""
         if self.small and self.device == "cpu":
             return ("--estimate", "cpu")
+        if self.datasheet:
+            return ("--estimate", "h100")
         return ("--device", self.device, "--time-limit", f"{self.profile}s")
 
     @property
@@ -121,9 +124,7 @@ class Model:
     def costs(self) -> Path:
         costs = self.graph().with_suffix(".costs.yaml")
         if not costs.is_file():
-            remat(
-                "profile", self.graph(), "--device", self.bench.device, "--time-limit", f"{self.bench.profile}s", "-q"
-            )
+            remat("profile", self.graph(), *self.bench.costing, "-q")
         return costs
 
     def plan(self, budget: str) -> Path:

@@ -23,16 +23,19 @@ Gradients = list[Any]
 
 
 def op_by_op(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
-    """Eager twice, remat's plans with measured costs, and torch's partitions run in the same way."""
+    """Eager twice, torch's partitions run op by op, and remat's plans with measured costs."""
     import remat_cli.torch
 
     trial = Trial(bench, name)
     yield {"eager": trial.of(lambda network: network)}
     yield {"eager, itself": trial.of(lambda network: network)}
+    first, *further = KNOBS
+    with knob(*first):
+        yield {f"torch, {first[0]} {first[1]}": trial.of(compiler(trial.torch, torchs_partitions()))}
     for budget in BUDGETS:
         backend = remat_cli.torch.backend(budget, costs="measure", time_limit=bench.solve)
         yield {f"remat, {budget}": trial.of(compiler(trial.torch, backend), remat_cli.torch.report)}
-    for solver, share in KNOBS:
+    for solver, share in further:
         with knob(solver, share):
             yield {f"torch, {solver} {share}": trial.of(compiler(trial.torch, torchs_partitions()))}
 
@@ -94,13 +97,25 @@ class Trial:
         self.seconds = bench.seconds
         self.network, made = others.networks()[name](self.torch)
         self.given = made(self.torch, Model(bench, name).usual_batch)
-        self.expected: Gradients = []
+        self.eager: Gradients = []
+        self.compiled: Gradients = []
 
     def of(self, way: Callable[[Any], Any], report: Callable[[Any], Any] | None = None) -> dict[str, Any]:
-        """What one way holds and takes, and how far its gradients are from eager's, which are the first asked for."""
+        """`measured`, or in which words it failed: torch's partitions do not run with every network."""
+        try:
+            return self.measured(way, report)
+        except RuntimeError as error:
+            return {"failed": str(error)[-300:]}
+
+    def measured(self, way: Callable[[Any], Any], report: Callable[[Any], Any] | None) -> dict[str, Any]:
+        """What one way holds and takes, and how far its gradients are from eager's and from the first compiled ones.
+
+        `left`: the bytes that the ways before did not give back; they are in what is allocated.
+        """
         self.torch._dynamo.reset()
         gc.collect()
         self.torch.cuda.empty_cache()
+        left = self.torch.cuda.memory_allocated() if others.DEVICE == "cuda" else 0
         network = with_loss(self.torch, copy.deepcopy(self.network).to(others.DEVICE).train())
         begun = time.perf_counter()
         with warnings.catch_warnings(record=True) as heard:
@@ -110,10 +125,14 @@ class Trial:
             for _ in range(2):  # where graphs share a budget, the second step compiles them anew
                 step()
         taken = time.perf_counter() - begun
-        apart = self._apart([parameter.grad for parameter in network.parameters()])
+        gradients = [parameter.grad for parameter in network.parameters()]
+        apart = self._apart(gradients)
+        if run is not network and not self.compiled:
+            self.compiled = [gradient.detach().cpu() for gradient in gradients]
+        del gradients
         held = others.timed(self.torch, step, self.seconds)
         said = [str(one.message)[:200] for one in heard if "remat" in str(one.message)]
-        found = {**held, **apart, "compiled_s": round(taken, 1), "said": said}
+        found = {"left": left, **held, **apart, "compiled_s": round(taken, 1), "said": said}
         return found | (_reported(report(run)) if report else {})
 
     def _step(self, network: Any, run: Any) -> None:
@@ -123,11 +142,19 @@ class Trial:
 
     def _apart(self, gradients: Gradients) -> dict[str, Any]:
         found = [gradient.detach().cpu() for gradient in gradients]
-        self.expected = self.expected or found
-        pairs = [*zip(found, self.expected, strict=True)]
+        said = {"gradients": len(found)}
+        if not self.eager:
+            self.eager = found
+            return said
+        said |= {f"{key}_from_eager": value for key, value in self._off(found, self.eager).items()}
+        if self.compiled:
+            said |= {f"{key}_from_compiled": value for key, value in self._off(found, self.compiled).items()}
+        return said
+
+    def _off(self, found: Gradients, expected: Gradients) -> dict[str, Any]:
+        pairs = [*zip(found, expected, strict=True)]
         differ = sum(not self.torch.equal(own, its) for own, its in pairs)
-        worst = max(float((own - its).abs().max() / (its.abs().max() + 1e-12)) for own, its in pairs)
-        return {"gradients": len(pairs), "differ": differ, "worst": worst}
+        return {"differ": differ, "worst": max(float((a - b).abs().max() / (b.abs().max() + 1e-12)) for a, b in pairs)}
 
 
 def with_loss(torch: Any, network: Any) -> Any:
