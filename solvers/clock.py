@@ -5,7 +5,8 @@ search; iterations, nodes and states of other searches are converted into moves.
 each step, and nobody else counts meanwhile. Work that is used up lets no further step begin (`over`), but it never ends
 a step that is under way (`interrupts`): how far a step had come by then would depend on the machine.
 
-Invariant: a clock made from another hears the same stop and never ends later than it does.
+Invariant: a clock made from another hears the same stop and never ends later than it does, unless by `again` or
+`at_least`.
 """
 
 from __future__ import annotations
@@ -91,6 +92,12 @@ class Clock:
     def again(self) -> Clock:
         """From now on for all that it had in the beginning."""
         return replace(self, begun=monotonic(), work=None if self.work is None else Work())
+
+    def at_least(self, part: float) -> Clock:
+        """To the end of this clock, or from now on for that part of its seconds where that is longer: what came before
+        and could not be interrupted leaves so much to what comes after it."""
+        seconds = self.seconds * part
+        return self if self.left() >= seconds else replace(self, begun=monotonic(), seconds=seconds)
 
     def timed(self) -> Clock:
         """The same without a limit of work: for what goes on beside the work that is counted."""

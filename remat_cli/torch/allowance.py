@@ -22,17 +22,20 @@ FIT = "fit"
 
 @dataclass(slots=True)
 class Allowance:
-    """`budget`: None for the device's free memory. `beside`: bytes that others hold throughout."""
+    """`budget`: None for the device's free memory. `beside`: bytes that others hold throughout. `earlier`: the most
+    bytes of gradients that a step was seen to begin with, as where they are accumulated."""
 
     budget: Budget | None
     beside: int = 0
+    earlier: int = 0
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     def bytes(self, whole: int, held: int) -> int:
         """The limit for graphs that hold `whole` bytes without recomputation, `held` of which are there already."""
+        others = self.beside + self.earlier
         if self.budget is None:
-            return usable_bytes(self.device) + held - self.beside
-        return self.budget.bytes(whole + self.beside) - self.beside
+            return usable_bytes(self.device) + held - others
+        return self.budget.bytes(whole + others) - others
 
     def room(self, lowered: Lowered) -> GraphRoom:
         """The limit for a graph that has the whole allowance for itself."""

@@ -19,6 +19,7 @@ from solvers.registry import DEFAULT, METHODS
 from solvers.schedule import baseline, evaluate, schedule
 from solvers.simulate import Outcome
 
+SEARCH_SHARE = 0.7  # of the time: at least so much for the search, however long the candidates took
 BOUND_SHARE = 1 / 20  # of the time: for the bound by last runs
 HALVING_ROUNDS = 6  # bisections of the range in which the least peak must lie
 CLOSE_SHARE = 0.002  # share of the peak: a smaller range is not worth a search
@@ -70,7 +71,7 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
     given = [whole, *candidates()]
     orders, result = [*given, *known.orders], Result(Status.INFEASIBLE, None)
     if known.bound <= limit:
-        orders, result = _search(problem, orders, limit, Limits(clock=clock))
+        orders, result = _search(problem, orders, limit, Limits(clock=clock.at_least(SEARCH_SHARE)))
     lean = Remembered()
     if _leanest(problem, orders) > limit and time not in known.searched:
         lean = _lean(problem, given, Limits(clock=clock.again()))

@@ -1,7 +1,8 @@
 """A training step as it runs: which graphs wait while which run, and the memory of all of them together.
 
 In the first step every op is metered. Where several graphs together held more than the budget, each gets a room
-(`sharing.py`) and torch.compile begins anew, once.
+(`sharing.py`) and torch.compile begins anew, once. A step that begins with more gradients of earlier batches than any
+before it is observed as the first was.
 
 Invariant: it only observes, and never changes what a graph computes.
 """
@@ -46,6 +47,8 @@ class WholeStep:
     over: list[str] = field(default_factory=list)
     given: Meter = field(default_factory=Meter)  # tensors that no graph made
     allowed: int | None = None  # bytes that the newest graph may hold, if its plan keeps to them
+    earlier: Meter = field(default_factory=Meter)  # gradients that were there when its forward passes began
+    grown: bool = False  # whether these are more than any step before it began with
 
     def add_graph(self) -> int:
         """The number of a graph that is about to be compiled."""
@@ -76,6 +79,7 @@ class WholeStep:
 
     def begin_forward(self, graph: int, arguments: list[Any]) -> None:
         """The graph's forward pass begins; its backward pass is to come."""
+        self._look_at_gradients(arguments)
         if self.settled:
             return
         tensors = plain_tensors_of(arguments)
@@ -84,6 +88,19 @@ class WholeStep:
         self.given.watch([tensor for tensor in tensors if id(tensor) not in known])
         self.calls.append(ForwardRun(graph, tuple(self.waiting), Meter(shared).most))
         self.waiting.append(graph)
+
+    def _look_at_gradients(self, arguments: list[Any]) -> None:
+        """Gradients of earlier batches are held besides the graphs."""
+        held = [x.grad for x in arguments if isinstance(x, torch.Tensor) and x.is_leaf and x.grad is not None]
+        if not held:
+            return
+        if not self.waiting:
+            self.earlier = Meter()
+        self.earlier.watch(held)
+        if self.earlier.most > self.allowance.earlier:
+            self.allowance.earlier, self.grown = self.earlier.most, True
+            if self.settled:
+                self._observe_again()
 
     def begin_backward(self, graph: int) -> None:
         """The graph's backward pass begins."""
@@ -103,17 +120,29 @@ class WholeStep:
         self.settled = True
         given, held = self.given.most, self.meter.peak
         budget = self.allowance.bytes(whole_peak(self.needs, self.calls, given), self.meter.count())
+        grown, self.grown = self.grown, False
         if len(self.calls) == 1:
+            if grown and self.allowed is not None and held > budget:
+                self._compile_again(self._over(held, budget))
+                return
             if self.allowed is not None and held > self.allowed:
                 text = f"remat: this step held {show_bytes(held)}, more than the {show_bytes(self.allowed)} allowed:"
                 self.over.append(text + " values stay after their last use, as with backward(retain_graph=True)")
             for words in self.over:
                 warnings.warn(words, RematWarning, stacklevel=2)
         elif held > budget:
-            count = len(self.needs)
-            runs = f"{count} graphs" if count > 1 else f"{len(self.calls)} runs of the graph"
-            text = f"remat: the {runs} of this step held {show_bytes(held)} together"
-            self._divide(given, budget, f"{text}, more than the budget of {show_bytes(budget)}")
+            if grown:
+                self.rooms = {}
+            self._divide(given, budget, self._over(held, budget))
+
+    def _over(self, held: int, budget: int) -> str:
+        """What is said of a step that held more than it may."""
+        count, calls, earlier = len(self.needs), len(self.calls), self.allowance.earlier
+        runs = f"{count} graphs" if count > 1 else f"{calls} runs of the graph" if calls > 1 else "graph"
+        text = f"remat: the {runs} of this step held {show_bytes(held)}{' together' if calls > 1 else ''}, more than"
+        if not earlier:
+            return f"{text} the budget of {show_bytes(budget)}"
+        return f"{text} {show_bytes(budget)}, beside {show_bytes(earlier)} of gradients of earlier batches"
 
     def _divide(self, given: int, budget: int, text: str) -> None:
         """Give each graph its room, once."""
@@ -122,12 +151,16 @@ class WholeStep:
             return
         rooms = divide(self.needs, self.calls, given, budget)
         self.rooms = {graph: (self.needs[graph].ops, room) for graph, room in rooms.items()}
-        warnings.warn(f"{text}; the next step compiles them again, each with its share", RematWarning, stacklevel=2)
-        self._forget()
+        self._compile_again(text, "them again, each with its share")
+
+    def _compile_again(self, text: str, what: str = "it again") -> None:
+        warnings.warn(f"{text}; the next step compiles {what}", RematWarning, stacklevel=2)
+        self._observe_again()
+        self.needs = []
         self.again()
 
-    def _forget(self) -> None:
+    def _observe_again(self) -> None:
         self.settled = False
         self.meter = Meter()
         self.given = Meter()
-        self.needs, self.calls, self.waiting, self.over = [], [], [], []
+        self.calls, self.waiting, self.over = [], [], []

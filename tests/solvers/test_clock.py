@@ -51,6 +51,15 @@ def test_it_runs_out(now: list[float]) -> None:
     assert (whole.left(), whole.over()) == (0, True)
 
 
+def test_what_overran_leaves_others_their_part(now: list[float]) -> None:
+    whole = begun(10)
+    now[0] += 2
+    assert whole.at_least(0.7) is whole
+    now[0] += 7
+    late = whole.at_least(0.7)
+    assert (whole.left(), late.left()) == (1, 7)
+
+
 def test_no_clock_made_from_another_ends_later(now: list[float]) -> None:
     whole = begun(10)
     now[0] += 4

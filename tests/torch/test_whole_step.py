@@ -16,6 +16,7 @@ from remat_cli.torch.backend import Backend
 from remat_cli.torch.beside import state_bytes
 from remat_cli.torch.device_memory import usable_bytes
 from remat_cli.torch.estimates import estimates
+from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import Partitioner
 from solvers.clock import limited
 from tests.torch.steps import measured, step, twin
@@ -117,6 +118,40 @@ def test_a_share_is_of_the_whole_step() -> None:
     for _ in range(2):
         step(module, run, arguments)
     assert measured(backend, module, run, arguments) <= 0.75 * whole
+
+
+def one(backend: Backend) -> tuple[nn.Module, Any, tuple[torch.Tensor]]:
+    torch.manual_seed(0)
+    module = Part()
+    run = torch.compile(lambda x: module(x).square().mean(), backend=backend, dynamic=False)
+    return module, run, (torch.randn(512, WIDTH),)
+
+
+def accumulated(run: Any, x: torch.Tensor) -> None:
+    for seed in range(3):
+        (run(x.roll(seed, 0)) / 3).backward()
+
+
+@pytest.mark.parametrize("make", [one, broken])
+def test_gradients_of_earlier_batches_are_part_of_the_budget(make: Any) -> None:
+    budget = without_recomputation(make) * 3 // 4
+    backend = asked(budget)
+    module, run, (x,) = make(backend)
+    other = twin(module)
+    with pytest.warns(remat_torch.RematWarning, match="gradients of earlier batches"):
+        accumulated(run, x)
+    for net in (module, other):
+        net.zero_grad()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", remat_torch.RematWarning)
+        accumulated(run, x)
+    eager = other if make is broken else lambda x: other(x).square().mean()
+    accumulated(eager, x)
+    gradients = [parameter.grad for parameter in module.parameters()]
+    assert all(torch.equal(own, its.grad) for own, its in zip(gradients, other.parameters(), strict=True))
+    backend.step.meter, backend.step.always = Meter([*module.parameters(), *gradients, x]), True
+    run(x).backward()
+    assert backend.step.meter.peak <= budget
 
 
 def test_graphs_that_fit_together_are_compiled_once() -> None:
