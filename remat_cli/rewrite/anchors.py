@@ -2,14 +2,20 @@
 
 Invariant: every anchor's tensor is empty, so holding it costs nothing; removing the anchors leaves the graph as it was.
 
-The default order starts from the nodes that nobody reads, the last in the file first. So the file ends in such leaves,
-in reverse order of the plan, one for each place where the walk would stray. A leaf reads a token: an empty slice taken
-where the anchored value is computed, so that in file order the value itself is free to go at once. A result that
-nobody reads is anchored in any case: it would stay to the end of the run.
+The default order starts from the nodes that nobody reads, and of a node's reads takes the one that stands last in the
+file first. So the file ends in a chain of leaves in the plan's order, one for each place where the walk would stray:
+from the last leaf the walk goes back to the first, and then along the chain. A leaf reads the one before it and a
+token: an empty slice taken where the anchored value is computed, so that in file order the value itself is free to go
+at once. A result that nobody reads is anchored in any case: it would stay to the end of the run.
+
+No leaf can run before the one in front of it, and the shapes of leaves and tokens are told. For onnxruntime sorts the
+nodes that are ready into a list, and looks at every tensor that was freed for one of the same shape: with thousands of
+leaves that are ready early, or that are freed and never used again, a session takes minutes to make.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -17,9 +23,10 @@ import onnx
 from onnx import helper, numpy_helper
 
 from remat_cli.model.graph import Graph
-from remat_cli.rewrite.copies import CopyNames, EmittedNode
+from remat_cli.rewrite.copies import CopyNames, EmittedNode, Told
 from remat_cli.rewrite.pins import Pinning, Pins
 
+STRING = onnx.TensorProto.STRING
 SLICED = {*range(onnx.TensorProto.FLOAT, onnx.TensorProto.UINT64 + 1), onnx.TensorProto.BFLOAT16}  # kernels exist
 
 
@@ -69,10 +76,9 @@ def add_anchors(
     origin: dict[str, str] = {}
     stray = {index for index in breaks(steps) if not set(steps[index].origin.values()).intersection(inner)}
     anchored = stray | pinned
-    outputs = set(graph.outputs)
     read = _read(graph, steps)
     body: list[EmittedNode] = []
-    leaves: list[EmittedNode] = []
+    chain = _Chain(graph, zero.name, names)
     for index, step in enumerate(steps):
         others = [tokens_of[one] for one in pins.get(index, ())]
         body += pinning.pinned(step, others, origin) if others else [step]
@@ -80,12 +86,42 @@ def add_anchors(
         for value in _to_anchor(graph, step, index in anchored, read):
             tokens = _token(graph, step, value, zero.name, names)
             tokens_of[index] = tokens[-1].node.output[0]
-            if value in outputs and len(tokens) == 1 and index not in pinned:
-                leaves += tokens  # the value is held to the end in any case
-            else:
-                body += tokens
-                leaves.append(_leaf(tokens[-1], zero.name, names))
-    return [*body, *reversed(leaves)], [zero] if leaves else []
+            body += [*tokens, *chain.flat(tokens[-1])]
+    return [*body, *chain.leaves], [zero] if chain.leaves else []
+
+
+class _Chain:
+    """Leaves that are made of tokens, each after the one before it."""
+
+    def __init__(self, graph: Graph, zero: str, names: CopyNames) -> None:
+        self.zero, self.names = zero, names
+        types = Counter(value.dtype for value in graph.values.values() if value.dtype in SLICED - {STRING})
+        self.dtype = types.most_common(1)[0][0] if types else onnx.TensorProto.FLOAT  # most tokens need no Cast
+        self.leaves: list[EmittedNode] = []
+
+    def flat(self, token: EmittedNode) -> list[EmittedNode]:
+        """The nodes that make the token fit the others, beside it; its leaf is added at the end."""
+        assert token.told is not None
+        (dtype, shape), read = token.told, token.node.output[0]
+        found: list[EmittedNode] = []
+        if len(shape) > 1:
+            found.append(self._step("Reshape", [read, self.zero], f"{read}__flat", dtype))
+        if dtype != self.dtype:
+            found.append(self._step("Cast", [_last(found, read)], f"{read}__cast", self.dtype, to=self.dtype))
+        before = [self.leaves[-1].node.output[0]] if self.leaves else []
+        leaf = self._step("Concat", [*before, _last(found, read)], f"{read}__leaf", self.dtype, axis=0)
+        self.leaves.append(leaf)
+        return found
+
+    def _step(self, kind: str, reads: list[str], name: str, dtype: int, **attributes: int) -> EmittedNode:
+        fresh = self.names.copy(name, 1)
+        node = helper.make_node(kind, reads, [fresh], name=fresh, **attributes)
+        return EmittedNode(node, None, {}, tuple(reads), told=(dtype, (0,)))
+
+
+def _last(steps: Sequence[EmittedNode], otherwise: str) -> str:
+    """What the last of the steps makes."""
+    return steps[-1].node.output[0] if steps else otherwise
 
 
 def _zero(names: CopyNames) -> onnx.TensorProto:
@@ -111,22 +147,17 @@ def _usable(graph: Graph, step: EmittedNode) -> list[str]:
 
 
 def _token(graph: Graph, step: EmittedNode, value: str, zero: str, names: CopyNames) -> list[EmittedNode]:
+    tensor, read = graph.values[step.origin[value]], value
     steps: list[EmittedNode] = []
-    read = value
-    if not graph.values[step.origin[value]].shape:
+    if not tensor.shape:
         flat = names.copy(f"{value}__flat", 1)
-        steps.append(_step(helper.make_node("Unsqueeze", [read, zero], [flat], name=flat)))
+        steps.append(_step(helper.make_node("Unsqueeze", [read, zero], [flat], name=flat), (tensor.dtype, (1,))))
         read = flat
     token = names.copy(f"{value}__token", 1)
-    steps.append(_step(helper.make_node("Slice", [read, zero, zero], [token], name=token)))
+    told = (tensor.dtype, (0, *tensor.shape[1:]))
+    steps.append(_step(helper.make_node("Slice", [read, zero, zero], [token], name=token), told))
     return steps
 
 
-def _leaf(token: EmittedNode, zero: str, names: CopyNames) -> EmittedNode:
-    read = token.node.output[0]
-    leaf = names.copy(f"{read}__leaf", 1)
-    return _step(helper.make_node("Unsqueeze", [read, zero], [leaf], name=leaf))
-
-
-def _step(node: onnx.NodeProto) -> EmittedNode:
-    return EmittedNode(node, None, {}, (node.input[0],))
+def _step(node: onnx.NodeProto, told: Told) -> EmittedNode:
+    return EmittedNode(node, None, {}, (node.input[0],), told=told)

@@ -16,6 +16,7 @@ import onnx
 from remat_cli.model.graph import Graph, Op
 from remat_cli.onnx_graph.walk import subgraphs
 
+Told = tuple[int, tuple[int, ...]]  # the type and shape of a tensor
 COPY = "__remat_"  # the mark in the name of a copy; a number follows
 
 
@@ -37,6 +38,7 @@ class EmittedNode:
     reads: tuple[str, ...]  # captures included
     bytes: int = 0  # bytes of the outputs that are no copies
     hides: bool = False  # the shape of what it makes, which so nothing is written over
+    told: Told | None = None  # of its output, where that is no copy
 
 
 class CopyNames:
@@ -137,8 +139,10 @@ def _rename_inside(graph: onnx.GraphProto, newest: Mapping[str, str]) -> None:
 
 
 def infos(graph: Graph, steps: Iterable[EmittedNode], known: set[str]) -> Iterator[onnx.ValueInfoProto]:
-    """Types and shapes of copies, where the model records those of the originals."""
+    """Types and shapes of copies, where the model records those of the originals, and of what is told besides."""
     for step in steps:
+        if step.told is not None:
+            yield onnx.helper.make_tensor_value_info(step.node.output[0], *step.told)
         for name, value in step.origin.items():
             if name != value and value in known:
                 tensor = graph.values[value]

@@ -115,6 +115,20 @@ def test_clones_and_order_survive_default_options(name: str, data: Path, tmp_pat
     assert max(map(held, kernels)) <= 1.05 * predicted + 4096
 
 
+def test_leaves_are_a_chain_whose_shapes_are_told(data: Path) -> None:
+    """onnxruntime sorts what is ready, and looks through what was freed: thousands of leaves at once took minutes."""
+    graph, problem = subject(onnx.load(data / "torch_cnn.onnx"))
+    model = rewrite(graph, problem, lower(problem, random_order(problem, 1, 0.2))).model
+    leaves = [node for node in model.graph.node if "__leaf" in node.name]
+    assert len(leaves) > 10
+    assert list(model.graph.node)[-len(leaves) :] == leaves
+    assert all(after.input[0] == before.output[0] for before, after in pairwise(leaves))
+    read = {name for node in model.graph.node for name in node.input}
+    assert leaves[-1].output[0] not in read
+    anchors = {name for node in model.graph.node for name in node.output if "__leaf" in name or "__token" in name}
+    assert anchors <= {info.name for info in model.graph.value_info}
+
+
 def test_copies_of_outputs_and_names() -> None:
     graph, problem = subject(captured())
     names = [op.name for op in graph.ops]
