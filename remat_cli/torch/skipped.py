@@ -1,5 +1,6 @@
 """What torch.compile leaves to eager, where no budget holds: functions that call a recurrent layer, functions in which
-a graph breaks inside a loop, and modules with a hook of their backward pass.
+a graph breaks inside a loop, modules with a hook of their backward pass, functions that users or torch keep from being
+compiled, and layers of torch inside which a graph breaks.
 
 Invariant: nothing is changed; each is named once, while a backend of ours is in use. `torch._dynamo.reset` forgets who
 listens, so each compilation listens anew.
@@ -12,8 +13,8 @@ import warnings
 import weakref
 from typing import Any
 
-from torch._dynamo import callback_handler
-from torch._dynamo.utils import counters
+from torch._dynamo import callback_handler, trace_rules
+from torch._dynamo.utils import counters, graph_break_reasons
 
 from remat_cli.errors import RematWarning
 
@@ -21,6 +22,9 @@ RECURRENT = "Attempted to wrap RNN, GRU, or LSTM"  # how the reason begins
 HOOKED = "Module-level backwards hooks"
 MODULE = re.compile(r"Developer debug context: (.*)")
 LEFT = re.compile(r"Developer debug context: frame skipped: (.*)")  # FUNCTION (FILE line NUMBER)
+SKIPPED = re.compile(r"Developer debug context: module: (torch\.[a-z]\S*), qualname: (\S+),")  # of a function of torch
+DISABLED = re.compile(r"Skip \w+ `torch.compiler.disable\(\)`d function[\s\S]*context: <function (\S+) at")
+INSIDE = "break inside torch: "  # how a reason of ours begins
 
 _backends: weakref.WeakSet[Any] = weakref.WeakSet()
 _told: set[str] = set()
@@ -43,7 +47,18 @@ def _look(_: Any) -> None:
 
 
 def _reasons() -> list[str]:
-    return [*counters["unimplemented"], *counters["graph_break"]]
+    inside = [text for reason in graph_break_reasons if (text := _inside(reason))]
+    return [*counters["unimplemented"], *counters["graph_break"], *inside]
+
+
+def _inside(reason: Any) -> str:
+    """The place whose call broke the graph inside code of torch, which torch.compile takes up nowhere but inside a
+    caller's; nothing for other reasons."""
+    stack = reason.user_stack
+    if len(stack) < 2 or not trace_rules.check_file(stack[1].filename).skipped:
+        return ""
+    why = reason.reason.splitlines()[0]
+    return f"{INSIDE}{stack[0].filename} line {stack[0].lineno} calls, for torch's own code breaks the graph ({why})"
 
 
 def _words(reason: str) -> str:
@@ -54,9 +69,13 @@ def _words(reason: str) -> str:
             f"remat: torch.compile leaves {left[1]} to eager, for a loop breaks the graph ({why}): no budget holds"
             " there. Take what breaks the graph out of the loop, or compile the modules in it each for itself"
         )
+    if reason.startswith(INSIDE):
+        return f"remat: torch.compile leaves to eager what {reason.removeprefix(INSIDE)}: no budget holds there"
+    if found := SKIPPED.search(reason) or DISABLED.search(reason):
+        return f"remat: torch.compile leaves {'.'.join(found.groups())} to eager: no budget holds there"
     if reason.startswith(RECURRENT):
-        found = MODULE.search(reason)
-        name = found[1] if found else "a recurrent layer"
+        module = MODULE.search(reason)
+        name = module[1] if module else "a recurrent layer"
         return (
             f"remat: torch.compile leaves {name} to eager, and the function that calls it: no budget holds there."
             " Compile the modules around it each for itself"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint_sequential
 
 import remat_cli.torch as remat_torch
 from remat_cli.torch.partition import RematWarning
@@ -106,6 +107,47 @@ def test_a_function_that_a_loop_leaves_to_eager_is_named() -> None:
     with pytest.warns(RematWarning, match=r"leaves forward \(.*test_uses.py line \d+\) to eager.*Tensor.item") as heard:
         run(x).backward()
     assert len(heard) == 1
+
+
+@torch.compiler.disable
+def left_out(x: torch.Tensor) -> torch.Tensor:
+    return x.sin()
+
+
+class Disabled(nn.Sequential):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(left_out(x))
+
+
+class InParts(nn.Sequential):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return checkpoint_sequential(self, 2, x, use_reentrant=False)
+
+
+class Averaged(nn.Sequential):
+    """BatchNorm takes a plain average of all batches, and looks at how many there were."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(nn.functional.batch_norm(x, None, None, training=True)).cos()
+
+
+LEFT = {
+    "left_out to eager": lambda: Disabled(nn.Linear(8, 8)),
+    r"torch\.utils\.checkpoint\.checkpoint_sequential to eager": lambda: InParts(nn.Linear(8, 8), nn.Linear(8, 8)),
+    r"what .*test_uses\.py line \d+ calls": lambda: Averaged(nn.Linear(8, 8), nn.BatchNorm1d(8, momentum=None)),
+}
+
+
+@pytest.mark.parametrize("words", LEFT)
+def test_what_torch_keeps_from_being_compiled_is_named(words: str) -> None:
+    torch.manual_seed(0)
+    module, x = LEFT[words](), torch.randn(4, 8)
+    other = twin(module)
+    with pytest.warns(RematWarning, match=words):
+        torch.compile(module, backend=backend("80%", 500))(x).sum().backward()
+    other(x).sum().backward()
+    pairs = zip(module.parameters(), other.parameters(), strict=True)
+    assert all(torch.equal(own.grad, its.grad) for own, its in pairs)
 
 
 def test_modules_with_backward_hooks_are_told_of() -> None:
