@@ -125,6 +125,11 @@ class Costs:
         return _plausible(self.whole.launch)
 
     @property
+    def session_bytes(self) -> int:
+        """The device memory that a session takes beside its tensors, where it is known."""
+        return _plausible(self.whole.session_bytes)
+
+    @property
     def probe(self) -> int:
         """The time of the op that is timed with every profile, where it is known."""
         return _plausible(self.whole.probe)

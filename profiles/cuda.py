@@ -1,7 +1,7 @@
 """CUDA as onnxruntime needs it: what is missing, its libraries loaded, its provider's options, the memory it holds.
 
 Invariant: a session that was asked for on CUDA runs there or is refused: the runtime by itself would quietly take the
-CPU. None of this has run on a GPU yet; tests run it on a device that has memory and does no arithmetic
+CPU. It was run on an H100 (`examples/gpu/evidence.md`); tests run it on a device that has memory and does no arithmetic
 (`tests/cuda/device.c`).
 """
 
@@ -129,6 +129,34 @@ def driver_version() -> int:
 
 def shown(version: int) -> str:
     return f"{version // 1000}.{version % 1000 // 10}"
+
+
+@cache
+def session_bytes() -> int:
+    """The device memory that a session takes beside its tensors: its libraries' handles have memory to work in.
+
+    It is that of a second session: what is loaded once and for all is no session's.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    first = session(_small_model(), options, [PROVIDER])
+    before, _ = memory()
+    second = session(_small_model(), options, [PROVIDER])
+    after, _ = memory()
+    del first, second
+    return max(0, before - after)
+
+
+def _small_model() -> bytes:
+    from onnx import TensorProto, helper
+
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "x"], ["y"])], "small", ends[:1], ends[1:])
+    return bytes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8).SerializeToString()
+    )
 
 
 def memory() -> tuple[int, int]:

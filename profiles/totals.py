@@ -14,15 +14,16 @@ from typing import Any
 class Totals:
     """Nanoseconds and bytes; None for what the file does not say.
 
-    `alone`: the sum of the ops' times alone. `whole_graph`: the median of undisturbed runs, or why there was none.
-    `waited`: the share of the time that threads waited for a processor. `default_peaks`: the memory of the first run
-    and of later ones under default options. `unlike`: where the runtime differs from the prediction. `seen`: the facts
-    that depend on data. `not_run`: the reason why nothing of this is known. `others`: fields that this version does not
-    know.
+    `alone`: the sum of the ops' times alone. `session_bytes`: the device memory that a session takes beside its
+    tensors. `whole_graph`: the median of undisturbed runs, or why there was none. `waited`: the share of the time that
+    threads waited for a processor. `default_peaks`: the memory of the first run and of later ones under default
+    options. `unlike`: where the runtime differs from the prediction. `seen`: the facts that depend on data. `not_run`:
+    the reason why nothing of this is known. `others`: fields that this version does not know.
     """
 
     alone: int | None = None
     session: int | None = None
+    session_bytes: int | None = None
     launch: int | None = None
     probe: int | None = None
     waited: float | None = None
@@ -58,7 +59,9 @@ class Totals:
         return {**said, **self.others}
 
 
-NUMBERS = frozenset({"alone", "session", "launch", "probe", "median", "runs", "peak", "predicted_peak"})
+NUMBERS = frozenset(
+    {"alone", "session", "session_bytes", "launch", "probe", "median", "runs", "peak", "predicted_peak"}
+)
 SHARES = frozenset({"waited", "spread"})
 TEXTS = frozenset({"difference", "unlike", "seen", "not_run"})
 

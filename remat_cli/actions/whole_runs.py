@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profiles import records, survey
+from profiles import cuda, records, survey
 from profiles.cache import Cache
 from profiles.costs import OpCost
 from profiles.device import Device
@@ -63,6 +63,8 @@ def scale_to_whole(
     """The ops' costs scaled to a run of the whole graph, and what the file says of that run."""
     ops, cache = profiled.ops, profiled.cache
     said = Totals(alone=sum(cost.ns for cost in alone.values()), session=cache.session_ns or 0)
+    if profiled.device.kind == "cuda":
+        said = replace(said, session_bytes=cuda.session_bytes())
     record = records.recall(ops, cache, alone)
     if record is None and profiled.whole:
         try:

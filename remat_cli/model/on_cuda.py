@@ -1,4 +1,4 @@
-"""The ops of training graphs that ONNX Runtime's CUDA provider has no kernel for.
+"""The ops of training graphs that ONNX Runtime's CUDA provider has no kernel for, and what its driver gives tensors.
 
 Invariant: the data is for onnxruntime-gpu 1.31.1 and float32; a test compares it with the provider itself
 (`tests/cuda`). An op named here runs on the CPU, with copies there and back, so its place in the order is not the
@@ -8,6 +8,7 @@ file's.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import onnx
 
@@ -30,7 +31,13 @@ NEVER = (
     "Unique",
 )
 FROM_OPSET = dict.fromkeys(("Elu", "InstanceNormalization", "MaxPool", "Selu", "ThresholdedRelu"), 22)
+GRANULE = 2 << 20  # bytes: the driver gives a block of half of it or more whole granules; seen on an H100
 LAST_OPSET = 21  # the opset that still has kernels for those
+
+
+def lost_to_granules(sizes: Iterable[int]) -> int:
+    """The bytes that the driver gives blocks of these sizes beyond what they need. Small ones share a granule."""
+    return sum(-size % GRANULE for size in sizes if 2 * size >= GRANULE)
 
 
 def without_kernel(model: onnx.ModelProto) -> list[str]:

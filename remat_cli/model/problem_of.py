@@ -15,6 +15,7 @@ from math import prod
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.kernel_kinds import kind_of
+from remat_cli.model.on_cuda import lost_to_granules
 from solvers.placement.region import rounded
 from solvers.problem import RESIDENT, Node, Problem
 
@@ -30,7 +31,7 @@ class Named:
     nodes: tuple[str, ...]
     values: tuple[str, ...]
     rewritten: bool = False
-    aside: int = 0  # in bytes: the most that kernels take beside their session's allocator
+    aside: int = 0  # in bytes: the most that kernels and a device take beside their session's allocator
 
 
 def problem_of(
@@ -58,6 +59,8 @@ def problem_of(
     )
     shapes = {name: value.shape for name, value in graph.values.items()}
     aside = semantics.most_beside(semantics.aside(op, shapes, provider) for op in graph.ops)
+    if provider == "cuda":  # inputs and weights lie in blocks of the driver's, each on its own
+        aside += lost_to_granules(size for _, size in given.values())
     return Named(problem, tuple(op.name for op in graph.ops), values, aside=aside)
 
 

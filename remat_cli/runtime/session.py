@@ -20,6 +20,7 @@ from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
 
 SILENT_LEVEL = 3  # of the runtime's levels: only errors are printed
+LARGEST_REGION = (1 << 31) - 1  # bytes of an arena's first region: the runtime reads them as a 32-bit number
 CPP = """\
 Ort::SessionOptions options;  // C++ cannot set the order of nodes; the rewritten file does
 options.SetExecutionMode(ORT_SEQUENTIAL);
@@ -82,13 +83,15 @@ def _strict(model: str | bytes, options: Any, providers: Sequence[Any], budget: 
 def cap_arena(budget: int | None, provider: str = PROVIDERS["cpu"]) -> None:
     """Make the process's arena one region of at most `budget` bytes; None: no cap, and the same bookkeeping.
 
+    The runtime takes no first region of 2 GiB or more: a larger arena has more regions, each twice the one before.
+
     `max_dead_bytes_per_chunk` makes the arena split every chunk it hands out, so that a tensor takes what it asked for,
     rounded up to 256 bytes, and no more.
     """
     ort = quiet_runtime()
     settings = {"arena_extend_strategy": 0, "max_dead_bytes_per_chunk": 1}
     if budget is not None:
-        settings |= {"max_mem": budget, "initial_chunk_size_bytes": budget}
+        settings |= {"max_mem": budget, "initial_chunk_size_bytes": min(budget, LARGEST_REGION)}
     name = {PROVIDERS["cpu"]: "Cpu", PROVIDERS["cuda"]: "Cuda"}.get(provider)
     if name is None:
         raise Usage(f"an arena of {provider} cannot be capped here")

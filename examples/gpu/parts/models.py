@@ -140,6 +140,7 @@ class Model:
         plan = self.plan(budget)
         model = plan.with_name(plan.name.replace(".plan.json", ".remat.onnx"))
         if not model.is_file():
+            self.graph()  # a plan that was carried here has no model yet
             write_whole(model, remat_cli.emit(plan).SerializeToString(deterministic=True))
         return model
 

@@ -5,7 +5,7 @@ Invariant: what is the same for all choices of what is in place is found once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profiles.costs import Costs
 from remat_cli.model.graph import Graph
@@ -26,6 +26,8 @@ class Costed:
         if self.table is None:
             self.table = _table(graph, self.costs, other)
         named = problem_of(graph, self.table, self.costs.kind if self.costs else "cpu", self.apart)
+        if self.apart is None and self.costs:
+            named = replace(named, aside=named.aside + self.costs.session_bytes)
         self.apart = self.apart if graph.in_place else named
         return named
 

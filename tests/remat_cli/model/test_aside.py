@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 
 from remat_cli.ingest import graph_of
 from remat_cli.model import semantics
+from remat_cli.model.on_cuda import lost_to_granules
 from remat_cli.model.problem_of import problem_of
 
 MANY, NEAR = 4_000_000, 3_000_000  # indices; bytes that a process takes for the runtime itself
@@ -85,6 +86,20 @@ def test_a_device_has_none_of_it() -> None:
     op = graph_of(_scattered(), Path("m.onnx")).ops[0]
     assert semantics.aside(op, {"indices": (7, 3)}, "cpu") == 8 * 7 * 3
     assert semantics.aside(op, {"indices": (7, 3)}, "cuda") == 0
+
+
+def test_inputs_on_a_device_take_whole_granules() -> None:
+    """As an H100's driver was seen to give 150 inputs of GPT-2: 562,036,736 bytes for 497,824,768."""
+    assert lost_to_granules([4, 1 << 20, (1 << 21) + 4, 1 << 22]) == (1 << 20) + (1 << 21) - 4
+    graph = graph_of(_large_input(), Path("m.onnx"))
+    beside = [problem_of(graph, {"it": (1, 0)}, provider).aside for provider in ("cpu", "cuda")]
+    assert beside == [0, (1 << 21) - 4 * 300_000]
+
+
+def _large_input() -> onnx.ModelProto:
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [300_000]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"], "it")], "g", ends[:1], ends[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
 def _scattered() -> onnx.ModelProto:
