@@ -59,7 +59,7 @@ def peak(run: Callable[..., Any], module: nn.Module, given: tuple[Any, ...]) -> 
 def compiled(module: nn.Module, given: tuple[Any, ...], budget: str | None, knob: float) -> tuple[Any, Any]:
     """The module compiled with remat's partitioner, or with torch's at this setting of its knob; and the former."""
     torch._dynamo.reset()
-    own = None if budget is None else remat_cli.torch.partitioner(budget, foretell=True)
+    own = None if budget is None else remat_cli.torch.partitioner(budget)
     with inductor.patch(custom_partitioner_fn=own), functorch.patch(activation_memory_budget=knob):
         run = torch.compile(module, dynamic=False)
         step(run, module, given)

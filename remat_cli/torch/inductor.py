@@ -1,7 +1,7 @@
 """`torch._inductor.config.custom_partitioner_fn = remat_cli.torch.partitioner(budget="60%")`: a plan for Inductor.
 
 Invariant: `uuid` changes with all that a partition depends on besides the graph, so that Inductor's caches never hand
-out another's. The peak is foretold by a model of what Inductor fuses (`fusing.py`), or with `foretell` from its code.
+out another's. The peak is foretold from Inductor's code, or without `foretell` by a model of its fusions (`fusing.py`).
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ class InductorPartitioner(CustomPartitionerFn):
 
 
 def partitioner(
-    budget: str | int, costs: str = "cpu", time_limit: float = 10.0, beside: Beside = 0, foretell: bool = False
+    budget: str | int, costs: str = "cpu", time_limit: float = 10.0, beside: Beside = 0, foretell: bool = True
 ) -> InductorPartitioner:
-    """A partitioner for Inductor: the peak of what it compiles is near `budget`, as far as its fusions are foretold.
+    """A partitioner for Inductor: the peak of what it compiles keeps to `budget`, as far as it is foretold.
 
     costs: the device whose datasheet prices the kernels ("cpu", "a100"). Ops cannot be measured here: Inductor makes
         other kernels of them.
     foretell: have Inductor write its code for the graph without recomputation and for up to four plans, and keep the
         peak of that code to the budget. A share is then of what the code without recomputation holds. Each plan takes
         its search and the time in which Inductor writes its code; kinds of ops that are no kernels of Inductor's run
-        once.
+        once. False: one plan by a model of what Inductor fuses, which can be far off.
     The other arguments are those of `backend`.
     """
     if costs not in names():

@@ -98,7 +98,7 @@ def two_convolutions() -> tuple[nn.Module, torch.Tensor]:
 def test_the_peak_of_inductors_own_code_is_what_the_allocator_gives_out() -> None:
     torch.manual_seed(0)
     module, given = two_convolutions()
-    asked = partitioner("90%", time_limit=1, foretell=True)
+    asked = partitioner("90%", time_limit=1)
     with config.patch(custom_partitioner_fn=asked, force_disable_caches=True), warnings.catch_warnings():
         warnings.simplefilter("ignore", RematWarning)  # of a budget that cannot be kept
         run = torch.compile(module, dynamic=False)
@@ -131,7 +131,7 @@ class PlanOnly(InductorPartitioner):
 def test_what_inductors_code_holds_keeps_to_the_budget() -> None:
     torch.manual_seed(0)
     module, given = blocks()
-    own = partitioner("80%", foretell=True).partitioner
+    own = partitioner("80%").partitioner
     own.clock = lambda: limited(5, 30_000)
     with config.patch(custom_partitioner_fn=PlanOnly(own, ""), force_disable_caches=True), pytest.raises(Stop):
         torch.compile(module, dynamic=False)(given)
