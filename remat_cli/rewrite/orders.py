@@ -36,7 +36,7 @@ def strict_order(reads: Reads, op_types: Sequence[str]) -> list[int]:
     return by_rank(reads, [int(op_type not in ("Shape", "Size")) for op_type in op_types])
 
 
-def by_rank(reads: Reads, ranks: Sequence[int]) -> list[int]:
+def by_rank(reads: Reads, ranks: Sequence[float]) -> list[int]:
     """The order that runs, of the nodes that are ready, the one of least rank; of equals the first in the file."""
     waiting = [len(set(sources)) for sources in reads]
     readers: list[list[int]] = [[] for _ in reads]

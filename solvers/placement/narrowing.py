@@ -6,6 +6,8 @@ once. Where a block is still higher, the order is made to hold half of that less
 where it holds less already nothing need change. That goes on between the most that could be placed and the least that
 could not, and then for a cheaper order there.
 
+Where a block is laid out as requests come, orders are also tried with each op back beside what reads it (`tidy.py`).
+
 Invariant: what comes out is legal and has its places within the room; how much is tried is counted in moves, so that
 without a time-out it depends on the seed alone.
 """
@@ -25,6 +27,7 @@ from solvers.placement.lifetimes import requests
 from solvers.placement.packing import pack
 from solvers.placement.pattern import outputs_apart
 from solvers.placement.quiet import BRISK, quieter
+from solvers.placement.tidy import tidied
 from solvers.plan import lower
 from solvers.problem import Problem
 from solvers.reductions.views import reduced
@@ -54,14 +57,19 @@ def narrowed_in_block(problem: Problem, order: Sequence[int], room: int, seed: i
 def narrowed_in_pattern(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
     """The cheapest order met whose later runs in a default session hold no more than `room` bytes; None if there was
     none."""
-    return _Narrowing(outputs_apart(problem), lambda order, _: height_of(problem, order), room, seed, clock).run(order)
+    apart = outputs_apart(problem)
+    return _Narrowing(apart, lambda order, _: height_of(problem, order), room, seed, clock, tidy=True).run(order)
 
 
 class _Narrowing:
-    """`height`: of the block of an order, found with more or less effort."""
+    """`height`: of the block of an order, found with more or less effort. `tidy`: it depends on the order of
+    requests."""
 
-    def __init__(self, problem: Problem, height: Height, room: int, seed: int, clock: Clock) -> None:
+    def __init__(
+        self, problem: Problem, height: Height, room: int, seed: int, clock: Clock, tidy: bool = False
+    ) -> None:
         self.problem, self.height, self.room, self.seed, self.clock = problem, height, room, seed, clock
+        self.tidy = tidy
         self.smaller = reduced(problem)
         self.arrays = arrays_of(self.smaller.problem)
         self.placed: tuple[int, Order] | None = None  # the cheapest, with its cost
@@ -119,6 +127,9 @@ class _Narrowing:
         Packing takes most of the time: where none fits at once, only the one that comes nearest is packed.
         """
         best = self.height(order, 0), order
+        if self.tidy:
+            neat = tidied(self.problem, order)
+            best = min(best, (self.height(neat, 0), neat), key=lambda one: one[0])
         if best[0] <= self.room:
             return best
         for other in quieter(self.problem, order, self.room, self.seed, self.clock, BRISK):
