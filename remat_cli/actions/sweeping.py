@@ -219,6 +219,6 @@ def _is_settled(task: Task, known: Sequence[Point], gap: float) -> bool:
 
 
 def _least(points: Iterable[Point]) -> int | None:
-    """The least budget that one of the plans keeps to; where there is no plan, the least that an order comes to."""
-    enough = [budget_needed(point.plan) for point in points if point.plan]
-    return min(enough or [point.least_peak for point in points if point.least_peak is not None], default=None)
+    """The least budget that one of the plans keeps to, or that a search without a plan knows to be enough."""
+    enough = [budget_needed(point.plan) if point.plan else point.least_peak for point in points]
+    return min((size for size in enough if size is not None), default=None)

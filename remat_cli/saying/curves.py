@@ -8,8 +8,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
+from remat_cli.model.quantities import Budget
 from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.points import Curve, Point, Ran
 from remat_cli.saying.report import table
@@ -104,8 +106,8 @@ def _rows(curve: Curve) -> list[Sequence[str]]:
 
 
 def _row(curve: Curve, point: Point) -> Sequence[str]:
-    """One row of the table. Where the method needs more than the budget, that figure is in brackets."""
-    needs = "-" if point.least_peak is None else f"({show_bytes(point.least_peak)})"
+    """One row of the table. Where the method needs more than the budget, a budget that is enough is in brackets."""
+    needs = "-" if point.least_peak is None else f"({_enough(point.least_peak)})"
     bound = point.bound if point.bound is not None else point.bound_any_order
     row = (
         point.method,
@@ -119,6 +121,12 @@ def _row(curve: Curve, point: Point) -> Sequence[str]:
         f"{point.seconds:.1f}",
     )
     return row if curve.ran is None else (*row, *_run_of(point.ran))
+
+
+def _enough(size: int) -> str:
+    """A budget to ask for: rounded up, because less would be refused."""
+    unit = show_bytes(size).lstrip("0123456789.")
+    return Budget(Fraction(size), unit=unit).enough(size, size)
 
 
 def _run_of(ran: Ran | None) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from onnx import TensorProto, helper
 import remat_cli
 from remat_cli.actions import sweeping
 from remat_cli.formats import planfile, problemfile
-from remat_cli.model.quantities import parse_budgets
+from remat_cli.model.quantities import parse_budget, parse_budgets
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans.points import Point
 from solvers.problem import Limits, Status
@@ -203,6 +203,19 @@ def test_the_least_budget_that_is_printed_is_enough(remat: Command, data: Path) 
     found = remat("solve", model, "--budget", least, "--method", "evict", "--json", "--force", "-o", "x.plan.json")
     assert found.code == 0
     assert max(found.object["arena"], found.object["live"]) <= least
+
+
+def test_a_budget_in_brackets_is_enough(remat: Command, data: Path) -> None:
+    """The least that is printed is no more than the plan that a point without one knows of."""
+    asked = ("--budgets", "100%,40%", "--work-limit", "3000")
+    curve = remat("sweep", data / "torch_cnn.onnx", *asked, "--json").object
+    needs = curve["points"][1]["least_peak"]
+    assert curve["least_peak"] == needs < curve["whole"]
+    out = remat("sweep", data / "torch_cnn.onnx", *asked).out
+    row = next(line for line in out.splitlines() if "infeasible" in line or "unknown" in line)
+    shown = row[row.index("(") + 1 : row.index(")")]
+    assert needs <= parse_budget(shown).amount < 1.01 * needs
+    assert remat("solve", data / "torch_cnn.onnx", "--budget", shown, *asked[2:], "-o", "x.plan.json").code == 0
 
 
 def test_no_point_of_a_curve_in_pieces_is_dearer_than_with_whole_ops(tmp_path: Path) -> None:
