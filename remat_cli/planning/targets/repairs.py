@@ -174,8 +174,9 @@ def _lower_arena(request: PlanRequest, candidate: Candidate) -> Candidate:
 
 
 def walk(request: PlanRequest, candidate: Candidate) -> Candidate | None:
-    """A plan from walks that evict, if its model fits; None where only the method's own plan may answer."""
-    if not request.may_walk:
+    """A plan from walks that evict, if its model fits; None where only the method's own plan may answer, or where time
+    is up and a known plan answers."""
+    if not request.may_walk or (request.late and request.at_hand is not None):
         return None
     clock = request.limits.clock.share(WALKING_SHARE)
     room = _room(request, candidate)

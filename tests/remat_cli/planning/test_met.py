@@ -1,0 +1,140 @@
+"""Plans met beside a search: which are placed, which are given up, and what a known plan spares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from remat_cli.planning.search import loop, met
+from remat_cli.planning.search.loop import find_fitting
+from remat_cli.planning.search.met import CHEAPER, Met
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.targets import repairs
+from remat_cli.planning.targets.candidate import Candidate
+from solvers.clock import Clock
+from solvers.problem import Limits, Problem, Progress, Result, Status
+from solvers.reductions.views import reduced
+from tests.remat_cli.planning.requests import candidate_for, request_for
+
+AMPLE = 1000.0  # seconds, which nothing here takes
+
+
+@pytest.fixture
+def request_beside(data: Path, monkeypatch: pytest.MonkeyPatch) -> PlanRequest:
+    """A request of which the orders are placed by a thread beside the search."""
+    monkeypatch.setattr(met, "LARGE_NODES", 0)
+    request = request_for(data / "torch_cnn.onnx", 10**9)
+    return replace(request, limits=Limits(Clock(AMPLE)), reorder=False)
+
+
+def dearer(request: PlanRequest) -> Candidate:
+    """A plan that computes some ops again."""
+    found = candidate_for(request.subject, seed=1)
+    assert beyond(found) > 0
+    return found
+
+
+def beyond(plan: Candidate) -> int:
+    return plan.cost - sum(node.cost for node in plan.subject.problem.nodes)
+
+
+def wait_until(so: Callable[[], bool]) -> None:
+    end = monotonic() + AMPLE
+    while not so():
+        assert monotonic() < end
+        sleep(0.001)
+
+
+def unplaceable(monkeypatch: pytest.MonkeyPatch) -> list[Candidate]:
+    """Nothing can be placed; what was tried."""
+    tried: list[Candidate] = []
+
+    def refuse(_: PlanRequest, candidate: Candidate) -> None:
+        tried.append(candidate)
+
+    for room in (met, loop):
+        monkeypatch.setattr(room, "repair", refuse)
+    monkeypatch.setattr(met, "walk", lambda request, candidate: None)
+    return tried
+
+
+def test_what_all_the_time_was_too_short_for_is_not_tried_again(
+    request_beside: PlanRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, plan = unplaceable(monkeypatch), dearer(request_beside)
+    order = reduced(request_beside.subject.problem).shrink(plan.order)
+
+    asked: list[int] = []
+
+    def search(problem: Problem, budget: int, limits: Limits) -> Result:
+        asked.append(budget)
+        if len(asked) > 1:  # for less memory
+            return Result(Status.UNKNOWN, None)
+        limits.report(Progress(0.0, order=order))
+        wait_until(lambda: bool(tried))
+        return Result(Status.FEASIBLE, order)
+
+    assert not find_fitting(replace(request_beside, solver=search, at_hand=10 * beyond(plan))).found
+    assert len(tried) == 1
+
+
+def test_only_the_plan_that_had_all_the_time_is_given_up(
+    request_beside: PlanRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unplaceable(monkeypatch)
+    plan, other = dearer(request_beside), candidate_for(request_beside.subject)
+    found, another = (request_beside.answer_of(one, 0.0, cut=False) for one in (plan, other))
+    here, progress = Met(request_beside), Progress(0.0, order=plan.order)
+    assert not here.gave_up(found)
+    here.place(request_beside.subject, progress, AMPLE)
+    assert here.gave_up(found)
+    assert not here.gave_up(another)
+    here.place(request_beside.subject, progress, AMPLE / 2)
+    assert not here.gave_up(found)  # it may have places yet
+
+
+def test_places_are_given_up_for_a_gain_only(request_beside: PlanRequest) -> None:
+    here, plan = Met(request_beside), dearer(request_beside)
+    beside = here.beside
+    assert beside is not None
+    beside.newest = request_beside.subject, Progress(0.0, order=plan.order)
+    here.tried = round(beyond(plan) / CHEAPER) + 1
+    assert not beside.is_outdated()  # the search goes on, and may find more
+    beside.closed = True
+    assert beside.is_outdated()
+    here.tried = beyond(plan)
+    assert not beside.is_outdated()
+    here.request = replace(request_beside, by_memory=True)
+    assert beside.is_outdated()
+    beside.newest = None
+    assert not beside.is_outdated()
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0, 2.0])
+def test_what_a_known_plan_is_better_than_is_not_placed(request_beside: PlanRequest, share: float) -> None:
+    plan = dearer(request_beside)
+    here = Met(replace(request_beside, at_hand=int(share * beyond(plan))))
+    heard: list[Progress] = []
+    assert here.beside is not None
+    here.beside.hear = lambda subject, progress: heard.append(progress)  # type: ignore[method-assign]
+    here.listening(request_beside.subject, Limits(Clock(AMPLE))).report(Progress(0.0, order=plan.order))
+    assert bool(heard) == (share > 1)
+
+
+def test_nothing_is_walked_late_where_a_plan_is_known(
+    request_beside: PlanRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A walk over thousands of pieces took seconds after the limit, though its plan would not have been used."""
+    walked: list[object] = []
+    request_beside = replace(request_beside, method="auto")
+    monkeypatch.setattr(type(request_beside.target), "walk", lambda *_: walked.append(_))
+    plan, late = dearer(request_beside), replace(request_beside, limits=Limits(Clock(0.0)))
+    repairs.walk(replace(late, at_hand=beyond(plan)), plan)
+    assert not walked
+    repairs.walk(late, plan)
+    repairs.walk(replace(request_beside, at_hand=beyond(plan)), plan)
+    assert len(walked) == 2
