@@ -12,8 +12,10 @@ from __future__ import annotations
 import queue
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Iterator, Mapping
+from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -62,8 +64,13 @@ class Cluster:
             try:
                 key = self._done.get(timeout=POLL_SECONDS)
             except queue.Empty:
-                if self._client.status not in ("running", "connecting"):
-                    raise self._gone() from None
+                self._check()
+                yield None
+                continue
+            if self._futures[key].status == "lost":  # with the worker that held the answer: Dask has it done anew
+                self._check()
+                time.sleep(POLL_SECONDS)
+                self._done.put(key)
                 yield None
                 continue
             yield self._taken(self._tasks.pop(key), self._futures.pop(key))
@@ -85,17 +92,24 @@ class Cluster:
         return self._sent[path]
 
     def _taken(self, task: Task, future: Any) -> Ended:
-        if future.status in ("cancelled", "lost"):
+        if future.status == "cancelled":
             raise self._gone()
         if future.status == "error":
             error = future.exception()
             return Ended(task, None, why=f"the cluster gave it up: {type(error).__name__}: {error}", code=BUG_CODE)
-        said = future.result()
+        try:
+            said = future.result()
+        except CancelledError:
+            raise self._gone() from None
         folder = Path(task["folder"])
         for name in sorted(said["files"], key=lambda name: name == RECORD):  # the record comes last
             folder.mkdir(parents=True, exist_ok=True)
             write_whole(folder / name, said["files"][name])
         return Ended(task, said["record"], said["cached"], said["why"], said["code"])
+
+    def _check(self) -> None:
+        if self._client.status not in ("running", "connecting"):
+            raise self._gone()
 
     def _gone(self) -> BadInput:
         return BadInput(f"the cluster at {self._address} is gone; what was finished is kept: run it again")

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from remat_cli.batch.cluster import Cluster
 from tests.cli.running import Command
 
 MANIFEST = """format: remat-batch/1
@@ -69,6 +71,36 @@ def test_workers_started_by_hand_give_the_same_bytes(remat: Command, here: Path)
     assert remat("batch", "m.yaml", "-q", "--jobs", 2, "-o", "here").code == 0
     assert plans("content") == plans("path") == plans("here")
     assert len(plans("here")) == 4
+
+
+class LostOnce:
+    """A task of Dask that is done, then lost with its worker, and done anew by the second look at it."""
+
+    def __init__(self) -> None:
+        self.looked = 0
+
+    @property
+    def status(self) -> str:
+        self.looked += 1
+        return "lost" if self.looked == 1 else "finished"
+
+    def add_done_callback(self, tell: Callable[[LostOnce], None]) -> None:
+        tell(self)
+
+    def result(self) -> dict[str, object]:
+        return {"files": {}, "record": None, "cached": False, "why": "", "code": 0}
+
+
+def test_an_answer_lost_with_its_worker_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker can die after it has said that a task is done and before its answer is fetched: Dask does it anew."""
+    future = LostOnce()
+    client = SimpleNamespace(status="running", submit=lambda *_, **__: future)
+    monkeypatch.setattr("remat_cli.batch.cluster._connect", lambda *_: client)
+    cluster = Cluster("tcp://anywhere", 1, carried=False)
+    cluster.submit({"folder": "out"})
+    ended = [end for end in cluster.ended() if end is not None]
+    assert [(end.code, end.why) for end in ended] == [(0, "")]
+    assert future.looked > 1
 
 
 def test_no_cluster_is_said(remat: Command, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
