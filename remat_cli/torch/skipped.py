@@ -2,8 +2,10 @@
 a graph breaks inside a loop, modules with a hook of their backward pass, functions that users or torch keep from being
 compiled, and layers of torch inside which a graph breaks.
 
-Invariant: nothing is changed; each is named once, while a backend of ours is in use. `torch._dynamo.reset` forgets who
-listens, so each compilation listens anew.
+torch counts its reasons for the whole process, in words that many modules share: a count that grew tells of a new one.
+
+Invariant: nothing is changed, and only what comes about while a backend of ours is in use is named.
+`torch._dynamo.reset` forgets who listens, and its counts, so each compilation listens and counts anew.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import re
 import warnings
 import weakref
+from collections import Counter
 from typing import Any
 
 from torch._dynamo import callback_handler, trace_rules
@@ -27,28 +30,36 @@ DISABLED = re.compile(r"Skip \w+ `torch.compiler.disable\(\)`d function[\s\S]*co
 INSIDE = "break inside torch: "  # how a reason of ours begins
 
 _backends: weakref.WeakSet[Any] = weakref.WeakSet()
-_told: set[str] = set()
+_seen: Counter[str] = Counter()
 
 
 def tell_of_skipped(backend: Any) -> None:
     """Warn, from now on and while the backend lives, of what torch.compile leaves to eager."""
     _backends.add(backend)
     if _look not in callback_handler.end_callbacks:
-        _told.update(_reasons())
+        _new_reasons()
         callback_handler.register_end_callback(_look)
 
 
 def _look(_: Any) -> None:
     """Look at the reasons for which torch.compile broke off, at the end of each of its runs."""
-    new = [reason for reason in _reasons() if reason not in _told]
-    _told.update(new)
+    new = _new_reasons()
     for text in dict.fromkeys(filter(None, map(_words, new))) if _backends else ():
         warnings.warn(text, RematWarning, stacklevel=2)
 
 
-def _reasons() -> list[str]:
-    inside = [text for reason in graph_break_reasons if (text := _inside(reason))]
-    return [*counters["unimplemented"], *counters["graph_break"], *inside]
+def _new_reasons() -> list[str]:
+    """The reasons that were counted since the last look."""
+    now = _reasons()
+    new = [*(now - _seen)]
+    _seen.clear()
+    _seen.update(now)
+    return new
+
+
+def _reasons() -> Counter[str]:
+    inside = (text for reason in graph_break_reasons if (text := _inside(reason)))
+    return Counter(counters["unimplemented"]) + Counter(counters["graph_break"]) + Counter(inside)
 
 
 def _inside(reason: Any) -> str:
@@ -58,6 +69,8 @@ def _inside(reason: Any) -> str:
     if len(stack) < 2 or not trace_rules.check_file(stack[1].filename).skipped:
         return ""
     why = reason.reason.splitlines()[0]
+    if why.startswith(HOOKED):  # torch counts it besides
+        return ""
     return f"{INSIDE}{stack[0].filename} line {stack[0].lineno} calls, for torch's own code breaks the graph ({why})"
 
 

@@ -158,6 +158,18 @@ def test_modules_with_backward_hooks_are_told_of() -> None:
         run(x).square().mean().backward()
 
 
+def test_a_second_module_is_told_of_as_the_first_was() -> None:
+    """Though torch gives the same reason in the same words."""
+    for reset in (False, False, True):
+        if reset:
+            torch._dynamo.reset()
+        module, x = made()
+        module[2].register_full_backward_hook(lambda *_: None)
+        run = torch.compile(module, backend=backend("100%"), dynamic=False)
+        with pytest.warns(RematWarning, match="leaves modules with a backward hook to eager"):
+            run(x).square().mean().backward()
+
+
 def test_a_compiled_optimizer_is_no_part_of_the_steps_peak() -> None:
     module, x = made()
     asked = backend("100%")
