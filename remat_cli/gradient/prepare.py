@@ -21,6 +21,7 @@ from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
 from remat_cli.gradient.upgrade import LEAST_OPSET, opset_of, upgrade
 from remat_cli.onnx_graph.stored import array_of
+from remat_cli.onnx_graph.unique import find_name_fault
 from remat_cli.onnx_graph.walk import captures
 
 
@@ -109,6 +110,8 @@ def _modernize(
 ) -> tuple[onnx.ModelProto, list[onnx.NodeProto], list[str]]:
     """The model at an opset that gradients can be written in, with its ops in their modes; the nodes that lead to the
     wanted outputs; and notes."""
+    if fault := find_name_fault(model.graph):
+        raise BadInput(fault)
     nodes = _leading_to(model.graph, wanted)
     notes = [*settle_parameters(model, nodes, choice), *find_lost_modes(nodes, choice)]
     train_batch_norms(model.graph, modes.train and not modes.freeze_bn)

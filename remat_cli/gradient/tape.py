@@ -113,7 +113,7 @@ class Tape:
         if name in self.types:
             raise BadInput(
                 f"the model has a value called '{name}' already, and the training graph needs that name; "
-                "give a forward model, not a training graph"
+                "rename it; a training graph needs no grad: go on with `remat profile`"
             )
         if prod(shape) > TENSOR_BYTES:
             raise BadInput(f"'{name}' has the shape {list(shape)}, which no machine can hold")

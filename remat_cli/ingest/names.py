@@ -14,6 +14,7 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import BadInput
+from remat_cli.onnx_graph.unique import find_name_fault, name_of
 from remat_cli.onnx_graph.walk import captures
 
 
@@ -55,14 +56,10 @@ def _writers(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], path: Path) ->
     _refuse_twice(inputs, f"{path}: the graph has two inputs")
     stored = [*(t.name for t in graph.initializer), *(s.values.name for s in graph.sparse_initializer)]
     _refuse_twice(stored, f"{path}: the graph has two initializers")
+    if fault := find_name_fault(graph):
+        raise BadInput(f"{path}: {fault}")
     writer = dict.fromkeys((*inputs, *stored), -1)
-    for index, node in enumerate(nodes):
-        for name in node.output:
-            if name and name in writer:
-                other = _name_of(nodes[writer[name]]) if writer[name] >= 0 else "an input or initializer"
-                raise BadInput(f"{path}: value {name!r} is written by both {other} and {_name_of(node)}")
-            if name:
-                writer[name] = index
+    writer.update((name, index) for index, node in enumerate(nodes) for name in node.output if name)
     return writer
 
 
@@ -78,7 +75,7 @@ def _needs(node: onnx.NodeProto, writer: dict[str, int], path: Path) -> set[int]
     found = set()
     for name in (*node.input, *captures(node)):
         if name and name not in writer:
-            raise BadInput(f"{path}: {_name_of(node)} reads {name!r}, which no node makes and is no input or weight")
+            raise BadInput(f"{path}: {name_of(node)} reads {name!r}, which no node makes and is no input or weight")
         if name and writer[name] >= 0:
             found.add(writer[name])
     return found
@@ -123,10 +120,5 @@ def _cycle(nodes: list[onnx.NodeProto], needs: list[set[int]], sorted_ones: set[
         trail.append(index)
         index = min(need for need in needs[index] if need not in sorted_ones)
     ring = [*trail[trail.index(index) :], index][::-1]
-    shown = [_name_of(nodes[i]) for i in ring]
+    shown = [name_of(nodes[i]) for i in ring]
     return " -> ".join(shown if len(shown) <= 8 else [*shown[:4], "...", *shown[-3:]])
-
-
-def _name_of(node: onnx.NodeProto) -> str:
-    made = next((name for name in node.output if name), "?")
-    return f"{node.op_type} {node.name!r}" if node.name else f"the {node.op_type} that makes {made!r}"
