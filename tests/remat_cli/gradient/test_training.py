@@ -349,7 +349,7 @@ def test_a_weight_that_an_op_makes_too_is_refused_with_what_to_rename() -> None:
     """A module with a parameter `t` that also calls x.t() is exported so."""
     forward = perceptron()
     forward.graph.node[0].output[0] = forward.graph.node[1].input[0] = "b1"
-    with pytest.raises(BadInput, match="'b1' is written by both an input or a weight .* rename the parameter"):
+    with pytest.raises(BadInput, match=r"'b1' is written by both an input or a weight .* rename the parameter"):
         training_graph(forward, Options())
 
 
