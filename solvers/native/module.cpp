@@ -17,6 +17,7 @@
 #include "solvers/placement/ejecting.hpp"
 #include "solvers/placement/greedy.hpp"
 #include "solvers/placement/reusing.hpp"
+#include "solvers/placement/skyline.hpp"
 #include "solvers/reductions/reorder.hpp"
 
 namespace remat {
@@ -41,6 +42,7 @@ PyMethodDef LOOPS[] = {
     loop<chains::fill_floating>("fill_floating"),
     loop<mincut::minimum_cut>("minimum_cut"),
     loop<placement::place_in_order>("place_in_order"),
+    loop<placement::place_from_bottom>("place_from_bottom"),
     loop<placement::search_canonical>("search_canonical"),
     loop<placement::place_by_ejection>("place_by_ejection"),
     loop<placement::take_buffers>("take_buffers"),

@@ -53,8 +53,8 @@ def pack(
 ) -> Packing:
     """The lowest block found for the lifetimes; empty ones have offset 0 and take nothing.
 
-    `effort`: rounds of the search, each `LONGER` times as long as the last. `room`: a height that is as good as the
-    bound; the search ends there.
+    `effort`: rounds of the search, each `LONGER` times as long as the last; without any, only what takes no search.
+    `room`: a height that is as good as the bound; the search ends there.
     """
     real = [k for k, one in enumerate(lifetimes) if one.bytes and one.end > one.start]
     offsets = [0] * len(lifetimes)
@@ -92,7 +92,7 @@ class _Units:
         bound = int(self.case.held.max())
         best = self._largest_first()
         if self._is_large():
-            if self.height(best) > max(bound, room) and effort and not self.clock.over():
+            if self.height(best) > max(bound, room) and not self.clock.over():
                 best = min(best, lowered(self.lives, max(bound, room), effort, self.clock), key=self.height)
             return best, bound
         tried = list(ranks(self.case, self.end - self.start))
