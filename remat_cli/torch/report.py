@@ -21,6 +21,7 @@ from remat_cli.torch.backend import Backend
 from remat_cli.torch.inductor import InductorPartitioner
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.partition import Partitioner, PlannedJoint
+from remat_cli.torch.skipped import told
 
 ROOT = re.compile(r"^L\['\w+'\]\.?")  # the name of the compiled module within torch.compile
 
@@ -64,19 +65,22 @@ class GraphReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The reports of all graphs that one backend or partitioner compiled, in that order."""
+    """The reports of all graphs that one backend or partitioner compiled, in that order. `left`: what torch.compile
+    left to eager, of any module of the process."""
 
     graphs: tuple[GraphReport, ...]
+    left: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return "\n\n".join(f"graph {place}: {graph}" for place, graph in enumerate(self.graphs))
+        graphs = [f"graph {place}: {graph}" for place, graph in enumerate(self.graphs)]
+        return "\n\n".join([*(graphs or ["no graph was compiled: no budget holds"]), *self.left])
 
 
 def report(compiled: Any) -> Report:
     """The report of a compiled module or function, of the backend, or of a partitioner."""
     found = _told(compiled)
-    peak = found.step.meter.peak if isinstance(found, Backend) else 0
-    return Report(tuple(_of(plan, peak or None) for plan in _plans(found)))
+    peak, left = (found.step.meter.peak, told()) if isinstance(found, Backend) else (0, ())
+    return Report(tuple(_of(plan, peak or None) for plan in _plans(found)), left)
 
 
 def save_joint(compiled: Any, path: Path | str, graph: int = 0) -> None:

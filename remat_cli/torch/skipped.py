@@ -31,20 +31,29 @@ INSIDE = "break inside torch: "  # how a reason of ours begins
 
 _backends: weakref.WeakSet[Any] = weakref.WeakSet()
 _seen: Counter[str] = Counter()
+_told: dict[str, None] = {}  # in the order in which it was said
 
 
 def tell_of_skipped(backend: Any) -> None:
     """Warn, from now on and while the backend lives, of what torch.compile leaves to eager."""
     _backends.add(backend)
     if _look not in callback_handler.end_callbacks:
+        _told.clear()
         _new_reasons()
         callback_handler.register_end_callback(_look)
+
+
+def told() -> tuple[str, ...]:
+    """All that was said since torch.compile began anew, for any module: torch skips code from then on, whichever module
+    it runs for, and gives no reason again."""
+    return tuple(_told)
 
 
 def _look(_: Any) -> None:
     """Look at the reasons for which torch.compile broke off, at the end of each of its runs."""
     new = _new_reasons()
     for text in dict.fromkeys(filter(None, map(_words, new))) if _backends else ():
+        _told[text] = None
         warnings.warn(text, RematWarning, stacklevel=2)
 
 

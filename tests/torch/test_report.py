@@ -48,6 +48,34 @@ def test_a_function_is_reported_as_a_module_is() -> None:
     assert graph.overhead == 0
 
 
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.GRU(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x)[0]
+
+
+def test_the_report_says_why_a_module_has_no_graph_though_torch_gave_the_reason_for_another() -> None:
+    """torch.compile skips the code of a class once it skipped it for one module, and says no more."""
+    for _ in range(2):
+        run = torch.compile(Recurrent(), backend=backend("100%"))
+        run(torch.randn(3, 2, 8)).mean().backward()
+    said = str(remat_torch.report(run))
+    assert said.startswith("no graph was compiled")
+    assert "leaves GRU(8, 8) to eager" in said
+
+
+def test_what_was_left_to_eager_is_forgotten_when_torch_begins_anew(compiled: nn.Module) -> None:
+    torch.compile(Recurrent(), backend=backend("100%"))(torch.randn(3, 2, 8))
+    assert remat_torch.report(compiled).left
+    torch._dynamo.reset()
+    run = torch.compile(network(), backend=backend("100%"))
+    run(torch.randn(64, 32)).mean().backward()
+    assert not remat_torch.report(run).left
+
+
 def test_what_another_backend_compiled_is_refused() -> None:
     with pytest.raises(ValueError, match="was not compiled with"):
         remat_torch.report(torch.compile(nn.Linear(2, 2), backend="aot_eager"))
