@@ -15,20 +15,22 @@ def faults(problem: Problem, nodes: Sequence[str] = (), values: Sequence[str] = 
 
     `nodes`, `values`: what they are called; by default their numbers.
     """
-    written: dict[int, str] = {}
+    written: dict[int, int] = {}
     for value, size in enumerate(problem.sizes):
         if size < 0:
             yield f"{_value(value, values)} has a negative size: {size}"
     for index, node in enumerate(problem.nodes):
-        name = f"node {nodes[index]!r}" if nodes else f"node {index}"
-        yield from (f"{name}: {wrong}" for wrong in _faults_alone(node, len(problem.sizes), values))
+        for wrong in _faults_alone(node, len(problem.sizes), values):
+            yield f"{_node(index, nodes)}: {wrong}"
         for value in node.reads:
             if value not in written:
-                yield f"{name} reads {_value(value, values)} before any node writes it; put it after its writer"
+                reads = f"{_node(index, nodes)} reads {_value(value, values)}"
+                yield f"{reads} before any node writes it; put it after its writer"
         for value in node.writes:
             if value in written:
-                yield f"{name} writes {_value(value, values)}, which {written[value]} writes too"
-        written.update(dict.fromkeys(node.writes, name))
+                other = _node(written[value], nodes)
+                yield f"{_node(index, nodes)} writes {_value(value, values)}, which {other} writes too"
+        written.update(dict.fromkeys(node.writes, index))
     yield from _faults_of_updates(problem, nodes, values)
     if len(set(problem.outputs)) < len(problem.outputs):
         yield "outputs names a value twice"
@@ -67,8 +69,10 @@ def _faults_of_updates(problem: Problem, nodes: Sequence[str], values: Sequence[
     """What is wrong with writes that take the place of inputs."""
     replaced: set[int] = set()
     for index, node in enumerate(problem.nodes):
-        name = f"node {nodes[index]!r}" if nodes else f"node {index}"
-        if node.updates and not node.once:
+        if not node.updates:
+            continue
+        name = _node(index, nodes)
+        if not node.once:
             yield f"{name} updates an input, and may run more than once; say that it runs once"
         for write, number in node.updates:
             if write not in node.writes:
@@ -82,8 +86,12 @@ def _faults_of_updates(problem: Problem, nodes: Sequence[str], values: Sequence[
             replaced.add(number)
     for index, readers in problem.waits().items():
         if (late := max(readers, default=-1)) > index:
-            reader, update = (f"node {nodes[one]!r}" if nodes else f"node {one}" for one in (late, index))
-            yield f"{reader} reads an input as it was, and {update}, which updates it, stands before it"
+            update = _node(index, nodes)
+            yield f"{_node(late, nodes)} reads an input as it was, and {update}, which updates it, stands before it"
+
+
+def _node(index: int, names: Sequence[str]) -> str:
+    return f"node {names[index]!r}" if names else f"node {index}"
 
 
 def _value(value: int, names: Sequence[str]) -> str:

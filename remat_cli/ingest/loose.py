@@ -25,6 +25,8 @@ class Loose:
     contents: set[str] = field(default_factory=set)
 
     def reaches(self, node: onnx.NodeProto) -> bool:
+        if not self.sizes and not self.contents:
+            return False
         return any(name in self.sizes or name in self.contents for name in (*node.input, *captures(node)))
 
     def types(self, types: Mapping[str, Partial]) -> Mapping[str, Partial]:

@@ -6,6 +6,7 @@ Invariant: only the opsets are kept from node to node; onnx's own errors about a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -24,6 +25,15 @@ INFERENCE_ERRORS = (onnx.shape_inference.InferenceError, onnx.checker.Validation
 NEWEST_OPSET = onnx.defs.onnx_opset_version()
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a node makes. `types`: of its outputs by place, where they are tensors of known rank. `others`: whether any
+    is no tensor."""
+
+    types: Mapping[int, Partial]
+    others: bool
+
+
 class OnnxInference:
     """Infers the outputs of a model's nodes at the model's opsets."""
 
@@ -31,15 +41,16 @@ class OnnxInference:
         self.opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
         self.imports = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
         self.ir_version = model.ir_version
-        self.known: dict[object, dict[int, onnx.TypeProto]] = {}  # by what a node looks like, but for names
+        self.known: dict[object, Made] = {}  # by what a node looks like, but for names
 
-    def outputs_of(
-        self, schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Types, constants: Constants
-    ) -> dict[str, onnx.TypeProto]:
+    def outputs_of(self, schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Types, constants: Constants) -> Made:
         """The types of the outputs of a node that has this schema."""
         if has_subgraph(node):
-            return self._ask_for_subgraphs(node, types, constants)
-        return self._ask_for_node(schema, node, types, constants)
+            return _made(node, self._ask_for_subgraphs(node, types, constants))
+        alike = _looks_of(node, types, constants)
+        if alike not in self.known:
+            self.known[alike] = _made(node, self._ask_for_node(schema, node, types, constants))
+        return self.known[alike]
 
     def outputs_of_graph(self, graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
         """The types of a graph's outputs; empty where onnx rejects the graph."""
@@ -67,19 +78,16 @@ class OnnxInference:
     def _ask_for_node(
         self, schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Types, constants: Constants
     ) -> dict[str, onnx.TypeProto]:
-        alike = _looks_of(node, types, constants)
-        if alike not in self.known:
-            reads = [name for name in node.input if name]
-            made = onnx.shape_inference.infer_node_outputs(
-                schema,
-                node,
-                {name: tensor_type(types[name]) for name in reads},
-                {name: numpy_helper.from_array(constants[name]) for name in reads if name in constants},
-                opset_imports=self.imports,
-                ir_version=self.ir_version,
-            )
-            self.known[alike] = {place: made[name] for place, name in enumerate(node.output) if name in made}
-        return {node.output[place]: kind for place, kind in self.known[alike].items()}
+        reads = [name for name in node.input if name]
+        made: dict[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
+            schema,
+            node,
+            {name: tensor_type(types[name]) for name in reads},
+            {name: numpy_helper.from_array(constants[name]) for name in reads if name in constants},
+            opset_imports=self.imports,
+            ir_version=self.ir_version,
+        )
+        return made
 
     def _ask_for_subgraphs(self, node: onnx.NodeProto, types: Types, constants: Constants) -> dict[str, onnx.TypeProto]:
         """The types that onnx's whole-graph inference finds for a model of this one node, with all it reads as inputs
@@ -95,6 +103,12 @@ class OnnxInference:
         model = helper.make_model(graph, opset_imports=self.imports, ir_version=self.ir_version)
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
         return {value.name: value.type for value in inferred.graph.output}
+
+
+def _made(node: onnx.NodeProto, kinds: Mapping[str, onnx.TypeProto]) -> Made:
+    found = ((place, partial_type(kinds[name])) for place, name in enumerate(node.output) if name in kinds)
+    others = {kind.WhichOneof("value") for kind in kinds.values()} - {"tensor_type", None}
+    return Made({place: kind for place, kind in found if kind is not None}, bool(others))
 
 
 def _looks_of(node: onnx.NodeProto, types: Types, constants: Constants) -> object:

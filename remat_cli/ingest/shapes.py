@@ -151,7 +151,7 @@ class _Walk:
         if reached:
             self.loose.contents.update(name for name in node.output if name in self.constants)
 
-    def _always(self, node: onnx.NodeProto) -> dict[int, Partial]:
+    def _always(self, node: onnx.NodeProto) -> Mapping[int, Partial]:
         """The types of the node's outputs, as far as they are the same for all data."""
         types, constants = self.loose.types(self.types), self.loose.constants(node, self.constants)
         return self._types_of(node, types, constants)[0]
@@ -162,7 +162,7 @@ class _Walk:
         if 0 in shape and dtype != onnx.TensorProto.STRING:
             self.constants[name] = np.zeros(shape, helper.tensor_dtype_to_np_dtype(dtype))
 
-    def _types_of(self, node: onnx.NodeProto, types: Types, constants: Constants) -> tuple[dict[int, Partial], str]:
+    def _types_of(self, node: onnx.NodeProto, types: Types, constants: Constants) -> tuple[Mapping[int, Partial], str]:
         """A type for each output, unknown dimensions as None, and onnx's error about the node."""
         if node.op_type == "Constant" and (tensor := constant_tensor(node)) is not None:
             self._store(node.output[0], tensor)
@@ -176,16 +176,14 @@ class _Walk:
             made = self.onnx.outputs_of(schema, standard, types, constants)
         except INFERENCE_ERRORS as error:
             return {}, " ".join(str(error).split())[:200]
-        kinds = {kind.WhichOneof("value") for kind in made.values()} - {"tensor_type", None}
-        found = ((place, partial_type(made[name])) for place, name in enumerate(node.output) if name in made)
-        known = {place: kind for place, kind in found if kind is not None}
-        if not known and not kinds and not has_subgraph(node):
+        known = made.types
+        if not known and not made.others and not has_subgraph(node):
             if node.op_type in RULES:
                 return self._of_rule(node, types, constants)
             known = self._of_runtime(node, types, constants)
         if node.op_type == "Loop":
             known = self._of_loop(node, known, types, constants)
-        return known, NO_TENSOR if kinds else ""
+        return known, NO_TENSOR if made.others else ""
 
     def _of_rule(self, node: onnx.NodeProto, types: Types, constants: Constants) -> tuple[dict[int, Partial], str]:
         call = TypedNode(node, cast(Mapping[str, Type], types), constants, self.makers)
@@ -201,7 +199,7 @@ class _Walk:
         return ask_runtime(node, types, constants, self.onnx.imports, self.onnx.ir_version)
 
     def _of_loop(
-        self, node: onnx.NodeProto, found: dict[int, Partial], types: Types, constants: Constants
+        self, node: onnx.NodeProto, found: Mapping[int, Partial], types: Types, constants: Constants
     ) -> dict[int, Partial]:
         """A carried value of a Loop keeps its type if one round leaves it so; a stacked output has a row for each
         round."""
@@ -243,6 +241,8 @@ class _Walk:
             raise BadInput(self._unknown(node, name, f"there is no type {dtype}"))
         if declared and len(declared[1]) == len(sizes):
             sizes = tuple(d if s is None else s for s, d in zip(sizes, declared[1]))
+        if None not in sizes:
+            return dtype, sizes
         keys = [f"{name}:{axis}" if size is None else "" for axis, size in enumerate(sizes)]
         self.used.update(key for key in keys if key in self.stated)
         return dtype, tuple(self.stated.get(key, size) for key, size in zip(keys, sizes, strict=True))

@@ -25,7 +25,8 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One node. `captures`: outer values that its subgraphs read; an input that is left out is ''."""
+    """One node. `captures`: outer values that its subgraphs read; an input that is left out is ''. `reads`, `writes`:
+    without those that are left out, kept because every pass over a graph asks for them."""
 
     name: str
     op_type: str
@@ -35,16 +36,15 @@ class Op:
     node: onnx.NodeProto
     captures: tuple[str, ...] = ()
     backward: bool = False
+    reads: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    writes: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        found = dict.fromkeys((*self.inputs, *self.captures))
-        found.pop("", None)
-        return tuple(found)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        return self.outputs if "" not in self.outputs else tuple(name for name in self.outputs if name)
+    def __post_init__(self) -> None:
+        read = dict.fromkeys((*self.inputs, *self.captures))
+        read.pop("", None)
+        object.__setattr__(self, "reads", tuple(read))
+        written = self.outputs if "" not in self.outputs else tuple(name for name in self.outputs if name)
+        object.__setattr__(self, "writes", written)
 
 
 @dataclass(frozen=True, slots=True)

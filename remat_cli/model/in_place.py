@@ -86,6 +86,8 @@ def usual_updates(graph: Graph) -> dict[str, str]:
 
 def narrow(graph: Graph) -> str | None:
     """Why a session on a CPU does not keep the order of the graph's ops, where it has ops of its own to add."""
+    if NARROW.isdisjoint(value.dtype for value in graph.values.values()):
+        return None
     for op in graph.ops:
         kinds = {graph.values[name].dtype for name in (*op.reads, *op.writes) if name in graph.values}
         if kinds & NARROW and op.op_type != "Cast":

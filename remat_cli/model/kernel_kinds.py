@@ -89,8 +89,9 @@ KINDS: tuple[tuple[Kind, Iterable[str]], ...] = (
     (Kind.COMPUTE, COMPUTE),
     (Kind.EPILOGUE, EPILOGUES),
 )
+KIND_OF = {name: kind for kind, names in reversed(KINDS) for name in names}  # of several kinds the first counts
 
 
 def kind_of(op: Op) -> Kind:
     """How the op can share a kernel with its neighbours."""
-    return next((kind for kind, names in KINDS if op.op_type in names), Kind.OPAQUE)
+    return KIND_OF.get(op.op_type, Kind.OPAQUE)

@@ -110,6 +110,7 @@ class _Places:
 
 def _node(places: _Places, op: Op, cost: int, workspace: int) -> Node:
     graph, number, given = places.graph, places.number, places.given
+    views, over = semantics.views(op), semantics.overwrites(op, places.provider)
     updates = tuple((number[name], given[graph.in_place[name]][0]) for name in op.writes if name in graph.in_place)
     return Node(
         cost=cost,
@@ -118,8 +119,8 @@ def _node(places: _Places, op: Op, cost: int, workspace: int) -> Node:
         workspace=workspace,
         early=_early(graph, op, workspace) if workspace else (),
         once=semantics.runs_once(op) or bool(updates),
-        views=_pairs(op, number, semantics.views(op)),
-        overwrites=_pairs(op, number, _reusable(graph, op, semantics.overwrites(op, places.provider), places.fixed)),
+        views=_pairs(op, number, views) if views else (),
+        overwrites=_pairs(op, number, _reusable(graph, op, over, places.fixed)) if over else (),
         backward=op.backward,
         kind=kind_of(op),
         takes=tuple(given[name] for name in op.reads if name in given),

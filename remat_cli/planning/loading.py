@@ -145,12 +145,13 @@ def subject_of(
         settled = hold_back(view.graph, in_place)
         pairs, left = divide_updates(settled, in_place, target.why_apart(view, costs))
         shared, own = Costed(costs), by_file if view.optimized else None
+        notes = tuple(_notes(replace(view, graph=settled), costs, target, left))
 
         def make(pairs: Mapping[str, str]) -> Subject:
             """What is found once holds for one order of the ops."""
             costed = shared if settled is view.graph or not pairs else Costed(costs)
             made = replace(view, graph=replace(settled, in_place=pairs)) if pairs else view
-            return replace(_subject_of(target, costed, where, own, made, left), recast=recast, costed=costs)
+            return replace(_subject_of(target, costed, where, own, made, notes), recast=recast, costed=costs)
 
         return pairs, make
 
@@ -169,7 +170,7 @@ def _subject_of(
     where: Source | None,
     by_file: Callable[[], Subject] | None,
     view: View,
-    left: Mapping[str, str],
+    notes: tuple[Note, ...],
 ) -> Subject:
     from profiles.kernels import THREADS
     from profiles.roofline import device
@@ -188,11 +189,7 @@ def _subject_of(
         graph=graph,
         dims=graph.dims,
         costs=where,
-        notes=(
-            *_notes(graph, costs, target, view.optimized),
-            *_missing_checks(graph, costs, target.unchecked(view)),
-            *_held_twice(graph, left),
-        ),
+        notes=notes,
         measured=costs is not None and costs.measured,
         threads=threads,
         launch=launch,
@@ -206,7 +203,14 @@ def _subject_of(
     )
 
 
-def _notes(graph: Graph, costs: Costs | None, target: Target, written_out: bool) -> Iterator[Note]:
+def _notes(view: View, costs: Costs | None, target: Target, left: Mapping[str, str]) -> Iterator[Note]:
+    """All that users are told of a graph, the same whatever is in place in it."""
+    yield from _of_costs(view.graph, costs, target, view.optimized)
+    yield from _missing_checks(view.graph, costs, target.unchecked(view))
+    yield from _held_twice(view.graph, left)
+
+
+def _of_costs(graph: Graph, costs: Costs | None, target: Target, written_out: bool) -> Iterator[Note]:
     if costs is None:
         yield Note(PlanNote.ESTIMATED if target.online else PlanNote.ESTIMATED_AND_TRACED)
     elif not costs.measured and not target.online:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import onnx
 
@@ -72,13 +73,14 @@ def _names(graph: onnx.GraphProto) -> Iterator[str]:
 
 def copy_ops(graph: Graph, runs: Sequence[Run], names: CopyNames) -> list[EmittedNode]:
     """The plan's computes as nodes, in its order."""
-    writes = Counter(value for run in runs for value in _values_kept(run))
+    kept_by = [_values_kept(run) for run in runs]
+    writes = Counter(chain.from_iterable(kept_by))
     outputs = set(graph.outputs)
     newest: dict[str, str] = {}  # value -> the name of its newest copy
     ran: Counter[str] = Counter()
     made: Counter[str] = Counter()
     steps = []
-    for run in runs:
+    for run, kept in zip(runs, kept_by, strict=True):
         node = onnx.NodeProto()
         node.CopyFrom(run.op.node)
         if ran[run.op.name]:
@@ -86,7 +88,6 @@ def copy_ops(graph: Graph, runs: Sequence[Run], names: CopyNames) -> list[Emitte
         ran[run.op.name] += 1
         reads = tuple(newest.get(name, name) for name in run.op.reads)
         rename(node, newest, inside=bool(run.op.captures))
-        kept = _values_kept(run)
         origin = {}
         for value in kept:
             last = made[value] + 1 == writes[value]

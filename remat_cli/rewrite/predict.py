@@ -90,7 +90,8 @@ class Prediction:
         if asked is None or step.op is None:
             base = ((writes[0], self.number.get(step.reads[0], RESIDENT)),)
             return Node(self.launch, reads, writes, views=base if step.node.op_type in ("Reshape", "Unsqueeze") else ())
-        views, overwrites = (tuple(self._pairs(step, step.op, pairs)) for pairs in (asked.views, asked.overwrites))
+        views = tuple(self._pairs(step, step.op, asked.views)) if asked.views else ()
+        overwrites = tuple(self._pairs(step, step.op, asked.overwrites)) if asked.overwrites else ()
         overwrites = tuple(pair for pair in overwrites if pair[1] not in self.unknown)
         return Node(asked.cost, reads, writes, asked.workspace, views=views, overwrites=overwrites, early=asked.early)
 

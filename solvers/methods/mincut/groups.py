@@ -54,7 +54,8 @@ class _Grouping:
         """Make two groups one, unless something must run between them."""
         if first == second or self._apart(first, second) or self._apart(second, first):
             return
-        both = {first, second}
+        both, had = {first, second}, self.above[first]
+        known = bool(self.readers[second])
         for op in self.members[second]:
             self.of[op] = first
         self.members[first] += self.members.pop(second)
@@ -65,6 +66,8 @@ class _Grouping:
         self.read[first] = (self.read[first] | self.read.pop(second)) - both
         self.readers[first] = (self.readers[first] | self.readers.pop(second)) - both
         self.above[first] = (self.above[first] | self.above.pop(second)) & ~(1 << first | 1 << second)
+        if not known and self.above[first] == had:
+            return  # no group below has the second above it, or gains what that has
         kept, more = ~(1 << second), 1 << first | self.above[first]
         for group in self._below(first):
             self.above[group] = self.above[group] & kept | more
