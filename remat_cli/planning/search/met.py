@@ -2,7 +2,8 @@
 
 The first order that the search reports is placed at once, or replaced by a walk if it cannot be. After that, each order
 is placed that costs much less than the last one tried. A large search that has time instead of work does not wait for
-that: a thread of its own places the first order, and then the newest whenever nothing newer comes for a while.
+that: a thread of its own places the first order, and then the newest whenever nothing newer comes for a while. It
+gives an order up for one that is far better, since on a busy machine an early one can take all of the time.
 
 Invariant: what the search finds is the same, whatever is placed beside it.
 """
@@ -26,6 +27,7 @@ from solvers.schedule import Schedule, evaluate
 
 LARGE_NODES = 3000  # from this size on, a search does not wait for places
 CHEAPER = 0.99  # of the extra cost of the order that is being placed: for less of a gain it is not given up
+FAR_CHEAPER = 0.5  # of the same while the search goes on: each placing that is given up at least halves what is left
 WORTH_PLACING = 0.7  # share of the extra cost of the last order tried; an order must cost less to be placed
 
 
@@ -89,6 +91,9 @@ class Met:
         if self.beside is not None:
             limits = replace(limits, clock=limits.clock.unless(self.beside.is_outdated))
         other = repair(replace(self.request, limits=limits.within(seconds)), candidate)
+        if other is None and self.beside is not None and self.beside.is_outdated():
+            self.begun = not first  # in place of a first order, the newest is placed at once
+            return
         self.unplaced = candidate if other is None and seconds >= limits.clock.left() else None
         if other is None and first:
             other = walk(replace(self.request, limits=limits), candidate)
@@ -109,10 +114,14 @@ class _Beside:
         self.placing: Future[None] | None = None
 
     def is_outdated(self) -> bool:
-        """Whether the search has ended with a better order than the one that is being placed."""
-        if not self.closed or self.newest is None or self.met.tried is None:
+        """Whether there is a far better order than the one that is being placed, or any better one once the search has
+        ended."""
+        newest = self.newest
+        if newest is None or self.met.tried is None:
             return False
-        return self.met.request.by_memory or _beyond(*self.newest) <= CHEAPER * self.met.tried
+        if self.met.request.by_memory:
+            return self.closed
+        return _beyond(*newest) <= (CHEAPER if self.closed else FAR_CHEAPER) * self.met.tried
 
     def hear(self, subject: Subject, progress: Progress) -> None:
         with self.news:

@@ -11,7 +11,7 @@ import pytest
 
 from remat_cli.planning.search import loop, met
 from remat_cli.planning.search.loop import find_fitting
-from remat_cli.planning.search.met import CHEAPER, Met
+from remat_cli.planning.search.met import CHEAPER, FAR_CHEAPER, Met
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets import repairs
 from remat_cli.planning.targets.candidate import Candidate
@@ -104,6 +104,9 @@ def test_places_are_given_up_for_a_gain_only(request_beside: PlanRequest) -> Non
     beside.newest = request_beside.subject, Progress(0.0, order=plan.order)
     here.tried = round(beyond(plan) / CHEAPER) + 1
     assert not beside.is_outdated()  # the search goes on, and may find more
+    here.tried = round(beyond(plan) / FAR_CHEAPER) + 1
+    assert beside.is_outdated()  # the time may be too short for both
+    here.tried = round(beyond(plan) / CHEAPER) + 1
     beside.closed = True
     assert beside.is_outdated()
     here.tried = beyond(plan)
@@ -112,6 +115,22 @@ def test_places_are_given_up_for_a_gain_only(request_beside: PlanRequest) -> Non
     assert beside.is_outdated()
     beside.newest = None
     assert not beside.is_outdated()
+
+
+def test_a_first_order_is_given_up_for_a_far_better_one_which_comes_next(
+    request_beside: PlanRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, subject = Met(request_beside), request_beside.subject
+    far, near = Progress(0.0, order=dearer(request_beside).order), Progress(0.0, order=candidate_for(subject).order)
+    beside, walked = here.beside, unplaceable(monkeypatch)
+    assert beside is not None
+    monkeypatch.setattr(met, "walk", lambda _, candidate: walked.append(candidate))
+    beside.newest = subject, near  # what was heard while the first was being placed
+    here.place(subject, far, AMPLE)
+    assert len(walked) == 1  # it was tried, and no walk came in its stead
+    assert beside._next() == (subject, near)
+    here.place(subject, near, AMPLE)
+    assert len(walked) == 3
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0, 2.0])
