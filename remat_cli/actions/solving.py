@@ -55,7 +55,8 @@ def ask(
     times: PartTimes | None = None,
     at_hand: int | None = None,
 ) -> Answer:
-    """The answer, whatever it is; `limits.report` hears of better orders, `keep` of plans that fit as they really run.
+    """The answer, whatever it is; `limits.report` hears of better orders, `keep` of plans that fit as they really run
+    and of a proved no.
 
     What is in `memory` is not searched for again. `times`: where what each part took is noted. `at_hand`: the extra
     cost of a plan that answers if this one's is dearer or not found.
@@ -72,7 +73,7 @@ def ask(
         return replace(found, asked=besides)
 
     def hear(met: Answer) -> None:
-        keep(replace(_budgeted(met, question), asked=besides))
+        keep(_in_words_of(question, subject, replace(_budgeted(met, question), asked=besides)))
 
     asked = _request(subject, budget, question, limits, ignore if keep is ignore else hear)
     asked = replace(asked, times=times) if times is not None else asked

@@ -67,19 +67,24 @@ class Place:
 
 
 class LatestPlan:
-    """Hears of progress, writes each better plan that fits as it runs, at most once a second, and knows the last."""
+    """Hears of progress, writes each better plan that fits as it runs, at most once a second, and knows the last, or a
+    proved no."""
 
     def __init__(self, subject: Subject, question: Question, place: Place, flags: SolveFlags, limits: Limits) -> None:
         self.subject, self.question, self.place, self.flags = subject, question, place, flags
         self.limits = limits
         self.written = -WRITE_EVERY_SECONDS
         self.kept: Answer | None = None
+        self.refused: Answer | None = None
         self.progress: Progress | None = None
 
     def hear(self, progress: Progress) -> None:
         self.progress = progress if progress.order is not None else self.progress
 
     def keep(self, found: Answer) -> None:
+        if not found.found:
+            self.refused = replace(found, limits=self.limits)
+            return
         self.kept = replace(found, limits=self.limits)
         now = self.limits.clock.elapsed()
         if now - self.written > WRITE_EVERY_SECONDS:
@@ -88,10 +93,16 @@ class LatestPlan:
 
     def last_words(self) -> int:
         """What to say when the time is up in the middle of something; the exit code."""
-        found = self._best()
+        from remat_cli.errors import RematError
+
+        found = self._best() or self.refused
         if found is None:
             return tell_nothing_yet(self.flags, self.limits.clock)
-        tell_answer(found, self.place, self.flags)
+        try:
+            tell_answer(found, self.place, self.flags)
+        except RematError as error:
+            click.echo(f"remat: {error}", err=True)
+            return error.code
         return 0
 
     def _best(self) -> Answer | None:

@@ -32,7 +32,7 @@ def why_not(answer: Answer) -> str:
     else:
         words = f"{answer.method} found no plan of {name} within {asked}"
     if answer.says(PlanNote.HELD_IN_ANY_CASE):
-        words += f": inputs and weights alone take {_in_unit(answer, least_bytes(answer) or 0)}"
+        words += f": {_held_in_any_case(answer)} alone take {_in_unit(answer, least_bytes(answer) or 0)}"
     elif (least := least_bytes(answer)) is not None:
         words += f": at least {_in_unit(answer, least)} is needed"
     given_up = [note for note in answer.schedule.result.notes if note.kind in WHY_NONE]
@@ -45,9 +45,15 @@ def explain(answer: Answer) -> list[str]:
     """The whole account: the op at which every schedule needs most, and what the best schedule found holds there."""
     lines = [] if (least := least_peak_bound(answer)) is None else [least]
     if (fixed := answer.subject.problem.resident + answer.aside) > answer.budget:
-        lines.append(f"Inputs and weights alone take {show_bytes(fixed)}.")
+        lines.append(f"{_held_in_any_case(answer).capitalize()} alone take {show_bytes(fixed)}.")
     lines += [gradients_held(answer.subject, answer.budget)]
     return [line for line in [*lines, *_best_found(answer)] if line]
+
+
+def _held_in_any_case(answer: Answer) -> str:
+    """What a budget below it says: default sessions are refused by what any session holds, without kernels' copies."""
+    counted = answer.aside > 0 and (least_bytes(answer) or 0) >= answer.subject.problem.resident + answer.aside
+    return "inputs, weights and copies that kernels make" if counted else "inputs and weights"
 
 
 def _best_found(answer: Answer) -> list[str]:

@@ -11,8 +11,13 @@ import pytest
 import remat_cli as api
 from remat_cli.actions import solving
 from remat_cli.actions.questions import kind_named
+from remat_cli.commands import solve
+from remat_cli.commands.solve_answer import LatestPlan, Place
+from remat_cli.commands.solve_flags import SolveFlags, question_of
 from remat_cli.model.quantities import Budget, parse_budget
 from remat_cli.planning.loading import given_subject
+from remat_cli.planning.search import find
+from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import share_base
 from solvers.clock import Clock
@@ -79,9 +84,9 @@ def test_a_budget_below_inputs_and_weights_is_refused_before_any_search(
     monkeypatch.setattr(solving, "find_plan", searched)
     ran = remat("solve", model, "--budget", 17, "--session", session)
     assert ran.code == 4
-    assert "inputs and weights alone take" in ran.err
+    assert "alone take" in ran.err
     assert "did you mean 17GB?" in ran.err
-    with pytest.raises(api.Infeasible, match="inputs and weights alone take") as none:
+    with pytest.raises(api.Infeasible, match="alone take") as none:
         api.solve(model, budget="17B", session=session)
     monkeypatch.undo()
     assert api.solve(model, budget=none.value.least_peak, session=session, cache=False, work_limit=20_000).peak
@@ -109,6 +114,26 @@ def test_after_a_proof_no_more_time_is_taken_than_it_took(data: Path, monkeypatc
     search.run(())
     assert len(given) == 1
     assert given[0] <= max(auto._LEISURE, search.limits.clock.elapsed())
+
+
+def test_a_proved_no_is_said_if_time_ends_while_a_budget_that_is_enough_is_sought(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command whose time is up in there knows the proof, and said that more time was needed."""
+    given = solve.command.make_context("solve", [str(model), "--budget", "50%"]).params
+    flags = SolveFlags.of(**{name: value for name, value in given.items() if name != "model"})
+    subject, question, limits = given_subject(model, None, {}, kind_named("strict", None)), question_of(flags), Limits()
+    latest = LatestPlan(subject, question, Place(model.with_suffix(".plan.json"), subject), flags, limits)
+    codes: list[int] = []
+
+    def out_of_time(request: PlanRequest, found: Answer) -> Answer:
+        codes.append(latest.last_words())
+        return found
+
+    monkeypatch.setattr(find, "_find_leanly", out_of_time)
+    solving.ask(subject, question, Limits(), None, latest.keep)
+    assert codes == [4]
+    assert re.search(r"fits 50%, which is proved: at least [\d.]+% .* is needed", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,10 @@ def find_plan(request: PlanRequest) -> Answer:
     if request.at_hand is not None:
         return find_searched(request)
     found = find_searched(replace(request, limits=request.limits.within(_without_kept(request))))
-    found = found if found.found else _find_leanly(request, found)
+    if not found.found:
+        if found.status is Status.INFEASIBLE:
+            request.keep(found)  # the time may end during what follows
+        found = _find_leanly(request, found)
     return replace(found, limits=request.limits, model=None)
 
 

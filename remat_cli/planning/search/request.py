@@ -33,7 +33,8 @@ def ignore(_: Answer) -> None:
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
     """`enough`: what a search may end with. `keep`: is told of each plan that fits in its session, while a cheaper one
-    may still come. `at_hand`: the extra cost, over the model without a plan, of the cheapest known plan that fits.
+    may still come, and of a proved no, while a budget that is enough is still looked for. `at_hand`:
+    the extra cost, over the model without a plan, of the cheapest known plan that fits.
 
     `by_memory`: whether the solver makes memory least, and not cost.
     `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far. `trials`:
