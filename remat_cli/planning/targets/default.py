@@ -22,12 +22,14 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.subjects.default_graph import default_graph
 from remat_cli.planning.subjects.fusing import keeping_bits
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.candidate import Footprint
+from remat_cli.planning.targets.candidate import Candidate, Footprint
 from remat_cli.planning.targets.target import LARGE_STEPS, Order, Target, View, as_written
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.arranging import arrange_in_pattern
+from solvers.placement.later import height_of
 from solvers.placement.narrowing import narrowed_in_pattern
+from solvers.placement.pattern import outputs_apart
 from solvers.placement.settle import walk_in_pattern
 from solvers.problem import Problem
 
@@ -84,6 +86,17 @@ class DefaultTarget(Target):
             return max(promise.live, promise.later)
         most = max(promise.live, promise.later_foretold or 0)
         return most + most // UNSURE_PART
+
+    def added(self, candidate: Candidate) -> int:
+        """Buffers that wait, and small values between the large ones, make a block higher than that of the ops alone.
+
+        Only narrowing needs to know: where ops are moved about, each round asks for less by what the last was over.
+        """
+        held = None if candidate.footprint is None else candidate.promise.later_foretold
+        if held is None or candidate.model is None or len(candidate.order) <= LARGE_STEPS:
+            return 0
+        own = height_of(outputs_apart(candidate.subject.problem), candidate.order)
+        return max(0, held - candidate.model.prediction.problem.resident - own)
 
     def foretold_within(self, budget: int) -> int:
         return ((budget + 1) * UNSURE_PART - 1) // (UNSURE_PART + 1)

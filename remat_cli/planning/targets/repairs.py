@@ -193,7 +193,8 @@ def _room(request: PlanRequest, candidate: Candidate) -> int:
     if footprint is not None and footprint.placement is not None:
         return request.budget - request.counted(candidate) + footprint.placement.block
     prediction = (candidate.model or _rewritten(target, candidate)).prediction
-    return request.room - prediction.problem.resident - prediction.rounding - target.reserve(subject.problem)
+    added = target.reserve(subject.problem) + target.added(candidate)
+    return request.room - prediction.problem.resident - prediction.rounding - added
 
 
 def _place_again(request: PlanRequest, candidate: Candidate, order: tuple[int, ...]) -> Candidate:

@@ -23,7 +23,7 @@ from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.subjects.default_graph import written_out
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.candidate import Footprint
+from remat_cli.planning.targets.candidate import Candidate, Footprint
 from remat_cli.rewrite import Rewritten, additions
 from remat_cli.rewrite.kernels import Numbered
 from remat_cli.rewrite.predict import Prediction
@@ -126,6 +126,10 @@ class Target(ABC):
         """The figure that the budget is held against: live bytes too, as writing adds constants that lie outside."""
         assert promise.arena is not None
         return max(promise.arena, promise.live or 0)
+
+    def added(self, candidate: Candidate) -> int:
+        """Bytes that the model of an order holds beyond what repairs count of the order, as far as that is known."""
+        return 0
 
     def foretold_within(self, budget: int) -> int:
         """The most bytes that may be foretold for a plan, so that what is counted keeps to the budget."""

@@ -10,10 +10,13 @@ import pytest
 
 from remat_cli.model.sessions import CAPPED, DEFAULT, STRICT, Session
 from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.targets import default
 from remat_cli.planning.targets import repairs as repairs_module
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.repairs import lower, repair, repairs, settle, walk
 from solvers.clock import limited
+from solvers.placement.later import height_of
+from solvers.placement.pattern import outputs_apart
 from solvers.schedule import evaluate
 from tests.remat_cli.planning.requests import candidate_for, request_for, within
 
@@ -126,3 +129,20 @@ def test_where_work_is_limited_no_clock_ends_the_last_placement(data: Path, monk
         assert moved is not None
         found.append(moved.order)
     assert found[0] == found[1]
+
+
+def test_a_large_plan_for_a_default_session_leaves_room_for_what_its_model_adds(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Narrowed to all of the room, ResNet-152's order made a model 5% too large, and there was no time for another."""
+    request, candidate = placed(data / "torch_cnn.onnx", DEFAULT)
+    assert candidate.model is not None
+    subject, prediction = request.subject, candidate.model.prediction
+    asked: list[int] = []
+    monkeypatch.setattr(default, "LARGE_STEPS", 0)
+    monkeypatch.setattr(default, "narrowed_in_pattern", lambda _, order, room, *rest: asked.append(room))
+    assert settle(replace(request, method="auto"), candidate) is None
+    own = height_of(outputs_apart(subject.problem), candidate.order)
+    left = request.room - prediction.rounding - request.target.reserve(subject.problem) - asked[0]
+    assert left > prediction.problem.resident  # it does add something
+    assert left == prediction.later(candidate.model.hidden) - own
