@@ -28,7 +28,6 @@ LOOPING = (
     "LpPool",
     "MaxPool",
     "MaxUnpool",
-    "ScatterElements",
     "ScatterND",
 )
 FACTOR_MOST = 2.0  # times as far from float64 as the original
@@ -64,21 +63,13 @@ def run_in_float64(graph: Graph, feeds: Mapping[str, Any]) -> dict[str, Any] | N
     if _too_much(graph) or any(map(runs_once, graph.ops)):
         return None
     from onnx.reference import ReferenceEvaluator  # late: it loads every op's implementation
-    from onnx.reference.op_run import OpRun
 
-    class GatherElements(OpRun):  # type: ignore[misc]
-        """The reference's own takes no more than 64 places."""
-
-        op_domain = ""
-
-        def _run(self, data: Any, indices: Any, axis: int | None = None) -> tuple[Any]:
-            size = data.shape[axis or 0]
-            return (np.take_along_axis(data, np.where(indices < 0, indices + size, indices), axis or 0),)
+    from remat_cli.checking.reference_ops import OPS
 
     wide = {name: value.astype(np.float64) if value.dtype == np.float32 else value for name, value in feeds.items()}
     try:
         with np.errstate(all="ignore"):
-            evaluator = ReferenceEvaluator(widen(graph.model), new_ops=[GatherElements])
+            evaluator = ReferenceEvaluator(widen(graph.model), new_ops=OPS)
             return dict(zip(evaluator.output_names, evaluator.run(None, wide), strict=True))
     except CANNOT:  # the reference has no kernel for the op, or a wrong one
         return None
