@@ -85,6 +85,16 @@ def _peak(walked: Answer) -> int:
     return walked.schedule.outcome.peak
 
 
+def _held(walked: Answer) -> int:
+    """The same with what kernels take beside it."""
+    return _peak(walked) + walked.subject.named.aside
+
+
+def _keeps_to(budget: int, searched: Answer) -> bool:
+    """Whether the leanest order that a search for less has met keeps to the budget all the same."""
+    return searched.schedule.outcome is not None and _held(searched) <= budget
+
+
 def _held_in_time(walked: Answer, share: float | None) -> float:
     """The peak of the order, with what kernels take beside it; with a share also that of the pieces as they stand, each
     if it is in time."""
@@ -117,7 +127,7 @@ def cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limi
             break
         at = waiting.pop(0)
         one = _planned(every[at], _least(every[at], peak_bound), budget, limits.share(1 / tries))
-        found |= {at: one} if one.found else {}
+        found |= {at: one} if one.found or _keeps_to(budget, one) else {}
     if not found:
         return ToPlan(every[roomy], whole_may_win=_least(start, peak_bound) <= budget)
     best = _cheapest_of(found)
@@ -161,7 +171,7 @@ def leaner(unplanned: ToPlan, finer: Iterator[Subject], budget: int, limits: Lim
         return unplanned
     for subject in (unplanned.subject, *finer):
         walked = _walked(subject, limits.share(WALKS_SHARE))
-        if (held := _peak(walked) + subject.named.aside) <= budget:
+        if (held := _held(walked)) <= budget:
             found = _planned(subject, held, budget, limits)
             plans = (*([found] if found.found else []), walked)
             return replace(unplanned, subject=subject, plans=tuple(map(plan_file, plans)))

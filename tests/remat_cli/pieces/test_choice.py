@@ -8,7 +8,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from remat_cli.actions.piece_choice import cheapest
+from remat_cli.actions.piece_choice import _held, _walked, cheapest
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.zoo.build import build
@@ -49,3 +49,15 @@ def test_what_kernels_take_besides_is_each_ones_own(unet: Subject) -> None:
     found = cheapest(beside, iter([unet]), 10 * peak_bound(unet.problem).peak, Limits(limited(moves=WORK)))
     assert found.subject is unet
     assert found.plans
+
+
+def test_an_order_that_a_search_for_less_has_met_is_a_plan_to_begin_with(
+    unet: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many ops are planned for less than the budget. What was found above that was thrown away, though it kept to the
+    budget, and then finer pieces were planned, for which nothing was found."""
+    met = _walked(unet, Limits(limited(moves=WORK)))
+    assert not met.found
+    monkeypatch.setattr("remat_cli.actions.piece_choice._planned", lambda *_: met)
+    for budget, plans in ((_held(met), 1), (_held(met) - 1, 0)):
+        assert len(cheapest(unet, iter([]), budget, Limits(limited(moves=WORK))).plans) == plans
