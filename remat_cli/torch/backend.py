@@ -61,13 +61,16 @@ class _Graph:
         self.backend = backend
         self.number = backend.step.add_graph()
         self.planned: PlannedJoint | None = None
+        self.leaves: list[bool] = []
 
     def compile(self, module: Any, inputs: Any) -> Any:
+        self.leaves = [isinstance(x, torch.Tensor) and x.is_leaf and x.requires_grad for x in inputs]
         given = {"fw_compiler": self.forward, "bw_compiler": self.backward, "partition_fn": self.split}
         return aot_autograd(**given)(module, inputs)
 
     def split(self, module: fx.GraphModule, inputs: Any, **given: Any) -> Split:
         partitioner, step = self.backend.partitioner, self.backend.step
+        given["leaves"] = self.leaves
         result = partitioner.split(module, inputs, lambda lowered: step.room(self.number, lowered), **given)
         self.planned = partitioner.plans[-1]
         step.hear(self.number, self.planned)

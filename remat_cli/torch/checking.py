@@ -15,9 +15,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from remat_cli.torch import batchnorm, dropout
-from remat_cli.torch.joint import is_tangent
-from remat_cli.torch.reading import has_effect, is_random, mutated_inputs, storages_of
+from remat_cli.torch import batchnorm, dropout, layouts
+from remat_cli.torch.reading import has_effect, is_random, is_tangent, mutated_inputs, storages_of
 
 Number = int
 
@@ -52,6 +51,8 @@ class _Numbering:
     def call(self, node: fx.Node, known: dict[fx.Node, Number]) -> Number:
         if dropout.share_and_scale(node) is not None:
             return self.dropped(node, known)
+        if (source := layouts.copied(node)) is not None:
+            return known[source]
         if node.target is operator.getitem and (pair := self.pairs.get(known[node.args[0]])) is not None:
             return pair[node.args[1]]
         if node.target is operator.getitem and node.args[1] in batchnorm.AVERAGES and node.args[0] in self.whole:

@@ -13,6 +13,7 @@ import operator
 
 import torch
 from torch import fx
+from torch._inductor import config
 
 from profiles.roofline import device
 from remat_cli.torch.joint import Joint
@@ -53,6 +54,17 @@ def fused_prices(joint: Joint, name: str = "cpu") -> Pricing:
         return Price(round(1e9 * max(flops_of(op) / sheet.peak["float"], traffic)) + sheet.launch_ns)
 
     return price
+
+
+def copies_of_weights(joint: Joint) -> str:
+    """What is said where a plan's code is over the budget, if Inductor copies the weights of convolutions."""
+    convolves = any(op.target is _aten.convolution.default for op in joint.ops)
+    if not convolves or not config.layout_optimization:
+        return ""
+    return (
+        "; Inductor may hold a second copy of each convolution's weight, in a layout of its own:"
+        " torch._inductor.config.layout_optimization = False does without"
+    )
 
 
 def _is_inside(joint: Joint, op: fx.Node) -> bool:

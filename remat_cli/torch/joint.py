@@ -22,6 +22,7 @@ from remat_cli.torch.reading import (
     has_effect,
     is_plain,
     is_random,
+    is_tangent,
     is_view,
     mutated_inputs,
     storages_of,
@@ -115,10 +116,6 @@ def read(module: fx.GraphModule, num_fwd_outputs: int) -> Joint:
     _find_backward(joint)
     _find_order(joint)
     return joint
-
-
-def is_tangent(node: fx.Node) -> bool:
-    return node.op == "placeholder" and "tangents" in str(node.target)
 
 
 def _nodes(values: Iterable[Any]) -> list[fx.Node]:

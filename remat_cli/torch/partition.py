@@ -18,7 +18,7 @@ from torch._functorch import config, partitioners
 from profiles.roofline import names
 from remat_cli.errors import RematWarning as RematWarning
 from remat_cli.saying.units import show_bytes
-from remat_cli.torch import dropout
+from remat_cli.torch import dropout, layouts
 from remat_cli.torch import joint as joints
 from remat_cli.torch.aiming import Aim, Aimed, Foretold, aim
 from remat_cli.torch.allowance import Allowance, allowance_of
@@ -27,7 +27,7 @@ from remat_cli.torch.building import Split, build
 from remat_cli.torch.checking import Differs, check
 from remat_cli.torch.checkpoints import KEEP, LIFT, obey
 from remat_cli.torch.estimates import estimates
-from remat_cli.torch.fusing import fuse, fused_prices
+from remat_cli.torch.fusing import copies_of_weights, fuse, fused_prices
 from remat_cli.torch.lowering import Lowered, Pricing, lower
 from remat_cli.torch.measuring import MeasuredPrices, measured
 from remat_cli.torch.planning import PlannedOrder, find
@@ -74,10 +74,19 @@ class Partitioner:
             warnings.warn(self.plans[-1].over, RematWarning, stacklevel=2)
         return result
 
-    def split(self, module: fx.GraphModule, inputs: Any, room: Rooms, *, num_fwd_outputs: int, **given: Any) -> Split:
-        """The two graphs of a plan within the graph's room."""
+    def split(
+        self,
+        module: fx.GraphModule,
+        inputs: Any,
+        room: Rooms,
+        *,
+        num_fwd_outputs: int,
+        leaves: Sequence[bool] = (),
+        **given: Any,
+    ) -> Split:
+        """The two graphs of a plan within the graph's room. `leaves`: see `layouts.match`."""
         try:
-            return self._plan(module, inputs, num_fwd_outputs, room)
+            return self._plan(module, inputs, num_fwd_outputs, room, leaves)
         except NotUnderstood as error:
             why = str(error)
         except Differs as error:
@@ -90,10 +99,13 @@ class Partitioner:
             module, inputs, num_fwd_outputs=num_fwd_outputs, **_known(given)
         )
 
-    def _plan(self, module: fx.GraphModule, inputs: Any, num_fwd_outputs: int, room: Rooms) -> Split:
+    def _plan(
+        self, module: fx.GraphModule, inputs: Any, num_fwd_outputs: int, room: Rooms, leaves: Sequence[bool]
+    ) -> Split:
         _check_settings()
         masked = joints.copy_of(module)
         dropout.split(masked.graph)
+        layouts.match(masked.graph, num_fwd_outputs, leaves)
         joint = joints.read(masked, num_fwd_outputs)
         if self.checkpoints == KEEP:
             obey(joint)
@@ -121,7 +133,7 @@ class Partitioner:
             over = "" if found.fits else over_budget(found.budget, found.outcome.peak, found.least_peak_bound)
         else:
             found, split, told = plan.found, plan.split, plan.told
-            over = over_budget(told.budget, told.peak) if told.over else ""
+            over = over_budget(told.budget, told.peak) + copies_of_weights(joint) if told.over else ""
         check(module.graph, split[0].graph, split[1].graph, num_fwd_outputs)
         self.plans.append(PlannedJoint(lowered, alone(lowered, found), over=over, told=told))
         return split

@@ -146,6 +146,10 @@ def subgraphs(node: fx.Node) -> Iterator[fx.Graph]:
                 yield found.graph
 
 
+def is_tangent(node: fx.Node) -> bool:
+    return node.op == "placeholder" and "tangents" in str(node.target)
+
+
 def is_view(node: fx.Node) -> bool:
     """Whether the op only looks at the memory of its one tensor argument."""
     if node.op != "call_function" or is_random(node) or has_effect(node):

@@ -23,6 +23,7 @@ from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.partition import Partitioner, PlannedJoint
 from remat_cli.torch.skipped import told
 
+BETWEEN = "what runs in eager between the graphs is in no figure, and in no budget"
 ROOT = re.compile(r"^L\['\w+'\]\.?")  # the name of the compiled module within torch.compile
 
 
@@ -73,7 +74,11 @@ class Report:
 
     def __str__(self) -> str:
         graphs = [f"graph {place}: {graph}" for place, graph in enumerate(self.graphs)]
-        return "\n\n".join([*(graphs or ["no graph was compiled: no budget holds"]), *self.left])
+        if not graphs:
+            graphs = ["no graph was compiled: no budget holds"]
+        elif len(graphs) > 1:
+            graphs.append(BETWEEN)
+        return "\n\n".join([*graphs, *self.left])
 
 
 def report(compiled: Any) -> Report:

@@ -16,6 +16,7 @@ import weakref
 from collections import Counter
 from typing import Any
 
+import torch
 from torch._dynamo import callback_handler, trace_rules
 from torch._dynamo.utils import counters, graph_break_reasons
 
@@ -49,8 +50,12 @@ def told() -> tuple[str, ...]:
     return tuple(_told)
 
 
+@torch._dynamo.disable
 def _look(_: Any) -> None:
-    """Look at the reasons for which torch.compile broke off, at the end of each of its runs."""
+    """Look at the reasons for which torch.compile broke off, at the end of each of its runs.
+
+    It is not compiled itself: torch holds a lock meanwhile, for which that compilation would wait for ever.
+    """
     new = _new_reasons()
     for text in dict.fromkeys(filter(None, map(_words, new))) if _backends else ():
         _told[text] = None

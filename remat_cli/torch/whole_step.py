@@ -111,7 +111,8 @@ class WholeStep:
             self.waiting.remove(graph)  # the latest call
             self.waiting.reverse()
         with suppress(RuntimeError):  # outside of the autograd engine a step has no end to wait for
-            torch.autograd.Variable._execution_engine.queue_callback(self._end)
+            # a backward pass may be called inside a compiled function, where torch would compile what it calls
+            torch.autograd.Variable._execution_engine.queue_callback(torch._dynamo.disable(self._end))
 
     def _end(self) -> None:
         """The backward pass of the whole step is over."""
@@ -127,7 +128,8 @@ class WholeStep:
                 return
             if self.allowed is not None and held > self.allowed:
                 text = f"remat: this step held {show_bytes(held)}, more than the {show_bytes(self.allowed)} allowed:"
-                self.over.append(text + " values stay after their last use, as with backward(retain_graph=True)")
+                text += " values stay after their last use, as with backward(retain_graph=True), or results of other"
+                self.over.append(text + " runs, as a validation's, are still held")
             for words in self.over:
                 warnings.warn(words, RematWarning, stacklevel=2)
         elif held > budget:

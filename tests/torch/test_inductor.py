@@ -113,6 +113,19 @@ def test_the_peak_of_inductors_own_code_is_what_the_allocator_gives_out() -> Non
     assert found.budget < found.before
 
 
+@pytest.mark.parametrize("layouts", [True, False])
+def test_a_budget_that_is_not_met_names_the_copies_that_inductor_makes_of_weights(layouts: bool) -> None:
+    torch.manual_seed(0)
+    module, given = two_convolutions()
+    own = partitioner("10%").partitioner
+    own.clock = lambda: limited(5, 500)
+    asked = PlanOnly(own, "")
+    patch = config.patch(custom_partitioner_fn=asked, force_disable_caches=True, layout_optimization=layouts)
+    with patch, pytest.warns(RematWarning, match="no plan was found") as heard, pytest.raises(Stop):
+        torch.compile(module, dynamic=False)(given)
+    assert ("layout_optimization = False" in str(heard[-1].message)) == layouts
+
+
 def blocks() -> tuple[nn.Module, torch.Tensor]:
     block = [nn.LayerNorm(32), nn.Linear(32, 128), nn.GELU(), nn.Linear(128, 32)]
     return nn.Sequential(*[copy.deepcopy(layer) for _ in range(2) for layer in block]), torch.randn(256, 32)

@@ -48,6 +48,19 @@ def test_a_function_is_reported_as_a_module_is() -> None:
     assert graph.overhead == 0
 
 
+def test_what_runs_between_two_graphs_is_said_to_be_in_no_figure(compiled: nn.Module) -> None:
+    def broken(x: torch.Tensor) -> torch.Tensor:
+        y = x.sin().exp()
+        torch._dynamo.graph_break()
+        return (y * x).sum()
+
+    run = torch.compile(broken, backend=backend("100%"))
+    run(torch.randn(8, requires_grad=True)).backward()
+    words = "what runs in eager between the graphs is in no figure"
+    assert words in str(remat_torch.report(run))
+    assert words not in str(remat_torch.report(compiled))
+
+
 class Recurrent(nn.Module):
     def __init__(self) -> None:
         super().__init__()

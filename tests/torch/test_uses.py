@@ -170,6 +170,29 @@ def test_a_second_module_is_told_of_as_the_first_was() -> None:
             run(x).square().mean().backward()
 
 
+def test_a_whole_step_is_compiled_as_one_function() -> None:
+    """Its backward pass is compiled while it is called, inside a function that torch.compile is at work on."""
+    module, x = made()
+    other = twin(module)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+
+    def whole(x: torch.Tensor) -> torch.Tensor:
+        loss = module(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    run = torch.compile(whole, backend=backend("80%", 500), dynamic=False)
+    its = torch.optim.SGD(other.parameters(), lr=0.1)
+    for _ in range(2):
+        loss = other(x).square().mean()
+        loss.backward()
+        its.step()
+        assert torch.equal(run(x), loss.detach())
+    pairs = zip(module.parameters(), other.parameters(), strict=True)
+    assert all(torch.equal(own, other) for own, other in pairs)
+
+
 def test_a_compiled_optimizer_is_no_part_of_the_steps_peak() -> None:
     module, x = made()
     asked = backend("100%")
