@@ -6,7 +6,7 @@ Invariant: no figure of the plan is trusted; every figure in a Report was measur
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,11 +15,11 @@ from typing import Any
 import onnx
 
 from remat_cli.checking.child import Reply
-from remat_cli.checking.compare import EXACT, Difference, Tolerance
+from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance
 from remat_cli.checking.complaints import last_words, name_culprit
 from remat_cli.checking.exactness import Exactness, judge
 from remat_cli.checking.processes import Bench, InPlace
-from remat_cli.checking.varying import compare
+from remat_cli.checking.varying import compare, noise_of, without
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import DEFAULT, STRICT, Session
@@ -44,7 +44,8 @@ class MeasuredPeaks:
 class Mode:
     """One session type: the measured memory of the original and the rewritten model, and how their results differ.
 
-    `varies`: by how much the original's own results were seen to differ from run to run.
+    `varies`: by how much the original's own results were seen to differ from run to run; with sums in pieces, from
+    inputs to others that differ in their last digits.
     """
 
     before: MeasuredPeaks
@@ -159,8 +160,10 @@ def verify(
     if asked.right is not None and process.failed is None:
         exactness = _judged(graph, rewritten, session, asked.right, bench)
         good = frozenset(one.output for one in exactness if one.as_good)
-        modes = {name: replace(mode, differs=_without(mode.differs, good)) for name, mode in modes.items()}
-        process = replace(process, differs=_without(process.differs, good))
+        noise = noise_of(process.differs, process.varies)
+        exactness = tuple(one for one in exactness if one.as_good or one.output not in noise)
+        modes = {name: replace(mode, differs=without(mode.differs, good)) for name, mode in modes.items()}
+        process = replace(process, differs=without(process.differs, good))
     capped = None
     if budget is not None:
         arena = max(budget - besides, 1)
@@ -184,11 +187,6 @@ def _judged(
     if any(reply.refused or reply.failed for reply in (old, new)):
         return ()
     return judge(_results(graph), right, bench.results("before.npz"), bench.results("after.npz"))
-
-
-def _without(differs: Sequence[Difference], good: frozenset[str]) -> tuple[Difference, ...]:
-    """The outputs that are less exact than the original's; later runs are compared like the first."""
-    return tuple(one for one in differs if one.output.partition(" of the ")[0] not in good)
 
 
 def _timed(reply: Reply, costs: Mapping[str, int]) -> Timed | None:
@@ -236,7 +234,7 @@ def _process(pair: _Pair, placement: Mapping[str, Any] | None, session: Session,
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if reply.refused or reply.failed:
             return Process(before, after, failed=f"{name} failed: {last_words(reply.refused or reply.failed or '')}")
-    differs, varies = compare(_results(graph), near, bench.results, original)
+    differs, varies = compare(_results(graph), near, bench.results, partial(original, nudge=near == IN_PIECES))
     return Process(before, after, new.stray, differs, varies=varies)
 
 
@@ -256,7 +254,8 @@ def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) 
             return Mode(before, after, failed=f"{name} failed: {last_words(reply.refused or reply.failed or '')}")
     turns = ("", " of the second run", " of the third run")[:runs]
     names = [f"{name}{turn}" for turn in turns for name in _results(graph)]
-    differs, varies = compare(names, near, partial(bench.results, runs=runs), original)
+    again = partial(original, nudge=near == IN_PIECES)
+    differs, varies = compare(names, near, partial(bench.results, runs=runs), again)
     return Mode(before, after, differs, varies=varies)
 
 

@@ -23,6 +23,18 @@ def draw_feeds(graph: Graph, seed: int) -> dict[str, Any]:
     return feeds_of(graph, ops_of(graph), seed)
 
 
+def nudged(feeds: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """The same, with some real numbers moved to a neighbour; whole ones stay, which may be scales or masks."""
+    random = np.random.default_rng(seed)
+    return {name: _nudged(array, random) if array.dtype.kind == "f" else array for name, array in feeds.items()}
+
+
+def _nudged(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    ways = random.choice(np.array([-np.inf, np.inf], array.dtype), array.shape)
+    stays = (array == np.rint(array)) | (random.random(array.shape) < 1 / 3)
+    return np.where(stays, array, np.nextafter(array, ways))
+
+
 def read_feeds(graph: Graph, path: Path) -> dict[str, Any]:
     """The arrays in an .npz file, checked against the graph's inputs."""
     try:

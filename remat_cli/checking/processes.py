@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from remat_cli.checking.child import Kernel, Reply, Request
+from remat_cli.checking.feeds import nudged
 
 LONGEST_SECONDS = 1e6  # the longest timeout for a child: the operating system's calls take no much longer one
 
@@ -82,8 +83,10 @@ class Bench:
         cap: int | None = None,
         outputs: str | None = None,
         in_place: InPlace = NOWHERE,
+        nudge: bool = False,
     ) -> Reply:
-        """Run one session on `model`; `outputs` names a file in the folder for the results."""
+        """Run one session on `model`; `outputs` names a file in the folder for the results. `nudge`: with feeds that
+        differ from the others in their last digits."""
         stem = self._next()
         return self._carry_out(
             stem,
@@ -91,6 +94,7 @@ class Bench:
             session=session,
             runs=runs,
             cap=cap,
+            nudge=nudge,
             outputs=str(self.folder / outputs) if outputs else None,
             trace=None if cap is not None else f"{stem}.trace",
             **asdict(in_place),
@@ -108,6 +112,7 @@ class Bench:
         placement: Mapping[str, Any] | None = None,
         outputs: str | None = None,
         in_place: InPlace = NOWHERE,
+        nudge: bool = False,
     ) -> Reply:
         """Two runs without a trace, with the runtime's own allocator or the plan's: what does the process grow by?"""
         return self._carry_out(
@@ -116,6 +121,7 @@ class Bench:
             session=session,
             runs=2,
             weigh=True,
+            nudge=nudge,
             placement=placement,
             outputs=str(self.folder / outputs) if outputs else None,
             **asdict(in_place),
@@ -125,11 +131,18 @@ class Bench:
         self.count += 1
         return self.folder / f"run{self.count}"
 
-    def _carry_out(self, stem: Path, **asked: Any) -> Reply:
+    def _nudged(self) -> Path:
+        """A file of feeds that are moved in another way for each run."""
+        path = self.folder / "nudged.npz"
+        with np.load(self.folder / "feeds.npz") as stored, path.open("wb") as file:
+            np.savez(file, **nudged(stored, self.count))
+        return path
+
+    def _carry_out(self, stem: Path, nudge: bool = False, **asked: Any) -> Reply:
         what = "weighed" if asked.get("weigh") else f"in the {asked['session']} session"
         self.report(self.count, max(self.total, self.count), f"{Path(asked['model']).name}, {what}")
         request = Request(
-            feeds=str(self.folder / "feeds.npz"),
+            feeds=str(self._nudged() if nudge else self.folder / "feeds.npz"),
             reply=f"{stem}.reply.json",
             provider=self.provider,
             threads=self.threads,

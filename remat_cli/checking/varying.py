@@ -1,12 +1,15 @@
 """What a model's own results differ by from run to run: on a GPU some kernels add in the order in which threads come.
 
+Sums in pieces are added in another order than the original's. There its further runs have inputs that differ in their
+last digits. What comes to nothing but rounding differs by as much: the gradient of a bias before a BatchNormalization.
+
 Invariant: only what the original was seen to do itself is allowed; a model with the same bits in two runs is allowed
 nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 import numpy as np
 
@@ -33,6 +36,16 @@ def compare(
         return differences(names, was, results("again.npz"), near)
 
     return beyond_itself(differences(names, was, results("after.npz"), near), again)
+
+
+def without(differs: Sequence[Difference], good: Container[str]) -> Differences:
+    """The outputs that are less exact than the original's; later runs are compared like the first."""
+    return tuple(one for one in differs if one.output.partition(" of the ")[0] not in good)
+
+
+def noise_of(differs: Sequence[Difference], varies: Sequence[Difference]) -> frozenset[str]:
+    """The outputs that are as near as the original's are to themselves, which no other witness need judge."""
+    return frozenset(one.output for one in varies) - {one.output for one in differs}
 
 
 def beyond_itself(

@@ -140,7 +140,11 @@ def _summary(found: Verified) -> str:
     words = [table(rows), *_heavier(weight, found.promise.arena)]
     if report.capped:
         words.append(_under_cap(report.capped))
-    words += [*_others(report, name, same), *_tolerance(found.near, report.exactness), *_varying(mode, weight)]
+    words += [
+        *_others(report, name, same),
+        *_tolerance(found.near, report.exactness),
+        *_varying(found.near, mode, weight),
+    ]
     if found.draws:
         count = f"{found.draws} random op{'s' if found.draws > 1 else ''}"
         words.append(f"{count} without a seed got one for the comparison, because no two runs of such a model agree.")
@@ -225,16 +229,20 @@ def _tolerance(near: Tolerance, exactness: Sequence[Exactness]) -> Iterator[str]
         yield f"outputs may be off by {near.relative:g} of each number and {near.absolute:g} besides"
 
 
-def _varying(*ran: Mode | Process | None) -> Iterator[str]:
+def _varying(near: Tolerance, *ran: Mode | Process | None) -> Iterator[str]:
     """Which results no two runs of the original agree in."""
+    from remat_cli.checking.compare import IN_PIECES
     from remat_cli.checking.varying import FACTOR
 
     varying = {one.output: one for mode in ran if mode for one in mode.varies}
     if varying:
         worst = max(varying.values(), key=lambda one: one.worst)
         count = f"{len(varying)} output{'s' if len(varying) > 1 else ''} of the original"
+        how = "from run to run, as some kernels add in any order"
+        if near == IN_PIECES:
+            how = "where inputs differ in their last digits, as what is left there is rounding"
         yield (
-            f"{count} var{'y' if len(varying) > 1 else 'ies'} from run to run, as some kernels add in any order: "
+            f"{count} var{'y' if len(varying) > 1 else 'ies'} {how}: "
             f"worst is {worst.output}, by {worst.worst:.2g}. The rewritten model's may be {FACTOR:g} times as far off."
         )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import remat_cli as remat
 from profiles.costfile import dump
@@ -279,6 +279,26 @@ def test_listed_pieces_that_hold_more_than_the_model_are_planned() -> None:
     assert plan.recorded.pieces
     assert plan.budget > whole.budget
     assert remat.verify(plan).ok
+
+
+def test_a_sum_of_nothing_but_rounding_may_be_rounded_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the gradient of a bias before a BatchNormalization, in a model that is too large for a run in float64."""
+    monkeypatch.setattr("remat_cli.actions.verifying.run_in_float64", lambda *_: None)
+    x, sums = (helper.make_tensor_value_info(name, 1, size) for name, size in (("x", [512, 64]), ("sums", [64])))
+    rows = numpy_helper.from_array(np.array([0]), "rows")
+    nodes = [
+        helper.make_node("ReduceMean", ["x", "rows"], ["mean"], name="mean"),
+        helper.make_node("Sub", ["x", "mean"], ["off"], name="off"),
+        helper.make_node("ReduceSum", ["off", "rows"], ["sums"], name="sums", keepdims=0),
+    ]
+    opsets = [helper.make_opsetid("", 21)]
+    model = helper.make_model(helper.make_graph(nodes, "g", [x], [sums], [rows]), opset_imports=opsets, ir_version=10)
+    plan = remat.solve(model, minimize="peak", pieces="off=4", work_limit=1000, cache=False)
+    assert plan.recorded.pieces
+    found = remat.verify(plan)
+    assert found.ok
+    assert found.report.process is not None
+    assert [one.output for one in found.report.process.varies] == ["sums"]
 
 
 def test_what_cannot_be_asked_is_said(unet: Path, data: Path) -> None:
