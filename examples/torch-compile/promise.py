@@ -57,7 +57,7 @@ def step(module: nn.Module, run: Callable[..., Any], given: tuple[torch.Tensor, 
 
 def row(name: str, made: Made, share: int, moves: int) -> Row:
     torch._dynamo.reset()
-    module, other, given = *copy.deepcopy([made[0], made[0]]), made[1]
+    module, other, given = copy.deepcopy(made[0]), copy.deepcopy(made[0]), made[1]
     backend = Backend(Partitioner(allowance_of(f"{share}%"), estimates("cpu"), lambda: limited(10, moves)))
     began = time.process_time()
     with warnings.catch_warnings(record=True) as heard:
