@@ -46,6 +46,7 @@ IDLE_SECONDS = 8.0  # Where it does not, the newest plan is placed if for so lon
 # Repairs come after the search.
 SETTLING_SHARE = 0.7  # Moving ops about has this much, and so has packing for longer.
 SETTLING_ROUND_SHARE = 0.4  # One round of moving ops about, out of several, has this much of that.
+NARROWING_ROUND_SHARE = 0.8  # A round in which the search makes a large plan hold less has this much: one is enough.
 WALKING_SHARE = 0.3  # Walks, which make the plan of last resort, have this much.
 LESS_SHARE = 0.5  # Each search for a plan that needs less has this much.
 NEARER_SHARE = 0.3  # Each time that ops are moved about until a model that was tried fits has this much.

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.target import Target
+from remat_cli.planning.targets.target import LARGE_STEPS, Target
 from remat_cli.planning.time_plan import (
     LOWERING_SHARE,
+    NARROWING_ROUND_SHARE,
     PLACING_GRACE_MOVES,
     PLACING_GRACE_SECONDS,
     REPLACING_SECONDS,
@@ -86,9 +87,11 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     by_work = request.limits.clock.work is not None
     clock = _grace(request) if by_work or request.late else request.limits.clock.share(SETTLING_SHARE)
     move = target.arrange if request.may_walk else target.settle
+    narrows = target.narrows and len(order) > LARGE_STEPS
+    share = NARROWING_ROUND_SHARE if narrows else SETTLING_ROUND_SHARE
     room, step = _room(request, candidate), 0
     for _ in range(SETTLING_ROUNDS):
-        part = clock.share(SETTLING_ROUND_SHARE) if target.online else clock
+        part = clock.share(share) if target.online else clock
         settled = move(problem, order, room, request.limits.seed, part)
         if settled is None:
             return None
