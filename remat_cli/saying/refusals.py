@@ -53,7 +53,7 @@ def explain(answer: Answer) -> list[str]:
 def _held_in_any_case(answer: Answer) -> str:
     """What a budget below it says: default sessions are refused by what any session holds, without kernels' copies."""
     counted = answer.aside > 0 and (least_bytes(answer) or 0) >= answer.subject.problem.resident + answer.aside
-    return "inputs, weights and copies that kernels make" if counted else "inputs and weights"
+    return "inputs and weights, with the copies that kernels make," if counted else "inputs and weights"
 
 
 def _best_found(answer: Answer) -> list[str]:

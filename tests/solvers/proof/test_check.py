@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from random import Random, SystemRandom
 
 import pytest
@@ -35,7 +36,9 @@ def test_nothing_is_proved_that_the_oracle_denies(anyhow: bool, capsys: pytest.C
     with capsys.disabled():
         print(f" [seed {SEED}] ", end="", flush=True)
     dear = met = impossible = 0
-    for number in range(120):
+    for number in count():
+        if dear == 40:  # few draws ask for a second compute, and about half of those bounds are the optimum
+            break
         random = Random(f"{SEED} {anyhow} {number}")
         problem = random_problem(random, random.randint(2, 7), 11)
         full, least = peak_of(problem, range(len(problem.nodes))), least_peak(problem, anyhow)
