@@ -9,6 +9,8 @@ Invariant: `bound` holds for every order, repeats and any order of first compute
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -25,15 +27,19 @@ from solvers.problem import Limits, Problem
 
 STATES = (200, 1_000, 5_000, 25_000, 125_000)  # of a search, from round to round
 _IGNORED = 500  # the smallest values, of that part of the bound by ops together, are in no set at first
+_LEFT_OUT = (30, 100, 250, 1000, 4000, 8000)  # then values of at most these parts of it are in none
+_COARSEST = 1 / 8  # of the time, at most, for a proof with the large values alone
+_FIRST, _EACH = 1 / 2, 1 / 4  # of the time left for the first search for orders too, and for each later one
 _NEAR = 500  # what lies between the bound and the least peak known is halved until it is that part of the bound
 
 
 class Floor:
-    """One search. `known`: a peak that can be reached; above that no bound is sought."""
+    """One search. `known`: a peak that can be reached; above that no bound is sought. `orders`: if any are made."""
 
-    def __init__(self, problem: Problem, known: int, limits: Limits, ignored: int = 0) -> None:
+    def __init__(self, problem: Problem, known: int, limits: Limits, ignored: int = 0, orders: bool = True) -> None:
         self.problem = problem
         self.known = known
+        self.orders = orders
         self.clock = limits.clock
         self.bound = peak_bound(problem)
         self.copies = Copies(problem, ignored)
@@ -60,21 +66,26 @@ class Floor:
                 if not self.over():
                     self.reach(index, STATES[0], 0, halt)
             for states in STATES[:rounds]:
-                self.go(states, best, halt)
+                met = self.go(states, best, halt)
                 if self.over() or best.fitting is not None or self.bound.peak > best.budget >= 0:
                     return
+                if met and not self.orders:
+                    return  # these values alone ask for no more
 
-    def go(self, states: int, best: Best, halt: Ints) -> None:
-        """Try for the budget, or else for the bound, and for ever less between that and what is known."""
+    def go(self, states: int, best: Best, halt: Ints) -> bool:
+        """Try for the budget, or else for the bound, and for ever less between that and what is known. Returns whether
+        the first of these was met."""
         low, high, self.end = max(self.bound.peak, best.budget), self.known, None
-        met = self.seek(low, states, halt) is not None
+        met = first = self.seek(low, states, halt) is not None
         while not met and not self.over() and high - low > self.bound.peak // _NEAR:
             aim = (low + high) // 2
             if self.seek(aim, states, halt) is None:
                 low = aim
             else:
                 high = aim
-        self.order(self.end, best)
+        if self.orders:
+            self.order(self.end, best)
+        return first
 
     def seek(self, aim: int, states: int, halt: Ints) -> Reached | None:
         """A way to the end at that peak, as far as so many states of each search show."""
@@ -141,20 +152,41 @@ class Floor:
 def dig(best: Best, known: int, limits: Limits, rounds: int = len(STATES)) -> PeakBound:
     """The best bound found, up to `known`; `best` is offered orders of lower peak. `rounds`: of searches ever longer.
 
-    The smallest values are left out at first, which is quicker and says nearly as much.
+    A proof with the large values alone comes first. Then the smallest are left out, which is quicker and says nearly as
+    much, and then more of them: sets of the others are far fewer, and a search through all of them says more than one
+    through the whole that is cut short.
     """
     bound, clock = peak_bound(best.problem), limits.clock
-    for ignored in (_smallest(best.problem, bound.peak // _IGNORED), 0):
-        part = limits if not ignored else replace(limits, clock=clock.share(1 / 2))
-        floor = Floor(best.problem, known, part, ignored)
+    for ignored, share, orders in _turns(best.problem, bound.peak):
+        part = replace(limits, clock=clock.share(share)) if ignored else limits
+        floor = Floor(best.problem, known, part, ignored, orders)
         floor.bound = max(bound, floor.bound, key=lambda bound: bound.peak)
         floor.run(best, rounds)
         bound = floor.bound
-        if bound.peak >= known or best.fitting is not None or clock.over():
+        if bound.peak >= known or best.fitting is not None or bound.peak > best.budget >= 0 or clock.over():
             break
         if best.leanest is not None:
             known = min(known, best.leanest.peak)
     return bound
+
+
+def _turns(problem: Problem, bound: int) -> Iterator[tuple[int, float, bool]]:
+    """For each search the size up to which values are left out, its share of the time, and whether it makes orders."""
+    *some, none = ignored_sizes(problem, bound)
+    if some:
+        yield max(some), _COARSEST, False
+    for turn, size in enumerate(some):
+        yield size, _EACH if turn else _FIRST, True
+    yield none, 1.0, True
+
+
+def ignored_sizes(problem: Problem, bound: int) -> list[int]:
+    """Sizes up to which values are left out in turn, the last 0; each leaves others out than those before."""
+    sizes, found = sorted(problem.sizes), dict[int, int]()
+    for size in (_smallest(problem, bound // _IGNORED), *(bound // part for part in _LEFT_OUT)):
+        found.setdefault(bisect_right(sizes, size), size)
+    none = bisect_right(sizes, 0)
+    return [*(size for left_out, size in found.items() if none < left_out < len(sizes)), 0]
 
 
 def _smallest(problem: Problem, room: int) -> int:

@@ -12,7 +12,7 @@ from solvers.orders.arrays import arrays_of
 from solvers.orders.best import Best
 from solvers.orders.halting import halting
 from solvers.orders.measure import measure
-from solvers.pebbles.floor import Floor, dig
+from solvers.pebbles.floor import Floor, dig, ignored_sizes
 from solvers.pebbles.keeping import kept
 from solvers.pebbles.making import Making
 from solvers.problem import Limits, Node, Problem
@@ -52,6 +52,26 @@ def test_what_is_known_to_be_reached_is_no_bound_surpassed() -> None:
             floor = Floor(problem, known, Limits())
             floor.run(nothing_fits(problem))
             assert floor.bound.peak <= least
+
+
+def test_values_left_out_of_all_sets_still_leave_a_bound() -> None:
+    lower = 0
+    for problem in small_problems(33, 200):
+        least = least_peak(problem, any_order=True)
+        for ignored in sorted({*problem.sizes}):
+            best = nothing_fits(problem)
+            floor = Floor(problem, ABOVE_ALL, Limits(), ignored)
+            floor.run(best)
+            assert best.leanest is not None
+            assert floor.bound.peak <= least <= best.leanest.peak, (problem, ignored)
+            lower += floor.bound.peak < least
+    assert lower  # what is left out can be what counts
+
+
+def test_each_search_leaves_other_values_out_and_the_last_none() -> None:
+    nodes = tuple(Node(1, (), (value,)) for value in range(5))
+    assert ignored_sizes(Problem(nodes, (6_000, 900, 300, 10, 5), ()), 9_000) == [10, 300, 9, 0]
+    assert ignored_sizes(Problem(nodes, (1,) * 5, ()), 5) == [0]
 
 
 def test_searches_cut_short_still_bound() -> None:
