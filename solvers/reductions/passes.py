@@ -27,7 +27,7 @@ class Pass:
 
 
 def in_two_passes(problem: Problem, put_off: float) -> tuple[Pass, Pass] | None:
-    """`put_off`: of the bytes of outputs, those made first. None if all outputs are in one of the passes."""
+    """`put_off`: of the bytes of outputs, those made first. None if all outputs or nodes are in one of them."""
     writer = problem.writers()
     outputs = sorted(set(problem.outputs), key=writer.__getitem__)
     early, room = 0, put_off * sum(problem.sizes[value] for value in outputs)
@@ -41,6 +41,8 @@ def in_two_passes(problem: Problem, put_off: float) -> tuple[Pass, Pass] | None:
     lasting = {index for index in ahead if problem.nodes[index].once}
     behind = set(range(len(problem.nodes))) - ahead
     behind = _needed(problem, writer, behind | {writer[value] for value in later}, lasting)
+    if not behind:
+        return None
     read = {value for index in behind for value in problem.nodes[index].reads}
     held = {value for index in lasting for value in problem.nodes[index].writes}.intersection({*read, *later})
     first = _only(problem, ahead, held.union(now))

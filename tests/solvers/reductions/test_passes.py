@@ -23,6 +23,7 @@ def test_one_pass_after_the_other_computes_everything() -> None:
         passes = in_two_passes(problem, random.choice((0.2, 0.5, 0.9)))
         if passes is None:
             continue
+        assert all(part.nodes for part in passes)
         assert not [fault for part in passes for fault in faults(part.problem)]
         orders = [random_order(random, part.problem, 3) for part in passes]
         times = Counter(_whole(passes, orders))
@@ -50,6 +51,11 @@ def test_together_they_need_no_more_than_one_of_them() -> None:
 
 def _whole(passes: Sequence[Pass], orders: Sequence[Sequence[int]]) -> list[int]:
     return [index for part, order in zip(passes, orders, strict=True) for index in part.expand(order)]
+
+
+def test_where_all_runs_once_in_the_first_pass_there_is_no_second() -> None:
+    nodes = (Node(1, (), (0,), once=True), Node(1, (0,), (1,), once=True))
+    assert in_two_passes(Problem(nodes, (1, 1), (0, 1)), 0.5) is None
 
 
 def test_an_output_that_is_put_off_leaves_its_room_to_others() -> None:
