@@ -33,6 +33,7 @@ SPARSE_PARTS = {
 
 _aten = torch.ops.aten
 REDUCED_IN_PLACE = {_aten.mse_loss, _aten.smooth_l1_loss, _aten.soft_margin_loss, _aten.binary_cross_entropy}
+MADE_LIKE_INPUT = {_aten.im2col, _aten.col2im}
 
 
 class NotUnderstood(Exception):
@@ -68,9 +69,16 @@ def storages_of(value: Any, name: str = "") -> dict[int, Any]:
 
 
 def bytes_kept(node: fx.Node, size: Any) -> Any:
-    """The bytes of a storage that the op makes. Some losses compute each element's into the memory of their result,
-    and reduce it there: the one number that is left keeps all of it."""
+    """The bytes of a storage that the op makes.
+
+    Some losses compute each element's into the memory of their result, and reduce it there: the one number that is left
+    keeps all of it. `fold` and `unfold` take memory as large as their input's, and then give it the shape of their
+    result.
+    """
     packet = getattr(node.target, "overloadpacket", None)
+    if packet in MADE_LIKE_INPUT:
+        given = node.args[0].meta["val"]
+        return torch.sym_max(size, given.numel() * given.element_size())
     if packet not in REDUCED_IN_PLACE or _argument(node, "reduction") == 0:
         return size
     first, second = (node.args[place].meta["val"] for place in (0, 1))

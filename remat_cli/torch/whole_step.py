@@ -123,9 +123,11 @@ class WholeStep:
         budget = self.allowance.bytes(whole_peak(self.needs, self.calls, given), self.meter.count())
         grown, self.grown = self.grown, False
         if len(self.calls) == 1:
-            if grown and self.allowed is not None and held > budget:
-                self._compile_again(self._over(held, budget))
-                return
+            if grown and held > budget:
+                if self.allowed is not None:
+                    self._compile_again(self._over(held, budget))
+                    return
+                self.over.append(f"{self._over(held, budget)}; no less is known")
             if self.allowed is not None and held > self.allowed:
                 text = f"remat: this step held {show_bytes(held)}, more than the {show_bytes(self.allowed)} allowed:"
                 text += " values stay after their last use, as with backward(retain_graph=True), or results of other"

@@ -82,3 +82,25 @@ def test_what_a_reduced_loss_keeps_is_foretold(loss: Any, reduction: str) -> Non
     (plan,) = asked.partitioner.plans
     assert plan.found is not None, plan.why
     assert measured(asked, module, run, arguments) == plan.found.outcome.peak
+
+
+@pytest.mark.parametrize("stride", [2, 4])  # windows that overlap make more than there was, those with gaps less
+def test_what_windows_keep_is_foretold(stride: int) -> None:
+    """`unfold` and `fold` work in memory as large as their input's."""
+
+    class Windows(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Conv2d(3, 3, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            found = F.unfold(self.inner(x).exp(), 3, stride=stride).tanh()
+            return F.fold(found.exp(), x.shape[-2:], 3, stride=stride).square().mean()
+
+    torch.manual_seed(0)
+    module, arguments, asked = Windows(), (torch.randn(2, 3, 16, 16),), backend("100%")
+    run = torch.compile(module, backend=asked, dynamic=False)
+    step(module, run, arguments)
+    (plan,) = asked.partitioner.plans
+    assert plan.found is not None, plan.why
+    assert measured(asked, module, run, arguments) == plan.found.outcome.peak

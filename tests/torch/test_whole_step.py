@@ -154,6 +154,13 @@ def test_gradients_of_earlier_batches_are_part_of_the_budget(make: Any) -> None:
     assert backend.step.meter.peak <= budget
 
 
+def test_gradients_of_earlier_batches_are_told_of_where_nothing_fits() -> None:
+    backend = asked(1)
+    _, run, (x,) = one(backend)
+    with pytest.warns(remat_torch.RematWarning, match="gradients of earlier batches; no less is known"):
+        accumulated(run, x)
+
+
 def test_graphs_that_fit_together_are_compiled_once() -> None:
     backend = asked(2 * without_recomputation(broken))
     module, run, arguments = broken(backend)
