@@ -44,23 +44,24 @@ else:  # a type checker sees the names above, and no others
 
         if name not in PLACES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=__import__(__name__))
-        try:
-            with _bringing:
-                return getattr(import_module(PLACES[name]), name)
-        except ImportError as error:
-            if found := in_the_way():
-                raise ImportError(found) from error
-            raise
+        if found := in_the_way():
+            raise ImportError(found)
+        with _bringing:
+            return getattr(import_module(PLACES[name]), name)
 
 
 def in_the_way() -> str | None:
-    """What to do about a module of the user's that Python takes for a package of remat's; None if there is none."""
+    """What to do about a module of the user's that Python takes for a package of remat's; None if there is none. It is
+    asked before anything is imported, so that no file of the user's runs for our sake."""
     import os
     import sys
+    from importlib.util import find_spec
 
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for name in ("solvers", "profiles"):
-        place = getattr(sys.modules.get(name), "__file__", None)
+        known = sys.modules.get(name)
+        found = find_spec(name) if known is None else None
+        place = found.origin if found is not None else getattr(known, "__file__", None)
         if place and not os.path.abspath(place).startswith(os.path.join(root, name) + os.sep):
             return f"{place} stands in the way of remat's own package '{name}': rename it, or move it to another folder"
     return None

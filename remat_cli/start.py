@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 from remat_cli import in_the_way, interrupts
 
 COLLECTING = 100_000, 50, 100  # graphs are many objects that stay: to look through them often takes a fifth of the time
+UNUSABLE = 3  # the exit code of files that cannot be used
 
 
 def main() -> None:
@@ -15,14 +17,12 @@ def main() -> None:
 
 def _run() -> None:
     gc.set_threshold(*COLLECTING)
-    try:
-        from remat_cli.main import main as command
+    if found := in_the_way():
+        print(f"remat: {found}", file=sys.stderr)
+        raise SystemExit(UNUSABLE)
+    from remat_cli.main import main as command
 
-        command()
-    except ImportError:
-        if found := in_the_way():
-            raise SystemExit(f"remat: {found}") from None
-        raise
+    command()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from remat_cli.errors import BadInput
 from remat_cli.gradient import drawing, recurrent
 from remat_cli.gradient.exported import is_detached, smoothing_of
 from remat_cli.gradient.logarithms import log
-from remat_cli.gradient.losses import cross_entropy, negative_log_likelihood
+from remat_cli.gradient.losses import IGNORED, cross_entropy, negative_log_likelihood
 from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 
@@ -85,12 +85,22 @@ def _cross_entropy(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     if not active:
         return None
     if smoothing := step.node is not None and smoothing_of(step.node):
-        raise step.refuse(
-            f"PyTorch's exporter dropped its label_smoothing={smoothing:g}; in the module, with e for that, "
-            "(1 - e) * cross_entropy(x, labels) - e * log_softmax(x, 1).mean() is the same"
-        )
+        raise step.refuse(f"PyTorch's exporter dropped its label_smoothing={smoothing:g}; {_written_out(step)}")
     labels, weights, ignored = step.input(1), step.optional(2), step.get("ignore_index")
     return cross_entropy(step.x, labels, axis=1, weights=weights, ignored=ignored, reduction=_reduction(step))
+
+
+def _written_out(step: Taped) -> str:
+    """What a module can compute instead of a cross-entropy with label smoothing."""
+    ignored, reduction = step.get("ignore_index"), _reduction(step)
+    if step.optional(2) is not None or reduction != "mean":
+        return "write the smoothing out in the module, from log_softmax(x, 1)"
+    if ignored in (None, IGNORED):
+        formula = "(1 - e) * cross_entropy(x, labels) - e * log_softmax(x, 1).mean()"
+        return f"in the module, with e for that, {formula} is the same, where no label is {IGNORED}"
+    formula = f"(1 - e) * cross_entropy(x, labels, ignore_index={ignored})"
+    formula += " - e * (log_softmax(x, 1).mean(1) * n).sum() / n.sum()"
+    return f"in the module, with e for that and n = (labels != {ignored}).float(), {formula} is the same"
 
 
 def _likelihood(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:

@@ -80,7 +80,7 @@ def gradients_held(subject: Subject, budget: int) -> str:
     bytes_held = sum(graph.values[name].bytes for name in graph.outputs if name.endswith("_grad"))
     if bytes_held < GRADIENTS_SHARE * budget:
         return ""
-    return f"Gradients, which are outputs, take {show_bytes(bytes_held)} of it to the end."
+    return f"Gradients, which are outputs, take {show_bytes(bytes_held)} to the end."
 
 
 def least_bytes(answer: Answer) -> int | None:
@@ -132,7 +132,7 @@ def _ways_out(answer: Answer) -> str:
     enough, graph = least_needed(answer), answer.subject.graph
     ways = []
     if graph is not None and answer.budget < FEW_BYTES <= answer.baseline.peak:
-        ways.append(f"a plain number is bytes: did you mean {answer.budget}GB?")
+        ways.append("a plain number is bytes" + _meant(answer.budget))
     elif answer.says(PlanNote.HELD_IN_ANY_CASE):
         ways.append("try --minimize peak, which finds how little is enough")
     elif enough is not None and enough > answer.budget:
@@ -146,6 +146,14 @@ def _ways_out(answer: Answer) -> str:
     if graph is not None and not any(op.backward for op in graph.ops):
         ways.append(f"it has no backward pass: `remat grad {answer.subject.path.name}` makes a training step")
     return "".join(f"; {way}" for way in ways)
+
+
+def _meant(number: int) -> str:
+    """What a number of bytes was meant to be that is too small to be one."""
+    if number == 0:
+        return ""
+    share = f"{number}% or " if number <= 100 else ""
+    return f": did you mean {share}{number}GB?"
 
 
 def _what_fills(answer: Answer, values: Sequence[int]) -> str:

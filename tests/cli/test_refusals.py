@@ -85,7 +85,7 @@ def test_a_budget_below_inputs_and_weights_is_refused_before_any_search(
     ran = remat("solve", model, "--budget", 17, "--session", session)
     assert ran.code == 4
     assert "alone take" in ran.err
-    assert "did you mean 17GB?" in ran.err
+    assert "did you mean 17% or 17GB?" in ran.err
     with pytest.raises(api.Infeasible, match="alone take") as none:
         api.solve(model, budget="17B", session=session)
     monkeypatch.undo()

@@ -167,7 +167,7 @@ def test_a_budget_of_a_few_bytes_was_meant_in_gigabytes(remat: Command) -> None:
     remat("grad", "m.onnx", "-o", "t.onnx", "-q")
     ran = remat("solve", "t.onnx", "--budget", "16")
     assert ran.code == 4
-    assert "did you mean 16GB?" in ran.err
+    assert "did you mean 16% or 16GB?" in ran.err
 
 
 def test_a_share_of_next_to_nothing_was_meant_so(remat: Command, tmp_path: Path) -> None:

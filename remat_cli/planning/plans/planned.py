@@ -10,6 +10,7 @@ import os
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NoReturn
 
 from profiles.costfile import dump
 from remat_cli.errors import InTheWay, RematWarning, Usage
@@ -91,6 +92,13 @@ class Planned:
             *([] if self.gap is None else [("gap", show_share(self.gap))]),
             ("method", self.recorded.method),
         ]
+
+    def __deepcopy__(self, _: dict[int, object]) -> Planned:
+        """Nothing of a plan changes."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise Usage("a plan is not pickled: plan.save(path) writes it, and remat.load_plan(path) reads it elsewhere")
 
     def replayed(self) -> tuple[Plan, Outcome]:
         """The plan in the problem's numbers, and what it costs and needs by `simulate`'s word."""

@@ -167,6 +167,22 @@ def test_label_smoothing_that_the_exporter_dropped_is_refused(smoothing: str) ->
         training_graph(stored, Options(loss="total"))
 
 
+@pytest.mark.parametrize(
+    "ignored, reduction, advice",
+    [
+        (3, "mean", r"n = \(labels != 3\)\.float\(\), \(1 - e\) \* cross_entropy\(x, labels, ignore_index=3\)"),
+        (-100, "sum", r"write the smoothing out in the module"),
+    ],
+)
+def test_advice_on_label_smoothing_counts_labels_as_the_module_does(ignored: int, reduction: str, advice: str) -> None:
+    names = ["w", "labels"], ["total"]
+    loss = helper.make_node("SoftmaxCrossEntropyLoss", *names, ignore_index=ignored, reduction=reduction)
+    nodes = [called(loss, "cross_entropy_loss", f"%linear, %labels, None, 1, {ignored}, 0.1")]
+    stored = model(nodes, [], [], [("w", normal(4, 3)), ("labels", LABELS)], "total")
+    with pytest.raises(BadInput, match=advice):
+        training_graph(stored, Options(loss="total"))
+
+
 def test_numbers_lifted_by_pytorchs_exporter_are_not_trained() -> None:
     nodes = [
         helper.make_node("Mul", ["weight", "val_0"], ["scaled"]),
