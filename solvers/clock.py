@@ -114,15 +114,16 @@ class Clock:
             return clock
         return replace(clock, most=self.work.spent + int(max(0, self.most - self.work.spent) * part))
 
-    def allot(self, part: float) -> Clock:
+    def allot(self, part: float, least: int = 0) -> Clock:
         """From now on for that part of what is left, by a counter of its own. Work counts as done at once, so that
-        running over takes nothing from others."""
+        running over takes nothing from others. `least`: so much work there is, though none may be left, or as much as
+        the limit has."""
         clock = self.share(part)
         if self.work is None:
             return clock
-        moves = clock.most - self.work.spent
-        self.spend(moves=max(0, moves))
-        return replace(clock, work=Work(), most=max(0, moves))
+        moves = max(0, clock.most - self.work.spent)
+        self.spend(moves=moves)
+        return replace(clock, work=Work(), most=max(moves, min(self.most, least)))
 
     def apart(self, part: float) -> Clock:
         """With a counter of its own for that part of all the work: what others do meanwhile is not counted."""

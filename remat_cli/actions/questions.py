@@ -13,7 +13,7 @@ from remat_cli.arguments import as_word
 from remat_cli.errors import Usage, meant
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.quantities import Budget
-from remat_cli.model.sessions import STRICT, Session, kind_of
+from remat_cli.model.sessions import ALLOCATORS, SESSIONS, STRICT, Session, kind_of
 from remat_cli.planning.search.answer import Answer, Enough, check_options
 from solvers.problem import Limits
 from solvers.registry import DEFAULT, METHODS
@@ -106,5 +106,8 @@ def kind_named(name: str, allocator: str | None) -> Session:
     kind = kind_of(name, allocator) if named else None
     if kind is None:
         beside = "planned" if allocator is None else as_word(allocator)
+        for said, what, known in ((name, "session", SESSIONS), (allocator, "allocator", ALLOCATORS)):
+            if isinstance(said, str) and said not in known:
+                raise Usage(f"there is no {what} {as_word(said)!r}; {meant(said, known)}")
         raise Usage(f"there is no {as_word(name)} session with --allocator {beside}")
     return kind

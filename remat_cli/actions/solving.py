@@ -87,8 +87,11 @@ def ask(
     def search() -> Answer:
         stands = cheapest_known(asked, [question.stands]) if searching and question.stands else None
         begun = replace(asked, solver=_solver(subject, question, stands)) if stands else asked
-        least = question.minimize == "peak" and question.max_overhead is None
-        found = find_least_held(begun, find_solver(DEFAULT, {})) if least else find_plan(begun)
+        if question.minimize == "peak":
+            most = _share_allowed(subject, question.max_overhead)
+            found = find_least_held(begun, find_solver(DEFAULT, {}), most)
+        else:
+            found = find_plan(begun)
         if searching:
             found = cheaper_known(asked, found, question.known)
         return _budgeted(found, question)

@@ -38,6 +38,7 @@ CAPPED = Session("strict", ARENA, capped=True)
 DEFAULT = Session("default", OWN, robust=True, runs=2)
 
 KINDS = {(kind.name, kind.allocator): kind for kind in (STRICT, CAPPED, DEFAULT)}
+SESSIONS, ALLOCATORS = (tuple(dict.fromkeys(names)) for names in zip(*KINDS, strict=True))
 
 
 def kind_of(name: str, allocator: str | None = None) -> Session | None:

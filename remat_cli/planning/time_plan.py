@@ -55,6 +55,7 @@ LOWERING_SHARE = 0.5  # At the end, making the block lower has this much.
 # For the least memory, live bytes are made least first; then what is held.
 LEAST_LIVE_SHARE = 0.4  # The search for the least live bytes has this much.
 FALLING_SHARE = 0.5  # Each request for a budget below what is held has this much.
+FALLING_MOVES = 100_000  # It has so many moves at least, or all that the limit has: as a request for that budget would.
 CHEAPER_SHARE = 0.3  # A search for a cheaper plan that holds as little has this much.
 
 # Where there is no plan, the leanest is looked for.
@@ -66,7 +67,9 @@ LEAN_AT_LEISURE_SECONDS = 20.0  # After a plan of least memory it is looked for 
 # When time is up, what was begun is finished.
 LATE_SECONDS = 0.5  # With less left, nothing more is asked.
 PLACING_GRACE_SECONDS = 2.0  # A plan that was found has this much to be placed.
-PLACING_GRACE_MOVES = 1_000_000  # It has so many moves where work is limited, which time must not decide.
+# Where work is limited, which time must not decide, it has so many moves; in an arena all placing of a request together
+# has them, or as many as the search.
+PLACING_GRACE_MOVES = 1_000_000
 REPLACING_SECONDS = 20.0  # Places that were found already are found again within this.
 TRIAL_SECONDS = 600.0  # One model is tried for at most this long: a search that is limited by work has no end of time.
 TRIAL_GRACE_SECONDS = 5.0  # A trial has at least this much: a process has to start, and there are two short runs.

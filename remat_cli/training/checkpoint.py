@@ -58,7 +58,8 @@ def read(path: str | os.PathLike[str]) -> Checkpoint:
             held = {name: stored[name] for name in stored.files}
         return _checkpoint(held)
     except (OSError, ValueError, TypeError, AttributeError, EOFError, KeyError, BadZipFile) as error:
-        raise BadInput(f"cannot read the checkpoint {path}: {error}") from error
+        why = "it is not what step.save writes" if isinstance(error, ValueError | EOFError | BadZipFile) else error
+        raise BadInput(f"cannot read the checkpoint {path}: {why}") from error
 
 
 def _checkpoint(held: Mapping[str, np.ndarray]) -> Checkpoint:

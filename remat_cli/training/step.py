@@ -130,8 +130,11 @@ class Step:
             return self._made(found), asked
 
     def _wanted(self, names: Sequence[str]) -> list[str]:
-        if not isinstance(names, Iterable):
-            raise Usage(f"outputs are names, not {_kind(names)}")
+        if not isinstance(names, Iterable) or (
+            not isinstance(names, str) and any(not isinstance(n, str) for n in names)
+        ):
+            batch = ", ".join(self.data)
+            raise Usage(f"outputs are names, not {_kind(names)}; a batch is given as one: step(({batch}))")
         wanted = [names] if isinstance(names, str) else list(names)
         if unknown := [name for name in wanted if name not in ("loss", *self.outputs)]:
             there = meant(str(unknown[0]), self.outputs) if self.outputs else "it gives the loss alone"

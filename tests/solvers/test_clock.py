@@ -90,6 +90,12 @@ def test_work_that_is_allotted_counts_as_done_however_much_is_done() -> None:
     assert whole.over()
 
 
+def test_a_part_has_the_least_work_that_it_is_promised_or_all_of_the_limit() -> None:
+    whole = limited(moves=100)
+    whole.spend(moves=90)
+    assert (whole.allot(0.5, 40).most, whole.allot(0.5, 400).most) == (40, 100)
+
+
 def test_work_that_is_used_up_lets_no_step_begin_and_ends_none() -> None:
     worn = limited(moves=10)
     worn.spend(moves=10)

@@ -9,25 +9,41 @@ from __future__ import annotations
 from dataclasses import replace
 
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.answer import Answer, Enough
 from remat_cli.planning.search.find import find_leanest, find_plan, find_searched
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import bytes_counted
-from remat_cli.planning.time_plan import CHEAPER_SHARE, FALLING_SHARE, LEAN_AT_LEISURE_SECONDS, LEAST_LIVE_SHARE
+from remat_cli.planning.time_plan import (
+    CHEAPER_SHARE,
+    FALLING_MOVES,
+    FALLING_SHARE,
+    LATE_SECONDS,
+    LEAN_AT_LEISURE_SECONDS,
+    LEAST_LIVE_SHARE,
+)
+from solvers.clock import Work
+from solvers.notes import SolverNote
 from solvers.problem import Solver, Status
 
 FALLING_ROUNDS = 6  # requests for less, each halfway from the largest budget without a plan to what is held
+FALLING_ROUNDS_WITHIN = 8  # the same where time counts: the bound is then far below what is possible
+STEPS = 0.015, 0.005, 0.03, 0.002, 0.05, 0.01  # shares of what is held by which an arena is asked for less
 NEAREST = 0.0005  # share of what is held: on a way that short, only a byte less is asked for
 
 
-def find_least_held(request: PlanRequest, by_cost: Solver) -> Answer:
+def find_least_held(request: PlanRequest, by_cost: Solver, max_overhead: float | None = None) -> Answer:
     """The plan that holds least. `request`: for the order of least live bytes. `by_cost`: the default solver, which is
-    asked for less and less."""
-    best = find_plan(replace(request, by_memory=True, limits=request.limits.share(LEAST_LIVE_SHARE)))
+    asked for less and less. `max_overhead`: the most that the plan may take longer, where time counts."""
+    live = replace(request, by_memory=max_overhead is None, limits=request.limits.share(LEAST_LIVE_SHARE))
+    best = find_plan(live)
     if not best.found or request.subject.graph is None:
         return replace(best, limits=request.limits)
     if not request.target.tries_plans(best.subject):  # each further plan would have to be tried
-        best = _made_cheaper(replace(request, solver=by_cost), _fallen(request, best, by_cost))
+        asked = replace(request, solver=by_cost)
+        if max_overhead is not None:
+            allowed = int(sum(node.cost for node in best.subject.problem.nodes) * (1 + max_overhead))
+            asked = replace(asked, enough=Enough(cost=allowed, bound=allowed))
+        best = _made_cheaper(replace(asked, enough=None), _fallen(asked, best))
     status = Status.OPTIMAL if _is_least(best) else Status.FEASIBLE
     result = replace(best.schedule.result, status=status)
     seconds = request.limits.clock.elapsed()
@@ -36,22 +52,41 @@ def find_least_held(request: PlanRequest, by_cost: Solver) -> Answer:
     )
 
 
-def _fallen(request: PlanRequest, best: Answer, by_cost: Solver) -> Answer:
+def _fallen(request: PlanRequest, best: Answer) -> Answer:
     """The least of the answer, of what is found for budgets that fall, and of the leanest plan."""
     request.keep(best)  # the time may end during what follows
     low = _bound(best) - 1
-    for _ in range(FALLING_ROUNDS):
-        if _is_least(best) or low >= held(best) - 1 or request.late:
+    for _ in range(FALLING_ROUNDS if request.enough is None else FALLING_ROUNDS_WITHIN):
+        if _is_least(best) or low >= held(best) - 1 or _late(request):
             break
         nearest = held(best) - low <= NEAREST * held(best)
         budget = held(best) - 1 if nearest else (low + held(best)) // 2
-        best = _asked_for_less(replace(request, solver=by_cost), best, budget)
+        best = _asked_for_less(request, best, budget)
         if held(best) > budget:
             low = budget
         request.keep(best)
+    if request.target.capped:
+        best = _stepped_down(request, best)
     if not _is_least(best) and request.limits.clock.left() > LEAN_AT_LEISURE_SECONDS:
-        best = _less(best, find_leanest(request, best))
+        best = _less(best, find_leanest(request, best), request.enough)
     return best
+
+
+def _stepped_down(request: PlanRequest, best: Answer) -> Answer:
+    """The least of the answer and of what is found for budgets a little below it: in an arena, whose free memory lies
+    in pieces, a budget may have a plan where a larger one has none."""
+    for step in STEPS:
+        asked = int(held(best) * (1 - step))
+        if asked >= _bound(best) and not _late(request):
+            best = _asked_for_less(request, best, asked)
+            request.keep(best)
+    return best
+
+
+def _late(request: PlanRequest) -> bool:
+    """Whether time is up: of work each request for less has its own."""
+    clock = request.limits.clock.timed()
+    return clock.over() or clock.left() < LATE_SECONDS
 
 
 def held(found: Answer) -> int:
@@ -72,8 +107,10 @@ def _is_least(found: Answer) -> bool:
 
 def _asked_for_less(request: PlanRequest, best: Answer, budget: int) -> Answer:
     """The better of the answer and of the default solver's for a budget below it."""
-    limits = replace(request.limits.silent(), clock=request.limits.clock.allot(FALLING_SHARE))
-    return _less(best, find_searched(replace(request, subject=best.subject.own, budget=budget, limits=limits)))
+    clock = request.limits.clock.allot(FALLING_SHARE, FALLING_MOVES)
+    limits = replace(request.limits.silent(), clock=clock)
+    asked = replace(request, subject=best.subject.own, budget=budget, limits=limits, placing=Work())
+    return _less(best, find_searched(asked), request.enough)
 
 
 def _made_cheaper(request: PlanRequest, best: Answer) -> Answer:
@@ -85,9 +122,11 @@ def _made_cheaper(request: PlanRequest, best: Answer) -> Answer:
     return _with_bounds_of(best, other) if other.found and other.cost < best.cost else best
 
 
-def _less(best: Answer, other: Answer) -> Answer:
-    """The answer that holds less."""
-    return _with_bounds_of(best, other) if other.found and held(other) < held(best) else best
+def _less(best: Answer, other: Answer, enough: Enough | None) -> Answer:
+    """The answer that holds less, and costs no more than it may."""
+    if not other.found or (enough is not None and other.cost > (enough.cost or 0)):
+        return best
+    return _with_bounds_of(best, other) if held(other) < held(best) else best
 
 
 def _with_bounds_of(best: Answer, other: Answer) -> Answer:
@@ -100,6 +139,9 @@ def _with_bounds_of(best: Answer, other: Answer) -> Answer:
         peak_bound=proved.peak_bound,
         peak_node=proved.peak_node,
         peak_values=proved.peak_values,
-        notes=tuple(note for note in other.schedule.result.notes if note.kind != PlanNote.LEANEST),
+        notes=(
+            *(note for note in proved.notes if note.kind is SolverNote.LEAST_PEAK_WITHIN),
+            *(note for note in other.schedule.result.notes if note.kind != PlanNote.LEANEST),
+        ),
     )
     return replace(other, schedule=replace(other.schedule, result=result))

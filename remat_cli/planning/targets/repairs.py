@@ -80,7 +80,8 @@ def repair(request: PlanRequest, candidate: Candidate) -> Candidate | None:
 def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     """The order moved about until its model fits; in an arena, ops may also be computed again.
 
-    Its work is its own: it comes in large steps, and would leave nothing for the search.
+    Its work is its own: it comes in large steps, and would leave nothing for the search. In an arena all placing for a
+    request shares it.
     """
     order, target = candidate.order, request.target
     problem = target.in_units(candidate.subject.problem)
@@ -107,9 +108,14 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
 
 
 def _grace(request: PlanRequest) -> Clock:
-    """The time for placing a plan that was found, after the limit is used up; where work is limited, the work."""
-    by_work = request.limits.clock.work is not None
-    return limited(moves=PLACING_GRACE_MOVES) if by_work else Clock(PLACING_GRACE_SECONDS)
+    """The time for placing a plan that was found, after the limit is used up; where work is limited, the work: in
+    an arena, whose steps are the largest, all that a request has."""
+    most = request.limits.clock.limit
+    if most is None:
+        return Clock(PLACING_GRACE_SECONDS)
+    if not request.target.capped:
+        return limited(moves=PLACING_GRACE_MOVES)
+    return replace(limited(moves=max(most, PLACING_GRACE_MOVES)), work=request.placing)
 
 
 def arrange_cheaper(request: PlanRequest, candidate: Candidate) -> Candidate:

@@ -165,6 +165,11 @@ class Target(ABC):
 
     # The witnesses.
 
+    @property
+    def capped(self) -> bool:
+        """Whether its memory is an arena of a fixed size."""
+        return self.online and not self.narrows
+
     def tries_plans(self, subject: Subject) -> bool:
         """Whether predictions are known to be off, so that a plan counts only once its model was run."""
         return subject.behaviour.peaks is not None

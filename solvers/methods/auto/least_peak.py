@@ -6,16 +6,16 @@ Invariant: `peak_bound` is a proof for every schedule, whatever it costs and wha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from solvers.methods.auto.auto import solve as search
 from solvers.methods.exact.low_walks import lowest
-from solvers.methods.exact.milp import solve
 from solvers.methods.exact.options import Known
 from solvers.notes import Note, SolverNote
-from solvers.orders.best import Best, in_order
+from solvers.orders.best import Best, Weighed
 from solvers.orders.bounds import PeakBound, peak_bound
 from solvers.pebbles.floor import dig
-from solvers.problem import Limits, Problem, Result, Status
+from solvers.problem import Limits, Problem, Progress, Result, Status
 
 # shares of the range between the bound and the least known peak by which the next search asks for less: first, most
 _FIRST, _MOST = 0.01, 0.1
@@ -36,7 +36,7 @@ def minimize_peak(
     `budget` is a limit that the schedule must keep to, as for every solver. `candidates`: orders known beforehand.
     """
     if max_overhead is not None:
-        return _within_overhead(problem, budget, limits, max_overhead)
+        return _within_overhead(problem, budget, limits, max_overhead, candidates)
     best = Best(problem, -1, limits)  # nothing fits, so only the least peak counts
     for order in (range(len(problem.nodes)), *candidates):
         best.offer(order)
@@ -87,23 +87,51 @@ def _cheaper(best: Best, limits: Limits) -> tuple[int, ...]:
     return fitting.fitting.steps()
 
 
-def _within_overhead(problem: Problem, budget: int, limits: Limits, max_overhead: float) -> Result:
-    """Bisect the range of budgets: each try asks `milp` whether the allowed cost is enough."""
+def _within_overhead(
+    problem: Problem, budget: int, limits: Limits, max_overhead: float, candidates: Sequence[Sequence[int]]
+) -> Result:
+    """Bisect the range of budgets: each try asks the default search whether the allowed cost is enough."""
     allowed = int(sum(node.cost for node in problem.nodes) * (1 + max_overhead))
-    kept = Best(problem, 1 << 62, limits.silent(), in_order).weigh(range(len(problem.nodes)))
-    assert kept is not None, "the order as given can always run"
+    best = _Within(problem, allowed, limits)
+    for order in candidates:
+        best.offer(order)
     least = peak_bound(problem)
-    low, high = least.peak - 1, kept.peak  # nothing fits in low; high is reached
-    while high - low > max(1, high // 1000) and not limits.clock.over():
-        middle = (low + high) // 2
-        share = limits.silent().share(1 / 3)
-        answer = solve(problem, middle, share, Known((kept.steps(),)))
-        cheap = Best(problem, middle, limits.silent(), in_order)
-        cheap.offer(() if answer.order is None else answer.order)
-        if cheap.fitting is not None and cheap.fitting.cost <= allowed:
-            kept, high = cheap.fitting, cheap.fitting.peak
-        else:
+    low = least.peak - 1  # nothing fits in it
+    while best.peak - low > max(1, best.peak // 1000) and not limits.clock.over():
+        middle = (low + best.peak) // 2
+        answer = search(problem, middle, _until(limits.silent().share(1 / 3), allowed), Known((best.order,)))
+        best.offer(answer.order or ())
+        if best.peak > middle:
             low = middle
-    status = Status.FEASIBLE if high <= budget else Status.UNKNOWN
+    status = Status.FEASIBLE if best.peak <= budget else Status.UNKNOWN
     note = Note(SolverNote.LEAST_PEAK_WITHIN, (max_overhead,))
-    return least.told(Result(status, kept.steps(), None, (note,)))
+    return least.told(Result(status, best.order, None, (note,)))
+
+
+class _Within:
+    """The order of least peak known that costs no more than is allowed."""
+
+    def __init__(self, problem: Problem, allowed: int, limits: Limits) -> None:
+        self.problem, self.allowed, self.limits = problem, allowed, limits
+        kept = self._weigh(range(len(problem.nodes)))
+        assert kept is not None, "the order as given can always run"
+        self.order, self.peak = kept.steps(), kept.peak
+
+    def offer(self, order: Sequence[int]) -> None:
+        weighed = self._weigh(order) if order else None
+        if weighed is not None and weighed.cost <= self.allowed and weighed.peak < self.peak:
+            self.order, self.peak = weighed.steps(), weighed.peak
+
+    def _weigh(self, order: Sequence[int]) -> Weighed | None:
+        return Best(self.problem, 1 << 62, self.limits.silent()).weigh(order)
+
+
+def _until(limits: Limits, most: float) -> Limits:
+    """The same limits, but a search ends with a schedule that costs no more, or with a proof that there is none."""
+    known = [False]
+
+    def report(progress: Progress) -> None:
+        cheap = progress.cost is not None and progress.cost <= most
+        known[0] = known[0] or cheap or (progress.bound is not None and progress.bound > most)
+
+    return replace(limits, report=report, clock=limits.clock.unless(lambda: known[0]))

@@ -112,6 +112,8 @@ def test_grad(given: dict[str, Any], words: str) -> None:
         ({"budget": "80%", "time_limit": 10**400}, "more than 30 digits"),
         ({"budget": "80%", "method": ["evict"]}, "there is no method"),
         ({"budget": "80%", "session": ["strict"]}, "there is no .* session"),
+        ({"budget": "80%", "session": "defalt"}, "did you mean default"),
+        ({"budget": "80%", "allocator": "arna"}, "did you mean arena"),
         ({"budget": "80%", "allocator": {}}, "there is no strict session"),
         ({"budget": "80%", "pieces": True}, "pieces are auto, exact, off"),
         ({"budget": "80%", "report": "yes"}, "report is a function"),
@@ -164,9 +166,11 @@ def test_steps(step: remat.Step) -> None:
     refused(lambda: step((IDS, IDS - 7)), "labels hold -7")
     refused(lambda: step((IDS, IDS + 99)), r"the op \w+ '.*' failed on this batch: (?!/)")
     refused(lambda: step((IDS, IDS), outputs=3), "outputs are names")
+    refused(lambda: step(IDS, IDS), r"a batch is given as one: step\(\(")
     refused(lambda: setattr(step, "learning_rate", "x"), "a learning rate is a number, at least 0")
     refused(lambda: step.save(3), "is a path")
     refused(lambda: step.load(3), "cannot read the checkpoint")
+    refused(lambda: step.load(FORWARD), r"it is not what step\.save writes")
     refused(lambda: step.load_into(3), "into a PyTorch module, not a int")
     assert all((value == before[name]).all() for name, value in step.state_dict().items())
     assert np.isfinite(step((IDS, np.where(IDS == 0, -100, 0) * (np.arange(6) > 2))))
