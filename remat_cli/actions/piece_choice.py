@@ -6,7 +6,7 @@ the way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -20,6 +20,7 @@ from solvers.methods.exact.low_walks import lowest
 from solvers.orders.bounds import PeakBound, peak_bound, widest_node
 from solvers.orders.evict import RULES
 from solvers.problem import Limits, Problem, Result, Status
+from solvers.reductions.views import reduced
 from solvers.registry import DEFAULT
 from solvers.schedule import baseline
 
@@ -28,7 +29,7 @@ LOWER_SHARE = 0.02  # of the least peak: finer pieces that bring less are not wo
 ROOM_SHARE = 0.8  # of the budget: pieces whose bound is below it usually leave room for a cheap plan
 NEAR_SHARE = 0.92  # of the budget, within which plans are looked for whose places take a little more than is live:
 MANY_OPS = 1000  # those of more ops than this
-RULE_STEP = 5  # of so many rules of walks one is tried, where they only compare: all of them take as long as a plan
+RULE_STEP = 3  # of so many rules of walks one is tried, where they only compare
 TRIES = 4  # short searches, each of which has its part of the time for choosing pieces
 CHEAP_SHARE = 0.02  # of the model's time: where a plan takes no more in addition, no finer pieces are tried
 WALKS_SHARE = 0.5  # of the time left for choosing pieces, for the walks of one choice
@@ -40,10 +41,11 @@ SHORTEST_SECONDS = 2.0  # with less left no other pieces are tried
 @dataclass(frozen=True, slots=True)
 class ToPlan:
     """What is to be planned, and plans of it that were found on the way. `whole`: the answer with whole ops, where that
-    may turn out to be the better one."""
+    may turn out to be the better one; `of_whole`: plans of them to begin with."""
 
     subject: Subject
     plans: tuple[PlanFile, ...] = ()
+    of_whole: tuple[PlanFile, ...] = ()
     whole: Answer | None = None
     whole_may_win: bool = False
 
@@ -60,23 +62,23 @@ def leanest(start: Subject, finer: Iterator[Subject], limits: Limits, share: flo
     for subject in finer:
         if limits.clock.interrupts():
             break
-        found = _walked(subject, limits.share(WALKS_SHARE), _peak(best))
+        found = _walked(subject, limits.share(WALKS_SHARE))
         if _held_in_time(found, share) < (1 - LOWER_SHARE) * _held_in_time(best, share):
             best = found
     near = _held_in_time(first, share) <= NEAR_PEAK_TIMES * _held_in_time(best, share)
-    return ToPlan(best.subject, (plan_file(best),), whole_may_win=near)
+    return ToPlan(best.subject, (plan_file(best),), (plan_file(first),), whole_may_win=near)
 
 
-def _walked(subject: Subject, limits: Limits, below: int | None = None) -> Answer:
-    """The order of least peak that walks of a few kinds reach; they aim `below` so many bytes at once, if that is
-    given."""
+def _walked(subject: Subject, limits: Limits, enough: int = 0) -> Answer:
+    """The order of least peak that walks of a few kinds reach, as soon as it is `enough`. They end where none of them
+    meets what they aim at: aiming lower takes ten times as long, and seldom leads further."""
 
-    def walk(problem: Problem, _: int, limits: Limits) -> Result:
-        leanest = lowest(problem, limits, RULES[::RULE_STEP], below).leanest
+    def walk(problem: Problem, enough: int, limits: Limits) -> Result:
+        leanest = lowest(problem, limits, RULES[::RULE_STEP], patient=False, enough=enough).leanest
         assert leanest is not None
         return Result(Status.UNKNOWN, leanest.steps())
 
-    return answer(subject, 0, DEFAULT, walk, limits.silent())
+    return answer(subject, enough, DEFAULT, walk, limits.silent())
 
 
 def _peak(walked: Answer) -> int:
@@ -108,31 +110,54 @@ def _held_in_time(walked: Answer, share: float | None) -> float:
 
 def cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limits) -> ToPlan:
     """The coarsest of those whose plan within the budget costs about the least, as a short search finds it; where
-    none finds any, the one that leaves some room.
+    none finds any, one in which a walk keeps to the budget, or that leaves some room.
 
-    Around the one that leaves some room all are tried, and then finer ones as far as time allows, unless what is found
-    is cheap already.
+    Short searches begin with walks. Around the one that leaves some room all are tried, first those in which a walk
+    keeps to the budget, and then finer ones as far as time allows, unless what is found is cheap already.
     """
-    every = [start]
-    while _least(every[-1], widest_node) > ROOM_SHARE * budget and (subject := next(finer, None)):
-        every.append(subject)
-    roomy, found = len(every) - 1, dict[int, Answer]()
-    waiting = sorted(range(len(every)), key=lambda at: abs(at - roomy))
-    waiting = [at for at in waiting if _least(every[at], peak_bound) <= budget]
+
+    def walked(subject: Subject) -> Answer:
+        return _walked(subject, limits.share(WALKS_SHARE), _room(subject, budget, NEAR_SHARE))
+
+    every = [walked(start)]
+    while _wants_finer(every, budget, limits) and (subject := next(finer, None)):
+        every.append(walked(subject))
+    roomy = next((at for at, one in enumerate(every) if _has_room(one.subject, budget)), len(every) - 1)
+    found: dict[int, Answer] = {}
+    waiting = sorted(range(len(every)), key=lambda at: (not _keeps_to(budget, every[at]), abs(at - roomy)))
+    waiting = [at for at in waiting if _least(every[at].subject, peak_bound) <= budget]
     for tries in range(max(TRIES, len(waiting)), 0, -1):
         if not waiting and not _is_cheap(found) and (subject := next(finer, None)):
             waiting.append(len(every))
-            every.append(subject)
+            every.append(walked(subject))
         if not waiting or limits.clock.over() or (found and limits.clock.left() < SHORTEST_SECONDS):
             break
         at = waiting.pop(0)
-        one = _planned(every[at], _least(every[at], peak_bound), budget, limits.share(1 / tries))
+        one = _planned(every[at], budget, limits.share(1 / tries))
         found |= {at: one} if one.found or _keeps_to(budget, one) else {}
+    found = found or {at: one for at, one in enumerate(every) if _keeps_to(budget, one)}
     if not found:
-        return ToPlan(every[roomy], whole_may_win=_least(start, peak_bound) <= budget)
+        return ToPlan(every[roomy].subject, whole_may_win=_least(start, peak_bound) <= budget)
     best = _cheapest_of(found)
     near = 0 in found and _more(found[0]) <= NEAR_TIMES * _more(found[best])
-    return ToPlan(every[best], (plan_file(found[best]),), whole_may_win=near)
+    of_whole = (plan_file(found[0]),) if near else ()
+    return ToPlan(every[best].subject, (plan_file(found[best]),), of_whole, whole_may_win=near)
+
+
+def _wants_finer(every: Sequence[Answer], budget: int, limits: Limits) -> bool:
+    """Whether the finest leaves little room, or no walk keeps to the budget so far."""
+    if not _has_room(every[-1].subject, budget):
+        return True
+    return not limits.clock.over() and not any(_keeps_to(budget, one) for one in every)
+
+
+def _has_room(subject: Subject, budget: int) -> bool:
+    return _least(subject, widest_node) <= ROOM_SHARE * budget
+
+
+def _room(subject: Subject, budget: int, share: float = 1.0) -> int:
+    """What is live at most within the budget, or of many ops within a share of it."""
+    return int(budget * (share if len(subject.problem.nodes) > MANY_OPS else 1.0)) - subject.named.aside
 
 
 def _least(subject: Subject, bound: Callable[[Problem], PeakBound]) -> int:
@@ -150,31 +175,18 @@ def _is_cheap(found: Mapping[int, Answer]) -> bool:
     return any(_more(one) <= CHEAP_SHARE * one.subject.before().cost for one in found.values())
 
 
-def _planned(subject: Subject, least: int, budget: int, limits: Limits) -> Answer:
-    """What a short search finds within the budget; of many ops with room for places, where the least that it needs
-    allows."""
-    near = int(NEAR_SHARE * budget)
-    roomy = len(subject.problem.nodes) > MANY_OPS and least <= near
-    room = (near if roomy else budget) - subject.named.aside
-    return answer(subject, room, DEFAULT, find_solver(DEFAULT, {}), limits)
+def _planned(walked: Answer, budget: int, limits: Limits) -> Answer:
+    """What a short search finds within the budget, from a walk on; of many ops with room for places, if the walk leaves
+    that."""
+    subject, plan = walked.subject, walked.schedule.plan
+    assert plan is not None
+    room = _room(subject, budget, NEAR_SHARE)
+    if _peak(walked) > room:
+        room = _room(subject, budget)
+    options = {"candidates": (reduced(subject.problem).shrink(plan.order()),)}
+    return answer(subject, room, DEFAULT, find_solver(DEFAULT, options), limits)
 
 
 def _more(found: Answer) -> int:
     """What the plan costs beyond the model as it was given."""
     return found.cost - found.subject.before().cost
-
-
-def leaner(unplanned: ToPlan, finer: Iterator[Subject], budget: int, limits: Limits) -> ToPlan:
-    """Where no plan was found of pieces that should have room: the coarsest in which a walk keeps to the budget, with
-    the walk, and what a short search finds, as plans to begin with."""
-    if _least(unplanned.subject, peak_bound) > budget:
-        return unplanned
-    for subject in (unplanned.subject, *finer):
-        walked = _walked(subject, limits.share(WALKS_SHARE))
-        if (held := _held(walked)) <= budget:
-            found = _planned(subject, held, budget, limits)
-            plans = (*([found] if found.found else []), walked)
-            return replace(unplanned, subject=subject, plans=tuple(map(plan_file, plans)))
-        if limits.clock.interrupts():
-            break
-    return unplanned

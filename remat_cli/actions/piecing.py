@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from remat_cli.actions.piece_choice import ToPlan, cheapest, leaner, leanest
+from remat_cli.actions.piece_choice import ToPlan, cheapest, leanest
 from remat_cli.actions.piece_timing import timed_here
 from remat_cli.actions.pieces_asked import OFF, PiecesAsked
 from remat_cli.actions.questions import Question
@@ -82,7 +82,8 @@ def in_pieces(subject: Subject, asked: PiecesAsked, question: Question, limits: 
         return found
     at_hand = min((plan.cost - plan.baseline_cost for plan in found.plans), default=None)
     limits = limits.share(WHOLE_SHARE).silent()
-    return replace(found, whole=ask(subject, question, limits, at_hand=at_hand if question.budget else None))
+    begun = replace(question, starts=found.of_whole)
+    return replace(found, whole=ask(subject, begun, limits, at_hand=at_hand if question.budget else None))
 
 
 def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: Limits) -> ToPlan:
@@ -106,8 +107,6 @@ def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: L
         found = leanest(least, finer, share, question.max_overhead)
     else:
         found = cheapest(least, finer, budget, share)
-        if not found.plans:
-            found = leaner(found, finer, budget, limits.share(PIECES_SHARE).silent())
     return replace(found, whole_may_win=False) if start.regions else found
 
 

@@ -6,7 +6,6 @@ Invariant: the order found is legal and of the class that the walks keep; nothin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 from solvers.orders.best import Best, in_order
 from solvers.orders.bounds import peak_bound
@@ -20,27 +19,30 @@ _NEAR = (0.995, 0.98, 0.95, 0.9)
 
 
 def lowest(
-    problem: Problem, limits: Limits, rules: Sequence[Rule] = RULES, below: int | None = None, enough: int = 0
+    problem: Problem, limits: Limits, rules: Sequence[Rule] = RULES, patient: bool = True, enough: int = 0
 ) -> Best:
-    """The best order of walks with ever smaller budgets. `below`: only lower peaks than this are aimed at; `enough`: a
-    peak that ends the search."""
+    """The best order of walks with ever smaller budgets. `patient`: lower aims are tried as well after
+    one that no rule met, which takes most of the time; `enough`: a peak that ends the search."""
     best = Best(problem, -1, limits, in_order)  # nothing fits, so only the least peak counts
     best.offer(range(len(problem.nodes)))
     evictor, floor = Evictor(problem, limits.clock), peak_bound(problem).peak
     assert best.leanest is not None, "the order as given can always run"
-    most = best.leanest.peak if below is None else max(floor, below)
-    for aims in (_AIMS, _NEAR):
+    for aims in (_AIMS, _NEAR) if patient else (_AIMS,):
         improved = True
         while improved:
             before = best.leanest.peak
-            for aim, rule in product(aims, rules):
-                if best.leanest.peak <= max(floor, enough) or limits.clock.over():
-                    return best
-                known = best.leanest.peak
-                order = evictor.run(floor + int((min(known, most) - floor) * aim), rule, limits.seed)
-                limits.clock.spend(moves=max(len(order), len(problem.nodes)))
-                best.offer(order)
-                if best.leanest.peak < known:
-                    limits.report(Progress(limits.clock.elapsed(), order=best.leanest.steps()))
+            for aim in aims:
+                reached = best.leanest.peak
+                for rule in rules:
+                    if best.leanest.peak <= max(floor, enough) or limits.clock.over():
+                        return best
+                    known = best.leanest.peak
+                    order = evictor.run(floor + int((known - floor) * aim), rule, limits.seed)
+                    limits.clock.spend(moves=max(len(order), len(problem.nodes)))
+                    best.offer(order)
+                    if best.leanest.peak < known:
+                        limits.report(Progress(limits.clock.elapsed(), order=best.leanest.steps()))
+                if not patient and best.leanest.peak == reached:
+                    break
             improved = best.leanest.peak < before
     return best

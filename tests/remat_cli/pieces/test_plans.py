@@ -17,7 +17,7 @@ from profiles.costfile import dump
 from profiles.costs import OpCost
 from profiles.survey import Ops
 from remat_cli.actions.pieces_asked import Listed, pieces_named
-from remat_cli.actions.piecing import ToPlan, in_pieces
+from remat_cli.actions.piecing import in_pieces
 from remat_cli.actions.questions import Question
 from remat_cli.actions.solving import ask
 from remat_cli.model.quantities import Budget
@@ -150,7 +150,7 @@ def test_whole_ops_are_handed_over_where_they_do_as_well(unet: Path, below: rema
 
 def test_a_walk_is_what_to_begin_with_where_no_plan_was_found(unet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in large graphs, where short searches find none."""
-    monkeypatch.setattr("remat_cli.actions.piecing.cheapest", lambda start, finer, *_: ToPlan(next(finer)))
+    monkeypatch.setattr("remat_cli.actions.piece_choice.TRIES", 0)  # there is no time for any
     subject, budget = load_subject(unet, None, {}), int(0.97 * floor(unet))
     question = Question(budget=Budget(Fraction(budget)))
     cut = in_pieces(subject, pieces_named("auto"), question, Limits(limited(moves=WORK)))

@@ -63,13 +63,18 @@ def test_little_time_gets_most_of_the_way() -> None:
     assert best.leanest.peak <= 8
 
 
-def test_walks_that_aim_low_at_once_get_there_sooner() -> None:
-    """What is known from elsewhere need not be reached step by step."""
-    chain = unit_chain(100)
-    slow, soon = (lowest(chain, Limits(limited(moves=300)), below=below).leanest for below in (None, 40))
-    assert slow is not None
+def test_impatient_walks_end_where_none_meets_its_aim() -> None:
+    """Aiming lower still takes most of the work."""
+    chain, most = unit_chain(100), 1_000_000
+    clocks = limited(moves=most), limited(moves=most)
+    patient = lowest(chain, Limits(clocks[0])).leanest
+    soon = lowest(chain, Limits(clocks[1]), patient=False).leanest
+    assert patient is not None
     assert soon is not None
-    assert soon.peak < 40 < slow.peak
+    assert patient.peak <= soon.peak < 40
+    assert clocks[1].work is not None
+    assert clocks[0].work is not None
+    assert clocks[1].work.spent < clocks[0].work.spent / 2
 
 
 def test_walks_end_at_a_peak_that_is_enough() -> None:
