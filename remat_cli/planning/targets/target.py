@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 Order = tuple[int, ...]
 
-# from this many steps on, the search itself makes a plan hold less, because moving ops about takes too long
-LARGE_STEPS = 4000
+# from this many steps on, the search itself makes a plan hold less: moving ops about takes long, and often ends without places
+LARGE_STEPS = 2000
 
 
 @dataclass(frozen=True, slots=True)
