@@ -50,7 +50,8 @@ def keep() -> None:
             for name in RUNS:
                 setattr(session, name, _refuse)
     _made.clear()
-    atexit.register(_keep_others)
+    _keep_others()
+    atexit.register(_keep_others)  # with those that came since
     system = ctypes.CDLL(None)
     if hasattr(system, "on_exit"):  # glibc's; the last that is registered runs first, and before the runtime's end
         system.on_exit(system._exit, None)
@@ -58,9 +59,8 @@ def keep() -> None:
 
 
 def _keep_others() -> None:
-    """At a child's end: sessions that the user made by the runtime itself are not taken apart either.
-
-    Without remat the runtime hangs there, or the process is aborted.
+    """Sessions that the user made by the runtime itself are not taken apart either, when they are dropped, when cycles
+    are collected or at the end: without remat the runtime hangs there, or the process is aborted.
     """
     kinds = getattr(sys.modules.get("onnxruntime"), "InferenceSession", ())
     for session in [one for one in gc.get_objects() if isinstance(one, kinds)] if kinds else ():

@@ -76,6 +76,26 @@ if not child:
     sys.exit(7)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
+DROPPED_BY_THE_CHILD = """
+import gc, onnxruntime, os, signal, sys, remat_cli as remat
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads, options.log_severity_level = 4, 4
+def make():
+    return onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+class Cycle: pass
+gc.disable()
+unreachable = Cycle()
+unreachable.itself, unreachable.session = unreachable, make()
+del unreachable
+dropped = make()
+child = os.fork()
+if not child:
+    signal.alarm(60)
+    del dropped
+    gc.collect()
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
 WHILE_IMPORTING = """
 import os, signal, sys, threading, remat_cli as remat
 threading.Thread(target=lambda: remat.step).start()
@@ -133,6 +153,12 @@ def test_a_child_leaves_where_the_runtime_was_only_loaded() -> None:
 def test_a_child_leaves_that_holds_a_session_which_the_user_made() -> None:
     """By itself the runtime takes it apart at Python's end, for which it waits or dies."""
     assert told(OF_THE_USER) == ["7"]
+
+
+@forks
+def test_a_child_may_drop_a_session_which_the_user_made() -> None:
+    """By itself the runtime takes it apart, at once or when Python next collects cycles, and waits for ever."""
+    assert told(DROPPED_BY_THE_CHILD) == ["7"]
 
 
 @forks

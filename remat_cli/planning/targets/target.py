@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 Order = tuple[int, ...]
 
-# from this many steps on, the search itself makes a plan hold less: moving ops about takes long, and often ends without places
+# from this many steps on, the search itself makes a plan hold less: moving ops about takes long, and often ends
+# without places
 LARGE_STEPS = 2000
 
 
