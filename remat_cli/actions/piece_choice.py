@@ -32,6 +32,8 @@ MANY_OPS = 1000  # those of more ops than this
 RULE_STEP = 3  # of so many rules of walks one is tried, where they only compare
 TRIES = 4  # short searches, each of which has its part of the time for choosing pieces
 CHEAP_SHARE = 0.02  # of the model's time: where a plan takes no more in addition, no finer pieces are tried
+DEAR_SHARE = 0.3  # of the model's time: plans that take more in addition become much cheaper in a longer search, and
+LIKE_TIMES = 1.25  # of the least extra time are then no sign of which pieces are best
 WALKS_SHARE = 0.5  # of the time left for choosing pieces, for the walks of one choice
 NEAR_TIMES = 1.5  # of the extra time that pieces take, and whole ops may still turn out cheaper
 NEAR_PEAK_TIMES = 1.25  # of the peak that pieces reach, and whole ops may still turn out leaner
@@ -117,12 +119,12 @@ def cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limi
     """
 
     def walked(subject: Subject) -> Answer:
-        return _walked(subject, limits.share(WALKS_SHARE), _room(subject, budget, NEAR_SHARE))
+        return _walked(subject, limits.share(WALKS_SHARE), _room(subject, budget, ROOM_SHARE))
 
-    every = [walked(start)]
-    while _wants_finer(every, budget, limits) and (subject := next(finer, None)):
+    every, walks = [walked(start)], limits.share(WALKS_SHARE)
+    while _wants_finer(every, budget, walks) and (subject := next(finer, None)):
         every.append(walked(subject))
-    roomy = next((at for at, one in enumerate(every) if _has_room(one.subject, budget)), len(every) - 1)
+    roomy = next((at for at, one in enumerate(every) if _has_room(one, budget)), len(every) - 1)
     found: dict[int, Answer] = {}
     waiting = sorted(range(len(every)), key=lambda at: (not _keeps_to(budget, every[at]), abs(at - roomy)))
     waiting = [at for at in waiting if _least(every[at].subject, peak_bound) <= budget]
@@ -145,14 +147,16 @@ def cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limi
 
 
 def _wants_finer(every: Sequence[Answer], budget: int, limits: Limits) -> bool:
-    """Whether the finest leaves little room, or no walk keeps to the budget so far."""
-    if not _has_room(every[-1].subject, budget):
+    """Whether the finest leaves little room, or could not keep to the budget in any case."""
+    if _least(every[-1].subject, widest_node) > ROOM_SHARE * budget:
         return True
-    return not limits.clock.over() and not any(_keeps_to(budget, one) for one in every)
+    return not limits.clock.over() and not _has_room(every[-1], budget)
 
 
-def _has_room(subject: Subject, budget: int) -> bool:
-    return _least(subject, widest_node) <= ROOM_SHARE * budget
+def _has_room(walked: Answer, budget: int) -> bool:
+    """Whether the widest op leaves room, and the walk keeps to the budget; of many ops to what leaves room too."""
+    subject = walked.subject
+    return _least(subject, widest_node) <= ROOM_SHARE * budget and _peak(walked) <= _room(subject, budget, ROOM_SHARE)
 
 
 def _room(subject: Subject, budget: int, share: float = 1.0) -> int:
@@ -166,7 +170,13 @@ def _least(subject: Subject, bound: Callable[[Problem], PeakBound]) -> int:
 
 
 def _cheapest_of(found: Mapping[int, Answer]) -> int:
-    """Which it is; finer pieces have to cost a little less."""
+    """Which it is; finer pieces have to cost a little less. While plans are dear, of those that cost about as much it
+    is the one in which least is held: there a longer search goes furthest."""
+    least = min(_more(one) for one in found.values())
+    if least > DEAR_SHARE * next(iter(found.values())).subject.before().cost:
+        return min(
+            (at for at in found if _more(found[at]) <= LIKE_TIMES * least), key=lambda at: (_held(found[at]), at)
+        )
     return min(found, key=lambda at: (found[at].cost * (1 + FINER_SHARE * at), at))
 
 
