@@ -36,7 +36,8 @@ DEAR_SHARE = 0.3  # of the model's time: plans that take more in addition become
 LIKE_TIMES = 1.25  # of the least extra time are then no sign of which pieces are best
 WALKS_SHARE = 0.5  # of the time left for choosing pieces, for the walks of one choice
 NEAR_TIMES = 1.5  # of the extra time that pieces take, and whole ops may still turn out cheaper
-NEAR_PEAK_TIMES = 1.25  # of the peak that pieces reach, and whole ops may still turn out leaner
+NEAR_PEAK_TIMES = 1.25  # of the peak that pieces reach, and whole ops may still turn out leaner;
+FAR_PEAK_TIMES = 1.5  # of it, if no bound denies that
 SHORTEST_SECONDS = 2.0  # with less left no other pieces are tried
 
 
@@ -67,7 +68,9 @@ def leanest(start: Subject, finer: Iterator[Subject], limits: Limits, share: flo
         found = _walked(subject, limits.share(WALKS_SHARE))
         if _held_in_time(found, share) < (1 - LOWER_SHARE) * _held_in_time(best, share):
             best = found
-    near = _held_in_time(first, share) <= NEAR_PEAK_TIMES * _held_in_time(best, share)
+    least = _held_in_time(best, share)
+    times = FAR_PEAK_TIMES if _least(start, peak_bound) <= least else NEAR_PEAK_TIMES
+    near = _held_in_time(first, share) <= times * least
     return ToPlan(best.subject, (plan_file(best),), (plan_file(first),), whole_may_win=near)
 
 
