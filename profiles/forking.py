@@ -63,5 +63,7 @@ def _keep_others() -> None:
     are collected or at the end: without remat the runtime hangs there, or the process is aborted.
     """
     kinds = getattr(sys.modules.get("onnxruntime"), "InferenceSession", ())
-    for session in [one for one in gc.get_objects() if isinstance(one, kinds)] if kinds else ():
+    if not kinds:
+        return
+    for session in [one for one in gc.get_objects() if issubclass(type(one), kinds)]:  # isinstance would ask proxies
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(session))

@@ -26,7 +26,7 @@ from solvers.schedule import baseline
 
 FINER_SHARE = 0.002  # of the cost, and
 LOWER_SHARE = 0.02  # of the least peak: finer pieces that bring less are not worth their ops
-ROOM_SHARE = 0.8  # of the budget: pieces whose bound is below it usually leave room for a cheap plan
+ROOM_SHARE = 0.8  # of the budget: pieces of which a walk keeps to it usually leave room for a cheap plan
 NEAR_SHARE = 0.92  # of the budget, within which plans are looked for whose places take a little more than is live:
 MANY_OPS = 1000  # those of more ops than this
 RULE_STEP = 3  # of so many rules of walks one is tried, where they only compare

@@ -77,7 +77,7 @@ if not child:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 DROPPED_BY_THE_CHILD = """
-import gc, onnxruntime, os, signal, sys, remat_cli as remat
+import gc, onnxruntime, os, signal, sys, weakref, remat_cli as remat
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads, options.log_severity_level = 4, 4
 def make():
@@ -88,6 +88,9 @@ unreachable = Cycle()
 unreachable.itself, unreachable.session = unreachable, make()
 del unreachable
 dropped = make()
+forgotten = Cycle()
+proxy = weakref.proxy(forgotten)
+del forgotten  # what asks the proxy for its class fails now
 child = os.fork()
 if not child:
     signal.alarm(60)
