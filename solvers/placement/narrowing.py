@@ -109,7 +109,7 @@ class _Narrowing:
         """The cheapest order near by that holds no more than so many bytes at once; whether there is one."""
         budget = self.problem.resident + live
         search = LocalSearch(following_readers(self.smaller.problem), budget, self.seed)
-        found = search.go(order, number, MOVES, self.clock)
+        found = search.go(order, number, MOVES, self.clock).order
         self.clock.spend(MOVES)
         return found, measure(self.arrays, found)[1] <= budget
 

@@ -52,7 +52,8 @@ def quieter(
             below.append(
                 LocalSearch(following_readers(smaller.problem), problem.resident + int(LEVELS[go] * room), seed, budget)
             )
-        found = below[go % len(LEVELS)].go(begin, go, pace.moves * len(begin), clock, reorder_only=True)
+        search = below[go % len(LEVELS)]
+        found = search.go(begin, go, pace.moves * len(begin), clock, reorder_only=True).order
         if measure(arrays, found)[1] <= budget:
             yield smaller.expand(found.tolist())
         if clock.over():

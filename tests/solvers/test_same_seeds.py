@@ -58,8 +58,8 @@ def orders_with_repeats(problem: Problem, budget: int) -> Iterator[object]:
         local = LocalSearch(problem, budget, 5, roof)
         order = np.arange(len(problem.nodes))
         for number in range(6):
-            order = local.go(order, number, 8000, Clock(FOREVER), reorder_only=number == 5)
-            yield order, local.over
+            order, over = local.go(order, number, 8000, Clock(FOREVER), reorder_only=number == 5)
+            yield order, over
 
 
 def runs(problem: Problem, budget: int) -> Iterator[object]:

@@ -79,7 +79,7 @@ class FromAbove:
 
     def go(self, order: Ints, number: int, budget: int) -> Ints:
         limits = self.best.limits
-        found = LocalSearch(self.problem, budget, limits.seed).go(order, number, self.moves, limits.clock)
+        found = LocalSearch(self.problem, budget, limits.seed).go(order, number, self.moves, limits.clock).order
         limits.clock.spend(self.moves)
         return found
 

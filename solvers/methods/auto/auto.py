@@ -11,7 +11,7 @@ decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
@@ -19,7 +19,7 @@ from itertools import islice
 import numpy as np
 
 from solvers.methods.auto.above import FromAbove
-from solvers.methods.auto.steps import Steps
+from solvers.methods.auto.steps import DEAR, Steps
 from solvers.methods.auto.within import HuntWithin, list_first_computes
 from solvers.methods.exact.milp import Hunt
 from solvers.methods.exact.options import NOTHING_KNOWN, Known
@@ -40,6 +40,7 @@ _FAR_ABOVE, _LAST = 2.0, 1 / 2  # times the budget, and of the time: for `dig` w
 _LEISURE = 5.0  # seconds, at least, for the least peak where it is proved that nothing fits
 _DENSE = 4  # reads of a node from which on eviction walks take long
 _HUNT_ROUNDS = 3  # of a hunt, before another order takes its place
+_OTHERS = 2  # rounds of the hunt within the best schedule's order for each of another
 _PUT_OFF = (0.9, 0.5)  # of the bytes of outputs: those made first, left to a second pass
 _WIDE_LAST = 3  # orders tried in which what takes most room comes last
 _PASS = 1 / 8  # of the time, at most, for each pass
@@ -79,7 +80,7 @@ class Auto(Steps):
         lazy = lazy_orders(self.problem)
         for order in lazy:
             self.best.offer(order)
-        self.anneal(np.array(self.given, np.int64), self.moves // 10)
+        self.anneal([np.array(self.given, np.int64)], self.moves // 10)
         reads = sum(len(node.reads) for node in self.problem.nodes)
         slow = reads > _DENSE * len(self.given)
         if not slow:
@@ -101,7 +102,8 @@ class Auto(Steps):
         if not slow:
             wide_last = islice(orders_with_wide_last(self.problem, self.budget), _WIDE_LAST)
             self.compete([self.given, *lazy, *wide_last])
-        self.come_from(self.far_orders())
+        if not self.done() and self.dearer(DEAR):
+            self.bound_beside(lambda: self.come_from(self.far_orders()))
         if self.best.fitting is None:
             self.approach(self.moves // _SHORT)
             self.starts.append(tuple(self.nearest.tolist()))
@@ -163,31 +165,35 @@ class Auto(Steps):
 
     def raise_bound(self) -> None:
         """Run local search, and beside it a round of the bound over all orders, if the bound has not had its share of
-        the work.
-
-        Neither receives results of the other before both have ended, so that it does not matter which is faster.
-        """
+        the work."""
         if self.below.done or self.below.work > sum(hunt.hunt.work for hunt in self.hunts):
             self.search_locally(self.more)
             return
+        self.bound_beside(lambda: self.search_locally(self.more, taken=1))
+        if self.below.order is not None:
+            self.anneal([np.array(in_time(self.as_asked, self.below.order), np.int64)], self.moves)
+
+    def bound_beside(self, search: Callable[[], None]) -> None:
+        """A round of the bound over all orders, beside a search.
+
+        Neither receives results of the other before both have ended, so that it does not matter which is faster.
+        """
         cost = self.best.cost
         self.below.known = None if self.best.fitting is None else self.best.fitting.steps()
         enough = None if cost is None else cost / (1 + self.limits.gap)
         work, clock = self.below.work, self.limits.clock
         with ThreadPoolExecutor(1) as beside:
             going = beside.submit(self.below.go, replace(self.limits, clock=clock.timed()), enough)
-            self.search_locally(self.more)
+            search()
             going.result()
         clock.spend(iterations=self.below.work - work)
         if self.below.bound > self.floor:
             self.floor = self.best.bound = self.below.bound
             self.limits.report(Progress(clock.elapsed(), bound=self.floor))
         self.no_plan = self.no_plan or self.below.infeasible
-        if self.below.order is not None:
-            self.anneal(np.array(in_time(self.as_asked, self.below.order), np.int64), self.moves)
 
     def search_within(self) -> None:
-        """A round of search within one order: the best schedule's, the given one and another, in turn."""
+        """A round of search within one order: the best schedule's more often than others."""
         own = self.given if self.best.fitting is None else list_first_computes(self.best.fitting.order)
         if all(hunt.first != own for hunt in self.hunts):
             lasting = self.given, self.reordered
@@ -199,7 +205,7 @@ class Auto(Steps):
         self.asked = True
         going = [hunt for hunt in self.hunts if not hunt.over]
         if going and not self.done():
-            min(going, key=lambda hunt: hunt.count).go()
+            min(going, key=lambda hunt: hunt.count if hunt.first == own else _OTHERS * hunt.count).go()
 
     def hunt_within(self, first: tuple[int, ...]) -> HuntWithin:
         return HuntWithin(self.problem, first, self.best, self.walked)

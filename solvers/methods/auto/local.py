@@ -5,12 +5,14 @@ Invariant: the result of a go depends on its number, the seed and the order it s
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from solvers._loops import anneal_orders, fill_state
 from solvers.clock import Clock
 from solvers.methods.auto.layout import BUDGET, EMPTY, ROOF, SLOTS, blank, held_in
-from solvers.methods.auto.record import EXCESS, LENGTH, NOTHING, empty_record
+from solvers.methods.auto.record import EXCESS, LENGTH, empty_record
 from solvers.methods.exact.tables import pack, sizes_in
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.cooling import Cooling, PricedCooling
@@ -26,8 +28,16 @@ _DEAREST_FACTOR = 10_000  # the highest price, relative to that at the beginning
 _SEED_FACTOR = 1_000_003  # a factor that keeps the seeds of two goes far apart
 
 
+class Reached(NamedTuple):
+    """The order that a go came to, and its bytes over the budget."""
+
+    order: Ints
+    over: int
+
+
 class LocalSearch:
-    """The compiled search on one problem and budget. `roof`: bytes over it count many times."""
+    """The compiled search on one problem and budget, any number of goes at a time. `roof`: bytes over it count many
+    times."""
 
     def __init__(self, problem: Problem, budget: int, seed: int, roof: int | None = None) -> None:
         self.heats = _COOLER if len(problem.nodes) > LARGE else _HEATS
@@ -38,12 +48,10 @@ class LocalSearch:
         self.room = budget - problem.resident
         self.roof = EMPTY if roof is None else roof - problem.resident
         self.seed = seed
-        self.over = NOTHING  # the bytes over budget of the order that the last go met
-        self.state = blank(self.tables, 2 * self.nodes, self.room)
         self.total = max(1, int(self.arrays.cost.sum()))
         self.price = self.total / max(1, int(sizes_in(self.tables).sum()))
 
-    def go(self, order: Ints, number: int, moves: int, clock: Clock, reorder_only: bool = False) -> Ints:
+    def go(self, order: Ints, number: int, moves: int, clock: Clock, reorder_only: bool = False) -> Reached:
         """The best order met: the cheapest of those that fit, otherwise the one with the fewest bytes over budget.
 
         `reorder_only`: nothing is repeated more often than in the order given.
@@ -55,17 +63,17 @@ class LocalSearch:
 
     def descend(
         self, order: Ints, cooling: PricedCooling, clock: Clock, exactly: bool = False, reorder_only: bool = False
-    ) -> Ints:
+    ) -> Reached:
         """The best order met, as `go` says."""
-        if len(order) + 1 > self.state[SLOTS] // 4:
-            self.state = blank(self.tables, 2 * len(order), self.room)
-        self.load(self.state, order, exactly)
-        record = empty_record(int(self.state[SLOTS]))
+        state = blank(self.tables, 2 * self.nodes, self.room)
+        if len(order) + 1 > state[SLOTS] // 4:
+            state = blank(self.tables, 2 * len(order), self.room)
+        self.load(state, order, exactly)
+        record = empty_record(int(state[SLOTS]))
         with halting(clock) as halt:
-            anneal_orders(self.tables, self.state, record, cooling, reorder_only, halt)
-        self.over = int(record.facts[EXCESS])
+            anneal_orders(self.tables, state, record, cooling, reorder_only, halt)
         length = record.facts[LENGTH]
-        return record.steps[: length - 1] if length else order
+        return Reached(record.steps[: length - 1] if length else order, int(record.facts[EXCESS]))
 
     def load(self, state: Ints, order: Ints, exactly: bool) -> None:
         """Load an order into a state. `exactly`: the room grows by what the state counts too much for this order."""

@@ -9,7 +9,7 @@ Invariant: every order that a step comes to is offered to `best`; no step raises
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from solvers.pebbles.mending import Mending
 from solvers.pebbles.windows import Stretches
 from solvers.problem import Limits, Problem
 from solvers.reductions.reorder import in_order_of
+from solvers.side_by_side import in_lots, side_by_side
 from solvers.updates import following_readers
 
 _MOVES = (2_000, 200_000)  # the least and the most moves of a go
@@ -43,6 +44,7 @@ _LONGEST = 16  # times as long, at most
 _LONG = 2_000_000  # moves: no longer than this either
 _WALKS, _WALKED = 9, 200_000  # eviction walks at the beginning, and how many nodes they may cover together, but for one
 _TRIED = 8  # of the orders that walks found, those from which a go is begun
+_TOGETHER, _PAIR = 4, 2  # goes side by side: from walks, and later
 _KEPT = 3  # of what these come to, where goes begin later, with the best
 _MENDING = 10  # moves of a go for each state of the search that mends what it comes to
 _TIMES_OVER = 10  # computes for each node, at most, of an order from which goes lead anywhere in their time
@@ -50,7 +52,7 @@ _NEARER = 0.95  # of the bytes over budget that a go leaves, at most, for anothe
 _WALKED_LOW = 1 / 4  # of the time, at most, for walks that aim low while nothing fits
 _DUG = 1 / 4  # of the time, at most, for the least peak where nothing else fits soon
 _ABOVE = 1.1  # so far above the budget ways are sought whose orders may need less than the ways promise
-_DEAR = 1.1  # times the cost of everything once: from there on orders that had more room are tried as starts
+DEAR = 1.1  # times the cost of everything once: from there on orders that had more room are tried as starts
 
 
 class Steps:
@@ -94,7 +96,7 @@ class Steps:
 
     def compete(self, orders: Iterable[Sequence[int]]) -> None:
         """Where plans are dear so far, if there are any: many short goes from walks along these orders."""
-        if self.done() or not self.dearer(_DEAR):
+        if self.done() or not self.dearer(DEAR):
             return
         starts = [self.walk_along(order) for order in orders]
         left = Tournament(self.local, self.best, self.moves).run(starts)
@@ -112,13 +114,13 @@ class Steps:
 
     def come_from(self, orders: Iterator[Ints]) -> None:
         """Where plans are dear so far, if there are any: goes from these orders."""
-        while not self.done() and self.dearer(_DEAR):
+        while not self.done() and self.dearer(DEAR):
             before, order = self.best.fitting, next(orders, None)
             if order is None:
                 return
             self.best.offer(order)
             self.starts.insert(0, tuple(order.tolist()))
-            self.anneal(order, self.moves)
+            self.anneal([order], self.moves)
             if self.best.fitting is not before:
                 self.stretch()
 
@@ -128,7 +130,7 @@ class Steps:
 
     def reorder(self, order: Sequence[int], walked: bool) -> None:
         """Search for an order of first computes of a low peak, and walk along it."""
-        first = self.local.go(np.array(order, np.int64), 0, self.moves // 2, self.limits.clock, reorder_only=True)
+        first = self.local.go(np.array(order, np.int64), 0, self.moves // 2, self.limits.clock, reorder_only=True).order
         self.reordered = tuple(first.tolist())
         if walked:
             way = in_order_of(self.problem, self.reordered)
@@ -178,7 +180,7 @@ class Steps:
         without = 0
         while self.missing > 0 and without < _PATIENCE and not self.done():
             before = self.missing
-            self.anneal(self.nearest, moves)
+            self.anneal([self.nearest], moves)
             self.mend(moves // _MENDING)
             without = 0 if self.missing < _NEARER * before else without + 1
 
@@ -218,14 +220,16 @@ class Steps:
         """A go from each of these orders; those that fit. The result of a go depends little on the cost of its start,
         and on large graphs no other start leads as far."""
         orders = []
-        for walk in walks:
+        for lot in in_lots(walks, _TOGETHER):
             if self.done():
                 break
-            order = self.local.go(walk.order, 0, self.moves // 2, self.limits.clock)
-            self.limits.clock.spend(self.moves // 2)
-            known = self.best.offer(order)
-            if known is not None and self.best.fits(known):
-                orders.append(known)
+            clock, moves = self.limits.clock, self.moves // 2
+            goes = [partial(self.local.go, walk.order, 0, moves, clock) for walk in lot]
+            for reached in side_by_side(goes):
+                known = self.best.offer(reached.order)
+                if known is not None and self.best.fits(known):
+                    orders.append(known)
+            clock.spend(moves * len(lot))
         return orders
 
     def start_from(self, orders: Sequence[Weighed]) -> None:
@@ -241,24 +245,29 @@ class Steps:
         self.best.offer(Stretches(self.copies, self.best, self.moves).improve(known).order)
         self.stretched = self.best.fitting
 
-    def anneal(self, order: Ints, moves: int) -> None:
-        if not self.done():
-            found = self.local.go(order, self.goes, moves, self.limits.clock)
-            self.best.offer(found)
-            if self.local.over < self.missing:
-                self.missing, self.nearest = self.local.over, found
-            self.limits.clock.spend(moves)
-            self.goes += 1
+    def anneal(self, orders: Sequence[Ints], moves: int, taken: int = 0) -> None:
+        """A go from each of these orders, side by side. `taken`: processors that something else is at work on."""
+        if self.done():
+            return
+        clock = self.limits.clock
+        goes = [partial(self.local.go, order, self.goes + turn, moves, clock) for turn, order in enumerate(orders)]
+        self.goes += len(goes)
+        for order, over in side_by_side(goes, taken):
+            self.best.offer(order)
+            if over < self.missing:
+                self.missing, self.nearest = over, order
+        clock.spend(moves * len(goes))
 
-    def search_locally(self, goes: int) -> None:
-        """Run so many goes, or fewer and longer ones of the same length in all where success is rare."""
+    def search_locally(self, goes: int, taken: int = 0) -> None:
+        """Run so many goes, in pairs, or fewer and longer ones of the same length in all where success is rare."""
         left = goes
         while left > 0 and not self.done():
             longer = min(1 << self.idle // _PATIENCE, self.longest)
             before = self.best.fitting
-            self.anneal(self.next_start(), max(self.moves, min(longer * self.moves, _LONG)))
-            self.idle = 0 if self.best.fitting is not before else self.idle + 1
-            left -= longer
+            starts = [self.next_start(self.goes + turn) for turn in range(_PAIR if left > longer else 1)]
+            self.anneal(starts, max(self.moves, min(longer * self.moves, _LONG)), taken)
+            self.idle = 0 if self.best.fitting is not before else self.idle + len(starts)
+            left -= longer * len(starts)
 
     def search_nearby(self) -> None:
         """Goes from the best order known, until none of so many in a row finds a better one: on large graphs they find
@@ -266,17 +275,17 @@ class Steps:
         without = 0
         while without < _NEARBY and self.best.order is not None and not self.done():
             before = self.best.fitting
-            self.anneal(self.best.order, self.moves)
-            without = 0 if self.best.fitting is not before else without + 1
+            self.anneal([self.best.order] * _PAIR, self.moves)
+            without = 0 if self.best.fitting is not before else without + _PAIR
 
-    def next_start(self) -> Ints:
+    def next_start(self, go: int) -> Ints:
         """The best order known, and in turn one of the other starts."""
         known = self.best.order
         if known is None and self.large:
             return self.nearest
         found = [(hunt, hunt.hunt.best.fitting) for hunt in self.hunts]
         others = [*self.starts, *(hunt.way.expand(best.steps()) for hunt, best in found if best is not None)]
-        turn, own = divmod(self.goes, 2)
+        turn, own = divmod(go, 2)
         if own and others:
             return np.array(others[turn % len(others)], np.int64)
         return self.nearest if known is None else known

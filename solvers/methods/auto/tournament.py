@@ -9,9 +9,9 @@ Invariant: counts decide what is tried, never seconds; `best` is offered all tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import cycle
+from itertools import cycle, islice
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from solvers.methods.auto.local import LocalSearch
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Best
 from solvers.orders.measure import memory_of
+from solvers.side_by_side import in_lots, side_by_side
 
 # the heat, as a share of the cost of everything once, and the price of a byte over budget, where 1 is the cost of
 # making an average byte
@@ -28,6 +29,7 @@ _SHORTEST, _LONGER = 1 / 32, 1.6  # the length of the first goes, in usual ones,
 _ROUNDS = 5
 _LEFT = 4  # orders that go on from a round to the next
 _OF_ONE, _MIXED = 2, 3  # of these, so many from one start at most, in so many rounds
+_TOGETHER = 8  # goes side by side, before the clock is looked at
 _SEEDS = 7919  # a prime, to keep the seeds of goes apart
 
 
@@ -63,19 +65,23 @@ class Tournament:
         return [standing.steps for standing in left]
 
     def _round(self, left: Sequence[_Standing], many: int, moves: int) -> list[_Standing]:
-        limits = self.best.limits
+        clock = self.best.limits.clock
         found = list(left)
-        for standing in left:
-            for (heat, price), _ in zip(cycle(_KINDS), range(many), strict=False):
-                if self.best.over():
-                    return found
-                self.goes += 1
-                cooling = self.local.cool(self.goes * _SEEDS, moves, heat, price)
-                reached = self._stand(self.local.descend(standing.steps, cooling, limits.clock), standing.start)
-                limits.clock.spend(moves)
-                if reached is not None:
-                    found.append(reached)
+        goes = [(standing, kind) for standing in left for kind in islice(cycle(_KINDS), many)]
+        for lot in in_lots(goes, _TOGETHER):
+            if self.best.over():
+                break
+            reached = side_by_side([self._go(standing, kind, moves) for standing, kind in lot])
+            clock.spend(moves * len(lot))
+            stood = [self._stand(order, standing.start) for (standing, _), order in zip(lot, reached, strict=True)]
+            found += [standing for standing in stood if standing is not None]
         return found
+
+    def _go(self, standing: _Standing, kind: tuple[float, float], moves: int) -> Callable[[], Ints]:
+        """A go of that heat and price, yet to be called."""
+        self.goes += 1
+        cooling = self.local.cool(self.goes * _SEEDS, moves, *kind)
+        return lambda: self.local.descend(standing.steps, cooling, self.best.limits.clock).order
 
     def _stand(self, order: Ints, start: int) -> _Standing | None:
         known = self.best.offer(order)

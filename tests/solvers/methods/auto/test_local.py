@@ -33,7 +33,7 @@ def gained(problem: Problem, seed: int) -> int:
     order = Evictor(problem).run(budget, RULES[0], 0)
     before, _ = measure(arrays, order)
     search = LocalSearch(problem, budget, seed)
-    found = [measure(arrays, search.go(order, number, MOVES, Clock(1e9))) for number in range(GOES)]
+    found = [measure(arrays, search.go(order, number, MOVES, Clock(1e9)).order) for number in range(GOES)]
     return before - min((cost for cost, peak in found if peak <= budget), default=before)
 
 

@@ -1,0 +1,62 @@
+"""Calls side by side: answers in order, whatever ends first; a solve finds the same on one processor and on several."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from random import Random
+
+import pytest
+
+from solvers import side_by_side as module
+from solvers.clock import Clock, Work
+from solvers.methods.auto.auto import solve
+from solvers.orders.bounds import peak_bound
+from solvers.problem import Limits, Result
+from solvers.side_by_side import in_lots, side_by_side
+from tests.solvers.methods.auto.test_above import training_chain
+
+PROCESSORS = (1, 2, 5)
+
+
+@pytest.fixture(params=PROCESSORS)
+def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(module, "processors", lambda: request.param)
+    return int(request.param)
+
+
+def late(answer: int) -> int:
+    time.sleep(0.01 * (5 - answer))
+    return answer
+
+
+@pytest.mark.parametrize("taken", [0, 1, 9])
+def test_answers_come_in_the_order_of_the_calls(many: int, taken: int) -> None:
+    assert side_by_side([partial(late, answer) for answer in range(5)], taken) == list(range(5))
+    assert side_by_side([], taken) == []
+
+
+def test_what_a_call_raises_is_raised(many: int) -> None:
+    def fail() -> int:
+        raise ArithmeticError
+
+    calls: list[Callable[[], int]] = [fail, partial(late, 4)]
+    with pytest.raises(ArithmeticError):
+        side_by_side(calls)
+
+
+def test_lots_hold_everything_once() -> None:
+    assert [list(lot) for lot in in_lots(range(7), 3)] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert not list(in_lots([], 3))
+
+
+def test_the_number_of_processors_does_not_decide_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = training_chain(Random(43))
+    budget = peak_bound(problem).peak * 5 // 4
+
+    def found(processors: int) -> Result:
+        monkeypatch.setattr(module, "processors", lambda: processors)
+        return solve(problem, budget, Limits(Clock(1e9, work=Work(), most=200_000)))
+
+    assert found(1) == found(2) == found(5)
