@@ -8,7 +8,7 @@ Invariant: the minimum is a bound for every legal order; `expand` gives a legal 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from solvers.methods.exact.grouped import (
     SURELY,
@@ -30,10 +30,11 @@ def build_any_order(
     free: frozenset[int],
     scale: float,
     peaks: Iterable[tuple[int, int]] = (),
+    beside: Mapping[int, frozenset[int]] | None = None,
 ) -> GroupedProgram:
     """Build the relaxation with costs divided by `scale`. `peaks`: (group, node) that must fit beside what stays: row
     (4)."""
-    grouped = start_program(problem, windows, free, scale)
+    grouped = start_program(problem, windows, free, scale, beside)
     for group in grouped.groups:
         add_availability(grouped, group)
     add_windows(grouped)

@@ -10,6 +10,7 @@ decide the next step, never seconds: without a time-out the same slices give the
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -19,6 +20,7 @@ import numpy as np
 
 from solvers import scip
 from solvers.methods.anyorder.answers import build_any_order, expand
+from solvers.methods.anyorder.moments import with_moments
 from solvers.methods.anyorder.pivots import PivotChoice
 from solvers.methods.anyorder.unit_chain import reversal_bound
 from solvers.methods.anyorder.windows import heaviest_path, windows_of
@@ -70,7 +72,9 @@ class BoundSearch:
     """One search for a bound; each call of `go` runs one round."""
 
     def __init__(self, problem: Problem, budget: int, known: Sequence[int] | None = None) -> None:
-        self.problem = problem
+        self.given = problem
+        self.moments = with_moments(problem, budget)
+        self.problem = problem = self.moments.problem
         self.ended = problem.ended()
         self.budget = budget
         self.arrays = arrays_of(problem)
@@ -95,8 +99,18 @@ class BoundSearch:
         self.nodes = 0
 
     def _where(self) -> Grounds:
-        pivots = self.windows.pivots
-        return Grounds(self.budget, (), pivots, tuple(product(range(len(pivots) + 1), sorted(self.peaks))))
+        """Moments are left out: no certificate knows them."""
+        origin, pivots = self.moments.origin, self.windows.pivots
+        real = [pivot for pivot in pivots if origin[pivot] >= 0]
+        peaks = {
+            (bisect_left(real, pivots[group]) if group < len(pivots) else len(real), origin[node])
+            for group, node in self._peaks()
+            if origin[node] >= 0
+        }
+        return Grounds(self.budget, (), tuple(origin[pivot] for pivot in real), tuple(sorted(peaks)))
+
+    def _peaks(self) -> Iterable[tuple[int, int]]:
+        return product(range(len(self.windows.pivots) + 1), sorted(self.peaks))
 
     def found(self) -> AnyOrder:
         order = None if self.order is None else tuple(self.order)
@@ -172,17 +186,17 @@ class BoundSearch:
             parameters={"branching/relpscost/initcand": 20},
         )
         if self.solving is None:
-            starts = [] if self.known is None else [project(self.grouped, self.known)]
+            starts = [] if self.known is None else [project(self.grouped, self.moments.put_in(self.known))]
             self.solving = scip.Solving(self.grouped.program, settings, starts)
         else:
             self.solving.go_on(limits.clock, self.nodes, settings.enough)
         return self.solving.wait()
 
     def pose(self) -> GroupedProgram:
-        return self._pose_at(self.windows, product(range(len(self.windows.pivots) + 1), sorted(self.peaks)))
+        return self._pose_at(self.windows, self._peaks())
 
     def _pose_at(self, windows: Windows, peaks: Iterable[tuple[int, int]]) -> GroupedProgram:
-        grouped = build_any_order(self.ended, self.budget, windows, self.free, self.scale, peaks)
+        grouped = build_any_order(self.ended, self.budget, windows, self.free, self.scale, peaks, self.moments.beside)
         sure = sum(node.cost for index, node in enumerate(self.problem.nodes) if windows.is_sure(index))
         grouped.program.offset = sure / self.scale
         return grouped
@@ -198,7 +212,7 @@ class BoundSearch:
         assert self.grouped is not None
         assert answer.values is not None
         order = np.array(expand(self.grouped, answer.values), dtype=np.int64)
-        self.order = order.tolist()
+        self.order = self.moments.without(order.tolist())
         memory = memory_of(self.arrays, order)
         pivots, peaks = self._further(order, memory)
         if pivots or peaks:

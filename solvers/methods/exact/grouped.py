@@ -26,13 +26,13 @@ replaceable ones (`replaceable.py`) have no S once the one node that reads them 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 
 from solvers.methods.exact.replaceable import replaceable_values
 from solvers.orders.blocks import Blocks
-from solvers.problem import RESIDENT, Node, Problem
+from solvers.problem import RESIDENT, Problem
 from solvers.scip import INFINITY, Program
 
 SURELY = -1  # instead of a column: always 1
@@ -62,6 +62,7 @@ class GroupedProgram:
     replaceable: dict[int, int]  # value -> the one node that reads it
     blocks: Blocks
     stuck: list[int]  # values that nobody reads and the runtime never frees
+    beside: Mapping[int, frozenset[int]]  # node -> values that do not count while it runs
     program: Program
     held: list[dict[int, int]]  # for each group, value -> column of S at its beginning; held by none that is not there
     runs: list[dict[int, int]]  # for each group, node -> column of C, or SURELY; runs in none that is not there
@@ -82,12 +83,21 @@ class GroupedProgram:
         return self.problem.nodes[pivots[group] if group < len(pivots) else -1].reads
 
 
-def start_program(problem: Problem, windows: Windows, free: frozenset[int], scale: float) -> GroupedProgram:
+def start_program(
+    problem: Problem,
+    windows: Windows,
+    free: frozenset[int],
+    scale: float,
+    beside: Mapping[int, frozenset[int]] | None = None,
+) -> GroupedProgram:
     """The columns of S and C, and no rows yet; costs are divided by `scale`."""
     count = len(windows.pivots) + 1
     held, runs, across = ([dict[int, int]() for _ in range(count)] for _ in range(3))
     joint: list[dict[int, tuple[int, int]]] = [{} for _ in range(count)]
-    replaceable, blocks = replaceable_values(problem, free), Blocks(problem)
+    beside = beside or {}
+    uncounted, blocks = set[int]().union(*beside.values()), Blocks(problem)
+    passing = replaceable_values(problem, free)
+    replaceable = {value: reader for value, reader in passing.items() if value not in uncounted}
     grouped = GroupedProgram(
         problem=problem,
         writer=problem.writers(),
@@ -96,6 +106,7 @@ def start_program(problem: Problem, windows: Windows, free: frozenset[int], scal
         replaceable=replaceable,
         blocks=blocks,
         stuck=_list_stuck(blocks),
+        beside=beside,
         program=Program(),
         held=held,
         runs=runs,
@@ -177,7 +188,7 @@ def add_memory(grouped: GroupedProgram, group: int, budget: int) -> None:
     node = problem.nodes[pivot]
     room = budget - problem.resident - node.workspace - blocks.held(frozenset(node.reads))
     terms: dict[int, int] = {}  # column -> bytes
-    for root, values in _find_elsewhere(grouped, grouped.held[group], node).items():
+    for root, values in _find_elsewhere(grouped, grouped.held[group], pivot).items():
         column = grouped.held[group][values[0]] if len(values) == 1 else _add_block(grouped, group, root, values)
         terms[column] = max(blocks.floor[value] for value in values)
     for value in node.writes:
@@ -185,13 +196,14 @@ def add_memory(grouped: GroupedProgram, group: int, budget: int) -> None:
         room -= fixed
         for column, size in depending.items():
             terms[column] = terms.get(column, 0) + size
-    _add_knapsack(grouped.program, terms, room - _sum_stuck(grouped, group, but=pivot))
+    _add_knapsack(grouped.program, terms, room - _sum_stuck(grouped, group, pivot, but=pivot))
 
 
-def _find_elsewhere(grouped: GroupedProgram, values: Iterable[int], node: Node) -> dict[int, list[int]]:
-    """Of these values, those in blocks apart from all that the node touches, by their root."""
-    blocks = grouped.blocks
-    touched = {blocks.root[value] for value in node.reads}
+def _find_elsewhere(grouped: GroupedProgram, values: Iterable[int], index: int) -> dict[int, list[int]]:
+    """Of these values, those that count beside a node and are in blocks apart from all that it touches, by their
+    root."""
+    blocks, node = grouped.blocks, grouped.problem.nodes[index]
+    touched = {blocks.root[value] for value in (*node.reads, *grouped.beside.get(index, ()))}
     found: dict[int, list[int]] = {}
     for value in values:
         root = blocks.root[value]
@@ -211,10 +223,12 @@ def _add_block(grouped: GroupedProgram, group: int, root: int, values: Sequence[
     return column
 
 
-def _sum_stuck(grouped: GroupedProgram, group: int, but: int = -1) -> int:
-    """Bytes that nobody frees, of nodes that have surely run before the group; those of node `but` do not count."""
-    high, writer, sizes = grouped.windows.high, grouped.writer, grouped.problem.sizes
-    return sum(sizes[v] for v in grouped.stuck if high[writer[v]] < group and writer[v] != but)
+def _sum_stuck(grouped: GroupedProgram, group: int, index: int, but: int = -1) -> int:
+    """Bytes that nobody frees, of nodes that have surely run before the group; those of node `but` do not count, nor
+    what does not count beside node `index`."""
+    high, writer, sizes, beside = grouped.windows.high, grouped.writer, grouped.problem.sizes, grouped.beside
+    stuck = [value for value in grouped.stuck if high[writer[value]] < group and writer[value] != but]
+    return sum(sizes[value] for value in stuck if value not in beside.get(index, ()))
 
 
 def _list_stuck(blocks: Blocks) -> list[int]:
@@ -249,14 +263,14 @@ def add_peak(grouped: GroupedProgram, group: int, index: int, budget: int) -> No
     problem, node, blocks, runs = grouped.problem, grouped.problem.nodes[index], grouped.blocks, grouped.runs[group]
     own = blocks.held(frozenset(node.reads)) + sum(problem.sizes[write] for write in blocks.taken(node))
     taken, terms = node.workspace + own, dict[int, int]()
-    room = budget - problem.resident - _sum_stuck(grouped, group)
+    room = budget - problem.resident - _sum_stuck(grouped, group, index)
     if runs[index] == SURELY:
         room -= taken
     else:
         terms[runs[index]] = taken
     last, later = grouped.needed_at_end(group), grouped.held_at_end(group)
     stay = [v for v in grouped.held[group] if (v in last or v in later) and runs.get(grouped.writer[v]) != SURELY]
-    for values in _find_elsewhere(grouped, stay, node).values():
+    for values in _find_elsewhere(grouped, stay, index).values():
         value = max(values, key=blocks.floor.__getitem__)
         terms[_add_across(grouped, group, value)] = blocks.floor[value]
     _add_knapsack(grouped.program, terms, room)
