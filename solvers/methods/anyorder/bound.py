@@ -20,7 +20,7 @@ import numpy as np
 
 from solvers import scip
 from solvers.methods.anyorder.answers import build_any_order, expand
-from solvers.methods.anyorder.moments import with_moments
+from solvers.methods.anyorder.moments import WithMoments, as_it_is, with_moments
 from solvers.methods.anyorder.pivots import PivotChoice
 from solvers.methods.anyorder.unit_chain import reversal_bound
 from solvers.methods.anyorder.windows import heaviest_path, windows_of
@@ -73,16 +73,10 @@ class BoundSearch:
 
     def __init__(self, problem: Problem, budget: int, known: Sequence[int] | None = None) -> None:
         self.given = problem
-        self.moments = with_moments(problem, budget)
-        self.problem = problem = self.moments.problem
-        self.ended = problem.ended()
         self.budget = budget
-        self.arrays = arrays_of(problem)
-        self.writer = self.ended.writers()
         self.total = cost_bound(problem)
         self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
         self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
-        self.free = select_small_values(self.ended, budget, _SMALL)
         self.bound: float = self.total
         self.counted, self.rounds = reversal_bound(problem, budget), 0
         self.known = known
@@ -90,13 +84,27 @@ class BoundSearch:
         self.infeasible = self.done = False
         self.work = self.columns = 0
         self.effort = 1
-        self.peaks: set[int] = set()  # nodes off the path with rows for their peaks
-        self.windows = self._first_windows()
         self.chosen, self.weighed = False, 0  # whether other pivots were tried, and the columns that this took
-        self.grounds = self._where()
         self.grouped: GroupedProgram | None = None
         self.solving: scip.Solving | None = None
         self.nodes = 0
+        self.begun = False  # whether moments were looked for, which takes long in large graphs
+        self._look_in(as_it_is(problem))
+        self.grounds = self._where()
+
+    def begin(self) -> None:
+        """Put moments in."""
+        self.begun = True
+        self._look_in(with_moments(self.given, self.budget))
+
+    def _look_in(self, moments: WithMoments) -> None:
+        self.moments, self.problem = moments, moments.problem
+        self.ended = self.problem.ended()
+        self.arrays = arrays_of(self.problem)
+        self.writer = self.ended.writers()
+        self.free = select_small_values(self.ended, self.budget, _SMALL)
+        self.peaks: set[int] = set()  # nodes off the path with rows for their peaks
+        self.windows = self._first_windows()
 
     def _where(self) -> Grounds:
         """Moments are left out: no certificate knows them."""
@@ -127,8 +135,16 @@ class BoundSearch:
             chosen = [chosen[len(chosen) // 2]]
         return windows_of(self.ended, self.writer, [path[place] for place in chosen])
 
+    def go_on(self, rounds: int, limits: Limits, enough: float | None = None) -> None:
+        """So many rounds, or until the bound is enough."""
+        for _ in range(rounds):
+            if not self.done and (enough is None or self.bound < enough) and not limits.clock.over():
+                self.go(limits, enough)
+
     def go(self, limits: Limits, enough: float | None = None) -> None:
         """One round: search the relaxation, then refine it where its answer does not fit."""
+        if not self.begun:
+            self.begin()
         if self.rounds and not self.chosen:
             self.chosen = True
             self._choose(limits)
@@ -164,7 +180,9 @@ class BoundSearch:
 
         memory = memory_of(self.arrays, np.arange(len(self.problem.nodes), dtype=np.int64)).tolist()
         choice = PivotChoice(self.problem, weigh, self.total)
-        pivots = choice.run(self.windows.pivots, memory, list_needs(self.problem), self.budget)
+        pivots = choice.run(
+            self.windows.pivots, memory, list_needs(self.problem), self.budget, list(self.moments.beside)
+        )
         if pivots and pivots != self.windows.pivots:
             self.windows, self.peaks = windows_of(self.ended, self.writer, pivots), set()
             self.grouped = self.solving = None

@@ -24,8 +24,9 @@ from solvers.problem import RESIDENT, Node, Problem
 
 _STATES = 150  # sets of values looked at for one node
 _IGNORED = 1000  # values of at most that part of the budget are in no set
-_NODES = 24  # that need most for themselves, of which moments are sought
-_WIDE = 0.6  # share of the room that these need, at least
+_NODES = 100  # that need most for themselves, of which moments are sought
+_WIDE = 0.3  # share of the room that these need, at least
+_KEPT = 8  # moments that take most
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,10 @@ class WithMoments:
         return found
 
 
+def as_it_is(problem: Problem) -> WithMoments:
+    return WithMoments(problem, tuple(range(len(problem.nodes))), {})
+
+
 def with_moments(problem: Problem, budget: int) -> WithMoments:
     """Moments of the nodes that need most for themselves, where a moment takes more than its node."""
     putting = _Putting(problem)
@@ -74,14 +79,17 @@ def with_moments(problem: Problem, budget: int) -> WithMoments:
     return putting.result()
 
 
-def list_moments(problem: Problem, budget: int) -> Iterator[Moment]:
+def list_moments(problem: Problem, budget: int) -> list[Moment]:
+    """Those that take most first; of several that take as much after as many nodes, one."""
     own = list_needs(problem)
     least = problem.resident + (budget - problem.resident) * _WIDE
-    search = _Search(problem, budget // _IGNORED)
-    for index in sorted(range(len(own)), key=lambda index: (-own[index], index))[:_NODES]:
-        moment = search.run(index) if own[index] >= least else None
+    wide = [index for index, bytes_needed in enumerate(own) if bytes_needed >= least]
+    search, found = _Search(problem, budget // _IGNORED), dict[tuple[int, int], Moment]()
+    for index in sorted(wide, key=lambda index: (-own[index], index))[:_NODES]:
+        moment = search.run(index)
         if moment is not None and moment.taken > own[index]:
-            yield moment
+            found.setdefault((moment.taken, moment.ran.bit_count()), moment)
+    return sorted(found.values(), key=lambda moment: (-moment.taken, moment.node))[:_KEPT]
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -34,14 +34,21 @@ class PivotChoice:
     least: float  # what all schedules are known to cost
     found: dict[Pivots, float] = field(default_factory=dict)
 
-    def run(self, given: Sequence[int], memory: Sequence[int], needs: Sequence[int], budget: int) -> Pivots:
+    def run(
+        self,
+        given: Sequence[int],
+        memory: Sequence[int],
+        needs: Sequence[int],
+        budget: int,
+        moments: Sequence[int] = (),
+    ) -> Pivots:
         """The best pivots met. `given`: many on one path, which stay unless few say nearly as much. `memory`: of each
-        node in the order as given; `needs`: of each alone."""
+        node in the order as given; `needs`: of each alone; `moments`: nodes to try whatever they need."""
         known = self.weigh(tuple(given)) if given else None
-        over = [index for index, bytes_held in enumerate(memory) if bytes_held > budget]
+        over = [node for node, held in enumerate(memory) if held > budget and node not in moments]
         alone = sorted(over, key=needs.__getitem__, reverse=True)[:_TRIED]
         held = sorted(over, key=memory.__getitem__, reverse=True)[:_TRIED]
-        candidates = list(dict.fromkeys([*alone, *held, *given]))
+        candidates = list(dict.fromkeys([*moments, *alone, *held, *given]))
         for node in candidates:
             self._try((node,))
         candidates.sort(key=lambda node: self.found.get((node,), self.least), reverse=True)

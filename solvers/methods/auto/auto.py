@@ -43,6 +43,7 @@ _HUNT_ROUNDS = 3  # of a hunt, before another order takes its place
 _OTHERS = 2  # rounds of the hunt within the best schedule's order for each of another
 _PUT_OFF = (0.9, 0.5)  # of the bytes of outputs: those made first, left to a second pass
 _WIDE_LAST = 3  # orders tried in which what takes most room comes last
+_ROUNDS_FIRST = 2  # of the bound over all orders: in the second it chooses where to look
 _PASS = 1 / 8  # of the time, at most, for each pass
 _ABSURD = 2  # times the cost of everything once
 
@@ -103,7 +104,7 @@ class Auto(Steps):
             wide_last = islice(orders_with_wide_last(self.problem, self.budget), _WIDE_LAST)
             self.compete([self.given, *lazy, *wide_last])
         if not self.done() and self.dearer(DEAR):
-            self.bound_beside(lambda: self.come_from(self.far_orders()))
+            self.bound_beside(lambda: self.come_from(self.far_orders()), _ROUNDS_FIRST)
         if self.best.fitting is None:
             self.approach(self.moves // _SHORT)
             self.starts.append(tuple(self.nearest.tolist()))
@@ -166,15 +167,16 @@ class Auto(Steps):
     def raise_bound(self) -> None:
         """Run local search, and beside it a round of the bound over all orders, if the bound has not had its share of
         the work."""
-        if self.below.done or self.below.work > sum(hunt.hunt.work for hunt in self.hunts):
+        early = self.below.rounds < _ROUNDS_FIRST
+        if self.below.done or (not early and self.below.work > sum(hunt.hunt.work for hunt in self.hunts)):
             self.search_locally(self.more)
             return
         self.bound_beside(lambda: self.search_locally(self.more, taken=1))
         if self.below.order is not None:
             self.anneal([np.array(in_time(self.as_asked, self.below.order), np.int64)], self.moves)
 
-    def bound_beside(self, search: Callable[[], None]) -> None:
-        """A round of the bound over all orders, beside a search.
+    def bound_beside(self, search: Callable[[], None], rounds: int = 1) -> None:
+        """Rounds of the bound over all orders, beside a search.
 
         Neither receives results of the other before both have ended, so that it does not matter which is faster.
         """
@@ -183,7 +185,7 @@ class Auto(Steps):
         enough = None if cost is None else cost / (1 + self.limits.gap)
         work, clock = self.below.work, self.limits.clock
         with ThreadPoolExecutor(1) as beside:
-            going = beside.submit(self.below.go, replace(self.limits, clock=clock.timed()), enough)
+            going = beside.submit(self.below.go_on, rounds, replace(self.limits, clock=clock.timed()), enough)
             search()
             going.result()
         clock.spend(iterations=self.below.work - work)

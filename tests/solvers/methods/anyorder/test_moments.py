@@ -54,6 +54,7 @@ def test_no_bound_with_moments_is_above_the_optimum(monkeypatch: pytest.MonkeyPa
         problem, _, budget = drawn(random)
         monkeypatch.setattr(moments, "_STATES", random.choice((1, 5, 50)))
         search = BoundSearch(problem, budget)
+        search.begin()
         put_in = [index for index, origin in enumerate(search.moments.origin) if origin < 0]
         if put_in:
             search.windows = windows_of(search.ended, search.writer, [random.choice(put_in)])

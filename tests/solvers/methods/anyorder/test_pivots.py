@@ -23,7 +23,8 @@ def test_wherever_it_looks_the_bound_is_never_above_the_optimum() -> None:
         budget = least_peak(problem, any_order=True) + random.randint(0, 2)
         pivots = draw_pivots(problem, random)
         search = BoundSearch(problem, budget)
-        search.windows, search.chosen = windows_of(search.ended, search.writer, pivots), True
+        search.begun = search.chosen = True
+        search.windows = windows_of(search.ended, search.writer, pivots)
         assert search.windows.pivots == pivots
         assert all(search.windows.low[pivot] == search.windows.high[pivot] for pivot in pivots)
         while not search.done:
