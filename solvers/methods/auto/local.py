@@ -28,7 +28,7 @@ _DEAREST_FACTOR = 10_000  # the highest price, relative to that at the beginning
 _SEED_FACTOR = 1_000_003  # a factor that keeps the seeds of two goes far apart
 
 
-class Reached(NamedTuple):
+class WentTo(NamedTuple):
     """The order that a go came to, and its bytes over the budget."""
 
     order: Ints
@@ -51,7 +51,7 @@ class LocalSearch:
         self.total = max(1, int(self.arrays.cost.sum()))
         self.price = self.total / max(1, int(sizes_in(self.tables).sum()))
 
-    def go(self, order: Ints, number: int, moves: int, clock: Clock, reorder_only: bool = False) -> Reached:
+    def go(self, order: Ints, number: int, moves: int, clock: Clock, reorder_only: bool = False) -> WentTo:
         """The best order met: the cheapest of those that fit, otherwise the one with the fewest bytes over budget.
 
         `reorder_only`: nothing is repeated more often than in the order given.
@@ -63,7 +63,7 @@ class LocalSearch:
 
     def descend(
         self, order: Ints, cooling: PricedCooling, clock: Clock, exactly: bool = False, reorder_only: bool = False
-    ) -> Reached:
+    ) -> WentTo:
         """The best order met, as `go` says."""
         state = blank(self.tables, 2 * self.nodes, self.room)
         if len(order) + 1 > state[SLOTS] // 4:
@@ -73,7 +73,7 @@ class LocalSearch:
         with halting(clock) as halt:
             anneal_orders(self.tables, state, record, cooling, reorder_only, halt)
         length = record.facts[LENGTH]
-        return Reached(record.steps[: length - 1] if length else order, int(record.facts[EXCESS]))
+        return WentTo(record.steps[: length - 1] if length else order, int(record.facts[EXCESS]))
 
     def load(self, state: Ints, order: Ints, exactly: bool) -> None:
         """Load an order into a state. `exactly`: the room grows by what the state counts too much for this order."""
