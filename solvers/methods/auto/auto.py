@@ -33,6 +33,7 @@ from solvers.reductions.reorder import lazy_orders
 from solvers.updates import in_time
 
 _IDLE = 16  # goes without success before giving up
+_STUCK = 3  # goes without success before another tournament, where plans are dear
 _GLANCES = 2  # rounds of the first search for the least peak
 _SHORT = 2  # goes from an order that nearly fits are so many times shorter before the least peak is searched for
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
@@ -69,6 +70,8 @@ class Auto(Steps):
             if self.large:
                 self.search_nearby()
             self.search_within()
+            if self.rivals and self.idle >= _STUCK and self.dearer(DEAR) and not self.done():
+                self.compete_again()
         return self.result()
 
     def spent(self) -> bool:

@@ -47,6 +47,7 @@ _TRIED = 8  # of the orders that walks found, those from which a go is begun
 _TOGETHER, _PAIR = 4, 2  # goes side by side: from walks, and later
 _KEPT = 3  # of what these come to, where goes begin later, with the best
 _MENDING = 10  # moves of a go for each state of the search that mends what it comes to
+_OF_A_TOURNAMENT = 1000  # goes, at most
 _TIMES_OVER = 10  # computes for each node, at most, of an order from which goes lead anywhere in their time
 _NEARER = 0.95  # of the bytes over budget that a go leaves, at most, for another from there
 _WALKED_LOW = 1 / 4  # of the time, at most, for walks that aim low while nothing fits
@@ -85,7 +86,8 @@ class Steps:
         self.stretched: Weighed | None = None  # the order of which no stretch can be computed at less cost
         # whether hunts within the given order and within the one with the best order alone were asked for
         self.asked = False
-        self.goes = self.idle = 0
+        self.goes = self.idle = self.tournaments = 0
+        self.rivals: list[Ints] = []  # orders from which tournaments begin
 
     @property
     def infeasible(self) -> bool:
@@ -98,8 +100,16 @@ class Steps:
         """Where plans are dear so far, if there are any: many short goes from walks along these orders."""
         if self.done() or not self.dearer(DEAR):
             return
-        starts = [self.walk_along(order) for order in orders]
-        left = Tournament(self.local, self.best, self.moves).run(starts)
+        self.rivals = [self.walk_along(order) for order in orders]
+        self.compete_again()
+
+    def compete_again(self) -> None:
+        """The same with other seeds, later from the best order too."""
+        known = [self.best.order] if self.tournaments and self.best.order is not None else []
+        left = Tournament(self.local, self.best, self.moves, self.tournaments * _OF_A_TOURNAMENT).run(
+            [*self.rivals, *known]
+        )
+        self.tournaments += 1
         self.starts[:0] = [tuple(order.tolist()) for order in left]
 
     def walk_along(self, order: Sequence[int]) -> Ints:
