@@ -8,6 +8,7 @@ import numpy as np
 
 from solvers.clock import Clock, Work
 from solvers.methods.auto.local import LocalSearch
+from solvers.methods.auto.steps import Steps
 from solvers.methods.auto.tournament import Tournament
 from solvers.orders.best import Best
 from solvers.orders.bounds import peak_bound
@@ -45,3 +46,21 @@ def test_a_tournament_ends_with_the_work() -> None:
     best, left = compete(problem, peak_bound(problem).peak * 3 // 2, most=MOVES // 8)
     assert left
     assert best.limits.clock.over()
+
+
+def test_another_tournament_begins_from_the_same_walks_and_loses_nothing() -> None:
+    problem = training_chain(Random(43))
+    budget = peak_bound(problem).peak * 4 // 3
+    steps = Steps(problem, budget, Limits(Clock(1e9, work=Work(), most=1 << 40)))
+    steps.moves = MOVES
+    given = range(2 * LAYERS)
+    steps.best.offer(given)
+    steps.compete([given])
+    first, rivals = steps.best.cost, steps.rivals
+    assert first is not None
+    steps.compete_again()
+    assert steps.rivals is rivals
+    assert steps.best.cost is not None
+    assert steps.best.cost <= first
+    assert steps.tournaments == 2
+    assert all(sorted(set(order)) == list(given) for order in steps.starts)
