@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -33,7 +34,7 @@ from solvers.reductions.reorder import lazy_orders
 from solvers.updates import in_time
 
 _IDLE = 16  # goes without success before giving up
-_STUCK = 3  # goes without success before another tournament, where plans are dear
+_STUCK, _WORTH_MORE = 3, 1.02  # goes without success, and times the least cost, before a further tournament
 _GLANCES = 2  # rounds of the first search for the least peak
 _SHORT = 2  # goes from an order that nearly fits are so many times shorter before the least peak is searched for
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
@@ -70,8 +71,8 @@ class Auto(Steps):
             if self.large:
                 self.search_nearby()
             self.search_within()
-            if self.rivals and self.idle >= _STUCK and self.dearer(DEAR) and not self.done():
-                self.compete_again()
+            if self.idle >= _STUCK and not self.slow and self.dearer(_WORTH_MORE) and not self.done():
+                self.compete_again(self.orders_to_walk())
         return self.result()
 
     def spent(self) -> bool:
@@ -85,8 +86,7 @@ class Auto(Steps):
         for order in lazy:
             self.best.offer(order)
         self.anneal([np.array(self.given, np.int64)], self.moves // 10)
-        reads = sum(len(node.reads) for node in self.problem.nodes)
-        slow = reads > _DENSE * len(self.given)
+        slow = self.slow
         if not slow:
             self.walk(self.problem, tuple)
         if len(self.given) >= _REORDERED and not self.done():
@@ -104,8 +104,7 @@ class Auto(Steps):
             self.approach_leanest(self.moves // _SHORT)
             self.dig()
         if not slow:
-            wide_last = islice(orders_with_wide_last(self.problem, self.budget), _WIDE_LAST)
-            self.compete([self.given, *lazy, *wide_last])
+            self.compete(self.orders_to_walk())
         if not self.done() and self.dearer(DEAR):
             self.bound_beside(lambda: self.come_from(self.far_orders()), _ROUNDS_FIRST)
         if self.best.fitting is None:
@@ -121,6 +120,16 @@ class Auto(Steps):
         self.search_locally(self.first_goes - 1)
         if self.best.fitting is None:
             self.approach(self.moves)
+
+    @cached_property
+    def slow(self) -> bool:
+        """Whether eviction walks take long."""
+        return sum(len(node.reads) for node in self.problem.nodes) > _DENSE * len(self.given)
+
+    def orders_to_walk(self) -> Iterator[Sequence[int]]:
+        yield self.given
+        yield from lazy_orders(self.problem)
+        yield from islice(orders_with_wide_last(self.problem, self.budget), _WIDE_LAST)
 
     def far_orders(self) -> Iterator[Ints]:
         """Orders that no move from those at hand leads to; the longer they take, the dearer plans must be so far."""

@@ -98,17 +98,15 @@ class Steps:
 
     def compete(self, orders: Iterable[Sequence[int]]) -> None:
         """Where plans are dear so far, if there are any: many short goes from walks along these orders."""
-        if self.done() or not self.dearer(DEAR):
-            return
-        self.rivals = [self.walk_along(order) for order in orders]
-        self.compete_again()
+        if not self.done() and self.dearer(DEAR):
+            self.compete_again(orders)
 
-    def compete_again(self) -> None:
-        """The same with other seeds, later from the best order too."""
+    def compete_again(self, orders: Iterable[Sequence[int]]) -> None:
+        """The same from those walks, with other seeds, and later from the best order too."""
+        self.rivals = self.rivals or [self.walk_along(order) for order in orders]
         known = [self.best.order] if self.tournaments and self.best.order is not None else []
-        left = Tournament(self.local, self.best, self.moves, self.tournaments * _OF_A_TOURNAMENT).run(
-            [*self.rivals, *known]
-        )
+        first = self.tournaments * _OF_A_TOURNAMENT
+        left = Tournament(self.local, self.best, self.moves, first).run([*self.rivals, *known])
         self.tournaments += 1
         self.starts[:0] = [tuple(order.tolist()) for order in left]
 

@@ -58,7 +58,7 @@ def test_another_tournament_begins_from_the_same_walks_and_loses_nothing() -> No
     steps.compete([given])
     first, rivals = steps.best.cost, steps.rivals
     assert first is not None
-    steps.compete_again()
+    steps.compete_again([])
     assert steps.rivals is rivals
     assert steps.best.cost is not None
     assert steps.best.cost <= first
