@@ -1,13 +1,13 @@
 #!/usr/bin/env sh
 # On the GPU machine: join the pieces of prepare.sh, install them into SITE.
 #
-#   sh examples/gpu/install.sh [FOLDER [SITE]]      (FOLDER: build/gpu/wheels; SITE: /tmp/remat-site)
+#   sh examples/gpu/install.sh [FOLDER [SITE]]      (FOLDER: build/gpu/wheels; SITE: build/gpu/site)
 #
 # Then PYTHONPATH=SITE:. for everything. A second call does nothing.
 set -eu
 cd "$(dirname "$0")/../.."
 folder=${1:-build/gpu/wheels}
-site=${2:-/tmp/remat-site}
+site=${2:-build/gpu/site}
 python=${PYTHON:-python3}
 [ ! -e "$site/.ready" ] || exit 0
 joined=$(mktemp -d)
