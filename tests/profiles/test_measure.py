@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -10,8 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnxruntime import InferenceSession
 
 from profiles import device as devices
+from profiles import measure as measuring
 from profiles.bench import OpBench
 from profiles.feeds import ALIGNMENT, operands
 from profiles.measure import LEAST_RUNS, measure, spread_of, undisturbed
@@ -73,11 +77,30 @@ def test_an_op_is_timed(cpu):
     assert timing.runs >= LEAST_RUNS
 
 
-def test_what_a_session_costs_by_itself_is_most_of_a_tiny_ops_time(cpu):
-    tiny = signature("Relu", [floats(4)], [floats(4)])
+def test_what_a_session_costs_by_itself_is_what_no_op_of_its_chain_costs(cpu, monkeypatch):
+    """A stopwatch that reads 9,000 ns for a session and 150 for each op of it, with others' work on top of some laps.
+
+    Real clocks say nothing to rely on here: on a busy machine a run of next to nothing takes three times as long.
+    """
+    disturbed = itertools.cycle([0, 700, 0])
+
+    def stopwatch(once: partial[None], alone: bool) -> int:
+        running = once.args[0]
+        once()
+        return 9_000 + 150 * ops_of(running) + next(disturbed)
+
+    monkeypatch.setattr(measuring, "lap", stopwatch)
+    assert measuring.session_ns(cpu) == 9_000
+
+
+def ops_of(running: InferenceSession) -> int:
+    """The ops of a chain, by the name of its result."""
+    return int(running.get_outputs()[0].name.removeprefix("v"))
+
+
+def test_a_session_costs_time_by_itself(cpu):
     with OpBench(cpu) as bench:
-        alone, session = bench.time(tiny, 0.02).ns, bench.session_ns()
-    assert 0.3 * alone < session < 1.5 * alone
+        assert bench.session_ns() > 0
 
 
 def test_workspace_is_what_the_kernel_allocates_besides_its_operands(cpu):
