@@ -91,6 +91,8 @@ class Auto(Steps):
             self.walk(self.problem, tuple)
         if len(self.given) >= _REORDERED and not self.done():
             self.reorder(lazy[0], walked=not slow)
+        if self.large:
+            self.approach_at_once()
         if self.best.fitting is None:
             if not slow:
                 self.walk_low()

@@ -285,6 +285,6 @@ inline void spread(const Tables& t, State& s) {
     fill(t, s, order_of(s, true));
 }
 
-inline bool is_crowded(const State& s) { return s.crowded || s.steps > s.slots / 3; }
+inline bool is_full(const State& s) { return s.steps > s.slots / 3; }
 
 }  // namespace remat::annealing

@@ -10,7 +10,13 @@ constexpr i64 WATCHED_MOVES = 512;     // between two looks at how dear a byte o
 constexpr double PRICE_FACTOR = 1.1;   // by which that then changes
 constexpr double DROPPING_DRAW = 0.2;  // from this draw on, a try drops computes
 constexpr double MOVING_DRAW = 0.4;    // and from this one on moves computes about
+constexpr i64 LONG_ORDER = 4000;       // computes up to which an order is spread anew as soon as a gap is missed
+constexpr i64 SPREAD_SHARE = 8;        // computes beyond these for each move that must come before
 constexpr i64 CLEARED = 3;             // slots cleared after a drop, at most
+
+// Moves between two times that the computes of an order are spread anew: that takes as long as many moves where it is
+// long, and until then moves that find no gap come to nothing.
+inline i64 between_spreads(const State& s) { return std::max(i64(0), s.steps - LONG_ORDER) / SPREAD_SHARE; }
 
 struct PricedCooling {
     Cooling cooling;
@@ -33,9 +39,12 @@ struct PricedCooling {
     // is called where gaps are used up.
     template <class Spread, class Try>
     void run(State& s, Halt halt, Spread spread_anew, Try try_move) {
-        i64 fitting = 0;
+        i64 fitting = 0, spread_at = 0;
         cooling.run(halt, [&](i64 number, double heat) {
-            if (is_crowded(s)) spread_anew();
+            if (is_full(s) || (s.crowded && number - spread_at >= between_spreads(s))) {
+                spread_anew();
+                spread_at = number;
+            }
             if (number % WATCHED_MOVES == WATCHED_MOVES - 1) {
                 learn(fitting);
                 fitting = 0;

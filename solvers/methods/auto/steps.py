@@ -50,6 +50,7 @@ _MENDING = 10  # moves of a go for each state of the search that mends what it c
 _OF_A_TOURNAMENT = 1000  # goes, at most
 _TIMES_OVER = 10  # computes for each node, at most, of an order from which goes lead anywhere in their time
 _NEARER = 0.95  # of the bytes over budget that a go leaves, at most, for another from there
+_MUCH_NEARER = 0.7  # the same where other ways to an order that fits have yet to be tried
 _WALKED_LOW = 1 / 4  # of the time, at most, for walks that aim low while nothing fits
 _DUG = 1 / 4  # of the time, at most, for the least peak where nothing else fits soon
 _ABOVE = 1.1  # so far above the budget ways are sought whose orders may need less than the ways promise
@@ -191,6 +192,15 @@ class Steps:
             self.anneal([self.nearest], moves)
             self.mend(moves // _MENDING)
             without = 0 if self.missing < _NEARER * before else without + 1
+
+    def approach_at_once(self) -> None:
+        """Goes from the order that nearly fits while each comes much nearer: on large graphs of which every op reads
+        several others, walks that rebuild what they let go lead nowhere."""
+        while self.best.fitting is None and not self.done():
+            before = self.missing
+            self.anneal([self.nearest], self.moves)
+            if self.missing > _MUCH_NEARER * before:
+                return
 
     def mend(self, states: int) -> None:
         """Compute the order that nearly fits anew where it takes more than the budget."""
