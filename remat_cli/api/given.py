@@ -17,6 +17,7 @@ from profiles.costs import Costs
 from remat_cli.actions.pieces_asked import PiecesAsked, pieces_named
 from remat_cli.arguments import as_float, brief, may_name, switch, whole_number
 from remat_cli.errors import RematWarning, Usage, meant
+from remat_cli.model.in_place import InPlace
 from remat_cli.model.quantities import Budget, parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
 from remat_cli.planning.loading import load_planned
 from remat_cli.planning.plans.planned import Planned
@@ -203,10 +204,10 @@ def heard_by(report: Listener | None) -> Listener | Callable[[object], None]:
     return report or nobody
 
 
-def pairs_of(in_place: Mapping[str, str] | bool) -> dict[str, str] | None:
-    """Inputs by the outputs that are written over them; None where they are to be found."""
-    if isinstance(in_place, bool):
-        return None if in_place else {}
+def pairs_of(in_place: Mapping[str, str] | bool | None) -> InPlace:
+    """Inputs by the outputs that are written over them; True where they are to be found."""
+    if in_place is None or isinstance(in_place, bool):
+        return {} if in_place is False else in_place
     if not isinstance(in_place, Mapping):
         raise Usage(f"in_place is True, False, or {{'weight': 'weight_new'}}, not {brief(in_place)}")
     return {new: old for old, new in in_place.items()}

@@ -19,6 +19,8 @@ from remat_cli.arguments import number, switch, word
 from remat_cli.checking.compare import Tolerance
 from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.model.sessions import OWN
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import content_of, load_planned
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.runtime.in_place import in_place
@@ -100,6 +102,8 @@ def session(plan: Plan, *, providers: Sequence[Any] = CPU, keep_state: bool = Fa
         loss, *rest = session.run(None, feeds)
     """
     planned, wanted, keep_state = given.plan_of(plan), providers_of(providers), switch(keep_state, "keep_state")
+    if wanted == CPU and not keep_state:
+        given.warn(sentences(note for note in planned.subject.notes if note.kind == PlanNote.WRITES_OVER))
     with refusals_in_words():
         return session_on(emitting.emit(planned).model, planned, wanted, keep_state)
 

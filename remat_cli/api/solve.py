@@ -62,7 +62,7 @@ def solve(
     reorder: bool | None = None,
     known: Sequence[Plan] | Plan = (),
     dims: Mapping[str, int] | None = None,
-    in_place: Mapping[str, str] | bool = True,
+    in_place: Mapping[str, str] | bool | None = None,
     pieces: str = "off",
     largest_value: int | str | None = None,
     time_limit: float | str | None = None,
@@ -83,8 +83,9 @@ def solve(
       "milp" may take another order. `known`: plans to beat.
     - `session`: "strict" or "default"; `allocator`: "planned" or "arena".
     - `minimize`: "cost", or "peak" for the least memory, with `max_overhead` as the share of time that it may add.
-    - `in_place`: outputs that are written over inputs, as {"weight": "weight_new"}; True: those of a training step, and
-      what is found; False: none.
+    - `in_place`: outputs that are written over inputs, as {"weight": "weight_new"}; by default those of a step that
+      `grad` made; True: also those that are found in another graph; False: none. Runs then change the arrays that
+      they are given for these inputs.
     - `pieces`: which ops are cut first: "auto", "exact" (so that the bits are the same), "off", or values with how many
       pieces each, as "logits=16". `largest_value`: so that no op makes a larger value, in bytes or as "1GiB".
     - `time_limit`: in seconds or words ("5m"), by default 60; `work_limit`: in moves of the search, the same on every

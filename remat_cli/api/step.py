@@ -177,7 +177,7 @@ def _held_once(model: bytes, providers: Sequence[Any]) -> Graph | None:
         return None
     try:
         graph = ingest_content(model)
-        return replace(graph, in_place=updates_of(graph, None))
+        return replace(graph, in_place=updates_of(graph, True))
     except BadInput:
         return None
 

@@ -24,6 +24,7 @@ from remat_cli.model.quantities import (
 
 if TYPE_CHECKING:
     from remat_cli.actions.pieces_asked import PiecesAsked
+    from remat_cli.model.in_place import InPlace
     from solvers.clock import Clock
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -143,8 +144,10 @@ seed = click.option("--seed", type=SEED, default=0, help="Of random choices.  [d
 _pairs = click.option(
     "--in-place",
     "in_place",
-    metavar="NAME=NEW",
+    metavar="[NAME=NEW]",
     multiple=True,
+    is_flag=False,
+    flag_value="auto",  # AUTO of model/in_place.py, which is imported late
     help="Write NEW over NAME; --no-in-place: none.",
 )
 _held_twice = click.option("--no-in-place", "held_twice", is_flag=True, hidden=True)
@@ -155,8 +158,8 @@ def in_place(command: Command) -> Command:
     return _pairs(_held_twice(command))
 
 
-def asked_in_place(pairs: tuple[str, ...], held_twice: bool) -> dict[str, str] | None:
-    """What the flags ask for; None where they leave it to be found."""
+def asked_in_place(pairs: tuple[str, ...], held_twice: bool) -> InPlace:
+    """What the flags ask for; None where they say nothing."""
     from remat_cli.errors import Usage
     from remat_cli.model.in_place import parse_pairs
 

@@ -1,5 +1,8 @@
 """Outputs that take the place of inputs: which may, which do without being asked, and why others cannot.
 
+Whoever runs such a graph finds the arrays that they gave for these inputs changed. So without being asked, only the
+steps that `grad` made do so.
+
 A runtime writes an output straight into the buffer that it is given for it. Where that buffer is an input's own, the
 input is gone once the op that makes the output begins. So no later op may read it, and the op itself may read it only
 element by element.
@@ -19,18 +22,25 @@ from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.step_parts import FINITE, parts_of
 
-InPlace = Mapping[str, str] | None  # output -> the input in whose place it comes; None: what is found
+# output -> the input in whose place it comes; True: also those that are found by name; None: only those of `grad`
+InPlace = Mapping[str, str] | bool | None
+AUTO = "auto"  # on the command line: those that are found
 NARROW = {onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}  # a CPU has almost no kernels for these
 NEW = "_new"  # the suffix of a training step's output that replaces a value
 
 
-def parse_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
-    """NAME=NAME_new, as on the command line; outputs come first in the answer."""
+def parse_pairs(pairs: tuple[str, ...]) -> dict[str, str] | bool:
+    """NAME=NAME_new, as on the command line, outputs first in the answer; True where they are to be found."""
+    if set(pairs) == {AUTO}:
+        return True
     found: dict[str, str] = {}
     for pair in pairs:
         old, equals, new = pair.partition("=")
         if not (old and equals and new):
-            raise Usage(f"--in-place {pair}: name an input and the output in its place, as in weight=weight_new")
+            raise Usage(
+                f"--in-place {pair}: name an input and the output in its place, as in weight=weight_new; or write"
+                f" --in-place={AUTO} alone, and remat finds them"
+            )
         if new in found:
             raise Usage(f"--in-place names the output '{new}' twice")
         found[new] = old
@@ -51,7 +61,7 @@ def divide_updates(graph: Graph, asked: InPlace, never: str | None) -> tuple[dic
 
     `never`: why none may, if so.
     """
-    given = usual_updates(graph) if asked is None else asked
+    given = wanted_updates(graph, asked)
     look, found, left = _Look(graph), dict[str, str](), dict[str, str]()
     for output, old in given.items():
         why = never or look.why_not(output, old)
@@ -60,20 +70,32 @@ def divide_updates(graph: Graph, asked: InPlace, never: str | None) -> tuple[dic
             why = f"'{taken}' takes the place of '{old}' already"
         if why is None:
             found[output] = old
-        elif asked is not None:
+        elif isinstance(asked, Mapping):
             raise BadInput(f"--in-place {old}={output}: {why}")
         else:
             left[output] = why
     return found, left
 
 
-def usual_updates(graph: Graph) -> dict[str, str]:
-    """The pairs that a step made by `grad` records; for another graph, outputs named after inputs they are made of."""
+def wanted_updates(graph: Graph, asked: InPlace) -> Mapping[str, str]:
+    """The pairs that are asked for, safe or not."""
+    if isinstance(asked, Mapping):
+        return asked
+    return named_alike(graph) if asked and parts_of(graph.model) is None else _recorded(graph)
+
+
+def _recorded(graph: Graph) -> dict[str, str]:
+    """The pairs of a step that `grad` made."""
     parts = parts_of(graph.model)
-    if parts is not None:
-        updated = () if _may_be_discarded(graph) else (*parts.parameters, *parts.state)
-        names = (*updated, *parts.statistics, *parts.sums)
-        return {f"{name}{NEW}": name for name in names if f"{name}{NEW}" in graph.outputs}
+    if parts is None:
+        return {}
+    updated = () if _may_be_discarded(graph) else (*parts.parameters, *parts.state)
+    names = (*updated, *parts.statistics, *parts.sums)
+    return {f"{name}{NEW}": name for name in names if f"{name}{NEW}" in graph.outputs}
+
+
+def named_alike(graph: Graph) -> dict[str, str]:
+    """Outputs that have the names of inputs in theirs, and are made of them element by element."""
     inputs = sorted(graph.inputs, key=lambda name: (-len(name), name))
     look = _Look(graph)
     found: dict[str, str] = {}

@@ -10,13 +10,12 @@ from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from remat_cli.model.graph import Graph
-from remat_cli.model.in_place import InPlace, readers_of, usual_updates
+from remat_cli.model.in_place import InPlace, readers_of, wanted_updates
 
 
 def hold_back(graph: Graph, asked: InPlace) -> Graph:
     """The graph with each update after what reads the old value, where that is possible; all else as in the file."""
-    pairs = usual_updates(graph) if asked is None else asked
-    waits = _waits(graph, pairs)
+    waits = _waits(graph, wanted_updates(graph, asked))
     if all(reader < index for index, readers in waits.items() for reader in readers):
         return graph
     return replace(graph, ops=tuple(graph.ops[index] for index in _order(graph, waits)))

@@ -22,6 +22,8 @@ class PlanNote(StrEnum):
     NOT_RUN = "not run"
     KERNELS_UNCHECKED = "kernels unchecked"
     HELD_TWICE = "held twice"
+    MAY_WRITE_OVER = "may write over"
+    WRITES_OVER = "writes over"
     IN_PIECES = "in pieces"
     BETTER_WHOLE = "better whole"
     # about how a plan was found
@@ -71,6 +73,7 @@ OF_ANY_MODEL = frozenset(  # notes about any model, those that fit without a pla
         PlanNote.SUBGRAPHS_UNKNOWN,
         PlanNote.KERNELS_UNKNOWN,
         PlanNote.SEEN_IN_A_RUN,
+        PlanNote.WRITES_OVER,
     )
 )
 WHY_NONE = frozenset(  # notes that give the reason why there is no plan

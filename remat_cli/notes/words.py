@@ -49,6 +49,11 @@ SENTENCES: dict[str, str] = {
         " checked whether default options pick the same kernels for it."
     ),
     PlanNote.HELD_TWICE: "New state ({:size}) is held beside the old, for example {!r}: {}.",
+    PlanNote.MAY_WRITE_OVER: (
+        "{!r}{} could be written over the inputs of their names, which spares up to {:size}: --in-place, or"
+        " in_place=True. Runs then change the arrays that are given for these inputs."
+    ),
+    PlanNote.WRITES_OVER: "Runs change the arrays that are given for {!r}{}: {!r} is written over them.",
     PlanNote.IN_PIECES: (
         "{} ops run in {} pieces, and the bounds are for that. With whole ops every plan needs at least {:size}."
     ),

@@ -25,6 +25,7 @@ from remat_cli.model.late_updates import hold_back
 from remat_cli.model.problem_of import as_rewritten
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import STRICT, Session
+from remat_cli.model.step_parts import parts_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.onnx_graph.walk import has_subgraph
 from remat_cli.planning.plans.planned import Planned
@@ -151,7 +152,8 @@ def subject_of(
             """What is found once holds for one order of the ops."""
             costed = shared if settled is view.graph or not pairs else Costed(costs)
             made = replace(view, graph=replace(settled, in_place=pairs)) if pairs else view
-            return replace(_subject_of(target, costed, where, own, made, notes), recast=recast, costed=costs)
+            told = (*notes, *_of_updates(graph, in_place, pairs))
+            return replace(_subject_of(target, costed, where, own, made, told), recast=recast, costed=costs)
 
         return pairs, make
 
@@ -237,8 +239,7 @@ def _unknown_work(graph: Graph) -> Iterator[Note]:
     kernels = [op for op in apart if not is_known(op.domain, op.op_type)]
     for kind, ops in ((PlanNote.SUBGRAPHS_UNKNOWN, holders), (PlanNote.KERNELS_UNKNOWN, kernels)):
         if ops:
-            more = f" and {len(ops) - 1} more" if len(ops) > 1 else ""
-            yield Note(kind, (ops[0].op_type, ops[0].name, more))
+            yield Note(kind, (ops[0].op_type, ops[0].name, _and_more(len(ops))))
 
 
 def _missing_checks(graph: Graph, costs: Costs | None, unchecked: bool) -> Iterator[Note]:
@@ -257,6 +258,22 @@ def _held_twice(graph: Graph, left: Mapping[str, str]) -> Iterator[Note]:
         largest = max(left, key=lambda name: graph.values[name].bytes)
         size = sum(graph.values[name].bytes for name in left)
         yield Note(PlanNote.HELD_TWICE, (size, largest, left[largest]))
+
+
+def _of_updates(graph: Graph, asked: InPlace, pairs: Mapping[str, str]) -> Iterator[Note]:
+    """What is written over inputs, or could be, of a step that other programs made: its users do not expect it."""
+    if parts_of(graph.model) is not None:
+        return
+    if pairs:
+        output, old = next(iter(pairs.items()))
+        yield Note(PlanNote.WRITES_OVER, (old, _and_more(len(pairs)), output))
+    elif asked is None and (found := divide_updates(graph, True, narrow(graph))[0]):
+        spared = sum(graph.values[name].bytes for name in found)
+        yield Note(PlanNote.MAY_WRITE_OVER, (next(iter(found)), _and_more(len(found)), spared))
+
+
+def _and_more(count: int) -> str:
+    return f" and {count - 1} more" if count > 1 else ""
 
 
 def _bare(path: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,8 @@ def test_all_state_of_our_own_steps(optimizer: str, times: int) -> None:
 def test_outputs_that_other_tools_name_after_inputs() -> None:
     nodes = (node("Mul", "g rate", "step"), node("Sub", "w step", "updated_w"), node("Add", "g g", "w_sum"))
     given = graph(*nodes, inputs="w g rate", outputs="updated_w w_sum")
-    assert updates_of(given, None) == {"updated_w": "w"}
+    assert updates_of(given, True) == {"updated_w": "w"}
+    assert updates_of(given, None) == {}
     assert updates_of(given, {}) == {}
 
 
@@ -91,7 +93,8 @@ def test_an_output_of_another_op_may_come_once_nobody_reads_the_input() -> None:
 
 def test_pairs_as_they_are_written() -> None:
     assert parse_pairs(("w=w_new", "m=m_new")) == {"w_new": "w", "m_new": "m"}
-    for wrong in (("w",), ("=w",), ("w=",), ("w=v", "u=v")):
+    assert parse_pairs(("auto",)) is True
+    for wrong in (("w",), ("=w",), ("w=",), ("w=v", "u=v"), ("auto", "w=v")):
         with pytest.raises(Usage):
             parse_pairs(wrong)
 
@@ -144,8 +147,8 @@ def test_updates_of_a_step_that_another_exporter_wrote(tmp_path: Path) -> None:
     """All are found, and three steps give what three steps with both copies do: in memory of its own, and verified."""
     model = others_step()
     found = {f"{name}.out": name for name in ("w", "m", "running_mean", "scale", "step")}
-    assert updates_of(ingest_content(model.SerializeToString()), None) == found
-    plan = remat.solve(model, budget="99%", work_limit=2000, cache=False)
+    assert updates_of(ingest_content(model.SerializeToString()), True) == found
+    plan = remat.solve(model, budget="99%", work_limit=2000, cache=False, in_place=True)
     assert plan.recorded.in_place == found
     plan.save(tmp_path / "m.plan.json")
     assert remat.verify(tmp_path / "m.plan.json").ok
@@ -160,3 +163,36 @@ def test_updates_of_a_step_that_another_exporter_wrote(tmp_path: Path) -> None:
         made = witness.run(list(found), {**apart, "x": x})
         apart = dict(zip(found.values(), made, strict=True))
         assert all(state[name].tobytes() == value.tobytes() for name, value in apart.items())
+
+
+def normalizing() -> onnx.ModelProto:
+    """An inference model as exporters write it that were told to keep BatchNormalization in training mode."""
+    names = ["scale", "bias", "mean", "var"]
+    nodes = [
+        helper.make_node("BatchNormalization", ["x", *names], ["y", "mean_new", "var_new"], training_mode=1),
+        helper.make_node("Relu", ["y"], ["z"]),
+    ]
+    shapes = {"x": [2, 4, 8, 8], "z": [2, 4, 8, 8], **{name: [4] for name in (*names, "mean_new", "var_new")}}
+    values = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()}
+    inputs, outputs = ["x", *names], ["z", "mean_new", "var_new"]
+    made = helper.make_graph(nodes, "normal", [values[n] for n in inputs], [values[n] for n in outputs])
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_a_run_of_a_graph_that_grad_did_not_make_leaves_the_callers_arrays_as_they_are() -> None:
+    model, random = normalizing(), np.random.default_rng(0)
+    feeds = {"x": random.random((2, 4, 8, 8), np.float32)}
+    feeds |= {name: random.random(4, np.float32) for name in ("scale", "bias", "mean", "var")}
+    witness = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    for asked, changed in ({}, False), ({"in_place": False}, False), ({"in_place": True}, True):
+        with pytest.warns(remat.RematWarning) as warned:
+            plan = remat.solve(model, minimize="peak", work_limit=500, cache=False, **asked)
+        given = {name: value.copy() for name, value in feeds.items()}
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            made = remat.session(plan).run(None, given)
+        assert [a.tobytes() for a in made] == [a.tobytes() for a in witness]
+        assert ({name for name in feeds if (given[name] != feeds[name]).any()} == {"mean", "var"}) == changed
+        assert any("Runs change the arrays" in str(one.message) for one in warned) == changed
+        assert any("Runs change the arrays" in str(one.message) for one in said) == changed
+        assert any("--in-place" in str(one.message) for one in warned) == (not asked)

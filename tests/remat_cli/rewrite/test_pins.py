@@ -63,7 +63,7 @@ def recomputed(subject: Subject, seed: int) -> Rewritten:
 def test_any_order_gives_the_bits_of_both_copies(seed: int) -> None:
     """At two levels, one op after the other and several at a time; without the pins no order is sure."""
     model = Updating(seed).model()
-    subject = given_subject(model, None, {}, DEFAULT)
+    subject = given_subject(model, None, {}, DEFAULT, True)
     assert subject.graph is not None
     pairs = dict(subject.graph.in_place)
     assert pairs
@@ -90,7 +90,7 @@ def late_reader() -> onnx.ModelProto:
 def test_without_pins_the_runtime_may_write_too_early() -> None:
     """The file's order is right, the runtime's own is another; a plan of the same model is pinned."""
     model = late_reader()
-    subject = given_subject(model, None, {}, DEFAULT)
+    subject = given_subject(model, None, {}, DEFAULT, True)
     assert subject.graph is not None
     x, w = (np.full((4, 4), value, np.float32) for value in (2.0, 1.0))
     pairs = dict(subject.graph.in_place)
@@ -107,7 +107,7 @@ def test_without_pins_the_runtime_may_write_too_early() -> None:
 
 
 def test_ops_that_come_before_all_updates_in_any_order() -> None:
-    subject = given_subject(late_reader(), None, {}, DEFAULT)
+    subject = given_subject(late_reader(), None, {}, DEFAULT, True)
     found = rewrite_surely(subject, lower(subject.problem, range(3)), DEFAULT)
     behind = find_ops_behind(found.model.graph, {"w_new"})
     assert {"y", "dw"} <= behind
