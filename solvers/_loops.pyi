@@ -6,8 +6,6 @@ from solvers.orders.arrays import Arrays, Ints
 from solvers.orders.cooling import Cooling, PricedCooling
 from solvers.orders.evict import Scoring
 from solvers.pebbles.copies import Tables as Copies
-from solvers.placement.arena import Pieces
-from solvers.placement.arranging import Room
 from solvers.placement.canonical import Sections
 from solvers.placement.lives import Lives
 
@@ -98,14 +96,13 @@ def place_by_ejection(
     /,
 ) -> tuple[int, int]: ...
 def take_buffers(events: Ints, shape: Ints, /) -> Ints: ...
-def refused(arrays: Arrays, pieces: Pieces, order: Ints, room: int, /) -> int: ...
 def above(arrays: Arrays, order: Ints, room: int, /) -> int: ...
 def held_later(arrays: Arrays, order: Ints, /) -> int: ...
-def lacking(placed: Room, order: Ints, /) -> int: ...
 def arrange(
     tables: Ints,
     state: Ints,
-    placed: Room,
+    arrays: Arrays,
+    room: int,
     found: Ints,
     facts: Ints,
     cooling: PricedCooling,

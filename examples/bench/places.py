@@ -3,7 +3,7 @@
     python examples/bench/unseen_torch.py FOLDER                                 (in an environment with PyTorch)
     for m in FOLDER/*.onnx; do remat grad $m; done
     for m in FOLDER/*.train.onnx; do remat profile $m --threads 1; done
-    python examples/bench/places.py FOLDER RESULTS.json [--allocator arena] [NAME ...]
+    python examples/bench/places.py FOLDER RESULTS.json [NAME ...]
 
 Each training graph is solved for each budget within LIMIT, in one folder as a user would, the smallest budget first;
 then the rewritten model runs in processes of its own: with the plan's places, with the stock arena, and traced, which
@@ -12,9 +12,6 @@ within the same limit; it is not asked where what was found is within half a poi
 is below. The limit is in seconds of processor, of all threads together, so that other work on the machine changes
 little. Overheads are shares of the original's time by its costs; `cpu` is the least of six steps. Results are written
 after each graph, and graphs that are there already are passed by.
-
-`--allocator arena`: the same graphs in a stock arena, at ARENA_BUDGETS, beside what the planned places cost, which
-RESULTS.json has already. `points`: the difference of overheads, in points; of what has no plan there is none.
 """
 
 from __future__ import annotations
@@ -22,7 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,7 +29,6 @@ from typing import Any
 from placement import child
 
 BUDGETS = ("60%", "75%", "90%")
-ARENA_BUDGETS = os.environ.get("ARENA_BUDGETS", "75%").split(",")
 LIMIT = os.environ.get("LIMIT", "10s")
 MACHINE = os.environ.get("MACHINE", f"{os.cpu_count()} cores")
 NEAR = 0.005
@@ -134,44 +129,17 @@ def _near_bound(said: dict[str, Any]) -> bool:
     return bound is not None and found is not None and found <= bound + NEAR
 
 
-def in_arena(model: Path, known: dict[tuple[str, str], float | None], folder: Path) -> list[dict[str, Any]]:
-    found = []
-    for share in ARENA_BUDGETS:
-        said = solved(model, share, folder / "arena.plan.json", "--allocator", "arena")
-        (folder / "arena.plan.json").unlink(missing_ok=True)
-        row = {"graph": model.name.removesuffix(".train.onnx"), "budget": share, "bytes": said.get("budget")}
-        row |= {key: said.get(key) for key in ("exit", "status", "overhead", "arena", "wall", "notes")}
-        planned = known.get((row["graph"], share))
-        both = said["exit"] == 0 and planned is not None
-        row |= {"planned": planned, "points": round(100 * (said["overhead"] - planned), 2) if both else None}
-        found.append(row)
-        print(json.dumps(row), file=sys.stderr, flush=True)
-    return found
-
-
-def median_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Over the questions that planned places answer; what has no plan in the arena counts as dearer than any."""
-    asked = [row["points"] for row in rows if row["planned"] is not None]
-    points = [float("inf") if one is None else one for one in asked]
-    middle = statistics.median_high(points) if points else None
-    return {"asked": len(asked), "without": asked.count(None), "median": None if middle == float("inf") else middle}
-
-
-def main(folder: Path, results: Path, allocator: str, names: list[str]) -> None:
+def main(folder: Path, results: Path, names: list[str]) -> None:
     found: dict[str, Any] = json.loads(results.read_text()) if results.exists() else {"rows": []}
-    key = "rows" if allocator == "planned" else "in_arena"
-    known = found.setdefault(key, [])
-    planned = {(row["graph"], row["budget"]): row["overhead"] for row in found["rows"]}
+    known = found.setdefault("rows", [])
     models = [folder / f"{name}.train.onnx" for name in names] or sorted(folder.glob("*.train.onnx"))
     done = {row["graph"] for row in known}
     for model in models:
         if model.name.removesuffix(".train.onnx") in done:
             continue
         with tempfile.TemporaryDirectory() as plans:
-            known += rows(model, Path(plans)) if allocator == "planned" else in_arena(model, planned, Path(plans))
+            known += rows(model, Path(plans))
         found |= {"machine": MACHINE, "limit": f"{LIMIT} of processor", "seed": 0}
-        if found.get("in_arena"):
-            found["in_arena_points"] = median_of(found["in_arena"])
         results.write_text(json.dumps(found, indent=1) + "\n")
 
 
@@ -180,6 +148,5 @@ if __name__ == "__main__":
     words.add_argument("folder", type=Path)
     words.add_argument("results", type=Path)
     words.add_argument("names", nargs="*")
-    words.add_argument("--allocator", choices=("planned", "arena"), default="planned")
     given = words.parse_intermixed_args()
-    main(given.folder, given.results, given.allocator, given.names)
+    main(given.folder, given.results, given.names)

@@ -97,7 +97,7 @@ def row(name: str, program: list[str], folder: Path, share: str = SHARE) -> dict
     path = training_graph(name, folder)
     feeds = written(ingest(path), folder)
     costs = remat.profile(path, threads=1, time_limit=SECONDS_OF_PROFILE)
-    plan = remat.solve(path, budget=share, costs=costs, session="default", time_limit=SECONDS, cache=False)
+    plan = remat.solve(path, budget=share, costs=costs, runtime="stock", time_limit=SECONDS, cache=False)
     graph = plan.subject.graph
     assert graph is not None
     rewritten = folder / f"{path.stem}.remat.onnx"

@@ -63,7 +63,6 @@ def parts(bench: Bench) -> dict[str, Part]:
             found[f"memory/{name}/{budget}"] = partial(memory.verified, name=name, budget=budget)
     found["ops/workspace"] = ops.workspace
     for name in (first, second, third, fourth):
-        found[f"least cap/{name}"] = partial(memory.least_cap, name=name, budget=usual)
         found[f"compiled/{name}"] = partial(beside.compiled, name=name)
         found[f"inductor/{name}"] = partial(trained.inductor, name=name)
     for name in (third, fourth):

@@ -2,7 +2,7 @@
 
 python examples/pytorch/train.py            # all six
 python examples/pytorch/train.py gpt2 --steps 20 --budget 60%
-python examples/pytorch/train.py cnn vit --session default --steps 10 --budget 85%
+python examples/pytorch/train.py cnn vit --runtime stock --steps 10 --budget 85%
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def compare(name: str, given: argparse.Namespace, folder: Path) -> bool:
     torch.onnx.export(module, batches[0][:1], path, dynamo=True, optimize=False, verbose=False)
     training = remat.grad(path, optimizer=example.optimizer, learning_rate=example.rate)
     costs = remat.profile(training, threads=1, time_limit=given.profile) if given.profile else None
-    plan = remat.solve(training, budget=given.budget, costs=costs, session=given.session, time_limit=given.time_limit)
+    plan = remat.solve(training, budget=given.budget, costs=costs, runtime=given.runtime, time_limit=given.time_limit)
     step = remat.step(plan, path)
 
     witness = with_masks(module, training)
@@ -115,7 +115,7 @@ def compare(name: str, given: argparse.Namespace, folder: Path) -> bool:
     off = max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(found, expected, strict=True))
     alike = off <= NEAR and _same_answer(module, witness, batches[0][0])
     print(
-        f"{name:8} {given.session} session: loss {expected[0]:.4f} to {expected[-1]:.4f},"
+        f"{name:8} {given.runtime} runtime: loss {expected[0]:.4f} to {expected[-1]:.4f},"
         f" at most {off:.1e} off in {steps} steps;"
         f" memory {plan.peak / 1e6:.3g} of {plan.recorded.baseline_peak / 1e6:.3g} MB, time {plan.overhead:+.1%};"
         f" {1000 * took / steps:.0f} ms of CPU a step; {'the same' if alike else 'NOT THE SAME'}",
@@ -145,7 +145,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--budget", default="60%")
     parser.add_argument("--time-limit", type=float, default=30.0, help="Seconds to solve each.")
-    parser.add_argument("--session", choices=("strict", "default"), default="strict")
+    parser.add_argument("--runtime", choices=("remat", "stock"), default="remat")
     parser.add_argument("--profile", type=float, default=0.0, help="Seconds to measure each; else costs are estimated.")
     given = parser.parse_args()
     warnings.filterwarnings("ignore")

@@ -93,7 +93,7 @@ def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: L
     if subject.graph is None:
         raise Usage(f"{subject.path} is a bare problem, which has no ops that could be cut; leave out --pieces")
     if session.robust:
-        raise Usage("ops in pieces are planned for strict sessions; leave out --session default, or --pieces")
+        raise Usage("ops in pieces are planned for --runtime remat alone; leave out --runtime stock, or --pieces")
     start = _as_listed(subject.graph, asked)
     if not start.regions and budget is not None and held_as_it_is(subject, session) <= budget:
         return ToPlan(subject)

@@ -13,7 +13,7 @@ from remat_cli.arguments import as_word
 from remat_cli.errors import Usage, meant
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.quantities import Budget
-from remat_cli.model.sessions import ALLOCATORS, SESSIONS, STRICT, Session, kind_of
+from remat_cli.model.sessions import KINDS, REMAT, RUNTIME_OF, RUNTIMES, STOCK, STRICT, Session
 from remat_cli.planning.search.answer import Answer, Enough, check_options
 from solvers.problem import Limits
 from solvers.registry import DEFAULT, METHODS
@@ -90,7 +90,7 @@ class Question:
             "minimize": self.minimize,
             "max_overhead": self.max_overhead,
             "known": [plan.program for plan in self.known],
-            "session": [self.session.name, self.session.allocator],
+            "session": self.session.name,
             "reorder": self.reorder,
             "options": dict(self.options),
             "enough": asdict(self.enough) if self.enough else None,
@@ -100,14 +100,12 @@ class Question:
         }
 
 
-def kind_named(name: str, allocator: str | None) -> Session:
-    """The kind of session of these names."""
-    named = isinstance(name, str) and isinstance(allocator, str | None)
-    kind = kind_of(name, allocator) if named else None
-    if kind is None:
-        beside = "planned" if allocator is None else as_word(allocator)
-        for said, what, known in ((name, "session", SESSIONS), (allocator, "allocator", ALLOCATORS)):
-            if isinstance(said, str) and said not in known:
-                raise Usage(f"there is no {what} {as_word(said)!r}; {meant(said, known)}")
-        raise Usage(f"there is no {as_word(name)} session with --allocator {beside}")
-    return kind
+def kind_named(runtime: str, session: str | None = None) -> Session:
+    """The kind of session of this runtime. `session`: the name that the runtime had before, if that was given."""
+    if isinstance(session, str) and session in RUNTIME_OF:
+        return KINDS[RUNTIME_OF[session]]
+    if session is not None:
+        raise Usage(f"there is no session {as_word(session)!r}; say runtime={REMAT!r} or runtime={STOCK!r}")
+    if not isinstance(runtime, str) or runtime not in KINDS:
+        raise Usage(f"there is no runtime {as_word(runtime)!r}; {meant(as_word(runtime), RUNTIMES)}")
+    return KINDS[runtime]

@@ -59,7 +59,7 @@ class SizeQuestion:
 
     def check(self) -> None:
         if self.pieces.wanted and self.session.robust:
-            raise Usage("ops in pieces are planned for strict sessions; leave out --session default, or --pieces")
+            raise Usage("ops in pieces are planned for --runtime remat alone; leave out --runtime stock, or --pieces")
         if unknown := [name for name in (self.method, *self.baselines) if name not in METHODS]:
             raise Usage(f"there is no method '{unknown[0]}'; {meant(unknown[0], METHODS)}")
         if self.budget.relative:

@@ -135,8 +135,8 @@ def _request(
 
 def _at_hand(subject: Subject, budget: int, question: Question) -> int | None:
     """What the cheapest of the known plans costs that fit, beyond the model as it is."""
-    asked = subject.source.sha256, question.session.name, question.session.allocator
-    plans = (plan for plan in question.known if (plan.model.sha256, plan.session, plan.allocator) == asked)
+    asked = subject.source.sha256, question.session.name
+    plans = (plan for plan in question.known if (plan.model.sha256, plan.session) == asked)
     return min((plan.cost - plan.baseline_cost for plan in plans if plan.budget <= budget), default=None)
 
 

@@ -43,14 +43,13 @@ LOWER = "this plan is of the kernels of default options; for programs that set {
 class Trial:
     """How to try a plan. `feeds`: inputs, or a file of them; by default random and valid. `timeout`: of each run.
 
-    `cap`: whether to run in a capped arena as well. `near`: how far results may be from the original's. `level`: of the
+    `near`: how far results may be from the original's. `level`: of the
     optimizations of the default session, as a program sets it. `seconds`: for timing both models, their runs taking
     turns; none: they are not timed.
     """
 
     feeds: Path | Mapping[str, Any] | None = None
     seed: int = 0
-    cap: bool | None = None  # None: where the plan is for a capped arena
     provider: str = "cpu"
     timeout: float = TIMEOUT
     near: Tolerance = EXACT
@@ -118,7 +117,6 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
     graph, threads = emitting.given_graph_of(plan), plan.subject.threads
     feeds = _feeds(graph, trial)
     session = plan.recorded.kind
-    cap = plan.budget if (session.capped if trial.cap is None else trial.cap) else None
     with (
         Bench(feeds, trial.provider, trial.timeout, threads, trial.report, trial.level) as bench,
         in_a_file(plan, graph) as original,
@@ -126,7 +124,7 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
         costs = {name: node.cost for name, node in zip(plan.subject.nodes, plan.subject.problem.nodes, strict=True)}
         near = _near(plan, trial)
         right = run_in_float64(graph, feeds) if near == IN_PIECES else None
-        asked = Asked(cap, near, trial.seconds, costs, right)
+        asked = Asked(near, trial.seconds, costs, right)
         draws = len(find_unseeded(graph.model))
         if draws:
             original = replace(original, path=write_seeded(original.path, bench.folder / "original"))
@@ -224,8 +222,6 @@ def _faults(report: Verification, session: Session, budget: int, promise: Promis
     later = mode.after.second
     if later is not None and later > _most_later(promise, budget, mode):
         yield f"{where}: {later} bytes are live in the second run, more than {_most_later(promise, budget, mode)}"
-    if session.capped and report.capped and report.capped.rewritten:
-        yield f"under a hard cap of {report.capped.budget} bytes it fails: {report.capped.rewritten}"
 
 
 def _most_later(promise: Promise, budget: int, mode: Mode) -> int:

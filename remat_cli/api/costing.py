@@ -10,7 +10,6 @@ import onnx
 from profiles.costs import Costs
 from profiles.survey import SurveyProgress
 from remat_cli.actions import piecing, profiling
-from remat_cli.actions.questions import kind_named
 from remat_cli.api import given
 from remat_cli.api.given import Model, warn
 from remat_cli.arguments import switch, whole_number, word
@@ -30,7 +29,8 @@ def profile(
     dims: Mapping[str, int] | None = None,
     time_limit: float | str = 45.0,
     strict: bool = False,
-    session: str = "strict",
+    runtime: str = "remat",
+    session: str | None = None,
     cache: bool = True,
     whole: bool = True,
     report: Callable[[SurveyProgress], None] | None = None,
@@ -41,7 +41,8 @@ def profile(
     - `device`: "auto", "cpu" or "cuda"; `threads`: of a CPU, that one op may use. `estimate`: a device from paper, such
       as "v100", or "flops": nothing is run.
     - `batches`: one profile for each of these sizes of `batch_dim`.
-    - `session`: with "default", what kernels cost that only default sessions have is measured too, not estimated.
+    - `runtime`: with "stock", what kernels cost that only stock sessions have is measured too, not estimated.
+      `session`: the same by an older name.
     - `strict`: an op that cannot be measured is an error. `whole`: the whole graph is run too.
     - `time_limit`: in seconds or words ("5m"). `cache`: what was measured before is not measured again.
     - `report`: called with which op is being timed.
@@ -52,7 +53,7 @@ def profile(
     """
     sizes = given.items_of(batches, "batches") if isinstance(batches, Iterable) else (batches,)
     asked = profiling.ProfileQuestion(
-        session=kind_named(session, None).name,
+        session=given.kind_of(runtime, session).name,
         device=word(device, "device"),
         estimate=None if estimate is None else word(estimate, "estimate"),
         threads=None if threads is None else whole_number(threads, "threads", 1),

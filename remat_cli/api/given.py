@@ -15,10 +15,12 @@ import onnx
 
 from profiles.costs import Costs
 from remat_cli.actions.pieces_asked import PiecesAsked, pieces_named
+from remat_cli.actions.questions import kind_named
 from remat_cli.arguments import as_float, brief, may_name, switch, whole_number
 from remat_cli.errors import RematWarning, Usage, meant
 from remat_cli.model.in_place import InPlace
 from remat_cli.model.quantities import Budget, parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
+from remat_cli.model.sessions import Session
 from remat_cli.planning.loading import load_planned
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.results.memory import Memory
@@ -32,6 +34,14 @@ Plan: TypeAlias = File | Planned
 Read = TypeVar("Read")
 Listener = TypeVar("Listener", bound=Callable[..., None])
 EXPORT = "torch.onnx.export(module, (example,), 'm.onnx', dynamo=True, optimize=False)"
+
+
+def kind_of(runtime: str, session: str | None) -> Session:
+    """The kind of session of a runtime; `session` is the name that it had before."""
+    kind = kind_named(runtime, session)
+    if session is not None:
+        warnings.warn(f"session={session!r} is called runtime={kind.runtime!r} now", RematWarning, stacklevel=3)
+    return kind
 
 
 def model_of(given: Model) -> Path | onnx.ModelProto:

@@ -11,7 +11,6 @@ from remat_cli.actions import largest as sizing
 from remat_cli.actions import piecing, sweeping
 from remat_cli.actions.interrupts import stoppable
 from remat_cli.actions.largest import BASELINES
-from remat_cli.actions.questions import kind_named
 from remat_cli.actions.recipes import recipe_of
 from remat_cli.actions.scaling import SizedStep, scale_step
 from remat_cli.api import given
@@ -35,9 +34,9 @@ HOW = (
     "costs",
     "estimate",
     "measure",
+    "runtime",
     "session",
     "in_place",
-    "allocator",
     "pieces",
     "largest_value",
     "time_limit",
@@ -54,8 +53,8 @@ def sweep(
     *,
     budgets: str | Sequence[int | str] = "/8",
     methods: Sequence[str] | str = (DEFAULT,),
-    session: str = "strict",
-    allocator: str | None = None,
+    runtime: str = "remat",
+    session: str | None = None,
     costs: File | Costs | None = None,
     dims: Mapping[str, int] | None = None,
     in_place: Mapping[str, str] | bool | None = None,
@@ -70,7 +69,7 @@ def sweep(
 ) -> Curve:
     """What each budget costs, by method: its `points`, and the `knee` among them; `planned(point)` is a point's plan.
 
-    - `model`, `costs`, `dims`, `session`, `allocator`, `in_place`, `gap`, `seed`, `cache`: as `solve` takes them.
+    - `model`, `costs`, `dims`, `runtime`, `session`, `in_place`, `gap`, `seed`, `cache`: as `solve` takes them.
     - `pieces`, `largest_value`: as `solve` takes them; all points have the pieces that suit the least budget,
       or whole ops where these cost less.
     - `budgets`: as the command takes them ("30%..100%/8"), or one by one. `methods`: one or several.
@@ -82,7 +81,7 @@ def sweep(
         curve = remat.sweep("train.onnx", budgets="40%..100%/4")
         print(curve.knee.budget)
     """
-    kind = kind_named(session, allocator)
+    kind = given.kind_of(runtime, session)
     asked = sweeping.SweepQuestion(budgets=_budgets(budgets), methods=given.names_of(methods, "methods"), session=kind)
     asked.check()
     clock = given.clock_of(time_limit, work_limit, SWEEP_SECONDS)
@@ -138,8 +137,8 @@ def max_batch(
     costs: File | Costs | None = None,
     estimate: str | None = None,
     measure: bool | None = None,
-    session: str = "strict",
-    allocator: str | None = None,
+    runtime: str = "remat",
+    session: str | None = None,
     in_place: Mapping[str, str] | bool | None = None,
     pieces: str = "off",
     largest_value: int | str | None = None,
@@ -157,7 +156,7 @@ def max_batch(
     - `budget`: bytes, or "16GB". `max_overhead`: a share of time; by default one more forward pass.
     - `loss`, `logits`, `optimizer` with its settings (`learning_rate`, `weight_decay`, `betas`, `eps`, `momentum`,
       `groups`, `clip`), `train`, `freeze_bn`: of a forward model, as `grad` takes them.
-    - `method`; `baselines`: methods to say the same of. `session`, `allocator`, `in_place`, `seed`, `cache`: as of
+    - `method`; `baselines`: methods to say the same of. `runtime`, `session`, `in_place`, `seed`, `cache`: as of
       `solve`.
     - `costs`, `estimate`: what ops cost, if they are not measured. `measure`: whether they are, at the size that comes
       out; by default unless costs or an estimate are given.
@@ -172,7 +171,7 @@ def max_batch(
         print(most.size, most.plan.overhead)
     """
     given.checked_keywords("max_batch", settings, KEYWORDS)
-    kind, clock = kind_named(session, allocator), given.clock_of(time_limit, work_limit, BATCH_SECONDS)
+    kind, clock = given.kind_of(runtime, session), given.clock_of(time_limit, work_limit, BATCH_SECONDS)
     asked = sizing.SizeQuestion(
         budget=given.some_budget(budget),
         method=method,

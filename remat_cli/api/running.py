@@ -18,7 +18,7 @@ from remat_cli.api.given import CPU, File, Plan
 from remat_cli.arguments import number, switch, word
 from remat_cli.checking.compare import Tolerance
 from remat_cli.errors import BadInput, Usage, meant
-from remat_cli.model.sessions import OWN
+from remat_cli.model.sessions import STOCK
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import content_of, load_planned
@@ -47,7 +47,6 @@ def verify(
     *,
     feeds: File | Mapping[str, Any] | None = None,
     seed: int = 0,
-    cap: bool | None = None,
     provider: str = "cpu",
     timeout: float | str = TIMEOUT,
     rtol: float = 0.0,
@@ -59,7 +58,7 @@ def verify(
 
     - `plan`: what `solve` gave, or its file's path.
     - `feeds`: inputs by name, or a file of them; by default random and valid, by the `seed`.
-    - `cap`: whether to run in a capped arena as well. `provider`: "cpu" or "cuda". `timeout`: of each run.
+    - `provider`: "cpu" or "cuda". `timeout`: of each run.
     - `rtol`, `atol`: how far results may be off; by default the bits are the same.
     - `level`: of a default session's optimizations.
     - `timing`: seconds for timing both, their runs taking turns; what they took is `report.timed`.
@@ -75,7 +74,6 @@ def verify(
     trial = Trial(
         feeds=given.path_of(feeds, "feeds") if isinstance(feeds, str | os.PathLike) else feeds,
         seed=given.seed_of(seed),
-        cap=None if cap is None else switch(cap, "cap"),
         provider=word(provider, "provider"),
         timeout=given.seconds_of(timeout, "timeout"),
         near=Tolerance(number(rtol, "rtol"), number(atol, "atol")),
@@ -147,7 +145,7 @@ def providers_of(providers: Any) -> tuple[Any, ...]:
 def _session(model: onnx.ModelProto, planned: Planned, providers: Sequence[Any]) -> Any:
     content, folder = content_of(model), planned.subject.path.resolve().parent
     places, threads = planned.recorded.placement, planned.subject.threads
-    if planned.recorded.kind.allocator == OWN:
+    if planned.recorded.kind.runtime == STOCK:
         return by_default_of(content, folder, providers, threads)
     if places is None or tuple(providers) != CPU:
         return session_of(content, folder, providers, threads)

@@ -14,7 +14,7 @@ from profiles.costs import Costs
 from remat_cli.actions import certifying, piecing, solving
 from remat_cli.actions.certifying import Proved
 from remat_cli.actions.interrupts import stoppable
-from remat_cli.actions.questions import Question, kind_named
+from remat_cli.actions.questions import Question
 from remat_cli.api import given
 from remat_cli.api.given import File, Model, Plan, warn
 from remat_cli.api.keywords import MethodOptions
@@ -33,7 +33,7 @@ from remat_cli.planning.time_plan import PROVING_SHARE
 from solvers.problem import Limits, Progress
 from solvers.registry import DEFAULT
 
-OWN = ("budget", "method", "session", "allocator", "costs", "minimize", "max_overhead", "reorder", "known", "dims")
+OWN = ("budget", "method", "runtime", "session", "costs", "minimize", "max_overhead", "reorder", "known", "dims")
 LIMITS = (
     "in_place",
     "pieces",
@@ -54,8 +54,8 @@ def solve(
     *,
     budget: int | str | None = None,
     method: str = DEFAULT,
-    session: str = "strict",
-    allocator: str | None = None,
+    runtime: str = "remat",
+    session: str | None = None,
     costs: File | Costs | None = None,
     minimize: str = "cost",
     max_overhead: float | str | None = None,
@@ -81,7 +81,8 @@ def solve(
     - `budget`: bytes, "16GB", or "70%" of what the model holds as it is.
     - `method`: one of `remat solve --list`; `options`: the method's own, such as `slots` of "rotor". `reorder`: whether
       "milp" may take another order. `known`: plans to beat.
-    - `session`: "strict" or "default"; `allocator`: "planned" or "arena".
+    - `runtime`: what runs the plan: "remat", the session that `remat.session` makes, or "stock", ONNX Runtime with its
+      default options. `session`: the same by an older name, "strict" or "default".
     - `minimize`: "cost", or "peak" for the least memory, with `max_overhead` as the share of time that it may add.
     - `in_place`: outputs that are written over inputs, as {"weight": "weight_new"}; by default those of a step that
       `grad` made; True: also those that are found in another graph; False: none. Runs then change the arrays that
@@ -111,7 +112,7 @@ def solve(
         known=tuple(plan.recorded for plan in given.plans_of(known)),
         reorder=None if reorder is None else switch(reorder, "reorder"),
         options={name: value for name, value in options.items() if value is not None},
-        session=kind_named(session, allocator),
+        session=given.kind_of(runtime, session),
     )
     question.check()
     clock = given.clock_of(time_limit, work_limit)

@@ -19,6 +19,7 @@ from remat_cli.batch.expect import Expected
 from remat_cli.batch.yamltree import Place, Tree
 from remat_cli.errors import BadInput, meant
 from remat_cli.model.quantities import parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
+from remat_cli.model.sessions import RUNTIME_OF, STRICT
 from solvers.clock import FOREVER_SECONDS, USUAL_SECONDS
 from solvers.options import Orders, options_of
 from solvers.registry import DEFAULT, METHODS
@@ -59,8 +60,7 @@ class Job:
     method: str
     options: Mapping[str, Any]
     reorder: bool | None
-    session: str
-    allocator: str | None
+    runtime: str
     seconds: float
     work: int | None
     gap: float
@@ -143,17 +143,17 @@ class _Reading:
         expected = self._expected(place, entry, path)
         budgets = self._list("budgets", place, entry, [])
         methods = self._list("methods", place, entry, [(("defaults", "method"), settings.get("method", DEFAULT))])
-        sessions = self._list("sessions", place, entry, [((), settings.get("session", "strict"))])
+        runtimes = self._runtimes(place, entry, settings)
         work = self._number(where, settings, "work-limit", parse_count, None)
         seconds = self._number(
             where, settings, "time-limit", parse_seconds, USUAL_SECONDS if work is None else FOREVER_SECONDS
         )
         timeout = 2 * seconds + SLACK_SECONDS if seconds < FOREVER_SECONDS else LONG_SECONDS
         taken: set[str] = set()
-        for (at, budget), (by, asked), (_, session) in product(budgets, methods, sessions):
+        for (at, budget), (by, asked), runtime in product(budgets, methods, runtimes):
             self._parsed((at), str(budget), parse_budget)
             method, reorder, options = self._method(by, asked)
-            folder = "-".join([str(budget), _label(asked), *([session] if len(sessions) > 1 else [])])
+            folder = "-".join([str(budget), _label(asked), *([runtime] if len(runtimes) > 1 else [])])
             if folder in taken or "/" in folder:
                 raise self.tree.refuse(at, f"{folder}: the same job twice, or no name for a folder")
             taken.add(folder)
@@ -164,8 +164,7 @@ class _Reading:
                 method=method,
                 options=options,
                 reorder=reorder,
-                session=session,
-                allocator=settings.get("allocator") if session == "strict" else None,
+                runtime=runtime,
                 seconds=seconds,
                 work=work,
                 gap=self._number(where, settings, "gap", parse_share, GAP),
@@ -175,6 +174,13 @@ class _Reading:
                 memory=self._number(where, settings, "memory-limit", parse_bytes, None),
                 expected=expected,
             )
+
+    def _runtimes(self, place: Place, entry: Mapping[str, Any], settings: Settings) -> list[str]:
+        """The runtimes of the jobs, which may be called by the names of their sessions."""
+        usual = RUNTIME_OF[settings.get("session", STRICT.name)]
+        by_session = self._list("sessions", place, entry, [])
+        named = [RUNTIME_OF[session] for _, session in by_session] or [settings.get("runtime", usual)]
+        return [runtime for _, runtime in self._list("runtimes", place, entry, [])] or named
 
     def _settings(self, place: Place, entry: Mapping[str, Any]) -> tuple[Settings, dict[str, Place]]:
         """The defaults of all and of the model, and where each stands."""

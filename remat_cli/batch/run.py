@@ -16,6 +16,7 @@ from remat_cli.batch.pool import Ended, Workers
 from remat_cli.batch.tasks import LOG, Task, find_record, preparing, solving
 from remat_cli.errors import BadInput, RematError
 from remat_cli.formats.files import sha256
+from remat_cli.model.sessions import KINDS
 
 INTERRUPTED_CODE = 130
 NOTHING: Mapping[str, Any] = {"status": "failed", "cached": False, "verified": None, "seconds": {}, "plan": None}
@@ -174,7 +175,8 @@ class Batch:
             "budget": job.budget,
             "bytes": found.get("budget"),
             "method": job.folder.removeprefix(f"{job.budget}-"),
-            "session": job.session,
+            "runtime": job.runtime,
+            "session": KINDS[job.runtime].name,
             "cached": cached,
             "code": code,
             "seconds": round(sum(found["seconds"].values()), 3) if not cached else 0.0,

@@ -47,7 +47,7 @@ TOLD_FIELDS = (  # the fields of `solve`'s answer in a job's result
         "bound_any_order",
         "gap",
         "session",
-        "allocator",
+        "runtime",
         "live",
         "arena",
         "default_arena",
@@ -151,7 +151,7 @@ def _question(task: Task) -> Question:
         method=task["method"],
         reorder=task["reorder"],
         options=task["options"],
-        session=kind_named(task["session"], task["allocator"]),
+        session=kind_named(task["runtime"]),
     )
 
 

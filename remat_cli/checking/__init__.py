@@ -56,16 +56,6 @@ class Mode:
 
 
 @dataclass(frozen=True, slots=True)
-class Capped:
-    """Runs under a hard cap on the arena. None for a model that ran; otherwise the reason why it did not."""
-
-    budget: int
-    arena: int  # the cap: the budget without the bytes outside of the arena
-    rewritten: str | None
-    original: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Process:
     """The memory of a process during a run, by the kernel's count, or of a device by the driver's.
 
@@ -111,7 +101,6 @@ class Asked:
     """How thorough a verification is. `seconds`: the time for timing both models; 0: they are not timed. `costs`:
     predicted ns of each op."""
 
-    budget: int | None = None  # the cap of the arena; None: there is no cap
     near: Tolerance = EXACT
     seconds: float = 0.0
     costs: Mapping[str, int] = field(default_factory=dict)
@@ -128,7 +117,6 @@ class Verification:
     strict: Mode
     default: Mode
     process: Process | None = None
-    capped: Capped | None = None
     timed: Timed | None = None
     exactness: tuple[Exactness, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -147,8 +135,7 @@ def verify(
     bench: Bench,
 ) -> Verification:
     """Run the model of `graph` and its rewriting side by side. The bench reports which run is going on."""
-    budget = asked.budget
-    bench.expect(6 + 2 * (budget is not None) + (asked.seconds > 0) + 2 * (asked.right is not None))
+    bench.expect(6 + (asked.seconds > 0) + 2 * (asked.right is not None))
     besides = outside(graph) if bench.provider == "cpu" else 0
     bound = InPlace(graph.in_place, bool(graph.in_place))
     pair = _Pair(graph, rewritten, asked.near)
@@ -164,17 +151,11 @@ def verify(
         exactness = tuple(one for one in exactness if one.as_good or one.output not in noise)
         modes = {name: replace(mode, differs=without(mode.differs, good)) for name, mode in modes.items()}
         process = replace(process, differs=without(process.differs, good))
-    capped = None
-    if budget is not None:
-        arena = max(budget - besides, 1)
-        after = _short(bench.run(rewritten, STRICT.name, cap=arena, in_place=bound))
-        before = _short(bench.run(graph.path, STRICT.name, cap=arena))
-        capped = Capped(budget, arena, after, before)
     timed = None
     if asked.seconds > 0:
         raced = bench.race((rewritten, graph.path), session.name, placement, asked.seconds, True, bound)
         timed = _timed(raced, asked.costs)
-    return Verification(**modes, process=process, capped=capped, timed=timed, exactness=exactness, versions=_versions())
+    return Verification(**modes, process=process, timed=timed, exactness=exactness, versions=_versions())
 
 
 def _judged(

@@ -24,14 +24,14 @@ from remat_cli.formats.files import write_whole
 from remat_cli.runtime.in_place import run_in_place
 from remat_cli.runtime.optimized import level_named
 from remat_cli.runtime.providers import PROVIDERS
-from remat_cli.runtime.session import cap_arena, placement_in, planned, quiet_runtime, trace_to
+from remat_cli.runtime.session import placement_in, planned, quiet_runtime, split_chunks, trace_to
 
 TRACED_SHARE = 0.5  # share of the time for timing both models that goes to tracing kernels
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`cap`: bytes that the arena may not exceed; `outputs`: where to leave the results of each run, if asked."""
+    """`outputs`: where to leave the results of each run, if asked."""
 
     model: str
     feeds: str
@@ -39,7 +39,6 @@ class Request:
     session: str = "strict"  # or "default"
     provider: str = "cpu"
     runs: int = 1
-    cap: int | None = None
     outputs: str | None = None
     trace: str | None = None
     threads: int = 0  # 0: as many as there are cores
@@ -180,7 +179,7 @@ def _as_users_make_it(request: Request, trace: str | None = None) -> Any:
 
 def _session(request: Request) -> Any:
     options = strict_options() if request.session == "strict" else _by_default(request)
-    cap_arena(request.cap, PROVIDERS[request.provider])
+    split_chunks(PROVIDERS[request.provider])
     options.add_session_config_entry("session.use_env_allocators", "1")
     return _make_session(request, trace_to(request.trace, options))
 

@@ -80,7 +80,6 @@ class Bench:
         model: Path,
         session: str,
         runs: int = 1,
-        cap: int | None = None,
         outputs: str | None = None,
         in_place: InPlace = NOWHERE,
         nudge: bool = False,
@@ -93,10 +92,9 @@ class Bench:
             model=str(model.resolve()),
             session=session,
             runs=runs,
-            cap=cap,
             nudge=nudge,
             outputs=str(self.folder / outputs) if outputs else None,
-            trace=None if cap is not None else f"{stem}.trace",
+            trace=f"{stem}.trace",
             **asdict(in_place),
         )
 

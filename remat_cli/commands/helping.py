@@ -30,7 +30,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("--eps", "--momentum", "--clip", "--group", "--schedule", "--precision"),
     ),
     "Question": (
-        *("--budget", "--budgets", "--minimize", "--max-overhead", "--session", "--allocator", "--pieces"),
+        *("--budget", "--budgets", "--minimize", "--max-overhead", "--runtime", "--pieces"),
         *("--largest-value", "--step"),
     ),
     "Method": ("--method", "--methods", "--baselines", "--list", "--reorder", "--lp"),

@@ -59,8 +59,7 @@ if TYPE_CHECKING:
     default=None,
     help="Measure ops at the size that comes out, and solve again.  [default: unless --costs or --estimate]",
 )
-@options.session
-@options.allocator
+@options.runtime
 @options.in_place
 @options.pieces
 @options.time_for_all("10m")
@@ -112,7 +111,7 @@ def _asked(given: Mapping[str, Any]) -> SizeQuestion:
         share=given["share"],
         baselines=BASELINES if named is None else methods.methods_named(named),
         step=given["step"],
-        session=kind_named(given["session"], given["allocator"]),
+        session=kind_named(given["runtime"]),
         pieces=options.asked_pieces(given),
     )
 
@@ -146,7 +145,7 @@ def _step(given: Mapping[str, Any]) -> SizedStep:
             freeze_bn=given["freeze_bn"],
             train=given["train"],
         ),
-        session=kind_named(given["session"], given["allocator"]),
+        session=kind_named(given["runtime"]),
     )
 
 

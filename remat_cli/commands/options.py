@@ -21,6 +21,7 @@ from remat_cli.model.quantities import (
     parse_seconds,
     parse_share,
 )
+from remat_cli.model.sessions import REMAT, RUNTIME_OF, RUNTIMES
 
 if TYPE_CHECKING:
     from remat_cli.actions.pieces_asked import PiecesAsked
@@ -230,20 +231,59 @@ work_limit = click.option(
 gap = click.option("--gap", type=SHARE, default="0.1%", show_default=True, help="Stop this close to the bound.")
 budget = click.option("--budget", type=SIZE, help="16GB, 16GiB, or 75% of what the model holds.")
 costs = click.option("--costs", type=FILE, help="What ops cost.  [default: MODEL.costs.yaml]")
-session = click.option(
-    "--session",
-    type=click.Choice(["strict", "default"]),
-    default="strict",
-    show_default=True,
-    metavar="KIND",
-    help="strict or default.",
-)
-allocator = click.option(
-    "--allocator",
-    type=click.Choice(["planned", "arena"]),
-    metavar="NAME",
-    help="planned (places in one block) or arena.",
-)
+_SESSION_SAID = "remat_cli.session_said"  # where a command's context has the runtime that --session named
+
+
+def runtime(command: Command) -> Command:
+    """`--runtime`, and the names that it had before."""
+    named = click.option(
+        "--runtime",
+        type=click.Choice(RUNTIMES),
+        callback=_runtime_named,
+        metavar="KIND",
+        help="What runs the plan: remat (remat.session, in Python on Linux) or stock.  [default: remat]",
+    )
+    session = click.option(
+        "--session",
+        type=click.Choice(tuple(RUNTIME_OF)),
+        callback=_note_session,
+        hidden=True,
+        expose_value=False,
+        is_eager=True,
+    )
+    allocator = click.option(
+        "--allocator",
+        type=click.Choice(["planned", "arena"]),
+        callback=_note_allocator,
+        hidden=True,
+        expose_value=False,
+        is_eager=True,
+    )
+    return named(session(allocator(command)))
+
+
+def _runtime_named(context: click.Context, _: click.Parameter, value: str | None) -> str:
+    before = context.meta.get(_SESSION_SAID)
+    if value is not None and before is not None and value != before:
+        raise click.UsageError(f"--runtime {value} and --session contradict each other; leave out --session")
+    return value or before or REMAT
+
+
+def _note_session(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.meta[_SESSION_SAID] = runtime = RUNTIME_OF[value]
+        click.echo(f"note: --session {value} is called --runtime {runtime} now; the old name ends with 0.3", err=True)
+
+
+def _note_allocator(_: click.Context, __: click.Parameter, value: str | None) -> None:
+    if value == "arena":
+        why = "they were dearer, and a larger cap could fail where a smaller one ran"
+        words = f"plans for a capped arena are made no more: {why}; leave out --allocator, or say --runtime stock"
+        raise click.UsageError(words)
+    if value is not None:
+        click.echo("note: --allocator is not needed any more; the flag ends with 0.3", err=True)
+
+
 loss = click.option(
     "--loss",
     help="cross-entropy, mse, or the name of an output that is a scalar loss already; by default the first output, "

@@ -35,13 +35,7 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="An op that cannot be measured is an error, not an estimate.")
 @click.option("--no-cache", is_flag=True, help="Measure everything again, and keep nothing.")
 @click.option("--no-whole", is_flag=True, help="Do not run the whole graph: ops stand as they are alone.")
-@click.option(
-    "--session",
-    type=click.Choice(["strict", "default"]),
-    default="strict",
-    show_default=True,
-    help="Whose kernels are measured; those that only default sessions have are else estimated.",
-)
+@options.runtime
 @click.option("--threads", type=click.IntRange(1), help="Threads for each op; by default one for each core.")
 @click.option(
     "--time-limit",
@@ -86,10 +80,11 @@ def command(model: Path, **given: Any) -> None:
 
 def _asked(given: Mapping[str, Any]) -> ProfileQuestion:
     from remat_cli.actions.profiling import ProfileQuestion
+    from remat_cli.actions.questions import kind_named
 
     return ProfileQuestion(
         device=given["device"],
-        session=given["session"],
+        session=kind_named(given["runtime"]).name,
         estimate=given["estimate"],
         threads=given["threads"],
         batches=given["batches"],

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 @click.argument("model", type=options.FILE, required=False)
 @options.budget
 @methods.one_or_all
-@options.session
-@options.allocator
+@options.runtime
 @options.costs
 @click.option(
     "--minimize",

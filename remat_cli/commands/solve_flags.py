@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from remat_cli.commands import methods
 from remat_cli.model.quantities import Budget
-from remat_cli.model.sessions import STRICT
+from remat_cli.model.sessions import REMAT
 from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ class SolveFlags:
 
     budget: Budget | None
     method: str
-    session: str
-    allocator: str | None
+    runtime: str
     costs: Path | None
     minimize: str
     max_overhead: float | None
@@ -89,7 +88,7 @@ def question_of(flags: SolveFlags) -> Question:
         known=tuple(planfile.read(path) for path in flags.known),
         reorder=flags.reorder,
         options=dict(flags.own),
-        session=kind_named(flags.session, flags.allocator),
+        session=kind_named(flags.runtime),
     )
     question.check()
     return question
@@ -102,8 +101,7 @@ def name_of(flags: SolveFlags) -> str:
     said = (
         *(f"{name}{size}" for name, size in flags.dims),
         f"least{most}" if least else str(flags.budget) if flags.budget else "",
-        flags.session if flags.session != STRICT.name else "",
-        flags.allocator if flags.allocator not in (None, STRICT.allocator) else "",
+        flags.runtime if flags.runtime != REMAT else "",
         flags.method if flags.method != DEFAULT or not (least or flags.budget) else "",
     )
     return ".".join(part for part in said if part)

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     help="50%,60%,8GB, or 30%..100%/8 for eight; /8: from the least that suffices to what the model holds.",
 )
 @methods.several
-@options.session
-@options.allocator
+@options.runtime
 @options.costs
 @click.option("--csv", "form", flag_value="csv", help="Comma-separated values on stdout.")
 @click.option("--md", "form", flag_value="md", help="A table in Markdown on stdout.")
@@ -70,7 +69,7 @@ def command(model: Path | None, **given: Any) -> None:
     from remat_cli.actions.questions import kind_named
     from remat_cli.actions.sweeping import SweepQuestion
 
-    session = kind_named(given["session"], given["allocator"])
+    session = kind_named(given["runtime"])
     asked = SweepQuestion(budgets=given["budgets"], methods=methods.methods_named(given["methods"]), session=session)
     asked.check()
     _check_places(model, given["plot"], given["output"])

@@ -14,7 +14,7 @@ from remat_cli.commands import options
 
 if TYPE_CHECKING:
     from remat_cli.actions.verifying import Verified
-    from remat_cli.checking import Capped, Mode, Process, Verification
+    from remat_cli.checking import Mode, Process, Verification
     from remat_cli.checking.compare import Tolerance
     from remat_cli.checking.exactness import Exactness
     from remat_cli.planning.plans.planned import Planned
@@ -30,9 +30,6 @@ SMALL_BYTES = 10_000_000  # bytes, and so is that
 @click.option("--model", type=options.FILE, help="The rewritten model; by default the one beside the plan's model.")
 @click.option("--feeds", type=options.FILE, help="Inputs as an .npz file; by default random and valid.")
 @options.seed
-@click.option(
-    "--cap/--no-cap", default=None, help="Also run in an arena capped at the budget; by default if the plan is for one."
-)
 @click.option("--provider", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--timeout", type=options.TIME, default="10m", show_default=True, help="For each run of a model.")
 @click.option("--rtol", type=click.FloatRange(0), default=0.0, help="How far results may be off, as a share of each.")
@@ -110,7 +107,7 @@ def _object(found: Verified, rewritten: Path) -> dict[str, Any]:
         "ok": found.ok,
         "model": str(rewritten),
         "session": found.session.name,
-        "allocator": found.session.allocator,
+        "runtime": found.session.runtime,
         "budget": found.budget,
         "threads": found.threads,
         "predicted": {
@@ -138,8 +135,6 @@ def _summary(found: Verified) -> str:
     if weight is not None:
         rows.append(_row("the process", weight, weight.before, weight.after, found.promise.arena, same))
     words = [table(rows), *_heavier(weight, found.promise.arena)]
-    if report.capped:
-        words.append(_under_cap(report.capped))
     words += [
         *_others(report, name, same),
         *_tolerance(found.near, report.exactness),
@@ -245,17 +240,6 @@ def _varying(near: Tolerance, *ran: Mode | Process | None) -> Iterator[str]:
             f"{count} var{'y' if len(varying) > 1 else 'ies'} {how}: "
             f"worst is {worst.output}, by {worst.worst:.2g}. The rewritten model's may be {FACTOR:g} times as far off."
         )
-
-
-def _under_cap(capped: Capped) -> str:
-    from remat_cli.saying.units import show_bytes
-
-    rewritten, original = map(_ran, (capped.rewritten, capped.original))
-    return f"hard cap at {show_bytes(capped.budget)}: the rewritten model {rewritten}; the original {original}"
-
-
-def _ran(failed: str | None) -> str:
-    return "runs" if failed is None else f"does not ({failed})"
 
 
 def _outputs(mode: Mode | Process, same: str) -> str:

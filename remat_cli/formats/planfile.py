@@ -69,7 +69,6 @@ class PlanFile:
     program: tuple[dict[str, Any], ...] = field(repr=False)
     notes: tuple[str, ...] = ()
     session: str = "strict"
-    allocator: str = "planned"
     placement: dict[str, Any] | None = field(default=None, repr=False)
     graph: str = FILE
     in_place: dict[str, str] = field(default_factory=dict)  # outputs that are written over these inputs
@@ -79,7 +78,7 @@ class PlanFile:
     @property
     def kind(self) -> Session:
         """The session that the plan is for."""
-        kind = kind_of(self.session, self.allocator)
+        kind = kind_of(self.session)
         assert kind is not None
         return kind
 
@@ -166,7 +165,6 @@ def _plan(data: dict[str, Any], path: Path) -> PlanFile:
         notes=tuple(str(note) for note in _list(data, "notes", path)),
         placement=_placement(data.get("placement"), path),
         session=kind.name,
-        allocator=kind.allocator,
         graph=AS_RUN if data.get("graph") == AS_RUN else FILE,
         in_place=_in_place(data.get("in_place", {}), path),
         asked=_field({"asked": {}, **data}, "asked", dict, path),
@@ -183,7 +181,6 @@ _SPECIAL = frozenset(
         "program",
         "notes",
         "session",
-        "allocator",
         "placement",
         "graph",
         "in_place",
@@ -195,10 +192,12 @@ _SPECIAL = frozenset(
 
 def _session(data: dict[str, Any], path: Path) -> Session:
     """The kind of session; a plan that names none is for the first kind."""
-    name, allocator = data.get("session", STRICT.name), data.get("allocator", STRICT.allocator)
-    kind = kind_of(name, allocator) if isinstance(name, str) and isinstance(allocator, str) else None
+    name = data.get("session", STRICT.name)
+    kind = kind_of(name) if isinstance(name, str) else None
     if kind is None:
-        raise BadInput(f"{path}: there is no session '{name}' with the allocator '{allocator}'")
+        raise BadInput(f"{path}: there is no session '{name}'")
+    if data.get("allocator") == "arena":
+        raise BadInput(f"{path}: the plan is for a capped arena, for which remat makes plans no more; solve again")
     return kind
 
 

@@ -1,47 +1,43 @@
 """The kinds of session that a plan can be made for, as values.
 
-Invariant: what a kind decides is read from its fields, in one place each: `robust` by `rewrite`, `allocator` by
-`planning.targets` and by `runtime`, `name` and `runs` by `verify`, `grows` by `saying`. Nothing else asks which session
-it is.
+Invariant: what a kind decides is read from its fields, in one place each: `robust` by `rewrite`, `runtime` by
+`planning.targets` and by `api`, `name` and `runs` by `verify`, `grows` by `saying`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+REMAT, STOCK = "remat", "stock"  # values lie where the plan says, or where the runtime by itself puts them
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """`robust`: the model must survive optimizers that merge, fuse and reorder. `allocator`: what places its values.
+    """`name`: as files and `--json` call it. `runtime`: as it is asked for.
 
-    `capped`: whether it runs in an arena that may not exceed the budget. `runs`: how many runs tell what it needs, as
-    where memory patterns are in use the second differs from the first.
+    `robust`: the model must survive optimizers that merge, fuse and reorder. `runs`: how many runs tell what it needs,
+    as where memory patterns are in use the second differs from the first.
     """
 
     name: str
-    allocator: str
+    runtime: str
     robust: bool = False
-    capped: bool = False
     runs: int = 1
 
     @property
     def grows(self) -> bool:
         """Whether its arena grows as it likes, so that what the process comes to hold is foretold about."""
-        return self.allocator == OWN
+        return self.runtime == STOCK
 
 
-# places by the plan's table, in one capped region, or by the runtime itself
-PLANNED, ARENA, OWN = "planned", "arena", "own"
+STRICT = Session("strict", REMAT)
+DEFAULT = Session("default", STOCK, robust=True, runs=2)
 
-STRICT = Session("strict", PLANNED)
-CAPPED = Session("strict", ARENA, capped=True)
-DEFAULT = Session("default", OWN, robust=True, runs=2)
-
-KINDS = {(kind.name, kind.allocator): kind for kind in (STRICT, CAPPED, DEFAULT)}
-SESSIONS, ALLOCATORS = (tuple(dict.fromkeys(names)) for names in zip(*KINDS, strict=True))
+KINDS = {kind.runtime: kind for kind in (STRICT, DEFAULT)}
+RUNTIMES = tuple(KINDS)
+RUNTIME_OF = {kind.name: kind.runtime for kind in KINDS.values()}  # by the name that files have
 
 
-def kind_of(name: str, allocator: str | None = None) -> Session | None:
-    """The kind of these names; without an allocator, the first that the session has."""
-    named = (kind for kind in KINDS.values() if kind.name == name)
-    return next(named, None) if allocator is None else KINDS.get((name, allocator))
+def kind_of(name: str) -> Session | None:
+    """The kind that files call so."""
+    return next((kind for kind in KINDS.values() if kind.name == name), None)

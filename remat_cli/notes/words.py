@@ -116,7 +116,7 @@ SENTENCES: dict[str, str] = {
     ),
     PlanNote.DIFFERS_BY_DEFAULT: (
         "default options pack weights, fold constants, and lay out memory from an earlier run"
-        " (--session strict does not): the original holds {:size}{}"
+        " (--runtime remat does not): the original holds {:size}{}"
     ),
     PlanNote.DIFFERS: (
         "this model does not run as its file says (`remat profile` names why, and --optimize disabled mends it): the"

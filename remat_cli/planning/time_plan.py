@@ -67,8 +67,7 @@ LEAN_AT_LEISURE_SECONDS = 20.0  # After a plan of least memory it is looked for 
 # When time is up, what was begun is finished.
 LATE_SECONDS = 0.5  # With less left, nothing more is asked.
 PLACING_GRACE_SECONDS = 2.0  # A plan that was found has this much to be placed.
-# Where work is limited, which time must not decide, it has so many moves; in an arena all placing of a request together
-# has them, or as many as the search.
+# Where work is limited, which time must not decide, it has so many moves.
 PLACING_GRACE_MOVES = 1_000_000
 REPLACING_SECONDS = 20.0  # Places that were found already are found again within this.
 TRIAL_SECONDS = 600.0  # One model is tried for at most this long: a search that is limited by work has no end of time.

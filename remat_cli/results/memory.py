@@ -103,7 +103,7 @@ def _about(question: Mapping[str, Any], subject: Subject, found: Answer, seconds
         "model": subject.path.name,
         "budget": found.budget,
         "method": question["method"],
-        "session": question["session"][0],
+        "session": question["session"],
         "limit": seconds,
         "status": found.status.value,
         "overhead": found.overhead if found.found else None,

@@ -16,9 +16,9 @@ from remat_cli.model.graph import Graph, Op
 from remat_cli.model.promise import Promise
 from remat_cli.rewrite.copies import EmittedNode
 from remat_cli.rewrite.orders import default_order, edges, strict_order
+from solvers.placement.chunks import ALIGNMENT
 from solvers.placement.growing import grown
 from solvers.placement.pattern import Held, block_of, most_at_once
-from solvers.placement.region import ALIGNMENT
 from solvers.placement.reusing import Buffers, Tenants, tenants_of
 from solvers.plan import Allocate, Plan, lower
 from solvers.problem import RESIDENT, Node, Problem

@@ -18,7 +18,7 @@ from solvers.placement.lifetimes import Lifetime
 
 MISSING = (
     "the allocator that places values where the plan says is for Linux alone. The session keeps onnxruntime's own"
-    " arena, which may hold more than the plan's budget; a plan by `remat solve --allocator arena` fits without it"
+    " arena, which may hold more than the plan's budget"
 )
 
 

@@ -14,13 +14,11 @@ from typing import Any
 from profiles import cuda
 from profiles.device import quiet
 from profiles.strict import strict_options
-from remat_cli.errors import Usage
 from remat_cli.runtime.placed import MISSING, library
 from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
 
 SILENT_LEVEL = 3  # of the runtime's levels: only errors are printed
-LARGEST_REGION = (1 << 31) - 1  # bytes of an arena's first region: the runtime reads them as a 32-bit number
 CPP = """\
 Ort::SessionOptions options;  // C++ cannot set the order of nodes; the rewritten file does
 options.SetExecutionMode(ORT_SEQUENTIAL);
@@ -36,21 +34,16 @@ for (auto &output : others) binding.BindOutput(output.c_str(), cpu);
 session.Run(Ort::RunOptions{}, binding);"""
 
 
-def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider",), budget: int | None = None) -> Any:
-    """A strict session on a rewritten model.
-
-    `budget`: bytes that its arena may not exceed, a hard cap: a run over it fails. Inputs and large weights lie outside
-    of the arena on a CPU, and in it on CUDA. The arena is the process's: the first session made with a budget sets it
-    for all others on that device.
-    """
-    return _strict(str(path), strict_options(), providers, budget)
+def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
+    """A strict session on a rewritten model, in the runtime's own arena."""
+    return _strict(str(path), strict_options(), providers)
 
 
 def session_of(
     content: bytes, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",), threads: int = 0
 ) -> Any:
     """A strict session on a model in memory, whose external tensors lie in `folder`. `threads`: 0 means all cores."""
-    return _strict(content, _beside(folder, threads), providers, None)
+    return _strict(content, _beside(folder, threads), providers)
 
 
 def by_default_of(
@@ -70,34 +63,20 @@ def _beside(folder: Path, threads: int, options: Any = None) -> Any:
     return options
 
 
-def _strict(model: str | bytes, options: Any, providers: Sequence[Any], budget: int | None) -> Any:
+def _strict(model: str | bytes, options: Any, providers: Sequence[Any]) -> Any:
     quiet_runtime()
-    if budget is not None:
-        if budget <= 0:
-            raise Usage(f"an arena of {budget} bytes holds nothing")
-        cap_arena(budget, _name(providers[0]))
-        options.add_session_config_entry("session.use_env_allocators", "1")
     return cuda.session(model, options, providers)
 
 
-def cap_arena(budget: int | None, provider: str = PROVIDERS["cpu"]) -> None:
-    """Make the process's arena one region of at most `budget` bytes; None: no cap, and the same bookkeeping.
-
-    The runtime takes no first region of 2 GiB or more: a larger arena has more regions, each twice the one before.
-
-    `max_dead_bytes_per_chunk` makes the arena split every chunk it hands out, so that a tensor takes what it asked for,
-    rounded up to 256 bytes, and no more.
-    """
+def split_chunks(provider: str = PROVIDERS["cpu"]) -> None:
+    """Make the process's arena split every chunk it hands out, so that a tensor takes what it asked for, rounded up to
+    256 bytes, and no more: its peak can then be measured to the byte."""
     ort = quiet_runtime()
-    settings = {"arena_extend_strategy": 0, "max_dead_bytes_per_chunk": 1}
-    if budget is not None:
-        settings |= {"max_mem": budget, "initial_chunk_size_bytes": min(budget, LARGEST_REGION)}
-    name = {PROVIDERS["cpu"]: "Cpu", PROVIDERS["cuda"]: "Cuda"}.get(provider)
-    if name is None:
-        raise Usage(f"an arena of {provider} cannot be capped here")
+    name = {PROVIDERS["cpu"]: "Cpu", PROVIDERS["cuda"]: "Cuda"}[provider]
     cuda.ready(provider)
     memory = ort.OrtMemoryInfo(name, ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
-    ort.create_and_register_allocator_v2(provider, memory, {}, ort.OrtArenaCfg(settings))
+    settings = ort.OrtArenaCfg({"arena_extend_strategy": 0, "max_dead_bytes_per_chunk": 1})
+    ort.create_and_register_allocator_v2(provider, memory, {}, settings)
 
 
 def quiet_runtime() -> Any:
@@ -106,10 +85,6 @@ def quiet_runtime() -> Any:
 
     quiet()
     return onnxruntime
-
-
-def _name(provider: Any) -> str:
-    return provider if isinstance(provider, str) else provider[0]
 
 
 def planned(
@@ -150,12 +125,11 @@ def planned_of(content: bytes, folder: Path, placement: Placement | None, device
 
 
 def _planned(model: str | bytes, placement: Placement | None, device: str, options: Any) -> Any:
-    """A planned session. Without the allocator there is no cap either, because an arena's free memory is fragmented and
-    runs could fail."""
+    """A planned session, or without the allocator a strict one in the runtime's arena."""
     quiet_runtime()
     if library() is None:
         warnings.warn(MISSING, stacklevel=3)
-        return _strict(model, options, [PROVIDERS[device]], None)
+        return _strict(model, options, [PROVIDERS[device]])
     from remat_cli.runtime.planned import PlannedSession
 
     return PlannedSession(model, placement, device, options)

@@ -53,7 +53,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "plan": plan,
         "notes": list(sentences(answer.notes)),
         "session": answer.session.name if answer.session else None,
-        "allocator": answer.session.allocator if answer.session else None,
+        "runtime": answer.session.runtime if answer.session else None,
         **_needs(answer, promise),
         "wall_seconds": round(answer.limits.clock.elapsed(), 3),
         "stopped": why_stopped(answer),

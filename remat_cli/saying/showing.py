@@ -117,7 +117,7 @@ def as_object(found: Shown, statements: bool) -> dict[str, Any]:
         "peak_at": subject.nodes[plan.order()[after.peak_step]],
         "recomputed": [{"node": name, "times": times, "cost": cost} for name, times, cost in again(subject, plan)],
         "notes": list(recorded.notes if recorded else sentences(subject.notes)),
-        **{name: getattr(recorded, name, None) for name in ("session", "allocator")},
+        "session": getattr(recorded, "session", None),
         **{name: getattr(promises, name, None) for name in ("live", "block", "arena", "default_arena")},
         "breakdown": dict(zip(("before", "after"), (part.as_object() for part in found.breakdowns()), strict=True)),
     }

@@ -1,4 +1,4 @@
-// Annealing with the arena, or the block of later runs, in the loop: see arranging.py.
+// Annealing with the block of later runs in the loop: see arranging.py.
 #pragma once
 
 #include "solvers/methods/auto/cooling.hpp"
@@ -10,36 +10,15 @@ using namespace annealing;
 
 constexpr i64 WEIGHT = 4;  // of a byte that finds no room, where one over budget during one compute is 1
 
-// The memory in which an order's requests must find room. `later`: the block of a default session's later runs, else an
-// arena.
-struct Room {
-    Arrays arrays;
-    Pieces pieces;
-    i64 bytes;
-    bool later;
-
-    template <class Visit>
-    void fields(Visit visit) {
-        visit(arrays), visit(pieces), visit(bytes), visit(later);
-    }
-
-    // The bytes that find no room.
-    i64 lacking(Ints order) const {
-        return later ? above(arrays, order, bytes) : refused(arrays, pieces, order, bytes);
-    }
-};
-
-inline i64 lacking_of(const Room& placed, Ints order) { return placed.lacking(order); }
-
 // Move about as long as `priced` says. The best order met goes to `found`, and what it lacks, costs and how long it is to
 // `facts`.
 //
 // What is live is known after each move without running through the order, so that most moves are turned down by that.
-inline void arrange(Ints tables, Ints state, const Room& placed, Ints found, Ints facts, PricedCooling priced,
-                    bool reorder_only, Halt halt) {
+inline void arrange(Ints tables, Ints state, const Arrays& arrays, i64 room, Ints found, Ints facts,
+                    PricedCooling priced, bool reorder_only, Halt halt) {
     const Tables t(tables);
     State s(state, priced.cooling.seed);
-    i64 lacking = placed.lacking(order_of(s)), over = excess(s) + WEIGHT * lacking;
+    i64 lacking = above(arrays, order_of(s), room), over = excess(s) + WEIGHT * lacking;
     i64 &best_lacking = facts[0], &best_cost = facts[1], &best_length = facts[2];
     priced.run(s, halt, [&] { spread(t, s); }, [&](double heat) {
         const i64 cost = s.total;
@@ -55,7 +34,7 @@ inline void arrange(Ints tables, Ints state, const Room& placed, Ints found, Int
             return false;
         }
         const Owned<i64> order = order_of(s);
-        const i64 missing = placed.lacking(order);
+        const i64 missing = above(arrays, order, room);
         now += WEIGHT * missing;
         if (is_too_bad(now)) {
             undo(t, s, 0);

@@ -7,11 +7,10 @@ last. That is ONNX Runtime's best-fit-with-coalescing arena with its default set
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
-from solvers.placement.region import Arena, rounded
+from solvers.placement.chunks import Chunks, rounded
 
 Held = tuple[int, int, int]  # the first moment, the moment after the last, and the bytes; moments only count
 
@@ -21,34 +20,38 @@ LARGEST = 1 << 30  # the most bytes of a region that is added without a larger r
 APART = 1 << 50  # the distance between the addresses of two regions, so that their chunks never join
 
 
-class GrowingArena(Arena):
-    """Regions in one list of free chunks; `touched`: how far each region was ever used."""
+class GrowingArena:
+    """Regions whose free chunks are in one list; `touched`: how far each region was ever used."""
 
     def __init__(self) -> None:
-        super().__init__(0)
+        self.free = Chunks()
+        self.used: dict[int, int] = {}
         self.next = FIRST
         self.touched: list[int] = []
 
     def take(self, size: int) -> int:
-        place = bisect_left(self.free, (size, 0))
-        if place == len(self.free):
+        chunk = self.free.smallest(size)
+        if chunk is None:
             self._extend(size)
-            place = bisect_left(self.free, (size, 0))
-        found, address = self.free.pop(place)
-        del self.starts[address], self.ends[address + found]
+            chunk = self.free.smallest(size)
+            assert chunk is not None
+        found, address = chunk
         if found >= 2 * size or found - size >= DEAD:
-            self._put(address + size, found - size)
+            self.free.put(address + size, found - size)
             found = size
         self.used[address] = found
         region, start = divmod(address, APART)
         self.touched[region] = max(self.touched[region], start + size)
         return address
 
+    def give_back(self, address: int) -> None:
+        self.free.give_back(address, self.used.pop(address))
+
     def _extend(self, size: int) -> None:
         grown = self.next >= size
         while self.next < size:
             self.next *= 2
-        self._put(len(self.touched) * APART, self.next)
+        self.free.put(len(self.touched) * APART, self.next)
         self.touched.append(0)
         if grown:
             self.next = min(2 * self.next, max(self.next, LARGEST))

@@ -3,9 +3,33 @@
 // Invariant: nothing lies above it exactly where `pattern.held_later` of the order's plan is within the room.
 #pragma once
 
-#include "solvers/placement/arena.hpp"
+#include "solvers/orders/measure.hpp"
 
 namespace remat::placement {
+
+constexpr i64 CHUNK_UNIT = 256;  // ALIGNMENT of chunks.py
+constexpr i64 ILLEGAL = -1;
+
+inline i64 rounded(i64 bytes) { return (bytes + CHUNK_UNIT - 1) / CHUNK_UNIT * CHUNK_UNIT; }
+
+// Blocks that are let go after the same step, in chains.
+class Dying {
+  public:
+    Dying(i64 steps, i64 blocks) : first_(steps + 1, -1), next_(blocks, -1) {}
+
+    void add(i64 block, i64 step) {
+        next_[block] = first_[step];
+        first_[step] = block;
+    }
+
+    template <class Each>
+    void each(i64 step, Each each) const {
+        for (i64 block = first_[step]; block >= 0; block = next_[block]) each(block);
+    }
+
+  private:
+    Owned<i64> first_, next_;
+};
 
 // The most that outputs and what kernels work in take at once.
 inline i64 held_beside(const Arrays& arrays, Ints order, const orders::Blocks& blocks) {

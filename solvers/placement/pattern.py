@@ -11,8 +11,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from solvers.placement.chunks import rounded
 from solvers.placement.lifetimes import Requests
-from solvers.placement.region import rounded
 from solvers.problem import Problem
 
 Held = tuple[int, int, int]  # the first moment, the moment after the last, and the bytes; moments only count

@@ -15,7 +15,6 @@ from solvers.orders.measure import ILLEGAL, measure
 from solvers.placement.lifetimes import requests
 from solvers.placement.pattern import held_later
 from solvers.placement.placed import placement_of
-from solvers.placement.region import stuck_at
 from solvers.plan import Plan, lower
 from solvers.problem import Problem
 from solvers.reductions.views import reduced
@@ -26,18 +25,14 @@ WALKED = 60_000  # computes walked in all
 WALKING = 0.5  # the greatest share of the time
 
 
-def walked(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
-    """The cheapest order that evicting walks find for `budget` or less and that runs in `room` bytes, if any."""
-    return _cheapest(problem, budget, seed, clock, lambda plan: stuck_at(problem, plan, room) is None)
-
-
 def walk_in_block(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
-    """The cheapest such order whose values largest-first places within `room` bytes of one block, if any."""
+    """The cheapest order that evicting walks find for `budget` or less, and whose values largest-first places within
+    `room` bytes of one block, if any."""
     return _cheapest(problem, budget, seed, clock, lambda plan: placement_of(problem, plan, effort=0).block <= room)
 
 
 def walk_in_pattern(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
-    """The cheapest such order whose later runs in a default session hold no more than `room` bytes, if any."""
+    """The cheapest such order of walks whose later runs in a default session hold no more than `room` bytes, if any."""
     return _cheapest(problem, budget, seed, clock, lambda plan: held_later(requests(problem, plan)) <= room)
 
 

@@ -76,7 +76,7 @@ def test_what_was_not_proved_stands_in_for_no_longer_search(remat: Command, chai
 
 @pytest.mark.parametrize(
     "changed",
-    [("--budget", 7), ("--seed", 1), ("--gap", "1%"), ("--method", "chen-greedy"), ("--session", "default")],
+    [("--budget", 7), ("--seed", 1), ("--gap", "1%"), ("--method", "chen-greedy"), ("--runtime", "stock")],
     ids=lambda pair: pair[0],
 )
 def test_another_question_has_its_own_answer(remat: Command, chain: Path, changed: tuple[object, ...]) -> None:

@@ -58,8 +58,8 @@ def test_outputs_are_the_same_by_default(dense: Path, remat: Command) -> None:
     ran = remat(
         "solve",
         dense,
-        "--session",
-        "default",
+        "--runtime",
+        "stock",
         "--budget",
         "6.9MB",
         "--work-limit",

@@ -84,7 +84,7 @@ def test_what_emit_adds_is_in_every_overhead(unet: Path) -> None:
 
 def test_a_plan_for_default_options_is_kept_there(unet: Path, remat: Command) -> None:
     model, plan = unet.parent / "unet.onnx", unet.parent / "default.plan.json"
-    asked = "--session", "default", "--budget", "76%", "--work-limit", "10M"
+    asked = "--runtime", "stock", "--budget", "76%", "--work-limit", "10M"
     ran = remat("solve", model, *asked, "-q", "-o", plan)
     assert ran.code == 0, ran.err
     lean = remat("emit", unet, "--json", "-o", unet.parent / "lean.onnx").object
@@ -117,21 +117,6 @@ def test_a_model_that_fits_is_left_as_it_is(data: Path, tmp_path: Path, remat: C
     assert ran.code == 0, ran.err
     assert ran.object["strict"]["after"] == ran.object["strict"]["before"]
     assert ran.object["strict"]["after"]["first"] == solved["live"]
-
-
-def test_a_capped_arena_runs_at_the_budget(data: Path, tmp_path: Path, remat: Command) -> None:
-    shutil.copy(data / "torch_gpt2_eager.onnx", tmp_path / "gpt2.onnx")
-    options = ("--budget", "105%", "--work-limit", "1M", "--json")
-    arena = remat("solve", tmp_path / "gpt2.onnx", "--allocator", "arena", *options, "-o", tmp_path / "gpt2.plan.json")
-    assert arena.code == 0, arena.err
-    assert arena.object["live"] < arena.object["arena"] <= arena.object["budget"]
-    ran = remat("verify", tmp_path / "gpt2.plan.json", "--json")
-    assert ran.code == 0, ran.err
-    assert ran.object["capped"]["rewritten"] is None
-    assert ran.object["capped"]["budget"] == ran.object["budget"]
-    planned = remat("solve", tmp_path / "gpt2.onnx", *options, "-o", tmp_path / "planned.plan.json").object
-    assert planned["overhead"] <= arena.object["overhead"]
-    assert remat("solve", tmp_path / "gpt2.onnx", "--session", "default", "--allocator", "arena", *options).code == 2
 
 
 def test_the_other_session_is_no_reason_to_fail(unet: Path, remat: Command) -> None:
@@ -268,7 +253,7 @@ def test_models_that_no_kernel_runs_are_emitted_all_the_same(data: Path, tmp_pat
 
 
 def test_external_data_goes_along(data: Path, tmp_path: Path, remat: Command) -> None:
-    """Written elsewhere, the model has its tensors; and a session with a cap of the library runs it."""
+    """Written elsewhere, the model has its tensors; and a strict session runs it."""
     model = tmp_path / "in" / "m.onnx"
     model.parent.mkdir()
     proto = onnx.load(data / "torch_cnn.onnx")

@@ -30,16 +30,16 @@ from tests.remat_cli.kinds import model
 NEAR = 0.03
 
 
-def planned(path: Path, session: str, budget: str) -> Planned:
+def planned(path: Path, runtime: str, budget: str) -> Planned:
     costs = remat.profile(path, threads=1, time_limit=1.0)
-    return remat.solve(path, budget=budget, costs=costs, session=session, work_limit=500_000, cache=False)
+    return remat.solve(path, budget=budget, costs=costs, runtime=runtime, work_limit=500_000, cache=False)
 
 
 @pytest.mark.parametrize("kind", ["quantized", "dropout_unseeded", "lstm_both_ways", "input_returned", "joined_words"])
 def test_the_peak_is_as_foretold(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(model(kind).SerializeToString())
-    plan = planned(path, "strict", "92%" if kind == "joined_words" else "85%")
+    plan = planned(path, "remat", "92%" if kind == "joined_words" else "85%")
     found = remat.verify(plan)
     measured, said = found.report.strict.after.first, found.promise.live
     assert abs(measured - said) <= NEAR * said
@@ -51,7 +51,7 @@ def test_what_no_session_can_hold_is_proved(data: Path) -> None:
     path = data / "torch_cnn.onnx"
     costs = remat.profile(path, threads=1, time_limit=1.0)
     with pytest.raises(Infeasible, match=r"which is proved: .*outputs are held together") as caught:
-        remat.solve(path, budget="17%", costs=costs, session="default", work_limit=1_000_000, cache=False)
+        remat.solve(path, budget="17%", costs=costs, runtime="stock", work_limit=1_000_000, cache=False)
     said = re.search(r"at least [\d.]+% \(([\d.]+\w+)\)", str(caught.value))
     assert said is not None
     assert parse_bytes(said[1]) < min(costs.whole.default_peaks)
@@ -61,7 +61,7 @@ def test_where_constants_are_folded_the_files_own_ops_are_planned(tmp_path: Path
     """Optimizers keep what they make of weights beside them; what a plan of the file adds is in their way."""
     path = tmp_path / "rnn.onnx"
     path.write_bytes(model("rnn").SerializeToString())
-    plan = planned(path, "default", "92%")
+    plan = planned(path, "stock", "92%")
     written = tmp_path / "rnn.plan.json"
     plan.save(written)
     assert planfile.read(written).graph == planfile.FILE
@@ -78,9 +78,9 @@ def test_what_folding_holds_proves_nothing_of_plans_that_keep_from_it(tmp_path: 
     floors = [DefaultTarget().held_at_the_end(one) for one in (subject.own, subject)]
     assert floors[0] < floors[1]
     with pytest.raises(NoPlan):
-        remat.solve(path, budget=sum(floors) // 2, costs=costs, session="default", work_limit=1_000_000, cache=False)
+        remat.solve(path, budget=sum(floors) // 2, costs=costs, runtime="stock", work_limit=1_000_000, cache=False)
     with pytest.raises(Infeasible):
-        remat.solve(path, budget=floors[0] - 1, costs=costs, session="default", work_limit=1_000_000, cache=False)
+        remat.solve(path, budget=floors[0] - 1, costs=costs, runtime="stock", work_limit=1_000_000, cache=False)
 
 
 def test_what_does_not_run_in_time_is_no_plan(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,14 +88,14 @@ def test_what_does_not_run_in_time_is_no_plan(data: Path, monkeypatch: pytest.Mo
     costs = remat.profile(path, threads=1, time_limit=1.0)
     monkeypatch.setattr(trials, "peaks", lambda *_: None)
     with pytest.raises(NoPlan, match="did not run in the time"):
-        remat.solve(path, budget="80%", costs=costs, session="default", work_limit=1_000_000, cache=False)
+        remat.solve(path, budget="80%", costs=costs, runtime="stock", work_limit=1_000_000, cache=False)
 
 
 def test_what_is_only_somewhere_else_than_foretold_is_named_and_tried(tmp_path: Path) -> None:
     """Casts that onnxruntime puts around ops of half precision do no harm at the model's peak, but do at a plan's."""
     path = tmp_path / "m.onnx"
     path.write_bytes(model("half_chain").SerializeToString())
-    plan = planned(path, "strict", "80%")
+    plan = planned(path, "remat", "80%")
     assert any("where a plan has its peak" in sentence(note) for note in plan.subject.notes)
     found = remat.verify(plan)
     assert found.report.strict.after.first == found.promise.live <= plan.budget
@@ -109,7 +109,7 @@ def test_later_runs_of_a_default_session_keep_to_the_budget(data: Path, monkeypa
         return trying.peaks(graph, model, *rest)
 
     monkeypatch.setattr(trials, "peaks", peaks)
-    plan = planned(data / "torch_cnn.onnx", "default", "80%")
+    plan = planned(data / "torch_cnn.onnx", "stock", "80%")
     found = remat.verify(plan)
     seen = found.report.default.after
     assert (seen.first, seen.second) == (found.promise.live, found.promise.later)

@@ -12,11 +12,11 @@ from remat_cli.actions.questions import Question
 from remat_cli.actions.solving import ask
 from remat_cli.model.promise import Promise
 from remat_cli.model.quantities import Budget
-from remat_cli.model.sessions import ARENA, CAPPED
+from remat_cli.model.sessions import REMAT
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.arena import ArenaTarget
 from remat_cli.planning.targets.kinds import TARGETS
+from remat_cli.planning.targets.planned import PlannedTarget
 from solvers.problem import Limits, Problem
 from solvers.registry import METHODS
 from solvers.schedule import schedule
@@ -37,7 +37,7 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
 def test_alone_it_costs_what_the_method_itself_finds(
     method: str, remat: Command, subject: Subject, tmp_path: Path
 ) -> None:
-    asked = ("--method", method, "--budget", "100%", "--session", "strict", "--json", "-o", tmp_path / "plan")
+    asked = ("--method", method, "--budget", "100%", "--json", "-o", tmp_path / "plan")
     ran = remat("solve", subject.path, *asked)
     assert ran.code == 0
     found = ran.object
@@ -49,7 +49,7 @@ def test_alone_it_costs_what_the_method_itself_finds(
 
 
 @dataclass
-class Crowded(ArenaTarget):
+class Crowded(PlannedTarget):
     """An allocator that has room for nothing but what its own walk makes, which takes longer than all else."""
 
     longest: int = 0  # of the plans refused
@@ -72,7 +72,7 @@ class Crowded(ArenaTarget):
 @pytest.fixture
 def crowded(monkeypatch: pytest.MonkeyPatch) -> Crowded:
     found = Crowded()
-    monkeypatch.setitem(TARGETS, ARENA, found)
+    monkeypatch.setitem(TARGETS, REMAT, found)
     return found
 
 
@@ -83,7 +83,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Subject:
 
 def without_room(subject: Subject, method: str) -> Answer:
     """What comes of a method that has all the memory it could want, where no plan of its own can be placed in it."""
-    question = Question(budget=Budget(Fraction(20 * subject.before().peak)), method=method, session=CAPPED)
+    question = Question(budget=Budget(Fraction(20 * subject.before().peak)), method=method)
     return ask(subject, question, Limits(ample()))
 
 

@@ -51,10 +51,10 @@ def test_a_proved_no_is_one_line_in_the_unit_asked_and_what_it_says_is_enough(
 
 def test_a_share_is_of_what_was_asked_about_whatever_graph_was_planned_last(remat: Command, model: Path) -> None:
     """In default sessions the graph that runs is asked about, and the file's own ops are planned after it."""
-    kind = kind_named("default", None)
+    kind = kind_named("stock")
     whole = share_base(given_subject(model, None, {}, kind), kind)
     with pytest.raises((api.Infeasible, api.NoPlan)) as refused:
-        api.solve(model, budget="30%", session="default", work_limit=1000, cache=False)
+        api.solve(model, budget="30%", runtime="stock", work_limit=1000, cache=False)
     said = re.search(r"at least ([\d.]+)% \(([\d.]+)MB\)", str(refused.value))
     assert said, refused.value
     assert float(said[1]) == pytest.approx(100e6 * float(said[2]) / whole, rel=1e-3)
@@ -74,22 +74,22 @@ def test_shares_that_are_written_as_numbers_are_asked_about(wrong: str, meant: s
         api.solve(model, budget=float(wrong))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("session", ["strict", "default"])
+@pytest.mark.parametrize("runtime", ["remat", "stock"])
 def test_a_budget_below_inputs_and_weights_is_refused_before_any_search(
-    session: str, remat: Command, model: Path, monkeypatch: pytest.MonkeyPatch
+    runtime: str, remat: Command, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def searched(request: PlanRequest) -> None:
         raise AssertionError("there was a search")
 
     monkeypatch.setattr(solving, "find_plan", searched)
-    ran = remat("solve", model, "--budget", 17, "--session", session)
+    ran = remat("solve", model, "--budget", 17, "--runtime", runtime)
     assert ran.code == 4
     assert "alone take" in ran.err
     assert "did you mean 17% or 17GB?" in ran.err
     with pytest.raises(api.Infeasible, match="alone take") as none:
-        api.solve(model, budget="17B", session=session)
+        api.solve(model, budget="17B", runtime=runtime)
     monkeypatch.undo()
-    assert api.solve(model, budget=none.value.least_peak, session=session, cache=False, work_limit=20_000).peak
+    assert api.solve(model, budget=none.value.least_peak, runtime=runtime, cache=False, work_limit=20_000).peak
 
 
 def test_a_forward_model_is_told_what_makes_a_step_of_it(remat: Command) -> None:
@@ -122,7 +122,7 @@ def test_a_proved_no_is_said_if_time_ends_while_a_budget_that_is_enough_is_sough
     """The command whose time is up in there knows the proof, and said that more time was needed."""
     given = solve.command.make_context("solve", [str(model), "--budget", "50%"]).params
     flags = SolveFlags.of(**{name: value for name, value in given.items() if name != "model"})
-    subject, question, limits = given_subject(model, None, {}, kind_named("strict", None)), question_of(flags), Limits()
+    subject, question, limits = given_subject(model, None, {}, kind_named("remat")), question_of(flags), Limits()
     latest = LatestPlan(subject, question, Place(model.with_suffix(".plan.json"), subject), flags, limits)
     codes: list[int] = []
 

@@ -18,7 +18,7 @@ from tests.remat_cli.kinds import model as kind
 KEYS = [
     *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead", "emitted_cost"),
     *("bound", "bound_any_order", "gap", "resident", "recomputed", "seconds", "plan", "notes"),
-    *("session", "allocator", "live", "arena", "default_arena"),
+    *("session", "runtime", "live", "arena", "default_arena"),
     *("wall_seconds", "stopped", "made_by", "cached", "breakdown"),
 ]
 EXPECTED = {
@@ -208,8 +208,8 @@ def test_what_estimates_know_nothing_of_is_named(budget: str, tmp_path: Path, re
         (["--budget", "2.5MB"], "m.2.5MB"),
         (["--budget", "2048KiB"], "m.2MiB"),
         (["--budget", "2000001"], "m.2000001B"),
-        (["--budget", "90%", "--allocator", "arena"], "m.90%.arena"),
-        (["--budget", "90%", "--session", "default"], "m.90%.default"),
+        (["--budget", "90%", "--runtime", "stock"], "m.90%.stock"),
+        (["--budget", "90%", "--session", "default"], "m.90%.stock"),
         (["--budget", "90%", "--method", "evict"], "m.90%.evict"),
         (["--method", "min-cut"], "m.min-cut"),
         (["--minimize", "peak", "--max-overhead", "10%"], "m.least-10%"),

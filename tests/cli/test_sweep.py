@@ -156,7 +156,8 @@ def test_what_was_found_before_it_was_killed_is_not_looked_for_again(
         (("--budgets", "30%..100%/1"), "write 30%..100%/8"),
         (("--budgets", "lots"), "is not a size"),
         (("--plot", "curve.txt"), "is no picture"),
-        (("--session", "default", "--allocator", "arena"), "there is no default session"),
+        (("--allocator", "arena"), "plans for a capped arena are made no more"),
+        (("--runtime", "remat", "--session", "default"), "contradict each other"),
     ],
 )
 def test_what_cannot_be_meant_is_said_at_once(remat: Command, data: Path, given: tuple[str, ...], says: str) -> None:

@@ -1,4 +1,4 @@
-"""The questions: every kind of session and allocator, every kind of outcome, with all that a question can say.
+"""The questions: every kind of session, every kind of outcome, with all that a question can say.
 
 Invariant: each is limited in work, never in time, and no answer comes from a cache, so that only the code decides.
 """
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from tests.remat_cli.kinds import KINDS
 
 SOME, MORE = "20k", "100k"  # moves of a search
-CAPPED = ("--allocator", "arena")
-DEFAULT = ("--session", "default")
+DEFAULT = ("--runtime", "stock")
 TORCH = "torch_cnn"
 KIND = "kind:"  # how the name of a model begins that is made, not read
 PERCEPTRON = "perceptron"  # a forward model with a symbolic batch
@@ -67,13 +66,6 @@ QUESTIONS: dict[str, Question] = {
     "lstm 85%": solve(f"{KIND}lstm_both_ways", "85%"),
     "dropout 85%": solve(f"{KIND}dropout_unseeded", "85%"),
     "quantized 85%": solve(f"{KIND}quantized", "85%"),
-    # the same with the runtime's arena, capped
-    "cnn 80% capped": solve(TORCH, "80%", *CAPPED),
-    "cnn 72% capped": solve(TORCH, "72%", *CAPPED),
-    "cnn infeasible, capped": solve(TORCH, "40%", *CAPPED),
-    "cnn capped as it is": solve(TORCH, "100%", *CAPPED),
-    "unet 75% capped by evict": solve("torch_unet_convt", "75%", *CAPPED, "--method", "evict"),
-    "cnn 80% capped by chen-greedy": solve(TORCH, "80%", *CAPPED, "--method", "chen-greedy"),
     # default sessions
     "cnn 90% by default": solve(TORCH, "90%", *DEFAULT),
     "cnn 80% by default": solve(TORCH, "80%", *DEFAULT),
@@ -91,7 +83,6 @@ QUESTIONS: dict[str, Question] = {
     "cnn infeasible, tried by default": tried(TORCH, "15%", CNN_SEEN, *DEFAULT),
     "rnn 92% tried by default": tried(f"{KIND}rnn", "92%", {"default_peaks": [70000, 70000]}, *DEFAULT, quick=False),
     "cnn 80% tried": tried(TORCH, "80%", OTHERWISE),
-    "cnn 80% tried and capped": tried(TORCH, "80%", OTHERWISE, *CAPPED, quick=False),
     "cnn too little, tried": tried(TORCH, "30%", OTHERWISE),
     "cnn 80% of what was measured": tried(TORCH, "80%", {"peak": 2430240, "launch": 500}),
     # methods, and what they can be told

@@ -30,8 +30,7 @@ from solvers.orders.best import Best
 from solvers.orders.evict import RULES, Evictor, Rule
 from solvers.orders.measure import measure, memory_of, trim
 from solvers.orders.traces import cheapest
-from solvers.placement.arena import refused_of
-from solvers.placement.arranging import arrange_in_arena, arrange_in_pattern
+from solvers.placement.arranging import arrange_in_pattern
 from solvers.placement.later import above_of
 from solvers.placement.lifetimes import requests
 from solvers.placement.packing import pack
@@ -79,7 +78,7 @@ def memories(problem: Problem, budget: int) -> Iterator[object]:
         order = np.array(random_order(random, problem, 8), np.int64)
         room = budget - problem.resident
         yield memory_of(arrays, order), measure(arrays, trim(arrays, order))
-        yield refused_of(problem, order.tolist(), room), above_of(problem, order.tolist(), room)
+        yield above_of(problem, order.tolist(), room)
 
 
 def moved_about(problem: Problem, budget: int) -> Iterator[object]:
@@ -93,19 +92,14 @@ def placed(problem: Problem, budget: int) -> Iterator[object]:
         yield found.offsets, found.height, found.bound
 
 
-def in_the_arena(problem: Problem, budget: int) -> Iterator[object]:
-    """Sizes that the arena's units do not divide; the room is a little more than the order needs live."""
+def in_the_pattern(problem: Problem, budget: int) -> Iterator[object]:
+    """Sizes that the units of the runtime's chunks do not divide; the room is a little more than the order needs."""
     larger = replace(problem, sizes=tuple(300 * size for size in problem.sizes), resident=0)
     order = tuple(range(len(problem.nodes)))
     peak = measure(arrays_of(larger), order)[1]
-    asked = (
-        (arrange_in_arena, False, peak),
-        (arrange_in_arena, True, 9 * peak // 8),
-        (arrange_in_pattern, False, 5 * peak // 4),
-    )
-    for arrange, reorder_only, room in asked:
-        yield arrange(larger, order, room, 3, Clock(FOREVER), reorder_only)
-        yield refused_of(larger, order, room), above_of(larger, order, room)
+    for reorder_only, room in ((False, 5 * peak // 4), (True, 9 * peak // 8)):
+        yield arrange_in_pattern(larger, order, room, 3, Clock(FOREVER), reorder_only)
+        yield above_of(larger, order, room)
 
 
 def traced(problem: Problem, budget: int) -> Iterator[object]:
@@ -116,7 +110,7 @@ def traced(problem: Problem, budget: int) -> Iterator[object]:
 
 
 LOOPS: tuple[Case, ...] = (
-    walks, orders_with_repeats, runs, memories, moved_about, placed, in_the_arena, traced
+    walks, orders_with_repeats, runs, memories, moved_about, placed, in_the_pattern, traced
 )  # fmt: skip
 
 
@@ -135,9 +129,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "vgg16": lambda: reduced(network("vgg16")).problem,
 }
 SHARES = {"plain": 0.7, "odd": 0.8, "unet": 0.6, "vgg16": 0.8}
-BY_HAND = [
-    f"{loop.__name__} {name}" for loop in LOOPS for name in PROBLEMS if (loop, name) not in {(in_the_arena, "unet")}
-]
+BY_HAND = [f"{loop.__name__} {name}" for loop in LOOPS for name in PROBLEMS]
 
 
 def found_by(case: str) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 from examples.gpu.parts.memory import in_a_process
 from examples.gpu.parts.models import Bench, Failed, Model
 from examples.gpu.parts.steps import step_time
-from remat_cli.ingest import ingest
 
 LIMIT = 16_000_000_000
 FACTORS = (1.7, 2.0, 2.5, 3.0, 4.0)
@@ -25,7 +24,7 @@ TOO_SLOW = 0.6  # of extra time: no larger batch is tried
 
 
 def largest(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
-    """First the original, by the arena capped at the limit and by places; then plans, larger and larger.
+    """First the original, in the strict session's arena and by places; then plans, larger and larger.
 
     Costs of other batches are a datasheet's: measuring each would take the device's time, and a plan needs ratios.
     """
@@ -35,7 +34,7 @@ def largest(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
     yield {"limit": limit, "usual_batch": model.usual_batch}
     guess = fitting(model, round((1 - OWN) * limit))
     ran = 0
-    for how in ("capped", "planned"):
+    for how in ("strict", "planned"):
         ran = 0
         for batch in tried(guess, bench.small):
             found = runs(model.of_batch(batch).graph(), bench, how, limit)
@@ -84,8 +83,7 @@ def room(limit: int) -> str:
 
 def runs(path: Any, bench: Bench, how: str, limit: int) -> dict[str, Any]:
     """Whether it ran and held no more than the limit. On a CPU the runtime's own few MB are counted too."""
-    outside = ingest(path, {}).resident
-    found = in_a_process(path, bench.device, how, round((1 - OWN) * limit) - outside if how == "capped" else 0)
+    found = in_a_process(path, bench.device, how)
     return {**found, "ran": "held" in found and (found["held"] <= limit or bench.device == "cpu")}
 
 

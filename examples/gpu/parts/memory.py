@@ -1,4 +1,4 @@
-"""Memory, predicted and measured: by the arena's count, by the driver's, and the least cap that a model runs under.
+"""Memory, predicted and measured: by the arena's count and by the driver's.
 
 Invariant: what is measured is `remat verify`'s word, of processes of their own; the prediction was written before.
 """
@@ -13,11 +13,7 @@ from typing import Any
 
 from examples.gpu.parts.models import Bench, Failed, Model, remat
 from examples.gpu.parts.steps import Step
-from remat_cli.checking.feeds import draw_feeds
-from remat_cli.checking.processes import Bench as Processes
-from remat_cli.ingest import ingest
 
-TRIES = 6
 TIMEOUT = 120.0
 
 
@@ -58,36 +54,17 @@ def off(measured: float | None, said: float | None) -> float | None:
     return None if not measured or not said else round(measured / said - 1, 5)
 
 
-def least_cap(bench: Bench, name: str, budget: int) -> Iterator[dict[str, Any]]:
-    """The least arena, one region, that the original and the rewritten model run in, over what is live in it."""
-    model = Model(bench, name)
-    graph = ingest(model.graph(), {})
-    said = model.said(f"{budget}%")
-    outside = graph.resident if bench.device == "cpu" else 0
-    with Processes(draw_feeds(graph, 0), bench.device, TIMEOUT) as processes:
-        for what, path, live in (
-            ("rewritten", model.rewritten(f"{budget}%"), said.live),
-            ("original", model.graph(), said.baseline_peak),
-        ):
-            low, high = live - outside, round(1.6 * (live - outside))
-            for _ in range(TRIES):
-                cap = (low + high) // 2
-                reply = processes.run(path, "strict", cap=cap)
-                low, high = (cap, high) if reply.failed or reply.refused else (low, cap)
-            yield {what: {"live_in_arena": live - outside, "least_cap": high, "over": off(high, live - outside)}}
-
-
 HELD = """
 import json, sys
 from pathlib import Path
 from examples.gpu.parts.memory import held_by
-print(json.dumps(held_by(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]) or None)))
+print(json.dumps(held_by(Path(sys.argv[1]), sys.argv[2], sys.argv[3])))
 """
 
 
-def in_a_process(path: Any, device: str, how: str, cap: int = 0) -> dict[str, Any]:
+def in_a_process(path: Any, device: str, how: str) -> dict[str, Any]:
     """`held_by`, in a process of its own: what it leaves behind goes with it."""
-    command = [sys.executable, "-c", HELD, str(path), device, how, str(cap)]
+    command = [sys.executable, "-c", HELD, str(path), device, how]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode:
         last = ran.stderr.strip().splitlines()
@@ -95,7 +72,7 @@ def in_a_process(path: Any, device: str, how: str, cap: int = 0) -> dict[str, An
     return dict(json.loads(ran.stdout.splitlines()[-1]))
 
 
-def held_by(path: Any, device: str, how: str, cap: int | None) -> dict[str, Any]:
+def held_by(path: Any, device: str, how: str) -> dict[str, Any]:
     """Three steps with inputs on the device: the most that is held, by the driver's or the kernel's count.
 
     `first`: in the first step, in which a planned session learns its places and takes memory piece by piece.
@@ -104,7 +81,7 @@ def held_by(path: Any, device: str, how: str, cap: int | None) -> dict[str, Any]
         from remat_cli.checking.watch import MemoryWatch
 
         with MemoryWatch() as watch:
-            step = Step(path, device, how, cap)
+            step = Step(path, device, how)
             step.run()
             first = watch.restart()
             for _ in range(2):
@@ -112,7 +89,7 @@ def held_by(path: Any, device: str, how: str, cap: int | None) -> dict[str, Any]
         return {"first": first, "held": watch.most}
     from remat_cli.checking.weight import resident_now, resident_peak
 
-    step = Step(path, device, how, cap)
+    step = Step(path, device, how)
     before = resident_now()
     for _ in range(3):
         step.run()

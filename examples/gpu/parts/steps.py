@@ -50,20 +50,19 @@ class OnDevice:
 
 
 class Step:
-    """One session of a model. `how`: planned, strict, capped (at `cap` bytes of arena) or default."""
+    """One session of a model. `how`: planned, strict or default."""
 
     def __init__(
         self,
         model: Path,
         device: str,
         how: str = "strict",
-        cap: int | None = None,
         trace: Path | None = None,
         **told: str,
     ) -> None:
         self.device = device
         self.feeds = draw_feeds(ingest(model, {}), 0)
-        self.session = made(model, device, how, cap, trace, told)
+        self.session = made(model, device, how, trace, told)
         self.binding = self.session.io_binding()
         self.names = [output.name for output in self.session.get_outputs()]
         self.memory = OnDevice() if device == "cuda" else None
@@ -102,12 +101,10 @@ class Step:
             self.memory.close()
 
 
-def made(model: Path, device: str, how: str, cap: int | None, trace: Path | None, told: dict[str, str]) -> Any:
+def made(model: Path, device: str, how: str, trace: Path | None, told: dict[str, str]) -> Any:
     provider: Any = (PROVIDERS[device], told) if told and device == "cuda" else PROVIDERS[device]
     if how == "planned":
         return sessions.planned(model, None, device)
-    if how == "capped":
-        return sessions.session(model, [provider], budget=cap)
     options = strict_options() if how == "strict" else _default_options()
     if trace:
         options.enable_profiling, options.profile_file_prefix = True, str(trace)

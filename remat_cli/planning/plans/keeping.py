@@ -94,7 +94,7 @@ def _subject_of(plan: PlanFile, subject: Subject) -> Subject:
 def _question(plan: PlanFile) -> tuple[object, ...]:
     """All that makes up the question that a plan answers, except how hard the search tried."""
     costs = plan.costs.sha256 if plan.costs else None
-    graph = plan.model.sha256, costs, plan.dims, plan.in_place, plan.session, plan.allocator
+    graph = plan.model.sha256, costs, plan.dims, plan.in_place, plan.session
     return graph, plan.method, None if "budget" in plan.asked else plan.budget, plan.asked
 
 

@@ -176,14 +176,11 @@ def known_plans(points: Iterable[Point], budget: int, method: str) -> list[Point
 
 
 def budget_needed(plan: PlanFile) -> int:
-    """The least budget that the plan keeps to, which may be much less than the one it was made for.
-
-    A capped arena behaves differently under each cap, so there it is the plan's own budget.
-    """
-    kind, promises = kind_of(plan.session, plan.allocator), plan.promises
+    """The least budget that the plan keeps to, which may be much less than the one it was made for."""
+    kind, promises = kind_of(plan.session), plan.promises
     if kind is None:
         return plan.budget
-    counted = 0 if promises.arena is None else target_of(kind).needed(promises, plan.budget)  # a problem's has none
+    counted = 0 if promises.arena is None else target_of(kind).counted(promises)  # a problem's has none
     return min(plan.budget, max(plan.peak, counted))
 
 

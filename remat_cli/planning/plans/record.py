@@ -42,7 +42,6 @@ def plan_file(answer: Answer) -> PlanFile:
         program=name_program(plan, subject.nodes, subject.values),
         notes=sentences(answer.notes),
         session=kind.name,
-        allocator=kind.allocator,
         graph=subject.graph_planned,
         pieces=dict(subject.pieces) if subject.pieces else None,
         in_place=dict(subject.graph.in_place) if subject.graph else {},

@@ -14,7 +14,6 @@ from remat_cli.errors import BadInput
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import number_program
-from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.request import PlanRequest, candidate_of
@@ -94,11 +93,7 @@ def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer |
 
 def _with_its_places(request: PlanRequest, candidate: Candidate, known: PlanFile) -> Candidate:
     """The candidate with the places that the plan file gives, because finding such places may have taken long."""
-    if known.placement is None or (known.session, known.allocator) != _names(request.target.session):
+    if known.placement is None or known.session != request.target.session.name:
         return candidate
     fits = place_as_recorded(request.target, candidate, placement_in(known.placement))
     return fits if fits.footprint is not None and request.fits(fits) else candidate
-
-
-def _names(session: Session) -> tuple[str, str]:
-    return session.name, session.allocator

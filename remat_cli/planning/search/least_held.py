@@ -21,13 +21,11 @@ from remat_cli.planning.time_plan import (
     LEAN_AT_LEISURE_SECONDS,
     LEAST_LIVE_SHARE,
 )
-from solvers.clock import Work
 from solvers.notes import SolverNote
 from solvers.problem import Solver, Status
 
 FALLING_ROUNDS = 6  # requests for less, each halfway from the largest budget without a plan to what is held
 FALLING_ROUNDS_WITHIN = 8  # the same where time counts: the bound is then far below what is possible
-STEPS = 0.015, 0.005, 0.03, 0.002, 0.05, 0.01  # shares of what is held by which an arena is asked for less
 NEAREST = 0.0005  # share of what is held: on a way that short, only a byte less is asked for
 
 
@@ -65,21 +63,8 @@ def _fallen(request: PlanRequest, best: Answer) -> Answer:
         if held(best) > budget:
             low = budget
         request.keep(best)
-    if request.target.capped:
-        best = _stepped_down(request, best)
     if not _is_least(best) and request.limits.clock.left() > LEAN_AT_LEISURE_SECONDS:
         best = _less(best, find_leanest(request, best), request.enough)
-    return best
-
-
-def _stepped_down(request: PlanRequest, best: Answer) -> Answer:
-    """The least of the answer and of what is found for budgets a little below it: in an arena, whose free memory lies
-    in pieces, a budget may have a plan where a larger one has none."""
-    for step in STEPS:
-        asked = int(held(best) * (1 - step))
-        if asked >= _bound(best) and not _late(request):
-            best = _asked_for_less(request, best, asked)
-            request.keep(best)
     return best
 
 
@@ -109,7 +94,7 @@ def _asked_for_less(request: PlanRequest, best: Answer, budget: int) -> Answer:
     """The better of the answer and of the default solver's for a budget below it."""
     clock = request.limits.clock.allot(FALLING_SHARE, FALLING_MOVES)
     limits = replace(request.limits.silent(), clock=clock)
-    asked = replace(request, subject=best.subject.own, budget=budget, limits=limits, placing=Work())
+    asked = replace(request, subject=best.subject.own, budget=budget, limits=limits)
     return _less(best, find_searched(asked), request.enough)
 
 

@@ -158,8 +158,7 @@ class _Beside:
 
 
 def _is_beside(request: PlanRequest) -> bool:
-    timed = request.target.narrows and request.limits.clock.work is None
-    return timed and len(request.subject.problem.nodes) > LARGE_NODES
+    return request.limits.clock.work is None and len(request.subject.problem.nodes) > LARGE_NODES
 
 
 def _beyond(subject: Subject, progress: Progress) -> int:

@@ -16,7 +16,7 @@ from remat_cli.planning.targets.target import Target
 from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import LATE_SECONDS, PartTimes
 from remat_cli.rewrite import Rewritten
-from solvers.clock import Clock, Work
+from solvers.clock import Clock
 from solvers.placement.pattern import outputs_apart
 from solvers.plan import Plan
 from solvers.problem import Limits, Problem, Progress, Solver
@@ -39,7 +39,6 @@ class PlanRequest:
     `by_memory`: whether the solver makes memory least, and not cost.
     `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far. `trials`:
     the models made and run so far, by graph.
-    `placing`: the work done so far for places in an arena.
     `newest`: the two candidates placed last, which are often asked for again.
     `later_runs`: whether memory is predicted for the later runs of a default session, which hold outputs from the
     beginning.
@@ -59,7 +58,6 @@ class PlanRequest:
     leanly: bool = False
     at_hand: int | None = None
     times: PartTimes = field(default_factory=PartTimes)
-    placing: Work = field(default_factory=Work, compare=False, repr=False)
     leanest: dict[tuple[int, bool, Problem], Candidate] = field(default_factory=dict, compare=False, repr=False)
     newest: list[tuple[Key, Candidate]] = field(default_factory=list, compare=False, repr=False)
     trials: dict[int, tuple[Subject, Trials]] = field(default_factory=dict, compare=False, repr=False)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from remat_cli.model.sessions import Session
-from remat_cli.planning.targets.arena import ArenaTarget
 from remat_cli.planning.targets.default import DefaultTarget
 from remat_cli.planning.targets.planned import PlannedTarget
 from remat_cli.planning.targets.target import Target
 
-TARGETS: dict[str, Target] = {
-    target.session.allocator: target for target in (PlannedTarget(), ArenaTarget(), DefaultTarget())
-}
+TARGETS: dict[str, Target] = {target.session.runtime: target for target in (PlannedTarget(), DefaultTarget())}
 
 
 def target_of(session: Session) -> Target:
-    return TARGETS[session.allocator]
+    return TARGETS[session.runtime]

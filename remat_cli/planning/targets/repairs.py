@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 # each round asks for less by the excess of the last model, because its session adds to what ops need
 SETTLING_ROUNDS = 8
 LOWERING_ROUNDS = 6  # rounds of making the block lower
-ARENA_ROUNDS = 10  # rounds of making the arena smaller
 
 
 def place(target: Target, candidate: Candidate, budget: int | None = None, clock: Clock | None = None) -> Candidate:
@@ -78,18 +77,16 @@ def repair(request: PlanRequest, candidate: Candidate) -> Candidate | None:
 
 
 def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
-    """The order moved about until its model fits; in an arena, ops may also be computed again.
+    """The order moved about until its model fits; where any method's plan may answer, ops may also be computed again.
 
-    Its work is its own: it comes in large steps, and would leave nothing for the search. In an arena all placing for a
-    request shares it.
+    Its work is its own: it comes in large steps, and would leave nothing for the search.
     """
     order, target = candidate.order, request.target
     problem = target.in_units(candidate.subject.problem)
     by_work = request.limits.clock.work is not None
     clock = _grace(request) if by_work or request.late else request.limits.clock.share(SETTLING_SHARE)
     move = target.arrange if request.may_walk else target.settle
-    narrows = target.narrows and len(order) > LARGE_STEPS
-    share = NARROWING_ROUND_SHARE if narrows else SETTLING_ROUND_SHARE
+    share = NARROWING_ROUND_SHARE if len(order) > LARGE_STEPS else SETTLING_ROUND_SHARE
     room, step = _room(request, candidate), 0
     for _ in range(SETTLING_ROUNDS):
         part = clock.share(share) if target.online else clock
@@ -108,18 +105,15 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
 
 
 def _grace(request: PlanRequest) -> Clock:
-    """The time for placing a plan that was found, after the limit is used up; where work is limited, the work: in
-    an arena, whose steps are the largest, all that a request has."""
-    most = request.limits.clock.limit
-    if most is None:
+    """The time for placing a plan that was found, after the limit is used up; where work is limited, the work."""
+    if request.limits.clock.limit is None:
         return Clock(PLACING_GRACE_SECONDS)
-    if not request.target.capped:
-        return limited(moves=PLACING_GRACE_MOVES)
-    return replace(limited(moves=max(most, PLACING_GRACE_MOVES)), work=request.placing)
+    return limited(moves=PLACING_GRACE_MOVES)
 
 
 def arrange_cheaper(request: PlanRequest, candidate: Candidate) -> Candidate:
-    """The candidate, or a cheaper one that its order leads to in an arena, where ops may be computed again."""
+    """The candidate, or a cheaper one that its order leads to where values are placed as requests come, and ops may be
+    computed again."""
     if not request.target.online or request.late:
         return candidate
     other = settle(request, candidate)
@@ -130,12 +124,11 @@ def lower(request: PlanRequest, candidate: Candidate) -> Candidate:
     """The same plan in a lower block, as far as a share of the time allows, with ops moved about if that lowers it
     further.
 
-    Moving ops about lowers the live bytes, so that an even lower block may be enough. An arena is lowered where memory
-    is made least, for else all of the budget is its own.
+    Moving ops about lowers the live bytes, so that an even lower block may be enough.
     """
-    request = replace(request, limits=request.limits.share(LOWERING_SHARE))
     if request.target.online:
-        return _lower_arena(request, candidate) if request.by_memory else candidate
+        return candidate
+    request = replace(request, limits=request.limits.share(LOWERING_SHARE))
     for _ in range(LOWERING_ROUNDS):
         other = None if request.late else _lower_once(request, candidate)
         if other is None:
@@ -157,29 +150,6 @@ def _lower_once(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     packed = place(request.target, other, clock=request.limits.clock.share(SETTLING_SHARE))
     best = packed if request.counted(packed) < request.counted(other) else other
     return best if request.counted(best) < request.counted(candidate) else None
-
-
-def _lower_arena(request: PlanRequest, candidate: Candidate) -> Candidate:
-    """The candidate in the least arena for which its ops could be moved about, or computed again.
-
-    Each go halves the way down to the live bytes, and takes more work than a small limit has: all have a grace of it.
-    """
-    if request.limits.clock.work is not None:
-        request = replace(request, limits=replace(request.limits, clock=_grace(request)))
-    outcome = candidate.schedule.outcome
-    assert outcome is not None
-    low = outcome.peak
-    for _ in range(ARENA_ROUNDS):
-        high = request.counted(candidate)
-        budget = (low + high) // 2
-        if request.late or budget <= low:
-            break
-        other = settle(replace(request, budget=budget), candidate)
-        if other is None:
-            low = budget
-        else:
-            candidate = other
-    return candidate
 
 
 def walk(request: PlanRequest, candidate: Candidate) -> Candidate | None:

@@ -59,14 +59,12 @@ class View:
 class Target(ABC):
     """A kind of session with its allocator. `unit`: the allocator hands out multiples of that many bytes.
 
-    `online`: it places values as requests come, so that there is no table of places. `narrows`: the search itself makes
-    a large plan hold less until it fits, so that plans can be placed while another search goes on.
+    `online`: it places values as requests come, so that there is no table of places.
     """
 
     session: Session
     unit = 1
     online = True
-    narrows = True
     differs = PlanNote.DIFFERS  # the note where the original's measured memory differs from the prediction
 
     # The subject.
@@ -136,10 +134,6 @@ class Target(ABC):
         """The most bytes that may be foretold for a plan, so that what is counted keeps to the budget."""
         return budget
 
-    def needed(self, promise: Promise, budget: int) -> int:
-        """The least budget that a plan made for `budget` keeps to."""
-        return self.counted(promise)
-
     def with_peaks(self, promise: Promise, peaks: Peaks) -> Promise:
         """The promise with measured bytes in place of predicted ones."""
         first, _ = peaks
@@ -165,11 +159,6 @@ class Target(ABC):
         """An order from walks that evict, made afresh for the allocator."""
 
     # The witnesses.
-
-    @property
-    def capped(self) -> bool:
-        """Whether its memory is an arena of a fixed size."""
-        return self.online and not self.narrows
 
     def tries_plans(self, subject: Subject) -> bool:
         """Whether predictions are known to be off, so that a plan counts only once its model was run."""

@@ -16,10 +16,8 @@ from remat_cli.planning.targets.same_kernels import rewrite_surely
 DATA = Path(__file__).parents[2] / "data"
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("torch_cnn.onnx", {}),
-    ("torch_cnn.onnx", {"allocator": "arena"}),
-    ("torch_cnn.onnx", {"session": "default"}),
+    ("torch_cnn.onnx", {"runtime": "stock"}),
     ("torch_unet_convt.onnx", {"method": "evict"}),
-    ("torch_unet_convt.onnx", {"allocator": "arena"}),
 ]
 
 
@@ -49,20 +47,17 @@ def test_a_refusal_makes_each_model_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(trials, "rewrite_surely", count)
     with pytest.raises(remat.RematError):
-        remat.solve(DATA / "torch_cnn.onnx", budget="45%", work_limit=2_000, cache=False, session="default")
+        remat.solve(DATA / "torch_cnn.onnx", budget="45%", work_limit=2_000, cache=False, runtime="stock")
     assert made
     assert max(made.values()) == 1
 
 
 @pytest.mark.parametrize("name", ["torch_cnn.onnx", "torch_mlp.onnx"])
-@pytest.mark.parametrize("options", [{}, {"allocator": "arena"}], ids=str)
-def test_least_memory_is_optimal_only_where_no_budget_below_it_can_have_a_plan(
-    name: str, options: dict[str, Any]
-) -> None:
-    least = remat.solve(DATA / name, minimize="peak", work_limit=5_000, cache=False, **options)
+def test_least_memory_is_optimal_only_where_no_budget_below_it_can_have_a_plan(name: str) -> None:
+    least = remat.solve(DATA / name, minimize="peak", work_limit=5_000, cache=False)
     proved = False
     try:
-        remat.solve(DATA / name, budget=least.budget - 1, work_limit=5_000, cache=False, **options)
+        remat.solve(DATA / name, budget=least.budget - 1, work_limit=5_000, cache=False)
     except remat.Infeasible:
         proved = True
     except remat.NoPlan:

@@ -46,12 +46,12 @@ def test_a_plan_for_seen_sizes_runs_on_other_data(tmp_path: Path) -> None:
     costs = remat.profile(path, threads=1, time_limit=1.0)
     graph = ingest(path, costs.dims)
     feeds = feeds_of(graph, ops_of(graph), seed=7)
-    for name, budget in (("strict", "80%"), ("default", "100%")):
-        plan = remat.solve(path, budget=budget, costs=costs, session=name, work_limit=1_000_000, cache=False)
+    for name, budget in (("remat", "80%"), ("stock", "100%")):
+        plan = remat.solve(path, budget=budget, costs=costs, runtime=name, work_limit=1_000_000, cache=False)
         made = remat.emit(plan)
         for one in (feeds, {"x": np.zeros_like(feeds["x"])}):
             was = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, one)
-            now = session(made).run(None, one) if name == "strict" else by_default(made).run(None, one)
+            now = session(made).run(None, one) if name == "remat" else by_default(made).run(None, one)
             assert all(np.allclose(old, new, rtol=1e-4, atol=1e-5) for old, new in zip(was, now, strict=True))
 
 

@@ -42,7 +42,7 @@ def test_a_model_in_memory_is_left_as_it_is(model: Path) -> None:
 
 def test_a_session_of_a_plan_computes_what_the_model_does(model: Path) -> None:
     plan = api.solve(onnx.load(model), budget="95%", method="evict")
-    report = api.verify(plan, cap=False)
+    report = api.verify(plan)
     assert report.ok
     assert report.report.strict.after.first is not None
     assert report.report.strict.after.first <= plan.budget
@@ -52,8 +52,8 @@ def test_a_session_of_a_plan_computes_what_the_model_does(model: Path) -> None:
 
 def test_a_session_is_of_the_kind_that_its_plan_is_for(model: Path) -> None:
     """onnxruntime's options themselves tell: a plan for default sessions is not run in a strict one."""
-    for kind, by_default in (("strict", False), ("default", True)):
-        plan = api.solve(onnx.load(model), budget="100%", method="evict", session=kind)
+    for kind, by_default in (("remat", False), ("stock", True)):
+        plan = api.solve(onnx.load(model), budget="100%", method="evict", runtime=kind)
         assert api.session(plan).get_session_options().enable_mem_pattern is by_default
 
 
@@ -133,4 +133,4 @@ def test_weights_kept_apart_are_found(model: Path, tmp_path: Path, monkeypatch: 
     in_memory = api.solve(onnx.load("m.onnx", load_external_data=False), budget="95%", method="evict")
     assert in_memory.recorded.program == by_path.recorded.program
     assert api.session(in_memory) is not None
-    assert api.verify(in_memory, cap=False).ok
+    assert api.verify(in_memory).ok

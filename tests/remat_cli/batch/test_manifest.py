@@ -41,13 +41,26 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "m.yaml"
 
 
+def test_runtimes_are_named_as_on_the_command_line(place: Path) -> None:
+    """The same jobs by the names of the sessions, which manifests had before."""
+    place.write_text(WHOLE)
+    before = read(place)
+    place.write_text(
+        WHOLE.replace("session: strict", "runtime: remat").replace(
+            "sessions: [strict, default]", "runtimes: [remat, stock]"
+        )
+    )
+    assert read(place) == before
+    assert {job.runtime for job in before} == {"remat", "stock"}
+
+
 def test_the_product(place: Path) -> None:
     place.write_text(WHOLE)
     jobs = read(place)
     assert len(jobs) == len({job.title for job in jobs}) == 3 * 2 * 2 * 2 + 1 * 1 * 2
     first, net, last = jobs[0], jobs[16], jobs[-1]
     assert (first.title, first.seconds, first.memory, first.expected.max_overhead) == (
-        *("a/90%-auto-strict", 30, 2 * 2**30),
+        *("a/90%-auto-remat", 30, 2 * 2**30),
         0.1,
     )
     assert (first.expected.verify, net.expected.verify) == (None, True)  # a bare problem has nothing to verify
@@ -56,7 +69,7 @@ def test_the_product(place: Path) -> None:
         *(0.05, 1000),
     )
     assert (last.title, last.reorder, last.options, last.seconds, last.seed) == (
-        *("other/12-milp,reorder=true-default", True),
+        *("other/12-milp,reorder=true-stock", True),
         *({}, 60, 3),
     )
 

@@ -307,7 +307,7 @@ def test_what_cannot_be_asked_is_said(unet: Path, data: Path) -> None:
     with pytest.raises(remat.BadInput, match="no value 'nowhere'"):
         remat.solve(unet, minimize="peak", pieces="nowhere=2")
     with pytest.raises(remat.Usage, match="strict sessions"):
-        remat.solve(unet, minimize="peak", pieces="auto", session="default")
+        remat.solve(unet, minimize="peak", pieces="auto", runtime="stock")
     with pytest.raises(remat.Usage, match="bare problem"):
         remat.solve(data / "networks" / "unet.problem.json", minimize="peak", pieces="auto")
 

@@ -60,18 +60,18 @@ def test_the_process_holds_about_what_is_said(
 
 
 def solved(model: Path, budget: str) -> Planned:
-    return remat.solve(model, budget=budget, session="default", work_limit=WORK, cache=False)
+    return remat.solve(model, budget=budget, runtime="stock", work_limit=WORK, cache=False)
 
 
 def test_only_of_default_sessions_is_it_said_to_be_about(data: Path, remat: Command, tmp_path: Path) -> None:
     model = data / "torch_cnn.onnx"
-    for session, near in (("default", True), ("strict", False)):
-        plan = tmp_path / f"{session}.plan.json"
-        ran = remat("solve", model, "--budget", "90%", "--session", session, "--work-limit", str(WORK), "-o", plan)
+    for runtime, near in (("stock", True), ("remat", False)):
+        plan = tmp_path / f"{runtime}.plan.json"
+        ran = remat("solve", model, "--budget", "90%", "--runtime", runtime, "--work-limit", str(WORK), "-o", plan)
         assert ran.code == 0, ran.err
         for words in (ran.out, summary(shown(plan))):
             line = next(line for line in words.splitlines() if line.startswith("held by the process"))
             assert ("about" in line) == near
-    ran = remat("solve", model, "--budget", "100%", "--session", "default", "-o", tmp_path / "same.plan.json")
+    ran = remat("solve", model, "--budget", "100%", "--runtime", "stock", "-o", tmp_path / "same.plan.json")
     assert "fits as it is" in ran.out
     assert "the process holds about" in ran.out

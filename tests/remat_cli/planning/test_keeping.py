@@ -61,7 +61,7 @@ def test_a_better_plan_stays(plans: tuple[Planned, PlanFile, PlanFile], tmp_path
     [
         lambda plan: replace(plan, budget=plan.budget + 64),
         lambda plan: replace(plan, method="milp"),
-        lambda plan: replace(plan, session="default", allocator="own"),
+        lambda plan: replace(plan, session="default"),
         lambda plan: replace(plan, asked={"minimize": "peak", "budget": "none"}),
         lambda plan: replace(plan, model=replace(plan.model, sha256="0" * 64)),
     ],

@@ -59,7 +59,7 @@ def test_what_cannot_be_placed_is_no_plan(data: Path, remat: Command, monkeypatc
         def counted(self, promise: Promise) -> int:
             return 10 * (promise.live or 0)
 
-    monkeypatch.setitem(TARGETS, STRICT.allocator, Greedy())
+    monkeypatch.setitem(TARGETS, STRICT.runtime, Greedy())
     shutil.copy(data / "torch_cnn.onnx", "cnn.onnx")
     ran = remat("solve", "cnn.onnx", "--budget", "1.9MB", "--work-limit", "100K")
     assert ran.code == 5

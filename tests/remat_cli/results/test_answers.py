@@ -35,18 +35,15 @@ def question(path: Path, **said: Any) -> Any:
 
 QUESTIONS = [
     *(question(CNN, budget=budget) for budget in ("100%", "80%", "60%", "35%", "1%")),
-    *(question(CNN, budget=budget, allocator="arena") for budget in ("90%", "35%")),
-    *(question(CNN, budget=budget, session="default") for budget in ("100%", "85%", "35%")),
+    *(question(CNN, budget=budget, runtime="stock") for budget in ("100%", "85%", "35%")),
     *(question(UNET, budget=budget, method="evict") for budget in ("70%", "30%")),
     *(question(CHAIN, budget=budget) for budget in ("6", "4", "2")),
     *(question(CHAIN, budget=budget, method="milp") for budget in ("6", "4", "2")),
     question(CNN, minimize="peak"),
-    question(MLP, budget="40%", allocator="arena"),
-    *(question(MLP, budget=budget, session="default") for budget in ("70%", "54%", "30%")),
-    question(CNN, budget="80%", method="chen-greedy", allocator="arena"),
+    *(question(MLP, budget=budget, runtime="stock") for budget in ("70%", "54%", "30%")),
+    question(CNN, budget="80%", method="chen-greedy"),
     question(CNN, budget="60%", method="rotor"),
-    question(CNN, minimize="peak", session="default"),
-    question(CNN, minimize="peak", allocator="arena"),
+    question(CNN, minimize="peak", runtime="stock"),
     question(CHAIN, minimize="peak"),
     question(CHAIN, minimize="peak", max_overhead=0.25),
     question(CNN, budget="80%", method="checkpoint-all"),
@@ -66,9 +63,9 @@ def store(tmp_path: Path) -> Store:
 
 
 def _asked(path: Path, said: dict[str, Any], store: Store, clock: Clock | None = None) -> Answer:
-    kind = kind_named(said.get("session", "strict"), said.get("allocator"))
+    kind = kind_named(said.get("runtime", "remat"))
     budget = parse_budget(said["budget"]) if "budget" in said else None
-    own = {name: value for name, value in said.items() if name not in ("session", "allocator", "budget", "pieces")}
+    own = {name: value for name, value in said.items() if name not in ("runtime", "budget", "pieces")}
     limits, cuts = Limits(clock or limited(None, LIMITED)), pieces_named(said.get("pieces"))
     memory = Memory(store=store, seconds=limits.clock.seconds)
     asked = Question(budget=budget, session=kind, **own)
@@ -107,9 +104,9 @@ def test_what_pieces_would_do_is_kept_with_a_refusal(store: Store, monkeypatch: 
     assert not _asked(CNN, {"budget": "36%"}, Store(None)).says(PlanNote.LESS_IN_PIECES)
 
 
-@pytest.mark.parametrize("session", ["strict", "default"])
-def test_what_was_interrupted_is_never_the_answer_to_a_whole_search(session: str, store: Store) -> None:
-    said = {"budget": "80%", "session": session}
+@pytest.mark.parametrize("runtime", ["remat", "stock"])
+def test_what_was_interrupted_is_never_the_answer_to_a_whole_search(runtime: str, store: Store) -> None:
+    said = {"budget": "80%", "runtime": runtime}
     _asked(CNN, said, store, limited(None, LIMITED).unless(lambda: True))
     whole = _asked(CNN, said, store)
     assert not whole.cached
@@ -128,14 +125,14 @@ def test_a_refusal_looks_for_the_leanest_plan_once(store: Store, monkeypatch: py
 
     put = lean.place
     monkeypatch.setattr(lean, "place", place)
-    assert not _asked(CNN, {"budget": "35%", "session": "default"}, store).found
+    assert not _asked(CNN, {"budget": "35%", "runtime": "stock"}, store).found
     assert placed
     assert len(placed) == len(set(placed))
 
 
 def _of_another_graph(found: Answer, said: dict[str, Any]) -> bool:
     """Whether the answer is of the file's own ops where the question was of those that default sessions run."""
-    return said.get("session") == "default" and not found.subject.behaviour.optimized
+    return said.get("runtime") == "stock" and not found.subject.behaviour.optimized
 
 
 @pytest.mark.parametrize("budget", ["35%", "1%", "80%"])
