@@ -106,7 +106,9 @@ def parse(document: Any, where: str) -> Costs:
     """Check a cost file's content."""
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         found = document.get("schema") if isinstance(document, dict) else type(document).__name__
-        raise BadCosts(f"{where}: not a cost file of schema {SCHEMA} (found {found!r}); make one with `remat profile`")
+        newer = ", which a newer remat wrote" if str(found).partition("/")[0] == SCHEMA.partition("/")[0] else ""
+        words = f"not a cost file of schema {SCHEMA} (found {found!r}{newer})"
+        raise BadCosts(f"{where}: {words}; make one with `remat profile`")
     model = _mapping(document.get("model"), f"{where}: model")
     ops = _ops(document.get("ops"), f"{where}: ops")
     dims = {

@@ -60,5 +60,14 @@ def parse_json(content: bytes | str, pairs: Callable[[list[tuple[str, Any]]], An
     return found
 
 
+def written_by_newer(said: object, known: str) -> str | None:
+    """What is wrong with a file whose format is a later one of the same kind; None for any other."""
+    kind, _, number = str(said).partition("/")
+    own, _, newest = known.partition("/")
+    if kind != own or not number.isdigit() or int(number) <= int(newest):
+        return None
+    return f"its format is {said}, which a newer remat wrote, and this one reads {known}: update remat"
+
+
 def _is_text(name: str) -> bool:
     return "\0" not in name and not any("\ud800" <= letter <= "\udfff" for letter in name)

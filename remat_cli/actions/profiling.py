@@ -169,7 +169,7 @@ def _profile(
     day = survey.held_against_now(ops, device, cache) if device.kind == "cpu" else ()
     both = _together(ops, kernels, asked)
     wanted = len(survey.missing(both, cache))
-    notes = (*(Note(PlanNote.PROBE_SAYS, (said,)) for said in day), *(_busy(device) if wanted else ()))
+    notes, busy = tuple(Note(PlanNote.PROBE_SAYS, (said,)) for said in day), _busy(device) if wanted else ()
     report(WHOLE)
     work = ProfiledGraph(graph, ops, device, cache, asked.whole, asked.seconds)
     earlier = time_before(work)
@@ -182,6 +182,8 @@ def _profile(
     costs, whole = scale_to_whole(work, alone, earlier)
     found = _costs(graph, device.described(), costs, whole, survey.dated(ops, cache))
     found = replace(found, kernels=costs_of_kernels(kernels, ops, alone, device, cache))
+    waited = found.whole.waited
+    notes = (*notes, *(busy if waited is None else (Note(PlanNote.MEASURED_WHILE_BUSY, (waited,)),)))
     if asked.whole and device.kind == "cpu":
         found = _seen(graph, ops, found, cache, device)
     if seen := words(graph, asked.dims):

@@ -56,7 +56,9 @@ class Question:
         if not isinstance(self.minimize, str) or self.minimize not in ("cost", "peak"):
             raise Usage(f"--minimize is cost or peak, not '{as_word(self.minimize)}'")
         if self.minimize == "cost" and self.budget is None and METHODS[self.method].needs_budget:
-            raise Usage("say how much memory there is: --budget 16GB, or --budget 75% of the peak")
+            raise Usage(
+                "say how much memory there is, as 16GB, or 75% of the peak: --budget 75%, or in Python budget='75%'"
+            )
         if self.minimize == "cost" and self.max_overhead is not None:
             raise Usage(
                 "--max-overhead bounds the time that --minimize peak may take; with a --budget the time is made least"

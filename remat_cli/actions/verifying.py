@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import onnx
+from google.protobuf.message import DecodeError
 
 from remat_cli.actions import emitting
 from remat_cli.checking import Asked, Mode, Verification, verify
@@ -173,15 +174,30 @@ def _feeds(graph: Graph, trial: Trial) -> dict[str, Any]:
     return feeding.draw_feeds(graph, trial.seed)
 
 
+def is_made_from(rewritten: Path, plan: Path, planned: Planned) -> bool:
+    """Whether the model was made from the plan as it is now."""
+    return _is_original(rewritten, planned) or _said_in(rewritten).get("remat.plan.sha256") == sha256(plan)
+
+
+def _is_original(model: Path, planned: Planned) -> bool:
+    """Whether it is the original, of which the plan changes nothing."""
+    return sha256(model) == planned.recorded.model.sha256 and is_untouched(planned.replayed()[0], planned.subject)
+
+
+def _said_in(model: Path) -> dict[str, str]:
+    """What the model's metadata say."""
+    try:
+        found = onnx.load(model, load_external_data=False)
+    except (OSError, ValueError, DecodeError, onnx.checker.ValidationError) as error:
+        raise BadInput(f"cannot read {model}: {error}") from error
+    return {entry.key: entry.value for entry in found.metadata_props}
+
+
 def promise_of(rewritten: Path, plan: Path, planned: Planned) -> Promise:
     """What the plan promises of the model, whose metadata say that it was made from it; or which is the original."""
-    if sha256(rewritten) == planned.recorded.model.sha256 and is_untouched(planned.replayed()[0], planned.subject):
+    if _is_original(rewritten, planned):
         return planned.recorded.promises
-    try:
-        model = onnx.load(rewritten, load_external_data=False)
-    except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        raise BadInput(f"cannot read {rewritten}: {error}") from error
-    said = {entry.key: entry.value for entry in model.metadata_props}
+    said = _said_in(rewritten)
     if said.get("remat.plan.sha256") != sha256(plan):
         raise BadInput(f"{rewritten} was not made from {plan} as it is now; run 'remat emit {plan}' again")
     strict, default = (_number(said.get(f"remat.peak.{name}")) for name in ("strict", "default"))

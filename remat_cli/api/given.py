@@ -33,6 +33,20 @@ Model: TypeAlias = File | onnx.ModelProto
 Plan: TypeAlias = File | Planned
 Read = TypeVar("Read")
 Listener = TypeVar("Listener", bound=Callable[..., None])
+ELSEWHERE = {  # what other programs call keywords of ours
+    "lr": "learning_rate",
+    "wd": "weight_decay",
+    "max_norm": "clip",
+    "max_grad_norm": "clip",
+    "gradient_accumulation_steps": "accumulate",
+    "scheduler": "schedule",
+    "lr_scheduler": "schedule",
+    "batch_size": "batch",
+    "dtype": "precision",
+    "memory": "budget",
+    "limit": "budget",
+    "timeout": "time_limit",
+}
 EXPORT = "torch.onnx.export(module, (example,), 'm.onnx', dynamo=True, optimize=False)"
 
 
@@ -189,7 +203,9 @@ def checked_keywords(function: str, given: Iterable[str], known: Iterable[str]) 
     every = tuple(known)
     for name in given:
         if name not in every:
-            raise Usage(f"{function} has no keyword '{name}'; {meant(name, every)}")
+            usual = ELSEWHERE.get(name)
+            near = f"did you mean {usual}?" if usual in every else meant(name, every)
+            raise Usage(f"{function} has no keyword '{name}'; {near}")
 
 
 def memory_of(cache: bool, seconds: float) -> Memory | None:

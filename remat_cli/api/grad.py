@@ -19,7 +19,7 @@ from remat_cli.api.given import (
     warn,
 )
 from remat_cli.api.keywords import OptimizerSettings
-from remat_cli.api.modes import lost_modes
+from remat_cli.api.modes import check_module, lost_modes
 from remat_cli.arguments import brief, switch, whole_number, word
 from remat_cli.errors import Usage
 from remat_cli.gradient.parameters import Choice
@@ -77,6 +77,7 @@ def grad(
     """
     checked_keywords("grad", settings, KEYWORDS)
     given = model_of(model)
+    check_module(params, given)
     options = Options(
         loss=None if loss is None else word(loss, "loss"),
         logits=None if logits is None else word(logits, "logits"),

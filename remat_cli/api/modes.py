@@ -11,6 +11,7 @@ from typing import Any
 
 import onnx
 
+from remat_cli.errors import BadInput
 from remat_cli.gradient.exported import first_of
 from remat_cli.onnx_graph.load import load_with_tensors
 from remat_cli.onnx_graph.walk import nodes_within
@@ -41,6 +42,21 @@ def lost_modes(module: Any, model: Path | onnx.ModelProto) -> Iterator[str]:
             f"statistics of {first_of(averaging)} are no average over all batches, as momentum=None in the module "
             "means: the file has a momentum that is fixed"
         )
+
+
+def check_module(module: Any, model: Path | onnx.ModelProto) -> None:
+    """Refuse a module whose parameters have other sizes in the model: it is another's, whatever names they share."""
+    if not hasattr(module, "named_parameters"):
+        return
+    loaded = load_with_tensors(model) if isinstance(model, Path) else model
+    stored = {tensor.name: list(tensor.dims) for tensor in loaded.graph.initializer}
+    for name, value in module.named_parameters(remove_duplicate=False):
+        shape = getattr(value, "shape", None)
+        if shape is not None and name in stored and sorted(stored[name]) != sorted(shape):
+            raise BadInput(
+                f"params is not the module of this model: '{name}' is {list(shape)} in the module, and "
+                f"{stored[name]} in the model"
+            )
 
 
 def _draws_in(model: Path | onnx.ModelProto) -> int:

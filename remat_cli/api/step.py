@@ -65,7 +65,7 @@ class StepSettings(OptimizerSettings, ScheduleSettings, total=False):
 
 def step(
     plan: Plan | Model,
-    forward: Values,
+    forward: Values | None = None,
     *,
     optimizer: str | Any | None = None,
     schedule: str | Callable[[int], float] | None = None,
@@ -97,6 +97,8 @@ def step(
             loss = step(batch)
     """
     checked_keywords("step", settings, KEYWORDS)
+    if forward is None:
+        raise Usage("a step begins with weights: give the module, or the forward model, as in remat.step(plan, module)")
     given, wanted, keep_state = _loaded(plan), providers_of(providers), switch(keep_state, "keep_state")
     model, values = _model_of(given), _values(forward)
     inside = _updates_itself(model)

@@ -103,7 +103,10 @@ def _profiled(model: Path, asked: ProfileQuestion, quiet: bool) -> Profiled:
     from remat_cli.saying.progress import Line, bar
 
     def words(step: SurveyProgress) -> str:
-        return bar(step.at, step.done, step.total, step.left, step.what) if step.total else step.what
+        if not step.total:
+            return step.what
+        how = "once more" if step.done == step.total else f"{step.done} of {step.total}"
+        return bar(step.at, step.left, f"{how}: {step.what}")
 
     with Line(quiet) as line:
         return profile(model, asked, lambda step: line.say(words(step)))

@@ -105,7 +105,7 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
             asked,
             limits,
             memory,
-            lambda at: line.say(bar(at.done / at.total, at.done, at.total, at.left, at.what)),
+            lambda at: line.say(bar(at.done / at.total, at.left, f"{at.done} of {at.total}: {at.what}")),
         )
         deadline.last_words = lambda: _so_far(going.curve(), given)
         return going.run()

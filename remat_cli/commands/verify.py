@@ -49,13 +49,14 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     """Run the model of PLAN and its rewriting in ONNX Runtime, and compare results and memory.
 
     Each model runs in a process of its own: in the strict session, under default options, and once more with the
-    plan's allocator, for what the process holds. The rewritten model is written first if it is not there. The exit
-    code is 6 if the session that the plan is for does not do as promised.
+    plan's allocator, for what the process holds. The rewritten model is written first if it is not there; where that
+    of another plan stands, it stays. The exit code is 6 if the session that the plan is for does not do as promised.
 
     \b
     remat verify train.plan.json
     remat verify train.plan.json --time
     """
+    from remat_cli.actions import emitting
     from remat_cli.errors import error_in
     from remat_cli.formats.files import write_whole
     from remat_cli.planning.loading import load_planned
@@ -65,7 +66,7 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
         line.say(f"reading {plan} ...")
         planned = load_planned(plan)
         found, rewritten = _verified(planned, plan, model, output, given, line)
-    error = found.refusal(rewritten.name)
+    error = found.refusal("the rewritten model" if rewritten is None else rewritten.name)
     said = error_in(_object(found, rewritten), error)
     if output:
         write_whole(output, json.dumps(said, indent=1) + "\n")
@@ -73,14 +74,22 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
         click.echo(json.dumps(said))
     elif not quiet:
         click.echo("\n".join((_summary(found), *_times(found, planned))))
+        if rewritten is None:
+            there = emitting.place_of(planned).name
+            click.echo(
+                f"{there} was not made from this plan, so a model was made for this run; `remat emit {plan}` writes it."
+            )
     if error is not None:
         raise error
 
 
 def _verified(
     planned: Planned, plan: Path, model: Path | None, output: Path | None, given: dict[str, Any], line: Line
-) -> tuple[Verified, Path]:
-    """What came of the runs, and the rewritten model, which is made if it is not there."""
+) -> tuple[Verified, Path | None]:
+    """What came of the runs, and the rewritten model, which is made if it is not there.
+
+    None for its path where the model at its place is of another plan: that stays, and this one's is made for the runs.
+    """
     from remat_cli.actions import emitting, verifying
     from remat_cli.checking.compare import Tolerance
     from remat_cli.formats.kinds import FileKind, check_place
@@ -99,13 +108,16 @@ def _verified(
         seconds=seconds,
         report=lambda run, of, what: line.say(f"run {run} of {of}: {what} ..."),
     )
+    if model is None and not verifying.is_made_from(rewritten, plan, planned):
+        line.say(f"rewriting {planned.subject.path} ...")
+        return verifying.verified(planned, heard), None
     return verifying.tried(planned, rewritten, verifying.promise_of(rewritten, plan, planned), heard), rewritten
 
 
-def _object(found: Verified, rewritten: Path) -> dict[str, Any]:
+def _object(found: Verified, rewritten: Path | None) -> dict[str, Any]:
     return {
         "ok": found.ok,
-        "model": str(rewritten),
+        "model": None if rewritten is None else str(rewritten),
         "session": found.session.name,
         "runtime": found.session.runtime,
         "budget": found.budget,

@@ -18,7 +18,7 @@ from remat_cli.formats import problemfile
 from remat_cli.formats.files import write_whole
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.problem_of import Named
-from remat_cli.reading import parse_json, read_whole
+from remat_cli.reading import parse_json, read_whole, written_by_newer
 from solvers.proof.certificate import Cases, Certificate, CostProof, PeakProof, Sum
 
 FORMAT = "remat-certificate/1"
@@ -83,6 +83,8 @@ def read(path: Path) -> Certificate:
         data = parse_json(read_whole(path, TEXT_BYTES))
     except ValueError as error:
         raise BadInput(f"{path} is not a certificate, or truncated: {error}") from error
+    if isinstance(data, dict) and (newer := written_by_newer(data.get("format"), FORMAT)):
+        raise BadInput(f"{path}: {newer}")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise BadInput(f"{path} is not a certificate of format {FORMAT}; 'remat solve --certificate' writes them")
     try:

@@ -19,6 +19,7 @@ from typing import Any
 
 from remat_cli.formats.spelling import Misspelt
 from remat_cli.model.problem_of import Named
+from remat_cli.reading import written_by_newer
 from solvers.methods.chains.chain import Chain
 from solvers.problem import Node, Problem
 
@@ -68,7 +69,8 @@ def problem_of_chain(data: Mapping[str, Any]) -> Named:
 
 def _lists(data: Mapping[str, Any]) -> dict[str, list[Any]]:
     if data.get("format", FORMAT) != FORMAT:
-        raise Misspelt(f"its format is {data['format']!r}, not {FORMAT!r}")
+        newer = written_by_newer(data["format"], FORMAT)
+        raise Misspelt(newer or f"its format is {data['format']!r}, not {FORMAT!r}")
     count = len(data["fw"]) if isinstance(data["fw"], list) else 0
     if not count:
         raise Misspelt("the chain has no stages: fw is not a list of forward times")

@@ -19,7 +19,7 @@ from remat_cli.formats.program import fault, number_program
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT, Session, kind_of
-from remat_cli.reading import parse_json, read_whole
+from remat_cli.reading import parse_json, read_whole, written_by_newer
 from solvers.plan import Plan
 from solvers.problem import Problem
 from solvers.simulate import IllegalPlan, Outcome, simulate
@@ -140,7 +140,10 @@ def read(path: Path) -> PlanFile:
         raise BadInput(f"{path} is not a plan: it is not even text; plans are what 'remat solve' writes") from error
     except ValueError as error:
         raise BadInput(f"{path} is not a plan, or truncated: {error}; plans are what 'remat solve' writes") from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    said = data.get("format") if isinstance(data, dict) else None
+    if newer := written_by_newer(said, FORMAT):
+        raise BadInput(f"{path}: {newer}, or run 'remat solve' again")
+    if not isinstance(data, dict) or said != FORMAT:
         raise BadInput(f"{path} is not a plan of format {FORMAT}; make one with 'remat solve'")
     return _plan(data, path)
 
@@ -282,7 +285,10 @@ def check_source(source: Source, kind: str) -> None:
     try:
         now = sha256(source.path)
     except OSError as error:
-        raise BadInput(f"cannot read the plan's {kind} {source.path}: {error.strerror}") from error
+        raise BadInput(
+            f"cannot read the plan's {kind} {source.path}: {error.strerror}; the plan needs it as it was: bring it"
+            " back, or run 'remat solve' again"
+        ) from error
     if now != source.sha256:
         raise BadInput(f"the {kind} {source.path} has changed since the plan was made; run 'remat solve' again")
 

@@ -20,7 +20,7 @@ from remat_cli.formats.files import write_whole
 from remat_cli.formats.spelling import Misspelt, parse_value, spell_value
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.problem_of import Named
-from remat_cli.reading import parse_json, read_whole
+from remat_cli.reading import parse_json, read_whole, written_by_newer
 from solvers.faults import faults
 from solvers.problem import Node, Problem
 
@@ -105,6 +105,8 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _problem(data: Any) -> Named:
     if isinstance(data, dict) and str(data.get("format", "")).startswith("remat-plan/"):
         raise Misspelt("this is a plan already; give the model or problem it was made from")
+    if isinstance(data, dict) and (newer := written_by_newer(data.get("format"), FORMAT)):
+        raise Misspelt(newer)
     given = _entry(data, "the file", Problem, {"format", "values", "nodes"}, {"rewritten", "aside"})
     if given["format"] != FORMAT:
         raise Misspelt(f"its format is {given['format']!r}, not {FORMAT!r}")

@@ -8,7 +8,7 @@ Invariant: the axis is one of the tensor's, counted from the front.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import onnx
 
@@ -16,6 +16,7 @@ from remat_cli.gradient.tensor import Tensor
 
 # metadata key: the class axis of a forward model's logits; in a training graph, the axis that was used
 CLASS_AXIS = "remat.class_axis"
+LABELS = "labels"  # the input of a training graph that says which class is right
 PASSING_OPS = {  # ops between the product and the logits that leave the feature axis in place
     *("Add", "Cast", "Clip", "Div", "Dropout", "Expand", "Identity", "LogSoftmax", "Max", "Min", "Mul", "Reshape"),
     *("Sigmoid", "Slice", "Softmax", "Squeeze", "Sub", "Tanh", "Unsqueeze", "Where"),
@@ -33,6 +34,29 @@ def named_class_axis(model: onnx.ModelProto) -> int | None:
     """The axis that the model itself names."""
     given = {entry.key: entry.value for entry in model.metadata_props}.get(CLASS_AXIS, "")
     return int(given) if given.removeprefix("-").isdigit() else None
+
+
+def count_classes(model: onnx.ModelProto) -> int | None:
+    """How many classes the labels of a training graph choose among, where it says the sizes."""
+    makers = {output: node for node in model.graph.node for output in node.output}
+    values = {value.name: value.type.tensor_type.shape.dim for value in model.graph.value_info}
+    for node in model.graph.node:
+        axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
+        if node.op_type == "GatherElements" and _comes_from(LABELS, node.input[1], makers):
+            return values[node.input[0]][axis].dim_value or None if node.input[0] in values else None
+    return None
+
+
+def _comes_from(source: str, name: str, makers: Mapping[str, onnx.NodeProto]) -> bool:
+    waiting, seen = [name], set()
+    while waiting:
+        name = waiting.pop()
+        if name == source:
+            return True
+        if name not in seen and name in makers:
+            waiting += makers[name].input
+        seen.add(name)
+    return False
 
 
 def _is_product(logits: Tensor, nodes: Sequence[onnx.NodeProto]) -> bool:

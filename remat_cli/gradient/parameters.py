@@ -146,8 +146,8 @@ def _find_listed(model: onnx.ModelProto, choice: Choice, there: set[str]) -> set
         found |= others
     if not found:
         raise BadInput(
-            f"none of the {len(names)} names of --params-from is an initializer of the model "
-            f"({first_of(names)}); {ADVICE}"
+            f"none of the {len(names)} names of --params-from is an initializer of the model ({first_of(names)}): they "
+            f"are of another module, or its export lost them; {ADVICE}"
         )
     return found
 

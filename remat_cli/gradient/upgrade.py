@@ -5,6 +5,8 @@ Invariant: a model at opset 13 or later is changed node by node here; only older
 
 from __future__ import annotations
 
+import re
+
 import onnx
 from onnx import helper, version_converter
 
@@ -13,6 +15,7 @@ from remat_cli.onnx_graph.stored import bring_in
 
 LEAST_OPSET = 18  # here reductions take their axes as an input, and ScatterElements can add
 OWN_OPSET = 13  # from here on, `modernize` is enough
+ITS_SOURCE = re.compile(r"^\S+\.(?:h|cc):\d+: \w+: Assertion `.*?` failed: ")  # which is for onnx's developers
 REDUCTIONS = frozenset(
     f"Reduce{kind}" for kind in ("Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
 )
@@ -34,7 +37,7 @@ def upgrade(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
         return version_converter.convert_version(model, OWN_OPSET)
     except (RuntimeError, version_converter.ConvertError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = ITS_SOURCE.sub("", str(error).strip().splitlines()[0]).removesuffix(".")
         raise BadInput(f"the model's opset {opset_of(model)} cannot be upgraded: {reason}; export it anew") from error
 
 

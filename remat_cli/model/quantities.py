@@ -67,7 +67,10 @@ def parse_budget(text: str) -> Budget:
     if unit == "%":
         return Budget(number / 100, relative=True, unit=unit)
     if unit not in BYTES:
-        raise ValueError(f"'{text}' is not a size: write 16GB (10^9), 16GiB (2^30), plain bytes, or 75% of the peak")
+        near = f"did you mean '{text.strip()}B'? " if f"{unit}B" in BYTES else ""
+        raise ValueError(
+            f"'{text}' is not a size: {near}write 16GB (10^9), 16GiB (2^30), plain bytes, or 75% of the peak"
+        )
     if not unit and number.denominator > 1:  # a plain number is bytes, which are whole
         meant = f"{_decimal(100 * number)}%" if number < 1 else f"{_decimal(number)}GB"
         raise ValueError(f"'{_decimal(number)}' is no number of bytes: did you mean '{meant}'?")

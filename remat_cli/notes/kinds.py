@@ -88,6 +88,7 @@ WHY_NONE = frozenset(  # notes that give the reason why there is no plan
 )
 ROUTINE = frozenset(  # notes about how an ordinary answer came about: `-v` prints them, and `--json` has them
     (
+        PlanNote.MEASURED_WHILE_BUSY,  # `profile` has said so already
         PlanNote.MOVED,
         PlanNote.ARRANGED,
         PlanNote.MET_EARLIER,

@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 
 from remat_cli.errors import BadInput
 from remat_cli.limits import MODEL_BYTES
+from remat_cli.onnx_graph.foreign import kind_of_content
 from remat_cli.onnx_graph.functions import refuse_endless
 from remat_cli.onnx_graph.stored import check_beside, is_beside, leave_beside, tensors
 from remat_cli.onnx_graph.walk import subgraphs
@@ -46,7 +47,10 @@ def parse_model(content: bytes, path: Path, oldest_opset: int = OLDEST_OPSET) ->
     try:
         model.ParseFromString(content)
     except DecodeError as error:
-        raise BadInput(f"{path} is not an ONNX model, or it is truncated; export it again") from error
+        what = kind_of_content(content)
+        raise BadInput(f"{path} is not an ONNX model{what or ', or it is truncated; export it again'}") from error
+    if not model.HasField("graph") and (what := kind_of_content(content)):
+        raise BadInput(f"{path} is not an ONNX model{what}")
     _check_header(model, path, oldest_opset)
     if any(not isinstance(text, str) for text in _texts(model)):
         raise BadInput(f"{path} is damaged: it holds names that are not text; export it again")

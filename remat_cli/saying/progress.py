@@ -62,10 +62,10 @@ def tell_times(times: PartTimes, seconds: float) -> None:
     sys.stderr.write(f"of {seconds:.2f} s: {parts}\n")
 
 
-def bar(at: float, done: int, total: int, seconds: float, what: str) -> str:
-    """The bar: `at` of 1 is done; with the count, the time left and the words for what is going on."""
+def bar(at: float, seconds: float, what: str) -> str:
+    """The bar: `at` of 1 is done; with the time left and the words for what is going on."""
     filled = min(20, round(20 * at))
-    words = f"[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}  {show_time(seconds * 1e9)} left"
+    words = f"[{'#' * filled}{'.' * (20 - filled)}] {at:4.0%}  {show_time(seconds * 1e9)} left"
     return f"{words}  {what[:60]}"
 
 

@@ -144,7 +144,7 @@ def _ways_out(answer: Answer) -> str:
         if note.kind is PlanNote.LESS_IN_PIECES:
             ways.append(f"{sentence(note)}: --pieces auto")
     if graph is not None and not any(op.backward for op in graph.ops):
-        ways.append(f"it has no backward pass: `remat grad {answer.subject.path.name}` makes a training step")
+        ways.append(f"to train it, begin with `remat grad {answer.subject.path.name}`")
     return "".join(f"; {way}" for way in ways)
 
 

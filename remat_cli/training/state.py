@@ -63,13 +63,16 @@ def values_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:
     return found
 
 
-def fitting(name: str, value: Any, kind: onnx.TypeProto.Tensor) -> np.ndarray:
-    """A copy of the value as an input of this type takes it; whole numbers and floats change width alone."""
+def fitting(name: str, value: Any, kind: onnx.TypeProto.Tensor, in_batch: bool = False) -> np.ndarray:
+    """A copy of the value as an input of this type takes it; whole numbers and floats change width alone.
+
+    `in_batch`: the value is data, of which the first axis is the batch.
+    """
     given = array(value)
     wanted = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
     shape = [dim.dim_value for dim in kind.shape.dim]
     if list(given.shape) != shape:
-        smaller = shape and list(given.shape[1:]) == shape[1:] and 0 < given.shape[0] < shape[0]
+        smaller = in_batch and shape and list(given.shape[1:]) == shape[1:] and 0 < given.shape[0] < shape[0]
         advice = "; a plan is for one size of batch: leave out a smaller last one (drop_last=True)" if smaller else ""
         raise BadInput(f"'{name}' is {list(given.shape)}, but the step takes {shape}{advice}")
     if given.dtype != wanted and _family(given.dtype) != _family(wanted):
@@ -77,11 +80,15 @@ def fitting(name: str, value: Any, kind: onnx.TypeProto.Tensor) -> np.ndarray:
     return np.array(given, wanted, order="C")
 
 
-def check_labels(labels: np.ndarray) -> None:
-    """Refuse labels below zero, which the runtime would count from the last class."""
-    wrong = labels[(labels < 0) & (labels != IGNORED)]
+def check_labels(labels: np.ndarray, classes: int | None) -> None:
+    """Refuse labels that are no classes; the runtime would count those below zero from the last class.
+
+    `classes`: how many there are, where that is known.
+    """
+    wrong = labels[((labels < 0) | (labels >= (classes or np.inf))) & (labels != IGNORED)]
     if wrong.size:
-        raise BadInput(f"labels hold {wrong[0]}; classes are counted from 0, and {IGNORED} leaves a place out")
+        there = f"there are {classes} classes, counted" if classes else "classes are counted"
+        raise BadInput(f"labels hold {wrong[0]}; {there} from 0, and {IGNORED} leaves a place out")
 
 
 def array(value: Any) -> np.ndarray:

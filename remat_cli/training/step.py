@@ -20,7 +20,7 @@ import onnx
 from profiles.forking import BORN_BEFORE
 from remat_cli.arguments import number
 from remat_cli.errors import BadInput, RematWarning, Usage, meant
-from remat_cli.gradient.classes import named_class_axis
+from remat_cli.gradient.classes import LABELS, count_classes, named_class_axis
 from remat_cli.gradient.optimizers import RATE
 from remat_cli.gradient.scaling import FINITE, LOSS_SCALE
 from remat_cli.training import checkpoint
@@ -55,6 +55,7 @@ class Step:
         self._session, self._update, self._regime = session, update, regime
         self._parts = parts_told(model)
         self._chooses = named_class_axis(model) is not None  # labels choose among classes
+        self._classes = count_classes(model) if self._chooses else None
         self._kinds = {value.name: value.type.tensor_type for value in model.graph.input}
         self._outputs = [output.name for output in session.get_outputs()]
         self._state = {name: value for name, value in state.items() if name not in self._parts.sums}
@@ -188,12 +189,14 @@ class Step:
         if not isinstance(batch, Mapping) and len(batch) != len(self.data):
             raise Usage(f"a batch holds {describe_names(list(self.data))}, in this order; {len(batch)} were given")
         if wrong:
-            raise Usage(
-                f"a batch holds {describe_names(list(self.data))}; missing or not known: {describe_names(wrong)}"
-            )
-        feeds = {name: fitting(name, given[name], self._kinds[name]) for name in self.data}
+            missing = [name for name in wrong if name in self.data]
+            lacks = [f"it lacks {describe_names(missing)}"] if missing else []
+            knows = [f"the step takes no {describe_names(sorted(set(wrong) - set(missing)))}"]
+            faults = "; ".join(lacks + knows[: len(wrong) - len(missing)])
+            raise Usage(f"a batch holds {describe_names(list(self.data))}; {faults}")
+        feeds = {name: fitting(name, given[name], self._kinds[name], in_batch=True) for name in self.data}
         if self._chooses:
-            check_labels(feeds["labels"])
+            check_labels(feeds[LABELS], self._classes)
         if self._update is None and RATE in self._kinds:
             feeds[RATE] = np.array(self.next_rate, np.float32)
         if self.loss_scale is not None:

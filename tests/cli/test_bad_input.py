@@ -68,6 +68,22 @@ def text(folder: Path, data: Path, remat: Command) -> None:
     (folder / "m.onnx").write_text("this is no model\n")
 
 
+def begins(content: bytes) -> Given:
+    return lambda folder, data, remat: (folder / "m.onnx").write_bytes(content) and None
+
+
+def newer(folder: Path, data: Path, remat: Command) -> None:
+    planned(folder, data, remat)
+    plan = (folder / "m.plan.json").read_text()
+    (folder / "m.plan.json").write_text(plan.replace("remat-plan/1", "remat-plan/2"))
+
+
+def without_costs(folder: Path, data: Path, remat: Command) -> None:
+    profiled(folder, data, remat)
+    assert remat("solve", "m.onnx", "--budget", "100%", "-q", "-o", "m.plan.json").code == 0
+    (folder / "m.costs.yaml").unlink()
+
+
 def broken_yaml(folder: Path, data: Path, remat: Command) -> None:
     mlp(folder, data)
     (folder / "m.costs.yaml").write_text("schema: [1,\n")
@@ -85,7 +101,14 @@ ROWS: dict[str, tuple[Given, tuple[object, ...], int, str]] = {
     "several cost files": (two_profiles, ("solve", "--budget", "1GB"), 2, "m.costs.yaml, n.costs.yaml"),
     "no such model": (nothing, SOLVE, 3, "m.onnx"),
     "truncated": (truncated, SOLVE, 3, "m.onnx"),
-    "not ONNX": (text, SOLVE, 3, "m.onnx"),
+    "not ONNX": (text, SOLVE, 3, "m.onnx is not an ONNX model: it is text that begins 'this is no model'"),
+    "empty": (begins(b""), SOLVE, 3, "it is empty"),
+    "a pickle": (begins(b"\x80\x02}q\x00."), ("grad", "m.onnx"), 3, "it is PyTorch's: export the module"),
+    "a zip archive": (begins(b"PK\x03\x04" + bytes(40)), ("show", "m.onnx"), 3, "it is PyTorch's: export the module"),
+    "a pointer of LFS": (begins(b"version https://git-lfs.github.com/spec/v1\n"), SOLVE, 3, "git lfs pull"),
+    "a size without its B": (model, ("solve", "m.onnx", "--budget", "10M"), 2, "did you mean '10MB'?"),
+    "a plan of a newer format": (newer, ("emit", "m.plan.json"), 3, "a newer remat wrote"),
+    "a plan without its costs": (without_costs, ("emit", "m.plan.json"), 3, "bring it back, or run 'remat solve'"),
     "costs of another model": (of_another_model, SOLVE, 3, "another model"),
     "negative cost": (edited("ns: ", "ns: -"), SOLVE, 3, "negative"),
     "absurd cost": (edited("ns: ", "ns: 9999999999999999"), SOLVE, 3, "absurd"),

@@ -224,9 +224,14 @@ def test_what_is_not_the_plans_is_refused(unet: Path, remat: Command) -> None:
     path = Path(remat("emit", unet, "--json").object["model"])
     _rewrite(path, lambda model: model.metadata_props.pop())
     _rewrite(path, lambda model: model.ClearField("metadata_props"))
-    ran = remat("verify", unet)
+    ran = remat("verify", unet, "--model", path)
     assert ran.code == 3
     assert "run 'remat emit" in ran.err
+    before = path.read_bytes()
+    ran = remat("verify", unet)  # a model of another plan stays where it is
+    assert ran.code == 0, ran.err
+    assert "was not made from this plan" in ran.out
+    assert path.read_bytes() == before
     _rewrite(
         unet.parent / "unet.onnx",
         lambda model: model.graph.node[0].output.reverse() or setattr(model, "doc_string", "x"),

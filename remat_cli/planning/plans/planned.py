@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import NoReturn
 
 from profiles.costfile import dump
-from remat_cli.errors import InTheWay, RematWarning, Usage
+from remat_cli.errors import RematWarning, Usage
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.kinds import FileKind, check_place
-from remat_cli.formats.planfile import PlanFile, Source, describe, replay
+from remat_cli.formats.planfile import PlanFile, describe, replay
 from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.keeping import put
 from remat_cli.planning.plans.notebook import memory_over_time, shown
@@ -106,7 +108,7 @@ class Planned:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `m.plan.json`. A model or costs that are in memory only are written beside it, as `m.onnx` and
-        `m.costs.yaml`.
+        `m.costs.yaml`; where others stand there already, as `m.model.onnx` and `m.model.costs.yaml`.
 
         A better plan for the same question that stands there stays. A warning says so, and says what is replaced.
         """
@@ -121,21 +123,35 @@ class Planned:
         inputs = [source.path for source in (self.recorded.model, self.recorded.costs) if source]
         check_place(destination, FileKind.PLAN, *inputs)
         stem = destination.name.removesuffix(".json").removesuffix(".plan")
-        recorded, subject = self.recorded, self.subject
+        for name in _free_names(stem):
+            files = self._files(destination, name)
+            if all(not path.exists() or path.read_bytes() == content for path, content in files.values()):
+                break
+        for path, content in files.values():
+            if not path.exists():
+                write_whole(path, content)
+        recorded = self.recorded
+        if "model" in files:
+            recorded = replace(recorded, model=describe(files["model"][0]))
+        if "costs" in files:
+            recorded = replace(recorded, costs=describe(files["costs"][0]))
+        return put(recorded, destination, self.subject).notes
+
+    def _files(self, destination: Path, name: str) -> dict[str, tuple[Path, bytes]]:
+        """What is in memory only, by its part of the plan, with where it goes under that name."""
+        found, subject, model = dict[str, tuple[Path, bytes]](), self.subject, self.recorded.model.path
         if subject.content is not None:
-            recorded = replace(recorded, model=_kept(destination.with_name(f"{stem}.onnx"), subject.content))
+            model = destination.with_name(f"{name}.onnx")
+            found["model"] = model, subject.content
         if subject.given_costs is not None:
-            model = os.path.relpath(recorded.model.path.resolve(), destination.resolve().parent)
-            text = dump(replace(subject.given_costs, model=Path(model).as_posix()))
-            recorded = replace(recorded, costs=_kept(destination.with_name(f"{stem}.costs.yaml"), text.encode()))
-        return put(recorded, destination, subject).notes
+            where = os.path.relpath(model.resolve(), destination.resolve().parent)
+            text = dump(replace(subject.given_costs, model=Path(where).as_posix()))
+            found["costs"] = destination.with_name(f"{name}.costs.yaml"), text.encode()
+        return found
 
 
-def _kept(path: Path, content: bytes) -> Source:
-    """The file with this content, written if it is missing; a different file that stands there is an error."""
-    if path.exists():
-        if path.read_bytes() != content:
-            raise InTheWay(f"{path} is in the way: it is not what the plan was made from; save the plan elsewhere")
-    else:
-        write_whole(path, content)
-    return describe(path)
+def _free_names(stem: str) -> Iterator[str]:
+    """Names for the model of a plan; nothing that stands in a folder is written over."""
+    yield stem
+    yield f"{stem}.model"
+    yield from (f"{stem}.model{number}" for number in count(2))

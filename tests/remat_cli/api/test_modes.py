@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +89,34 @@ def test_statistics_that_the_module_averages_are_said() -> None:
     assert "statistics of part0 are no average" in said
     assert notes(KEPT, BatchNorm2d(momentum=0.1, track_running_stats=True)) == []
     assert notes(KEPT, BatchNorm2d(momentum=None, track_running_stats=False)) == []
+
+
+class Sized:
+    """A parameter, as far as remat asks."""
+
+    requires_grad = True
+
+    def __init__(self, *shape: int) -> None:
+        self.shape = shape
+
+
+class Held:
+    """A module, as far as remat asks for its parameters."""
+
+    def __init__(self, **parameters: Sized) -> None:
+        self.parameters = parameters
+
+    def named_parameters(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Sized]]:
+        yield from self.parameters.items()
+
+
+def test_the_parameters_of_another_module_are_refused() -> None:
+    node = onnx.helper.make_node("Gemm", ["x", "weight"], ["y"], transB=1)
+    values = [onnx.helper.make_tensor_value_info(name, 1, [4, 2]) for name in ("x", "y")]
+    weight = onnx.helper.make_tensor("weight", 1, [2, 2], [1.0] * 4)
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "m", values[:1], values[1:], [weight]))
+    assert remat.grad(model, loss="mse", params=Held(weight=Sized(2, 2)))
+    with pytest.raises(remat.BadInput, match=r"'weight' is \[3, 2\] in the module, and \[2, 2\] in the model"):
+        remat.grad(model, loss="mse", params=Held(weight=Sized(3, 2)))
+    with pytest.raises(remat.BadInput, match="of another module"):
+        remat.grad(model, loss="mse", params=Held(kernel=Sized(2, 2)))

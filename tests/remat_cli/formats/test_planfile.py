@@ -79,7 +79,8 @@ def _set(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("break_it", "says"),
     [
-        (_set("format", "remat-plan/9"), "not a plan of format"),
+        (_set("format", "remat-plan/0"), "not a plan of format"),
+        (_set("format", "remat-plan/9"), "a newer remat wrote"),
         (_set("budget", "20"), "'budget' is of the wrong type"),
         (_set("budget", True), "'budget' is of the wrong type"),
         (lambda data: data.pop("peak"), "'peak' is missing"),

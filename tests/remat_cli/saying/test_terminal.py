@@ -38,8 +38,8 @@ def test_no_codes_where_the_terminal_knows_none_or_nobody_looks(monkeypatch: pyt
 
 @pytest.mark.parametrize("at, filled", [(0.0, 0), (0.27, 5), (0.98, 20), (1.0, 20)])
 def test_a_bar_is_as_full_as_the_time_is_spent(at: float, filled: int) -> None:
-    words = bar(at, 3, 8, 1.5, "Conv")
-    assert words == f"[{'#' * filled}{'.' * (20 - filled)}] 3/8  1.5s left  Conv"
+    words = bar(at, 1.5, "Conv")
+    assert words == f"[{'#' * filled}{'.' * (20 - filled)}] {at:4.0%}  1.5s left  Conv"
 
 
 def test_words_that_stand_get_the_seconds_since(monkeypatch: pytest.MonkeyPatch) -> None:
