@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Annotated
 
 from solvers.clock import Clock
+from solvers.ledger import Part
 from solvers.notes import Note
 
 MOST_IN_ALL = 2**56  # bytes, and nanoseconds, of a whole problem: what is reckoned from them fits in 64 bits
@@ -144,6 +145,7 @@ class Progress:
     bound: float | None = None
     order: tuple[int, ...] | None = None
     doing: str = ""  # what goes on, where it is not the search
+    by: str = ""  # the part of the search that found the order
 
 
 def _nobody_listens(_: Progress) -> None:
@@ -223,6 +225,9 @@ class Result:
     peak_values: tuple[int, ...] = ()  # what it reads and writes
     bound_any_order: float | None = None
     grounds: tuple[Grounds, ...] = ()  # of the bounds
+    found_by: str = ""  # the part of the search that found the order
+    bound_by: str = ""  # and the one that raised the bound for all orders last
+    parts: tuple[Part, ...] = field(default=(), compare=False)  # what each took and won
 
 
 Solver = Callable[[Problem, int, Limits], Result]

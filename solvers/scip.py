@@ -11,7 +11,7 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import monotonic
+from time import monotonic, thread_time
 
 from pyscipopt import LP, SCIP_LPPARAM, SCIP_PARAMSETTING, SCIP_STAGE, Model
 from pyscipopt.scip import Expr, ExprCons, Term
@@ -77,7 +77,7 @@ class ProgramAnswer:
     cost: float | None
     bound: float  # -inf if nothing is proved
     nodes: int
-    seconds: float
+    seconds: float  # on a processor, of all solves so far that came to an end
     work: int = 0  # iterations of the simplex method: time spent, in a measure that does not depend on the machine
 
 
@@ -91,7 +91,7 @@ class Solving:
         self, program: Program, settings: Settings, starts: Sequence[Sequence[float]] = (), relaxed: bool = False
     ) -> None:
         self._clock = settings.clock
-        self._begun = monotonic()
+        self.seconds = 0.0
         self._model, self._variables = _build(program, settings, relaxed)
         for start in starts:
             self._model.addSol(self._solution(start))
@@ -111,8 +111,12 @@ class Solving:
 
     def _start(self, until: float) -> None:
         self._model.setParam("limits/time", max(0.01, until))
-        self._thread = threading.Thread(target=self._model.optimizeNogil, daemon=True)
+        self._thread = threading.Thread(target=self._optimize, daemon=True)
         self._thread.start()
+
+    def _optimize(self) -> None:
+        self._model.optimizeNogil()
+        self.seconds += thread_time()  # all that this thread has done
 
     def _solution(self, values: Sequence[float]) -> object:
         solution = self._model.createOrigSol()
@@ -134,7 +138,7 @@ class Solving:
                 self._model.interruptSolve()
             self._thread.join(0.02)
         if self._thread.is_alive():  # deep in one linear program, which does not look up; it dies with the process
-            return ProgramAnswer(Status.UNKNOWN, None, None, -INFINITY, 0, monotonic() - self._begun)
+            return ProgramAnswer(Status.UNKNOWN, None, None, -INFINITY, 0, self.seconds)
         return self._answer()
 
     def _answer(self) -> ProgramAnswer:
@@ -152,7 +156,7 @@ class Solving:
             bound=_safe(_finite(model, model.getDualbound()), len(self._variables)),
             nodes=model.getNTotalNodes(),
             work=model.getNLPIterations(),
-            seconds=monotonic() - self._begun,
+            seconds=self.seconds,
         )
 
 

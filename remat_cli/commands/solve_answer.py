@@ -147,6 +147,8 @@ def tell_answer(found: Answer, place: Place, flags: SolveFlags, notes: Sequence[
         click.echo(f"{report.as_it_is(found)}\n{_wrote(place.path, flags)}")
         return
     click.echo(report.summary(found, bool(flags.verbose)))
+    if flags.verbose and found.schedule.result.parts:
+        click.echo(report.parts_table(found))
     told = [note for note in found.notes if flags.verbose or note.kind not in ROUTINE]
     for line in (*sentences(told), *notes):
         click.echo(f"note: {line}")

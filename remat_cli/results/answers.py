@@ -19,6 +19,7 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.targets.target import in_units
 from remat_cli.results.store import Damaged
+from solvers.ledger import Part
 from solvers.notes import Note
 from solvers.placement.largest import Placement
 from solvers.placement.pattern import outputs_apart
@@ -55,6 +56,7 @@ def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
             "status": found.status.value,
             "notes": [asdict(note) for note in result["notes"]],
             "grounds": [asdict(where) for where in result["grounds"]],
+            "parts": [asdict(part) for part in result["parts"]],
         },
         "simulated": [outcome.peak, outcome.cost] if outcome else None,
         "reached": _sizes_of(found),
@@ -134,7 +136,9 @@ def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, lim
 def _result(said: Mapping[str, Any]) -> Result:
     grounds = tuple(Grounds(**_tuples(where)) for where in said.get("grounds", ()))
     notes = tuple(Note(note["kind"], tuple(note["values"])) for note in said["notes"])
-    return Result(**{**_tuples(said), "status": Status(said["status"]), "notes": notes, "grounds": grounds})
+    parts = tuple(Part(**part) for part in said.get("parts", ()))
+    own = {"status": Status(said["status"]), "notes": notes, "grounds": grounds, "parts": parts}
+    return Result(**{**_tuples(said), **own})
 
 
 def _tuples(said: Mapping[str, Any]) -> dict[str, Any]:

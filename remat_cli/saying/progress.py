@@ -88,7 +88,7 @@ class SearchWords:
             parts.append(f"bound {self.bound / self.baseline - 1:+.3%}")
         if self.cost is not None and self.bound:
             parts.append(f"gap {max(0.0, self.cost / self.bound - 1):.3%}")
-        parts += [progress.doing] if progress.doing else []
+        parts += [words for words in (progress.by, progress.doing) if words]
         return "  ".join(parts)
 
 

@@ -6,6 +6,7 @@ Invariant: this module only spells the figures of an Answer, it computes none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from remat_cli.model.promise import Promise
@@ -58,6 +59,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "wall_seconds": round(answer.limits.clock.elapsed(), 3),
         "stopped": why_stopped(answer),
         "made_by": answer.made_by or getattr(result, "made_by", None) or answer.method,
+        **found_by_object(answer),
         "cached": answer.cached,
         "breakdown": breakdown_object(answer.subject, answer.schedule.plan if answer.found else None),
     }
@@ -65,6 +67,25 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         found["least_peak"] = least_needed(answer)
         found["least_peak_bound"] = None if result.peak_bound is None else result.peak_bound + answer.aside
     return found
+
+
+def found_by_object(answer: Answer) -> dict[str, Any]:
+    """Which part of the search found the plan and which the bound, and what each took and won."""
+    result = answer.schedule.result
+    parts = [{**asdict(part), "seconds": round(part.seconds, 3)} for part in result.parts]
+    return {"found_by": result.found_by or None, "bound_by": result.bound_by or None, "parts": parts}
+
+
+def parts_table(answer: Answer) -> str:
+    """The same as a table, the parts that took longest first."""
+    result = answer.schedule.result
+    rows = [("part of the search", "tries", "processor", "cheaper plans", "higher bounds", "")]
+    for part in sorted(result.parts, key=lambda part: -part.seconds):
+        found = ["the plan"] if part.name == result.found_by else []
+        found += ["the bound"] if part.name == result.bound_by else []
+        figures = str(part.tries), f"{part.seconds:.2f} s", str(part.won), str(part.raised)
+        rows.append((part.name, *figures, " and ".join(found)))
+    return table(rows, left=(0, 5))
 
 
 def breakdown_object(subject: Subject, plan: Plan | None) -> dict[str, dict[str, Any] | None]:

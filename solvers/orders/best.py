@@ -1,4 +1,4 @@
-"""The best order known so far: measures an order, compares it, keeps it, reports it.
+"""The best order known so far: measures an order, compares it, keeps it, notes whose it is, reports it.
 
 Invariant: cost and peak are `measure`'s, after computes that nobody needs are removed and updates of inputs wait until
 they may run. An order that cannot run is never kept. Of the orders within the budget the cheapest is kept, and among
@@ -12,20 +12,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from solvers.ledger import Ledger
 from solvers.notes import Note, SolverNote
 from solvers.orders.arrays import Arrays, Ints, arrays_of
 from solvers.orders.measure import ILLEGAL, measure, trim
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from solvers.updates import in_time
 
+GIVEN, KNOWN = "the order given", "a plan known before"  # who found an order that no search did
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighed:
-    """An order that can run, with its cost and peak."""
+    """An order that can run, with its cost and peak. `by`: the part of the search that found it."""
 
     order: Ints
     cost: int
     peak: int
+    by: str = ""
 
     def steps(self) -> tuple[int, ...]:
         return tuple(self.order.tolist())
@@ -54,6 +58,7 @@ class Best:
         self.arrays: Arrays = arrays_of(problem)
         waits = [(update, reader) for update, readers in problem.waits().items() for reader in readers]
         self.waits = np.array(waits, np.int64).reshape(-1, 2)
+        self.ledger = Ledger()
         self.bound: float | None = None  # the bound that is reported beside the cost
         self.fitting: Weighed | None = None
         self.leanest: Weighed | None = None
@@ -66,7 +71,7 @@ class Best:
     def cost(self) -> int | None:
         return None if self.fitting is None else self.fitting.cost
 
-    def weigh(self, order: Ints | Sequence[int]) -> Weighed | None:
+    def weigh(self, order: Ints | Sequence[int], by: str = "") -> Weighed | None:
         """Measure the order without the computes that nobody needs; None if it cannot run or is not in the class."""
         steps = np.asarray(order, dtype=np.int64)
         if not len(steps) or not self.among(steps, len(self.arrays.cost)):
@@ -75,7 +80,7 @@ class Best:
         if legal is None:
             return None
         cost, peak = measure(self.arrays, legal)
-        return None if peak == ILLEGAL else Weighed(legal, cost, peak)
+        return None if peak == ILLEGAL else Weighed(legal, cost, peak, by)
 
     def _in_time(self, steps: Ints) -> Ints | None:
         """The order with updates of inputs after all reads of the old values; None if it leaves the class."""
@@ -86,9 +91,9 @@ class Best:
         steps = np.array(in_time(self.problem, steps.tolist()), np.int64)
         return steps if self.among(steps, len(self.arrays.cost)) else None
 
-    def offer(self, order: Ints | Sequence[int]) -> Weighed | None:
-        """Weigh an order and keep it if it is better."""
-        found = self.weigh(order)
+    def offer(self, order: Ints | Sequence[int], by: str) -> Weighed | None:
+        """Weigh an order and keep it if it is better. `by`: the part of the search that found it."""
+        found = self.weigh(order, by)
         if found is None:
             return None
         if self.leanest is None or (found.peak, found.cost) < (self.leanest.peak, self.leanest.cost):
@@ -97,8 +102,18 @@ class Best:
         if self.fits(found) and (before is None or (found.cost, found.peak) < (before.cost, before.peak)):
             self.fitting = found
             if before is None or found.cost < before.cost:
+                self.ledger.won(by)
                 self.tell()
         return found
+
+    def raise_bound(self, bound: float, by: str) -> bool:
+        """Whether no schedule costs less than this, and that was not known before; nobody is told yet."""
+        if self.bound is not None and bound <= self.bound:
+            return False
+        if self.bound is not None:
+            self.ledger.raised(by)
+        self.bound = bound
+        return True
 
     def fits(self, found: Weighed | None) -> bool:
         return found is not None and found.peak <= self.budget
@@ -112,7 +127,13 @@ class Best:
 
     def tell(self) -> None:
         order = None if self.fitting is None else self.fitting.steps()
-        self.limits.report(Progress(self.limits.clock.elapsed(), self.cost, self.bound, order))
+        self.limits.report(Progress(self.limits.clock.elapsed(), self.cost, self.bound, order, by=self.ledger.found_by))
+
+    def attributed(self, result: Result) -> Result:
+        """The result with who found it and what the parts of the search took."""
+        known = self.fitting or self.leanest
+        found_by = "" if known is None else known.by
+        return replace(result, found_by=found_by, bound_by=self.ledger.bound_by, parts=self.ledger.parts())
 
     def result(self, bound: float | None = None, notes: tuple[Note, ...] = ()) -> Result:
         """The result of a method that has tried what it can; finding nothing proves nothing.
@@ -121,15 +142,15 @@ class Best:
         """
         plain = range(len(self.arrays.cost))
         if self.fitting is None and (self.leanest is None or self.fits(self.weigh(plain))):
-            self.offer(plain)
+            self.offer(plain, GIVEN)
         if self.fitting is None:
             assert self.leanest is not None, "the order as given can always run"
             reach = Note(SolverNote.LEAST_PEAK_REACHED, (self.leanest.peak,))
-            return Result(Status.UNKNOWN, self.leanest.steps(), bound, (*notes, reach))
+            return self.attributed(Result(Status.UNKNOWN, self.leanest.steps(), bound, (*notes, reach)))
         total = sum(node.cost for node in self.problem.nodes)
         if self.fitting.cost == total:
-            return Result(Status.OPTIMAL, self.fitting.steps(), total, notes)
-        return Result(Status.FEASIBLE, self.fitting.steps(), bound, notes)
+            return self.attributed(Result(Status.OPTIMAL, self.fitting.steps(), total, notes))
+        return self.attributed(Result(Status.FEASIBLE, self.fitting.steps(), bound, notes))
 
 
 def refuse(problem: Problem, budget: int, limits: Limits, why: Note) -> Result:

@@ -139,7 +139,7 @@ class Floor:
         if found is not None:
             if best.budget < 0 or best.fits(found):
                 found = kept(self.copies, found, best, self.clock)
-            best.offer(found.order)
+            best.offer(found.order, "least peak")
             self.known = min(self.known, found.peak)
 
     def raise_to(self, peak: int, index: int | None) -> None:

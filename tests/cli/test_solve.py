@@ -19,7 +19,7 @@ KEYS = [
     *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead", "emitted_cost"),
     *("bound", "bound_any_order", "gap", "resident", "recomputed", "seconds", "plan", "notes"),
     *("session", "runtime", "live", "arena", "default_arena"),
-    *("wall_seconds", "stopped", "made_by", "cached", "breakdown"),
+    *("wall_seconds", "stopped", "made_by", "found_by", "bound_by", "parts", "cached", "breakdown"),
 ]
 EXPECTED = {
     name: {

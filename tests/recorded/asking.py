@@ -35,6 +35,9 @@ PASSING = {
     "processor",
     "phases",
     "versions",
+    "found_by",  # who found it
+    "bound_by",
+    "parts",
 }
 PASSING_LINES = (' "asked": ', ' "notes": ', ' "model": ', ' "costs": ', ' "limits": ')  # of a plan file
 CHAIN = """{"format": "remat-chain/1", "fw": [1600, 2200, 2440, 2510, 2100, 1430],

@@ -69,7 +69,9 @@ def any_order_bound(
 
 
 class BoundSearch:
-    """One search for a bound; each call of `go` runs one round."""
+    """One search for a bound; each call of `go` runs one round. `seconds`: on processors, of SCIP's threads."""
+
+    NAME = "bound over all orders"
 
     def __init__(self, problem: Problem, budget: int, known: Sequence[int] | None = None) -> None:
         self.given = problem
@@ -83,6 +85,7 @@ class BoundSearch:
         self.order: list[int] | None = None
         self.infeasible = self.done = False
         self.work = self.columns = 0
+        self.seconds = 0.0
         self.effort = 1
         self.chosen, self.weighed = False, 0  # whether other pivots were tried, and the columns that this took
         self.grouped: GroupedProgram | None = None
@@ -208,7 +211,10 @@ class BoundSearch:
             self.solving = scip.Solving(self.grouped.program, settings, starts)
         else:
             self.solving.go_on(limits.clock, self.nodes, settings.enough)
-        return self.solving.wait()
+        before = self.solving.seconds
+        answer = self.solving.wait()
+        self.seconds += self.solving.seconds - before
+        return answer
 
     def pose(self) -> GroupedProgram:
         return self._pose_at(self.windows, self._peaks())

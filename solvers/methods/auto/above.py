@@ -73,7 +73,7 @@ class FromAbove:
         larger = Best(self.problem, budget, self.best.limits.silent())
         evictor = Evictor(self.problem, larger.limits.clock)
         for rule in RULES[: self.walks]:
-            larger.offer(evictor.run(budget, rule, larger.limits.seed))
+            larger.offer(evictor.run(budget, rule, larger.limits.seed), "walks")
         found = larger.fitting or larger.leanest
         return np.arange(len(self.problem.nodes)) if found is None else found.order
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 
 import numpy as np
 
+from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.auto.above import FromAbove
 from solvers.methods.auto.steps import DEAR, Steps
 from solvers.methods.auto.within import HuntWithin, list_first_computes
@@ -27,6 +28,7 @@ from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.small import MOST, Small
 from solvers.notes import Note, SolverNote
 from solvers.orders.arrays import Ints
+from solvers.orders.best import GIVEN, KNOWN
 from solvers.orders.wide_last import orders_with_wide_last
 from solvers.problem import Grounds, Limits, Problem, Progress, Result, Status
 from solvers.reductions.passes import Pass, in_two_passes
@@ -59,8 +61,9 @@ class Auto(Steps):
     """One search over all orders for the cheapest schedule within a budget."""
 
     def run(self, candidates: Sequence[Sequence[int]]) -> Result:
-        for order in (self.given, *candidates):
-            self.best.offer(order)
+        self.best.offer(self.given, GIVEN)
+        for order in candidates:
+            self.best.offer(order, KNOWN)
         if not self.done():
             self.begin()
         if self.best.fitting is None and not self.limits.clock.over():
@@ -84,8 +87,8 @@ class Auto(Steps):
         they are slow."""
         lazy = lazy_orders(self.problem)
         for order in lazy:
-            self.best.offer(order)
-        self.anneal([np.array(self.given, np.int64)], self.moves // 10)
+            self.best.offer(order, "lazy orders")
+        self.anneal([np.array(self.given, np.int64)], self.moves // 10, "annealing")
         slow = self.slow
         if not slow:
             self.walk(self.problem, tuple)
@@ -149,7 +152,7 @@ class Auto(Steps):
     def go_once(self, part: Pass) -> tuple[int, ...]:
         """The best order of one pass."""
         one = Auto(part.problem, self.budget, self.limits.silent().share(_PASS))
-        one.best.offer(one.given)
+        one.best.offer(one.given, GIVEN)
         if not one.done():
             one.begin()
         found = one.best.fitting or one.best.leanest
@@ -162,14 +165,14 @@ class Auto(Steps):
             small = Small(self.problem, self.budget, self.best, self.limits.clock, ordered=False)
             small.run()
             self.no_plan = small.infeasible
-            self.floor = self.best.bound = max(self.floor, small.bound)
+            self.raise_floor(small.bound, "all schedules")
         if self.best.fitting is None:
             hunt = Hunt(self.as_asked, self.budget, self._at_leisure() if self.infeasible else self.limits.silent())
             hunt.seek_least_peak()
             self.least = max(self.least, hunt.least, key=lambda bound: bound.peak)
             for known in (hunt.best.leanest, hunt.best.fitting):
                 if known is not None:
-                    self.best.offer(known.order)
+                    self.best.offer(known.order, known.by)
         self.dig(above=_FAR_ABOVE, part=_LAST)
         self.lean()
 
@@ -187,7 +190,8 @@ class Auto(Steps):
             return
         self.bound_beside(lambda: self.search_locally(self.more, taken=1))
         if self.below.order is not None:
-            self.anneal([np.array(in_time(self.as_asked, self.below.order), np.int64)], self.moves)
+            order = np.array(in_time(self.as_asked, self.below.order), np.int64)
+            self.anneal([order], self.moves, "annealing from the bound")
 
     def bound_beside(self, search: Callable[[], None], rounds: int = 1) -> None:
         """Rounds of the bound over all orders, beside a search.
@@ -197,16 +201,21 @@ class Auto(Steps):
         cost = self.best.cost
         self.below.known = None if self.best.fitting is None else self.best.fitting.steps()
         enough = None if cost is None else cost / (1 + self.limits.gap)
-        work, clock = self.below.work, self.limits.clock
+        work, seconds, clock = self.below.work, self.below.seconds, self.limits.clock
         with ThreadPoolExecutor(1) as beside:
-            going = beside.submit(self.below.go_on, rounds, replace(self.limits, clock=clock.timed()), enough)
+            raising = partial(self.below.go_on, rounds, replace(self.limits, clock=clock.timed()), enough)
+            going = beside.submit(self.ledger.counted(BoundSearch.NAME, raising))
             search()
             going.result()
         clock.spend(iterations=self.below.work - work)
-        if self.below.bound > self.floor:
-            self.floor = self.best.bound = self.below.bound
+        self.ledger.spent(BoundSearch.NAME, self.below.seconds - seconds)
+        if self.raise_floor(self.below.bound, BoundSearch.NAME):
             self.limits.report(Progress(clock.elapsed(), bound=self.floor))
         self.no_plan = self.no_plan or self.below.infeasible
+
+    def raise_floor(self, bound: float, by: str) -> bool:
+        self.floor = max(self.floor, bound)
+        return self.best.raise_bound(bound, by)
 
     def search_within(self) -> None:
         """A round of search within one order: the best schedule's more often than others."""
@@ -239,7 +248,7 @@ class Auto(Steps):
         if best.fitting is None:
             status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
             steps = None if best.leanest is None else best.leanest.steps()
-            return self.least.told(Result(status, steps, grounds=(self.below.grounds,)))
+            return best.attributed(self.least.told(Result(status, steps, grounds=(self.below.grounds,))))
         bound, grounds = self.bound()
         status, note = Status.FEASIBLE, SolverNote.BOUND_IN_OWN_ORDER
         if best.closed(any_order):
@@ -248,4 +257,5 @@ class Auto(Steps):
             status = Status.ORDER_OPTIMAL
         steps = best.fitting.steps()
         both = tuple(dict.fromkeys((grounds, self.below.grounds)))
-        return self.least.told(Result(status, steps, bound, (Note(note),), bound_any_order=any_order, grounds=both))
+        result = Result(status, steps, bound, (Note(note),), bound_any_order=any_order, grounds=both)
+        return best.attributed(self.least.told(result))

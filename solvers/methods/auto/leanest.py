@@ -44,11 +44,11 @@ def find_lean(problem: Problem, budget: int, limits: Limits) -> Result:
     best = Best(problem, -1, limits.silent())  # nothing fits, so only the least peak counts
     walked = lowest(problem, _given(limits, WALKING_MOVES)).leanest
     assert walked is not None
-    best.offer(walked.order)
+    best.offer(walked.order, walked.by)
     dig(best, walked.peak, _given(limits, DIGGING_MOVES))
     assert best.leanest is not None
     cheaper = Best(problem, best.leanest.peak, _given(limits, CHEAPENING_STATES * STATE_MOVES))
-    cheaper.offer(best.leanest.order)
+    cheaper.offer(best.leanest.order, best.leanest.by)
     assert cheaper.fitting is not None
     found = Stretches(Copies(problem), cheaper, CHEAPENING_STATES).improve(cheaper.fitting)
     return Result(Status.UNKNOWN, found.steps())

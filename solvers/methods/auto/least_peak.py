@@ -12,7 +12,7 @@ from solvers.methods.auto.auto import solve as search
 from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.options import Known
 from solvers.notes import Note, SolverNote
-from solvers.orders.best import Best, Weighed
+from solvers.orders.best import GIVEN, KNOWN, Best, Weighed
 from solvers.orders.bounds import PeakBound, peak_bound
 from solvers.pebbles.floor import dig
 from solvers.problem import Limits, Problem, Progress, Result, Status
@@ -38,19 +38,21 @@ def minimize_peak(
     if max_overhead is not None:
         return _within_overhead(problem, budget, limits, max_overhead, candidates)
     best = Best(problem, -1, limits)  # nothing fits, so only the least peak counts
-    for order in (range(len(problem.nodes)), *candidates):
-        best.offer(order)
+    best.offer(range(len(problem.nodes)), GIVEN)
+    for order in candidates:
+        best.offer(order, KNOWN)
     walked = lowest(problem, limits.share(1 / 8)).leanest
     assert walked is not None
-    best.offer(walked.order)
-    bound = dig(best, _least(best), limits.share(_DUG))
+    best.offer(walked.order, "low walks")
+    with best.ledger.at_work("least peak"):
+        bound = dig(best, _least(best), limits.share(_DUG))
     bound = _ask_for_less(best, bound, limits)
     cheapest = _cheaper(best, limits)
     if _least(best) > budget:
         status = Status.INFEASIBLE if bound.peak > budget else Status.UNKNOWN
     else:
         status = Status.OPTIMAL if bound.peak >= _least(best) else Status.FEASIBLE
-    return bound.told(Result(status, cheapest))
+    return best.attributed(bound.told(Result(status, cheapest)))
 
 
 def _least(best: Best) -> int:
@@ -66,7 +68,8 @@ def _ask_for_less(best: Best, bound: PeakBound, limits: Limits) -> PeakBound:
         asked = known - max(1, int((known - bound.peak) * part))
         assert best.leanest is not None
         found = search(best.problem, asked, quiet.share(1 / 4), Known((best.leanest.steps(),)))
-        best.offer(found.order or ())
+        best.offer(found.order or (), found.found_by)
+        best.ledger.include(found.parts)
         if found.peak_bound is not None and found.peak_bound > bound.peak:
             bound = PeakBound(found.peak_bound, found.peak_node, found.peak_values)
         if _least(best) > asked:
@@ -79,10 +82,11 @@ def _cheaper(best: Best, limits: Limits) -> tuple[int, ...]:
     """The cheapest known order of the least peak, after a search for cheaper ones."""
     assert best.leanest is not None
     fitting = Best(best.problem, best.leanest.peak, limits)
-    fitting.offer(best.leanest.order)
+    fitting.offer(best.leanest.order, best.leanest.by)
     if not limits.clock.over():
         found = search(best.problem, fitting.budget, limits.share(_CHEAPER), Known((best.leanest.steps(),)))
-        fitting.offer(found.order or ())
+        fitting.offer(found.order or (), found.found_by)
+        best.ledger.include(found.parts)
     assert fitting.fitting is not None
     return fitting.fitting.steps()
 

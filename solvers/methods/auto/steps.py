@@ -67,8 +67,10 @@ class Steps:
         self.limits = limits
         self.least = peak_bound(problem)
         self.best = Best(problem, budget, limits)
+        self.ledger = self.best.ledger
         self.below = BoundSearch(problem, budget)  # Bounds hold without updates too: they are for more orders then.
-        self.floor = self.best.bound = self.below.bound  # the bound that `below` had after its last round
+        self.floor = self.below.bound  # the bound that `below` had after its last round
+        self.best.raise_bound(self.floor, "")
         self.no_plan = False
         self.walked: list[tuple[int, ...]] = []
         self.fitting_walks: list[Weighed] = []
@@ -117,19 +119,21 @@ class Steps:
         way = in_order_of(self.problem, order)
         evictor = Evictor(way.problem, self.limits.clock)
         for rule in RULES[: self.walks]:
-            own.offer(way.expand(evictor.run(self.budget, rule, self.limits.seed).tolist()))
+            own.offer(way.expand(evictor.run(self.budget, rule, self.limits.seed).tolist()), "walks")
         known = own.fitting or own.leanest
         return np.array(order, np.int64) if known is None else known.order
 
     def come_from(self, orders: Iterator[Ints]) -> None:
         """Where plans are dear so far, if there are any: goes from these orders."""
         while not self.done() and self.dearer(DEAR):
-            before, order = self.best.fitting, next(orders, None)
+            before = self.best.fitting
+            with self.ledger.at_work("larger budgets"):
+                order = next(orders, None)
             if order is None:
                 return
-            self.best.offer(order)
+            self.best.offer(order, "larger budgets")
             self.starts.insert(0, tuple(order.tolist()))
-            self.anneal([order], self.moves)
+            self.anneal([order], self.moves, "annealing from larger budgets")
             if self.best.fitting is not before:
                 self.stretch()
 
@@ -139,11 +143,13 @@ class Steps:
 
     def reorder(self, order: Sequence[int], walked: bool) -> None:
         """Search for an order of first computes of a low peak, and walk along it."""
-        first = self.local.go(np.array(order, np.int64), 0, self.moves // 2, self.limits.clock, reorder_only=True).order
+        with self.ledger.at_work("reordering"):
+            given = np.array(order, np.int64)
+            first = self.local.go(given, 0, self.moves // 2, self.limits.clock, reorder_only=True).order
         self.reordered = tuple(first.tolist())
         if walked:
             way = in_order_of(self.problem, self.reordered)
-            self.walk(way.problem, way.expand)
+            self.walk(way.problem, way.expand, "walks along another order")
         self.starts.append(self.reordered)
 
     def dig(self, rounds: int = len(STATES), above: float = _ABOVE, part: float = _DUG) -> None:
@@ -153,26 +159,29 @@ class Steps:
         if self.best.fitting is None and not self.done():
             assert self.best.leanest is not None, "the order as given can always run"
             known = min(self.best.leanest.peak, int(self.budget * above) + 1)
-            found = dig(self.best, known, self.limits.silent().share(part), rounds)
+            with self.ledger.at_work("least peak"):
+                found = dig(self.best, known, self.limits.silent().share(part), rounds)
             self.least = max(self.least, found, key=lambda bound: bound.peak)
 
     def walk_low(self) -> None:
         """Walks that aim at less than the leanest order takes, until one fits."""
         if self.best.fitting is None and not self.done():
             limits = self.limits.silent().share(_WALKED_LOW)
-            low = lowest(self.problem, limits, RULES[: self.walks], enough=self.budget).leanest
+            with self.ledger.at_work("low walks"):
+                low = lowest(self.problem, limits, RULES[: self.walks], enough=self.budget).leanest
             if low is not None:
-                self.best.offer(low.order)
+                self.best.offer(low.order, "low walks")
 
     def lean(self) -> None:
         """Where nothing fits: find how small a budget would do."""
         lean = Best(self.problem, -1, self.limits.silent())
         if self.best.fitting is None and self.best.leanest is not None:
-            lean.offer(self.best.leanest.order)
-            found = dig(lean, self.best.leanest.peak, self.limits.silent().share(_DUG))
+            lean.offer(self.best.leanest.order, self.best.leanest.by)
+            with self.ledger.at_work("least peak"):
+                found = dig(lean, self.best.leanest.peak, self.limits.silent().share(_DUG))
             self.least = max(self.least, found, key=lambda bound: bound.peak)
             if lean.leanest is not None:
-                self.best.offer(lean.leanest.order)
+                self.best.offer(lean.leanest.order, "least peak")
 
     def approach_leanest(self, moves: int) -> None:
         """Goes from the leanest order, while nothing fits, if it is near the budget and not too long."""
@@ -189,7 +198,7 @@ class Steps:
         without = 0
         while self.missing > 0 and without < _PATIENCE and not self.done():
             before = self.missing
-            self.anneal([self.nearest], moves)
+            self.anneal([self.nearest], moves, "annealing towards the budget")
             self.mend(moves // _MENDING)
             without = 0 if self.missing < _NEARER * before else without + 1
 
@@ -198,7 +207,7 @@ class Steps:
         several others, walks that rebuild what they let go lead nowhere."""
         while self.best.fitting is None and not self.done():
             before = self.missing
-            self.anneal([self.nearest], self.moves)
+            self.anneal([self.nearest], self.moves, "annealing at once")
             if self.missing > _MUCH_NEARER * before:
                 return
 
@@ -207,8 +216,9 @@ class Steps:
         if self.missing in (0, NOTHING) or self.done():
             return
         mending = Mending(self.copies, self.best, states)
-        order = mending.run(self.nearest)
-        self.best.offer(order)
+        with self.ledger.at_work("mending"):
+            order = mending.run(self.nearest)
+        self.best.offer(order, "mending")
         over = int(mending.excess(order).sum())
         if over < self.missing:
             self.missing, self.nearest = over, order
@@ -217,14 +227,15 @@ class Steps:
     def copies(self) -> Copies:
         return Copies(self.as_asked)
 
-    def walk(self, problem: Problem, expand: Callable[[Sequence[int]], tuple[int, ...]]) -> None:
+    def walk(self, problem: Problem, expand: Callable[[Sequence[int]], tuple[int, ...]], by: str = "walks") -> None:
         """Evict along an order."""
         evictor = Evictor(problem, self.limits.clock)
         for rule in RULES[: self.walks]:
             if self.done():
                 return
-            order = expand(evictor.run(self.budget, rule, self.limits.seed).tolist())
-            found = self.best.offer(order)
+            with self.ledger.at_work(by):
+                order = expand(evictor.run(self.budget, rule, self.limits.seed).tolist())
+            found = self.best.offer(order, by)
             if found is not None:
                 self.walked.append(order)
                 if self.best.fits(found):
@@ -243,8 +254,9 @@ class Steps:
                 break
             clock, moves = self.limits.clock, self.moves // 2
             goes = [partial(self.local.go, walk.order, 0, moves, clock) for walk in lot]
-            for reached in side_by_side(goes):
-                known = self.best.offer(reached.order)
+            counted = [self.ledger.counted("annealing from walks", go) for go in goes]
+            for reached in side_by_side(counted):
+                known = self.best.offer(reached.order, "annealing from walks")
                 if known is not None and self.best.fits(known):
                     orders.append(known)
             clock.spend(moves * len(lot))
@@ -260,18 +272,20 @@ class Steps:
         known = self.best.fitting
         if known is None or known is self.stretched or self.large or self.done():
             return
-        self.best.offer(Stretches(self.copies, self.best, self.moves).improve(known).order)
+        with self.ledger.at_work("stretches"):
+            better = Stretches(self.copies, self.best, self.moves).improve(known)
+        self.best.offer(better.order, "stretches")
         self.stretched = self.best.fitting
 
-    def anneal(self, orders: Sequence[Ints], moves: int, taken: int = 0) -> None:
+    def anneal(self, orders: Sequence[Ints], moves: int, by: str, taken: int = 0) -> None:
         """A go from each of these orders, side by side. `taken`: processors that something else is at work on."""
         if self.done():
             return
         clock = self.limits.clock
         goes = [partial(self.local.go, order, self.goes + turn, moves, clock) for turn, order in enumerate(orders)]
         self.goes += len(goes)
-        for order, over in side_by_side(goes, taken):
-            self.best.offer(order)
+        for order, over in side_by_side([self.ledger.counted(by, go) for go in goes], taken):
+            self.best.offer(order, by)
             if over < self.missing:
                 self.missing, self.nearest = over, order
         clock.spend(moves * len(goes))
@@ -283,7 +297,7 @@ class Steps:
             longer = min(1 << self.idle // _PATIENCE, self.longest)
             before = self.best.fitting
             starts = [self.next_start(self.goes + turn) for turn in range(_PAIR if left > longer else 1)]
-            self.anneal(starts, max(self.moves, min(longer * self.moves, _LONG)), taken)
+            self.anneal(starts, max(self.moves, min(longer * self.moves, _LONG)), "annealing", taken)
             self.idle = 0 if self.best.fitting is not before else self.idle + len(starts)
             left -= longer * len(starts)
 
@@ -293,7 +307,7 @@ class Steps:
         without = 0
         while without < _NEARBY and self.best.order is not None and not self.done():
             before = self.best.fitting
-            self.anneal([self.best.order] * _PAIR, self.moves)
+            self.anneal([self.best.order] * _PAIR, self.moves, "annealing nearby")
             without = 0 if self.best.fitting is not before else without + _PAIR
 
     def next_start(self, go: int) -> Ints:

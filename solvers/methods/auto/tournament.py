@@ -21,6 +21,7 @@ from solvers.orders.best import Best
 from solvers.orders.measure import memory_of
 from solvers.side_by_side import in_lots, side_by_side
 
+NAME = "tournament"
 # the heat, as a share of the cost of everything once, and the price of a byte over budget, where 1 is the cost of
 # making an average byte
 _KINDS = ((1e-4, 30.0), (1e-3, 30.0), (1e-4, 100.0), (1e-3, 100.0), (1e-2, 100.0), (1e-4, 300.0), (1e-5, 30.0))
@@ -71,7 +72,8 @@ class Tournament:
         for lot in in_lots(goes, _TOGETHER):
             if self.best.over():
                 break
-            reached = side_by_side([self._go(standing, kind, moves) for standing, kind in lot])
+            calls = [self._go(standing, kind, moves) for standing, kind in lot]
+            reached = side_by_side([self.best.ledger.counted(NAME, call) for call in calls])
             clock.spend(moves * len(lot))
             stood = [self._stand(order, standing.start) for (standing, _), order in zip(lot, reached, strict=True)]
             found += [standing for standing in stood if standing is not None]
@@ -84,7 +86,7 @@ class Tournament:
         return lambda: self.local.descend(standing.steps, cooling, self.best.limits.clock).order
 
     def _stand(self, order: Ints, start: int) -> _Standing | None:
-        known = self.best.offer(order)
+        known = self.best.offer(order, NAME)
         if known is None:
             return None
         over = 0

@@ -17,6 +17,7 @@ from solvers.orders.evict import RULES
 from solvers.problem import Problem, Progress
 from solvers.reductions.reorder import in_order_of
 
+NAME = "within one order"
 _LARGE_NODES = 500  # from here on fewer ways to evict are tried
 _FEW_RULES = 9
 
@@ -36,7 +37,7 @@ class HuntWithin:
 
     def _hear(self, progress: Progress) -> None:
         if progress.order is not None:
-            self.best.offer(self.way.expand(progress.order))
+            self.best.offer(self.way.expand(progress.order), NAME)
 
     def go(self) -> None:
         """One round, or what comes before the first."""
@@ -45,7 +46,10 @@ class HuntWithin:
             self._begin()
             self.rounds = self.hunt.rounds()
         self.count += 1
-        self.over = self.hunt.done() or next(self.rounds, self) is self
+        before = self.hunt.seconds
+        with self.best.ledger.at_work(NAME):
+            self.over = self.hunt.done() or next(self.rounds, self) is self
+        self.best.ledger.spent(NAME, self.hunt.seconds - before)
 
     def _begin(self) -> None:
         known = self.best.fitting
@@ -53,7 +57,7 @@ class HuntWithin:
             self.hunt.begin()
             return
         for order in (self.first, known.steps(), *self.walked):
-            self.hunt.best.offer(self.way.shrink(order))
+            self.hunt.best.offer(self.way.shrink(order), known.by)
         if len(self.first) > _LARGE_NODES:
             self.hunt.improver.rules = list(RULES[:_FEW_RULES])
 

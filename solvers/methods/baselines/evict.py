@@ -7,7 +7,7 @@ and staleness, which looks back, is the distance to the next use, which looks ah
 
 from __future__ import annotations
 
-from solvers.orders.best import Best
+from solvers.orders.best import GIVEN, Best
 from solvers.orders.evict import RULES, Evictor
 from solvers.problem import Limits, Problem, Result
 
@@ -16,11 +16,11 @@ FEWEST, NODES_WALKED = 9, 40_000  # settings tried at least; and nodes walked, w
 
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
     best = Best(problem, budget, limits)
-    best.offer(range(len(problem.nodes)))
+    best.offer(range(len(problem.nodes)), GIVEN)
     evictor = Evictor(problem, limits.clock)
     for rule in RULES[: max(FEWEST, NODES_WALKED // len(problem.nodes))]:
         if best.over():
             break
         order = evictor.run(budget, rule, limits.seed)
-        best.offer(order)  # a walk may not reach the end
+        best.offer(order, "walks")  # a walk may not reach the end
     return best.result()

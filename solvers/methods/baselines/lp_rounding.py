@@ -42,7 +42,7 @@ def solve(problem: Problem, budget: int, limits: Limits, options: Rounding = ROU
 
 def _rounded(problem: Problem, budget: int, limits: Limits, wholes: Sequence[np.ndarray], relaxed: Relaxed) -> Result:
     best = Best(problem, budget, limits)
-    found = [one for whole in wholes if (one := best.offer(relaxed.order_of(whole))) is not None]
+    found = [one for whole in wholes if (one := best.offer(relaxed.order_of(whole), "rounding")) is not None]
     result = best.result()
     return replace(result, notes=(_said(found, budget), *result.notes))
 

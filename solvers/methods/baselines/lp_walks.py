@@ -20,7 +20,7 @@ import numpy as np
 from solvers.methods.baselines.options import WALKING, Walking
 from solvers.methods.baselines.relaxation import Relaxed, Whole, relax_improved, relax_paper
 from solvers.notes import Note, SolverNote
-from solvers.orders.best import Best
+from solvers.orders.best import GIVEN, Best
 from solvers.orders.evict import RULES, Evictor
 from solvers.orders.polish import polish
 from solvers.problem import Limits, Problem, Result, Status
@@ -40,7 +40,7 @@ def solve(
     options: Walking = WALKING,
 ) -> Result:
     best = Best(problem, budget, limits)
-    best.offer(range(len(problem.nodes)))
+    best.offer(range(len(problem.nodes)), GIVEN)
     if best.fitting is not None:
         return best.result()
     rounder = _Rounder(best, options.rounding == "randomized", options.samples)
@@ -88,7 +88,7 @@ class _Rounder:
         """Offer all orders that one relaxation leads to; the result says whether a rounding alone fitted."""
         fitting: list[tuple[int, tuple[int, ...]]] = []
         for order in self._roundings(relaxed):
-            found = self.best.offer(order)
+            found = self.best.offer(order, "rounding")
             assert found is not None, "a rounding made an order that cannot run"
             if self.best.fits(found):
                 fitting.append((found.cost, tuple(order)))
@@ -124,16 +124,16 @@ class _Rounder:
     def walk_unguided(self) -> None:
         for rule in RULES[:WALKS]:
             order = self.evictor.run(self.best.budget, rule, self.best.limits.seed)
-            self.best.offer(order)
+            self.best.offer(order, "walks")
 
     def _weighed(self, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]] | None:
-        found = self.best.offer(order)
+        found = self.best.offer(order, "guided walks")
         return (found.cost, order) if found is not None and self.best.fits(found) else None
 
     def _fill(self, fitting: list[tuple[int, tuple[int, ...]]]) -> None:
         for _, order in sorted(set(fitting))[:WORTH_FILLING]:
             steps = np.array(order, dtype=np.int64)
-            self.best.offer(polish(self.best.arrays, steps, self.best.budget, self.best.over))
+            self.best.offer(polish(self.best.arrays, steps, self.best.budget, self.best.over), "polishing")
 
     def _new(self, whole: Whole) -> bool:
         key = whole.tobytes()

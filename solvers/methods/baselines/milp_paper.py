@@ -34,7 +34,7 @@ def solve(problem: Problem, budget: int, limits: Limits, options: PaperForm = PA
     if answer.status is Status.INFEASIBLE:
         return replace(best.result(), notes=(Note(SolverNote.NO_PAPER_SCHEDULE), note))
     if answer.values is not None:
-        best.offer(paper.order(answer.values))
+        best.offer(paper.order(answer.values), "the program")
     bound = ceil(answer.bound * paper.cost_unit) if answer.bound > -inf else None  # costs are integers
     result = best.result(bound, (note,))
     if result.status is Status.FEASIBLE and answer.status is Status.OPTIMAL:
@@ -47,7 +47,7 @@ def _offer_heuristics(best: Best) -> None:
     for method in (linearized_greedy, evict, recompute_all):
         order = method.solve(best.problem, best.budget, best.limits.share(1 / 4)).order
         if order is not None:
-            best.offer(order)
+            best.offer(order, "walks")
 
 
 def _form(splits: int, no_stages: bool) -> Note:

@@ -16,7 +16,7 @@ def cheapest_of(problem: Problem, budget: int, limits: Limits, orders: Iterator[
     """The cheapest of `orders` that fits; the time limit is checked before each but the first."""
     best = Best(problem, budget, limits)
     for order in orders:
-        found = best.offer(order)
+        found = best.offer(order, "the sweep")
         assert found is not None, "a method made an order that cannot run"
         if best.over():
             break
@@ -33,7 +33,7 @@ def over_knob(
     chosen = _spread(len(knobs), most if len(knobs) <= most else most // 2)
     while chosen:
         for place in chosen:
-            found = best.offer(order_at(knobs[place]))
+            found = best.offer(order_at(knobs[place]), "the sweep")
             assert found is not None, "a method made an order that cannot run"
             fits = best.fits(found)
             tried[place] = (not fits, found.cost if fits else found.peak, place)

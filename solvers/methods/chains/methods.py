@@ -31,7 +31,7 @@ from solvers.methods.chains.staged import (
 )
 from solvers.methods.chains.ways import all_ways
 from solvers.notes import Note, SolverNote
-from solvers.orders.best import Best
+from solvers.orders.best import GIVEN, Best
 from solvers.orders.bounds import peak_bound
 from solvers.orders.polish import polish
 from solvers.problem import Limits, Problem, Result
@@ -115,7 +115,7 @@ class _Chained(Best):
         self.stages: Stages | None = None
         self.sequence: tuple[ChainStep, ...] = ()
         self.polished = False
-        self.offer(range(len(problem.nodes)))
+        self.offer(range(len(problem.nodes)), GIVEN)
 
     def done(self) -> bool:
         return self.cost == self.total or self.over()
@@ -123,12 +123,12 @@ class _Chained(Best):
     def take(self, stages: Stages, pair: Pair) -> None:
         for found in pair:
             before = self.fitting
-            if found is not None and self.offer(found.order) and self.fitting is not before:
+            if found is not None and self.offer(found.order, "the chain") and self.fitting is not before:
                 self.stages, self.sequence, self.polished = stages, found.sequence, False
 
     def polish(self) -> None:
         if self.order is not None and not self.polished and not self.done():
-            self.offer(polish(self.arrays, self.order, self.budget, self.done))
+            self.offer(polish(self.arrays, self.order, self.budget, self.done), "polishing")
             self.polished = True
 
     def answer(self) -> Result:

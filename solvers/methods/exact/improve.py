@@ -34,6 +34,7 @@ WORK = 100  # iterations of SCIP's simplex method that take as long as one go of
 _WIDE = 4000  # columns of a window's program
 _NO_PLAN = 1 << 62  # a cost higher than any
 _TREE = 20  # nodes of the search tree for a window
+ANNEALING = "annealing in order"
 _LEAST, _MOST = 6, 400  # the fewest and the most nodes in a window
 
 
@@ -46,6 +47,7 @@ class Turn:
     spent: int = 0
     waits: int = 20  # tries of annealing before the next window
     reach: int = 24  # nodes in a window
+    by: str = ""  # what the last try was
 
 
 class Improver:
@@ -81,7 +83,7 @@ class Improver:
             if self.done():
                 return
             order = self.evictor.run(self.budget, rule, self.limits.seed)
-            weighed = self.best.offer(order)
+            weighed = self.best.offer(order, "walks")
             cost = weighed.cost if weighed is not None and self.best.fits(weighed) else _NO_PLAN
             found.append((cost, place))
         if len(self.problem.nodes) > _LARGE:
@@ -91,7 +93,8 @@ class Improver:
         for strength, rule in product((1e4, 30.0, 3.0), self.rules):
             if self.done():
                 return
-            self.best.offer(self.evictor.run(self.budget, replace(rule, hint=strength), self.limits.seed, hints))
+            order = self.evictor.run(self.budget, replace(rule, hint=strength), self.limits.seed, hints)
+            self.best.offer(order, "guided walks")
 
     def mend(self, order: Ints) -> None:
         """Anneal from the order of the relaxation's answer, which may not quite fit."""
@@ -99,7 +102,7 @@ class Improver:
             if self.done():
                 return
             self.turn = replace(self.turn, tries=self.turn.tries + 1)
-            self.best.offer(self._anneal(order, self.turn.tries))
+            self.best.offer(self._anneal(order, self.turn.tries), ANNEALING)
 
     def polish(self, patience: int = len(_HEATS)) -> None:
         """Anneal until so many goes in a row have found nothing."""
@@ -112,7 +115,7 @@ class Improver:
     def adopt(self, turn: Turn) -> None:
         self.turn = turn
         if turn.order is not None:
-            self.best.offer(turn.order)
+            self.best.offer(turn.order, turn.by)
 
     def attempt(self, turn: Turn, stopped: Callable[[], bool] | None = None) -> Turn:
         """One go, from the turn's order or otherwise from the best known; its result must not be used if `stopped` came
@@ -123,10 +126,11 @@ class Improver:
             if known is None:
                 return turn
             order = known.order
-        turn = replace(turn, tries=turn.tries + 1)
+        turn = replace(turn, tries=turn.tries + 1, by="windows")
         if turn.waits <= 0 and self.best.order is not None:
             return self._window(order, turn, stopped or self.done)
-        return replace(turn, order=self._anneal(order, turn.tries), spent=turn.spent + 1, waits=turn.waits - 1)
+        order = self._anneal(order, turn.tries)
+        return replace(turn, order=order, spent=turn.spent + 1, waits=turn.waits - 1, by=ANNEALING)
 
     def _anneal(self, order: Ints, seed: int) -> Ints:
         if self.tables is None:

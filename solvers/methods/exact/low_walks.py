@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from solvers.orders.best import Best, in_order
+from solvers.orders.best import GIVEN, Best, in_order
 from solvers.orders.bounds import peak_bound
 from solvers.orders.evict import RULES, Evictor, Rule
 from solvers.problem import Limits, Problem, Progress
@@ -24,7 +24,7 @@ def lowest(
     """The best order of walks with ever smaller budgets. `patient`: lower aims are tried as well after
     one that no rule met, which takes most of the time; `enough`: a peak that ends the search."""
     best = Best(problem, -1, limits, in_order)  # nothing fits, so only the least peak counts
-    best.offer(range(len(problem.nodes)))
+    best.offer(range(len(problem.nodes)), GIVEN)
     evictor, floor = Evictor(problem, limits.clock), peak_bound(problem).peak
     assert best.leanest is not None, "the order as given can always run"
     for aims in (_AIMS, _NEAR) if patient else (_AIMS,):
@@ -39,7 +39,7 @@ def lowest(
                     known = best.leanest.peak
                     order = evictor.run(floor + int((known - floor) * aim), rule, limits.seed)
                     limits.clock.spend(moves=max(len(order), len(problem.nodes)))
-                    best.offer(order)
+                    best.offer(order, "walks")
                     if best.leanest.peak < known:
                         limits.report(Progress(limits.clock.elapsed(), order=best.leanest.steps()))
                 if not patient and best.leanest.peak == reached:

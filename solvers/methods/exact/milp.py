@@ -37,7 +37,7 @@ from solvers.methods.exact.relaxation import (
 from solvers.methods.exact.small import MOST, Small
 from solvers.methods.exact.tracing import tighten
 from solvers.notes import Note, SolverNote
-from solvers.orders.best import Best, in_order
+from solvers.orders.best import GIVEN, KNOWN, Best, in_order
 from solvers.orders.bounds import cost_bound, peak_bound
 from solvers.orders.measure import memory_of
 from solvers.pebbles.floor import prove
@@ -51,7 +51,7 @@ def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHIN
     """`candidates`: orders known beforehand, such as the plans of smaller budgets."""
     hunt = Hunt(problem, budget, limits)
     for order in options.candidates:
-        hunt.best.offer(order)
+        hunt.best.offer(order, KNOWN)
     return hunt.run()
 
 
@@ -71,10 +71,11 @@ class Hunt:
         self.least = peak_bound(problem)
         self.infeasible = self.least.peak > budget
         self.best = Best(problem, budget, limits, in_order)
-        self.best.bound = self.bound
+        self.best.raise_bound(self.bound, "")
         self.improver = Improver(self.best, self.ended, self.scale, self.done)
         self.effort = 1
         self.work = 0  # iterations of the simplex method so far
+        self.seconds = 0.0  # on processors, of SCIP's threads
         self.rival: int | None = None  # the cost of a schedule in another order: no more than that needs to be proved
         self.size: tuple[Note, ...] = ()
         every = tuple(range(len(problem.nodes)))
@@ -88,7 +89,7 @@ class Hunt:
 
     def begin(self) -> None:
         """Find the schedules that need no relaxation."""
-        self.best.offer(range(len(self.problem.nodes)))
+        self.best.offer(range(len(self.problem.nodes)), GIVEN)
         if not self.done():
             self.improver.walk_plainly()
         if self.best.order is None:
@@ -103,7 +104,7 @@ class Hunt:
         self.infeasible = self.infeasible or self.least.peak > self.budget
         lean = lowest(self.problem, quiet.share(1 / 4))
         if lean.leanest is not None:
-            self.best.offer(lean.leanest.order)
+            self.best.offer(lean.leanest.order, lean.leanest.by)
         if self.infeasible and self.best.leanest is not None:
             self.least = prove(self.problem, self.best.leanest.peak, quiet.share(1 / 4))
 
@@ -132,7 +133,8 @@ class Hunt:
         steps = ceil((bound - self.total) / self.unit - 1e-6)
         raised = self.total + max(0, steps) * self.unit
         if raised > self.bound:
-            self.bound = self.best.bound = raised
+            self.bound = raised
+            self.best.raise_bound(raised, "relaxation")
             self.best.tell()
 
     def rounds(self) -> Iterator[None]:
@@ -192,7 +194,7 @@ class Hunt:
         memory = memory_of(self.best.arrays, order)
         known = self.best.cost
         if known is None or self.best.arrays.cost[order].sum() < known:  # a dearer one teaches nothing
-            self.best.offer(order)
+            self.best.offer(order, "relaxation")
             self.improver.walk_with(hints_of(cuts, values))
             self.improver.mend(order)
         if self.best.order is not None:
@@ -210,6 +212,7 @@ class Hunt:
             enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / self.scale,
             emphasis="fast",  # walks and annealing find better schedules than its own heuristics
         )
+        before = relaxation.seconds
         solving = relaxation.search(settings, self.effort, self.best.order)
         turns = [replace(self.improver.turn, order=None)]
         while solving.running() and not self.clock.interrupts():
@@ -218,6 +221,7 @@ class Hunt:
                 turns.append(turn)
         answer = solving.wait()
         self.work += answer.work - relaxation.work
+        self.seconds += solving.seconds - before
         earned = turns[0].spent + (answer.work - relaxation.work) // WORK
         while turns[-1].spent < earned and not self.clock.interrupts():
             turns.append(self.improver.attempt(turns[-1]))
@@ -242,4 +246,4 @@ class Hunt:
         return self.told(Result(status, order))
 
     def told(self, result: Result) -> Result:
-        return self.least.told(replace(result, grounds=(self.grounds,)))
+        return self.best.attributed(self.least.told(replace(result, grounds=(self.grounds,))))

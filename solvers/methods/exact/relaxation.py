@@ -38,6 +38,10 @@ class Relaxation:
     cost: float = scip.INFINITY  # the bound cannot rise above this
 
     @property
+    def seconds(self) -> float:
+        return 0.0 if self.solving is None else self.solving.seconds
+
+    @property
     def columns(self) -> int:
         return len(self.cuts.program.costs)
 

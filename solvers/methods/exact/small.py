@@ -88,7 +88,7 @@ class Small:
             cost, _, _, _, path = heapq.heappop(heap)
             if not path.state.left:
                 first = cost if first is None else first
-                if self.best.fits(self.best.offer(list(path.order()))) or ways == 1:
+                if self.best.fits(self.best.offer(list(path.order()), "all schedules")) or ways == 1:
                     break
                 continue
             if seen[path.state] >= ways:

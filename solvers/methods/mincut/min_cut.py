@@ -15,7 +15,7 @@ from solvers.methods.mincut.search import CutSearch
 from solvers.methods.mincut.taken_back import least_moved
 from solvers.methods.mincut.traffic import traffic_of
 from solvers.notes import Note, SolverNote
-from solvers.orders.best import Best, refuse
+from solvers.orders.best import GIVEN, Best, refuse
 from solvers.problem import Limits, Problem, Result, Status
 
 
@@ -35,7 +35,7 @@ def solve(
     if paper:
         search.offer(least_moved(problem, paper_cut(problem)))
     else:
-        search.offer(plain)
+        search.offer(plain, GIVEN)
     if not paper and by_time and search.best is None:
         search.rebuild(cuts(problem, search.arrays))
         search.polish()

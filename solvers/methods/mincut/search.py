@@ -67,8 +67,8 @@ class CutSearch:
     def leanest(self) -> CutSchedule:
         return min(self.found.values(), key=lambda one: (one.peak, one.price))
 
-    def offer(self, order: Iterable[int]) -> None:
-        weighed = self.known.offer(np.fromiter(order, np.int64))
+    def offer(self, order: Iterable[int], by: str = "cuts") -> None:
+        weighed = self.known.offer(np.fromiter(order, np.int64), by)
         assert weighed is not None, "a cut made an order that cannot run"
         key = weighed.steps()
         if key not in self.found:
@@ -91,7 +91,7 @@ class CutSearch:
         """At each level up to the budget, drop computes whose copies can be kept after all."""
         for level, start in self._cheapest(lambda one: one.cost):
             most = POLISHED // (LEVELS * len(start.order))
-            self.offer(self._polished(np.array(start.order, np.int64), level, most))
+            self.offer(self._polished(np.array(start.order, np.int64), level, most), "polishing")
             if self.over:
                 return
 

@@ -36,7 +36,7 @@ def test_no_bound_is_above_the_least_peak_of_all_orders() -> None:
         floor.run(nothing_fits(problem))
         assert floor.bound.peak <= least, problem
         best = Best(problem, -1, Limits())
-        best.offer(range(len(problem.nodes)))
+        best.offer(range(len(problem.nodes)), "test")
         bound = dig(best, ABOVE_ALL, Limits())
         assert best.leanest is not None
         assert bound.peak <= least <= best.leanest.peak, problem
@@ -101,7 +101,7 @@ def test_a_budget_is_mostly_met_where_it_can_be() -> None:
 
 def nothing_fits(problem: Problem) -> Best:
     best = Best(problem, -1, Limits())
-    best.offer(range(len(problem.nodes)))
+    best.offer(range(len(problem.nodes)), "test")
     return best
 
 
@@ -116,7 +116,7 @@ def test_a_long_chain_is_turned_round_in_no_more_than_it_takes() -> None:
     """Three for a compute, and one held meanwhile: however long it is, with everything made again from the start."""
     problem = twice(60)
     best = Best(problem, -1, Limits())
-    best.offer(range(len(problem.nodes)))
+    best.offer(range(len(problem.nodes)), "test")
     bound = dig(best, ABOVE_ALL, Limits())
     assert best.leanest is not None
     assert best.leanest.peak == bound.peak == 3
@@ -134,7 +134,7 @@ def test_more_room_makes_computes_needless() -> None:
         steps = Making(floor.copies, floor.ways, budget).run(floor.end.way)
         assert steps is not None
         best = Best(problem, budget, Limits())
-        found = best.offer(steps)
+        found = best.offer(steps, "test")
         assert found is not None
         shorter = kept(floor.copies, found, best, Clock())
         assert measure(arrays, shorter.order)[1] <= budget

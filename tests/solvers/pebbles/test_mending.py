@@ -56,7 +56,7 @@ def test_a_copy_held_across_the_place_is_let_go_and_made_again() -> None:
     problem = Problem(tuple(nodes), tuple(sizes), (last,))
     best = Best(problem, 7, Limits())
     order = Mending(Copies(problem), best, STATES).run(np.arange(last + 1))
-    found = best.offer(order)
+    found = best.offer(order, "test")
     assert found is not None
     assert found.peak <= 7
     assert found.cost == last + 2

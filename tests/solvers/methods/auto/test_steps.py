@@ -31,8 +31,8 @@ def layered() -> Problem:
 
 def begun(problem: Problem, share: float) -> Steps:
     steps = Steps(problem, round(share * baseline(problem)[1].peak), Limits())
-    steps.best.offer(steps.given)
-    steps.anneal([steps.nearest], steps.moves // 10)
+    steps.best.offer(steps.given, "test")
+    steps.anneal([steps.nearest], steps.moves // 10, "test")
     steps.approach_at_once()
     return steps
 

@@ -54,7 +54,7 @@ def test_another_tournament_begins_from_the_same_walks_and_loses_nothing() -> No
     steps = Steps(problem, budget, Limits(Clock(1e9, work=Work(), most=1 << 40)))
     steps.moves = MOVES
     given = range(2 * LAYERS)
-    steps.best.offer(given)
+    steps.best.offer(given, "test")
     steps.compete([given])
     first, rivals = steps.best.cost, steps.rivals
     assert first is not None
