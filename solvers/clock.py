@@ -2,8 +2,9 @@
 
 A limit may be in work instead of seconds, which is the same on every machine. Work is counted in moves of local
 search; iterations, nodes and states of other searches are converted into moves. A search counts its work at the end of
-each step, and nobody else counts meanwhile. Work that is used up lets no further step begin (`over`), but it never ends
-a step that is under way (`interrupts`): how far a step had come by then would depend on the machine.
+each step, by a counter of its `own`; where work is limited nobody else counts meanwhile. Work that is used up lets no
+further step begin (`over`), but it never ends a step that is under way (`interrupts`): how far a step had come by then
+would depend on the machine.
 
 Invariant: a clock made from another hears the same stop and never ends later than it does, unless by `again` or
 `at_least`.
@@ -33,9 +34,15 @@ def _now() -> float:
 
 @dataclass(slots=True)
 class Work:
-    """What has been done so far, in moves."""
+    """What has been done so far, in moves. `whole`: of which it is a part."""
 
     spent: int = 0
+    whole: Work | None = None
+
+    def add(self, moves: int) -> None:
+        self.spent += moves
+        if self.whole is not None:
+            self.whole.add(moves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +52,8 @@ class Clock:
     seconds: float = USUAL_SECONDS
     stopped: Callable[[], bool] = _never
     begun: float = field(default_factory=_now)
-    work: Work | None = None  # counted, if it is limited
-    most: int = 0  # of it
+    work: Work = field(default_factory=Work)
+    most: int | None = None  # of it, if it is limited
 
     def elapsed(self) -> float:
         return monotonic() - self.begun
@@ -66,32 +73,26 @@ class Clock:
         """Whether it ran out by itself, of time or of work."""
         return self.elapsed() >= self.seconds or self.worn()
 
-    @property
-    def limit(self) -> int | None:
-        """Of work, if there is one."""
-        return None if self.work is None else self.most
-
     def worn(self) -> bool:
         """Whether as much work was done as may be."""
-        return self.work is not None and self.work.spent >= self.most
+        return self.most is not None and self.work.spent >= self.most
 
     def spend(self, moves: int = 0, iterations: int = 0, nodes: int = 0, states: int = 0, sets: int = 0) -> None:
         """Count work that was done, whatever the time it took."""
-        if self.work is not None:
-            self.work.spent += moves + ITERATION_MOVES * iterations + NODE_MOVES * nodes
-            self.work.spent += STATE_MOVES * states + SET_MOVES * sets
+        moves += ITERATION_MOVES * iterations + NODE_MOVES * nodes
+        self.work.add(moves + STATE_MOVES * states + SET_MOVES * sets)
 
     def nodes(self) -> int | None:
         """How many nodes of a tree there is work left for, if it is limited."""
-        return None if self.work is None else max(1, (self.most - self.work.spent) // NODE_MOVES)
+        return None if self.most is None else max(1, (self.most - self.work.spent) // NODE_MOVES)
 
     def sets(self) -> int | None:
         """How many sets of copies there is work left to look at, if it is limited."""
-        return None if self.work is None else max(1, (self.most - self.work.spent) // SET_MOVES)
+        return None if self.most is None else max(1, (self.most - self.work.spent) // SET_MOVES)
 
     def again(self) -> Clock:
         """From now on for all that it had in the beginning."""
-        return replace(self, begun=monotonic(), work=None if self.work is None else Work())
+        return replace(self, begun=monotonic(), work=Work())
 
     def at_least(self, part: float) -> Clock:
         """To the end of this clock, or from now on for that part of its seconds where that is longer: what came before
@@ -101,7 +102,7 @@ class Clock:
 
     def timed(self) -> Clock:
         """The same without a limit of work: for what goes on beside the work that is counted."""
-        return replace(self, work=None)
+        return replace(self, work=Work(), most=None)
 
     def within(self, seconds: float) -> Clock:
         """From now on for so many seconds, or to the end of this clock if that comes first."""
@@ -110,7 +111,7 @@ class Clock:
     def share(self, part: float) -> Clock:
         """From now on for that part of what is left."""
         clock = self.within(self.left() * part)
-        if self.work is None:
+        if self.most is None:
             return clock
         return replace(clock, most=self.work.spent + int(max(0, self.most - self.work.spent) * part))
 
@@ -119,15 +120,20 @@ class Clock:
         running over takes nothing from others. `least`: so much work there is, though none may be left, or as much as
         the limit has."""
         clock = self.share(part)
-        if self.work is None:
+        if self.most is None or clock.most is None:
             return clock
         moves = max(0, clock.most - self.work.spent)
         self.spend(moves=moves)
         return replace(clock, work=Work(), most=max(moves, min(self.most, least)))
 
+    def own(self) -> Clock:
+        """The same clock with a counter of what is done from now on, which counts here too."""
+        most = None if self.most is None else self.most - self.work.spent
+        return replace(self, work=Work(whole=self.work), most=most)
+
     def apart(self, part: float) -> Clock:
         """With a counter of its own for that part of all the work: what others do meanwhile is not counted."""
-        return self if self.work is None else replace(self, work=Work(), most=int(self.most * part))
+        return self if self.most is None else replace(self, work=Work(), most=int(self.most * part))
 
     def unless(self, stopped: Callable[[], bool]) -> Clock:
         """This clock, which hears one more stop."""

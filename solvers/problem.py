@@ -225,6 +225,7 @@ class Result:
     peak_values: tuple[int, ...] = ()  # what it reads and writes
     bound_any_order: float | None = None
     grounds: tuple[Grounds, ...] = ()  # of the bounds
+    patience_lost: bool = False  # the search ended though neither a proof nor a limit ended it
     found_by: str = ""  # the part of the search that found the order
     bound_by: str = ""  # and the one that raised the bound for all orders last
     parts: tuple[Part, ...] = field(default=(), compare=False)  # what each took and won

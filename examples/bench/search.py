@@ -2,7 +2,7 @@
 
 Usage: python examples/bench/search.py make FOLDER [--graphs NAME,...]
        python examples/bench/search.py run FOLDER -o OUT.jsonl [--tree CHECKOUT] [--seconds 60] [--seeds 0,1,2]
-              [--graphs NAME,...] [--budgets 60%,...] [--without PART] [--core 0]
+              [--rows NAME@60%,...] [--without PART] [--core 0]
        python examples/bench/search.py compare OLD.jsonl NEW.jsonl [-o TABLE.json]
 
 `make` writes the graphs and budgets of `search_graphs.py`. `run` asks each question in a process of its own, of the
@@ -25,6 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+BUDGETS = ("80%", "60%", "least+20%", "least+5%")
 LOOKED_AT = (3, 10, 30, 60)  # seconds
 NO_PLAN = 100.0  # per cent above the bound
 ROOT = Path(__file__).parents[2]
@@ -39,7 +40,7 @@ def make(asked: argparse.Namespace) -> None:
 def run(asked: argparse.Namespace) -> None:
     """A line for each question, the first of them about the machine."""
     graphs = json.loads((asked.folder / "graphs.json").read_text())
-    names = asked.graphs.split(",") if asked.graphs else list(graphs)
+    rows = asked.rows.split(",") if asked.rows else [f"{name}@{budget}" for name in graphs for budget in BUDGETS]
     commit = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=asked.tree, capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -47,14 +48,13 @@ def run(asked: argparse.Namespace) -> None:
     about = {"commit": commit, "machine": machine, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
     with asked.output.open("w") as out:
         out.write(json.dumps(about | {"seconds": asked.seconds, "without": asked.without}) + "\n")
-        for name in names:
-            for budget in asked.budgets.split(","):
-                for seed in asked.seeds.split(","):
-                    row = _in_tree(asked, name, graphs[name][budget], seed)
-                    row = {"graph": name, "ops": graphs[name]["ops"], "budget": budget, "seed": int(seed), **row}
-                    out.write(json.dumps(row) + "\n")
-                    out.flush()
-                    print(name, budget, seed, _at(row, asked.seconds), row["found_by"], row["cpu"], flush=True)
+        for name, budget in (row.split("@") for row in rows):
+            for seed in asked.seeds.split(","):
+                row = _in_tree(asked, name, graphs[name][budget], seed)
+                row = {"graph": name, "ops": graphs[name]["ops"], "budget": budget, "seed": int(seed), **row}
+                out.write(json.dumps(row) + "\n")
+                out.flush()
+                print(name, budget, seed, _at(row, asked.seconds), row["found_by"], row["cpu"], flush=True)
 
 
 def _in_tree(asked: argparse.Namespace, name: str, budget: int, seed: str) -> dict[str, Any]:
@@ -186,8 +186,7 @@ def main() -> None:
     command.add_argument("--tree", type=Path, default=ROOT)
     command.add_argument("--seconds", type=float, default=60.0)
     command.add_argument("--seeds", default="0,1,2")
-    command.add_argument("--graphs")
-    command.add_argument("--budgets", default="80%,60%,least+20%,least+5%")
+    command.add_argument("--rows")
     command.add_argument("--without")
     command.add_argument("--core", type=int)
     command.set_defaults(call=run)

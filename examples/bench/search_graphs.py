@@ -27,7 +27,6 @@ from solvers.orders.measure import measure
 from solvers.problem import Limits, Problem
 
 ROOT = Path(__file__).parents[2]
-BUDGETS = ("80%", "60%", "least+20%", "least+5%")
 DRAWN: dict[str, Callable[[], Problem]] = {
     "layered-100": partial(layered, 100, 236, 1),
     "layered-500": partial(layered, 500, 2461, 1),

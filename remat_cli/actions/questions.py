@@ -98,7 +98,7 @@ class Question:
             "enough": asdict(self.enough) if self.enough else None,
             "gap": limits.gap,
             "seed": limits.seed,
-            **({} if limits.clock.limit is None else {"work": limits.clock.limit}),
+            **({} if limits.clock.most is None else {"work": limits.clock.most}),
         }
 
 

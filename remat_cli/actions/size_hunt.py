@@ -258,7 +258,7 @@ def with_note(plan: Planned, note: str) -> Planned:
 
 def _quick(limits: Limits) -> Limits:
     """The limits of a method that does not search; a limit of work needs no other."""
-    return limits if limits.clock.work is not None else limits.within(QUICK_SECONDS)
+    return limits if limits.clock.most is not None else limits.within(QUICK_SECONDS)
 
 
 def _needs_more(size: int, least: int) -> Tried:

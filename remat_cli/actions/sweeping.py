@@ -119,7 +119,7 @@ class Sweep:
         """The same curve without pieces, so that no point is dearer than there."""
         budgets = tuple(Budget(Fraction(budget)) for budget in self.budgets)
         limits = self._limits_of(WHOLE_SHARE)
-        self.limits = self._limits_of(1 - WHOLE_SHARE) if self.limits.clock.work is not None else self.limits
+        self.limits = self._limits_of(1 - WHOLE_SHARE) if self.limits.clock.most is not None else self.limits
         return Sweep(whole, replace(self.asked, budgets=budgets), limits, self.memory).run()
 
     def _spread(self) -> list[int]:
@@ -145,7 +145,7 @@ class Sweep:
 
         def worth(found: Answer) -> bool:
             """What a busy machine cut short says little, and all budgets would hang on it again."""
-            by_work = self.limits.clock.work is not None
+            by_work = self.limits.clock.most is not None
             return not found.cut or by_work or process_time() - began >= HURRIED_PART * seconds
 
         found = self._ask(question, self._limits_of(LEAST_PEAK_SHARE), LEAST_PEAK_SHARE, worth)
@@ -171,7 +171,7 @@ class Sweep:
 
     def _point(self, task: Task, left: int, known: tuple[Point, ...]) -> Point:
         """One point of the curve, for which there is as much time as for each of the pairs that are left."""
-        part = 1 / left if self.limits.clock.work is None else (1 - LEAST_PEAK_SHARE) / self.total
+        part = 1 / left if self.limits.clock.most is None else (1 - LEAST_PEAK_SHARE) / self.total
         limits = self._limits_of(part)
         nothing = Point(budget=task.budget, method=task.method, status=Status.UNKNOWN)
         if limits.clock.over() or _is_settled(task, known, limits.gap):
@@ -190,7 +190,7 @@ class Sweep:
     def _limits_of(self, part: float) -> Limits:
         """Of the time that is left, or of all the work: how much others have done by now is not the same each time."""
         clock = self.limits.clock
-        return replace(self.limits, clock=clock.share(part) if clock.work is None else clock.apart(part))
+        return replace(self.limits, clock=clock.share(part) if clock.most is None else clock.apart(part))
 
     def _ask(
         self, question: Question, limits: Limits, share: float, worth: Callable[[Answer], bool] = lambda _: True

@@ -62,7 +62,7 @@ class Memory:
     def figure(self, name: str, subject: Subject, limits: Limits, find: Callable[[], int | None]) -> int | None:
         """A figure of the subject that takes time to find: the stored one, if as much time was given for it, or what
         `find` finds now."""
-        work, own = limits.clock.limit, versions()
+        work, own = limits.clock.most, versions()
         key = key_of({"figure": name, "subject": _describe(subject), "work": work, "versions": own})
         entry = None if self.force else self.store.get(key)
         if entry is not None and entry.get("limit", 0) >= self.seconds:

@@ -28,6 +28,7 @@ Row = tuple[str, str, str, str]  # of a table: what, before, after, change
 ENDED = {
     "time": "; more time (--time-limit) may find a faster plan",
     "limit": "; more work (--work-limit) may find a faster plan",
+    "patience": "; nothing faster came for as much work as this took",
 }
 
 
@@ -118,7 +119,9 @@ def why_stopped(answer: Answer) -> str:
         return "interrupt"
     if answer.status in (Status.OPTIMAL, Status.ORDER_OPTIMAL, Status.INFEASIBLE):
         return "gap"
-    return "time" if answer.cut and (clock.limit is None or answer.seconds >= clock.seconds) else "work"
+    if answer.schedule.result.patience_lost:
+        return "patience"
+    return "time" if answer.cut and (clock.most is None or answer.seconds >= clock.seconds) else "work"
 
 
 def summary(answer: Answer, verbose: bool = False) -> str:

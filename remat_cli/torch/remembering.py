@@ -23,7 +23,7 @@ from solvers.schedule import evaluate
 from solvers.simulate import IllegalPlan
 
 Order = tuple[int, ...]
-Time = tuple[float, int]
+Time = tuple[float, int | None]
 MOST = 24  # orders kept of a graph
 
 

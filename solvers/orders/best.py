@@ -62,6 +62,7 @@ class Best:
         self.bound: float | None = None  # the bound that is reported beside the cost
         self.fitting: Weighed | None = None
         self.leanest: Weighed | None = None
+        self.won_at = 0  # the work that was done when the best order came
 
     @property
     def order(self) -> Ints | None:
@@ -102,6 +103,7 @@ class Best:
         if self.fits(found) and (before is None or (found.cost, found.peak) < (before.cost, before.peak)):
             self.fitting = found
             if before is None or found.cost < before.cost:
+                self.won_at = self.limits.clock.work.spent
                 self.ledger.won(by)
                 self.tell()
         return found

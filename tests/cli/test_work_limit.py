@@ -69,7 +69,7 @@ def test_clocks_that_share_work() -> None:
     clock.spend(nodes=1)
     assert clock.worn()
     assert not clock.again().over()
-    assert limited(5.0).limit is None
+    assert limited(5.0).most is None
 
 
 def test_two_sweeps_of_the_same_work_find_the_same(remat: Command, data: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_clock_apart_counts_for_itself() -> None:
     clock = Clock(60.0, work=Work(), most=100)
     apart = clock.apart(1 / 4)
     clock.spend(moves=99)
-    assert (apart.limit, apart.over(), apart.left() > 0) == (25, False, True)
+    assert (apart.most, apart.over(), apart.left() > 0) == (25, False, True)
     apart.spend(moves=25)
     assert (apart.over(), clock.over()) == (True, False)
-    assert Clock(60.0).apart(1 / 4).limit is None
+    assert Clock(60.0).apart(1 / 4).most is None

@@ -30,7 +30,7 @@ def plan_file(answer: Answer) -> PlanFile:
         budget=answer.budget,
         method=answer.method,
         seed=answer.limits.seed,
-        limits=Searched(answer.limits.clock.seconds, answer.limits.gap, answer.limits.clock.limit),
+        limits=Searched(answer.limits.clock.seconds, answer.limits.gap, answer.limits.clock.most),
         status=answer.status.value,
         bound=answer.bound,
         peak=outcome.peak,

@@ -158,7 +158,7 @@ class _Beside:
 
 
 def _is_beside(request: PlanRequest) -> bool:
-    return request.limits.clock.work is None and len(request.subject.problem.nodes) > LARGE_NODES
+    return request.limits.clock.most is None and len(request.subject.problem.nodes) > LARGE_NODES
 
 
 def _beyond(subject: Subject, progress: Progress) -> int:

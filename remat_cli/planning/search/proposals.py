@@ -36,7 +36,7 @@ def search(request: PlanRequest, met: Met) -> Answer:
     room."""
     left = request.limits.clock.left()
     online = request.target.online
-    if online or request.limits.clock.work is not None:
+    if online or request.limits.clock.most is not None:
         limits = request.limits.share(ONLINE_SEARCH_SHARE if online else SEARCH_SHARE)
     else:
         limits = request.limits.within(max(SEARCH_SHARE * left, left - PLACING_SECONDS))

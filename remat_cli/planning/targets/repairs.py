@@ -83,7 +83,7 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     """
     order, target = candidate.order, request.target
     problem = target.in_units(candidate.subject.problem)
-    by_work = request.limits.clock.work is not None
+    by_work = request.limits.clock.most is not None
     clock = _grace(request) if by_work or request.late else request.limits.clock.share(SETTLING_SHARE)
     move = target.arrange if request.may_walk else target.settle
     share = NARROWING_ROUND_SHARE if len(order) > LARGE_STEPS else SETTLING_ROUND_SHARE
@@ -106,7 +106,7 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
 
 def _grace(request: PlanRequest) -> Clock:
     """The time for placing a plan that was found, after the limit is used up; where work is limited, the work."""
-    if request.limits.clock.limit is None:
+    if request.limits.clock.most is None:
         return Clock(PLACING_GRACE_SECONDS)
     return limited(moves=PLACING_GRACE_MOVES)
 

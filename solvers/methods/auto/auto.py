@@ -257,5 +257,8 @@ class Auto(Steps):
             status = Status.ORDER_OPTIMAL
         steps = best.fitting.steps()
         both = tuple(dict.fromkeys((grounds, self.below.grounds)))
-        result = Result(status, steps, bound, (Note(note),), bound_any_order=any_order, grounds=both)
+        lost = status is Status.FEASIBLE and not self.limits.clock.over()
+        result = Result(
+            status, steps, bound, (Note(note),), bound_any_order=any_order, grounds=both, patience_lost=lost
+        )
         return best.attributed(self.least.told(result))

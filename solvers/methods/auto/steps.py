@@ -9,6 +9,7 @@ Invariant: every order that a step comes to is offered to `best`; no step raises
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -31,6 +32,7 @@ from solvers.pebbles.windows import Stretches
 from solvers.problem import Limits, Problem
 from solvers.reductions.reorder import in_order_of
 from solvers.side_by_side import in_lots, side_by_side
+from solvers.stopping import Standing, usual
 from solvers.updates import following_readers
 
 _MOVES = (2_000, 200_000)  # the least and the most moves of a go
@@ -64,7 +66,8 @@ class Steps:
     def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
         self.as_asked, self.problem = problem, following_readers(problem)
         self.budget = budget
-        self.limits = limits
+        self.limits = limits = replace(limits, clock=limits.clock.own())
+        self.enough = usual(limits.gap, limits.clock)
         self.least = peak_bound(problem)
         self.best = Best(problem, budget, limits)
         self.ledger = self.best.ledger
@@ -97,7 +100,9 @@ class Steps:
         return self.no_plan or self.least.peak > self.budget
 
     def done(self) -> bool:
-        return self.infeasible or self.best.closed(self.floor) or self.limits.clock.over()
+        best = self.best
+        known = Standing(best.cost, self.floor, self.limits.clock.work.spent, best.won_at)
+        return self.infeasible or any(enough(known) for enough in self.enough)
 
     def compete(self, orders: Iterable[Sequence[int]]) -> None:
         """Where plans are dear so far, if there are any: many short goes from walks along these orders."""

@@ -104,7 +104,7 @@ def test_a_model_that_never_runs_ends_the_search(machine: Callable[..., Machine]
     """A search that is limited by work alone asks once in each way, and says that nothing was tried."""
     there = machine(lambda _: None)
     found = find_tried(there.request)
-    assert there.request.limits.clock.limit is not None
+    assert there.request.limits.clock.most is not None
     assert not found.found
     assert found.says(PlanNote.UNTRIED)
     assert len(there.asked) == len(list(there.request.target.ways(there.request)))
