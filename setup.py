@@ -21,7 +21,7 @@ ABI = [("Py_LIMITED_API", "0x030B0000")]
 # No multiplication and addition become one, so that a seed finds the same on every processor.
 GNU = ["-O3", "-g0", "-fvisibility=hidden", "-ffp-contract=off"]
 FLAGS = {
-    "unix": {"c++": [*GNU, "-std=c++17"], None: ["-O2", "-g0", "-fvisibility=hidden"]},
+    "unix": {"c++": [*GNU, "-std=c++17"], None: ["-O2", "-g0", "-std=c11", "-fvisibility=hidden"]},
     "msvc": {"c++": ["/O2", "/std:c++17", "/EHsc", "/fp:precise"], None: ["/O2"]},
 }
 
@@ -41,9 +41,10 @@ LOOPS = Extension(
 )
 ALLOCATOR = Extension(
     "remat_cli.runtime._placed",
-    ["remat_cli/runtime/placed.c"],
+    ["remat_cli/runtime/places.c"],
     depends=found("remat_cli/runtime/*.h"),
     libraries=["pthread", "dl"],
+    define_macros=[("REMAT_PYTHON", None)],
     py_limited_api=True,
 )
 ORACLE = Extension(  # what tests hold the solvers to; no wheel has it

@@ -24,6 +24,7 @@ COMMANDS = {  # in the order in which they are used; the words that `remat --hel
     "sweep": "Solve for many budgets and print the curve.",
     "max-batch": "Find the largest batch that fits a budget.",
     "emit": "Write the rewritten model of a plan.",
+    "places": "Find where values lie, for programs in C, C++ and C#.",
     "verify": "Run both models: same results, memory as planned?",
     "check": "Check the proof of a plan without a solver.",
     "show": "Show what fills the memory of a plan or a model.",

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from profiles.strict import in_python
 from remat_cli import errors
 from remat_cli.main import COMMANDS
-from remat_cli.runtime.session import BOUND_IN_CPP, CPP
+from remat_cli.runtime.c_session import BOUND_IN_CPP, CPP
 from tests.remat_cli.strict_session import trace
 
 ROOT = Path(__file__).parents[1]

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from examples.cpp.run import native_library, rows
+from examples.cpp.run import Programs, native_library, rows
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "how-to" / "cpp.md"
@@ -31,7 +31,7 @@ def blocks() -> list[str]:
 def compiled(library: Path, folder: Path) -> list[str]:
     """What runs the program: Mono finds the library and the runtime beside it."""
     source, program = folder / "Train.cs", folder / "Train.exe"
-    options, binding = blocks()
+    options, binding, *_ = blocks()
     program_text = (HERE / "Train.cs").read_text().replace("        OPTIONS\n", options)
     source.write_text(program_text.replace("                BINDING\n", binding))
     shutil.copy(library, folder)
@@ -43,7 +43,7 @@ def compiled(library: Path, folder: Path) -> list[str]:
 
 def main() -> None:
     with TemporaryDirectory() as scratch:
-        rows(sys.argv[2:], compiled(Path(sys.argv[1]), Path(scratch)), Path(scratch))
+        rows(sys.argv[2:], Programs(compiled(Path(sys.argv[1]), Path(scratch)), []), Path(scratch))
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def _words(emitted: Emitted, destination: Path) -> str:
 def _how_to_run(emitted: Emitted, destination: Path) -> list[str]:
     """The lines that make the session that the plan is for."""
     from profiles.strict import in_python
-    from remat_cli.runtime.session import BOUND_IN_CPP, CPP
+    from remat_cli.runtime.c_session import BOUND_IN_CPP, CPP
 
     recorded = emitted.plan.recorded
     if recorded.session == "default":

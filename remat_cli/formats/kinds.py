@@ -29,6 +29,7 @@ class FileKind(Enum):
     JUNIT = "a report in JUnit's form", rb'<\?xml[^>]*>\s*<testsuites name="remat batch"'
     MARKDOWN = "a report in Markdown", rb"\*\*remat batch\*\*"
     CSV = "a table of batch", rb"model,budget,method,session,"
+    PLACES = "a file of places", rb"remat-places "
     PAGE = "a page of show", rb"<!doctype html>.*Content-Security-Policy"
     PICTURE = "a picture", rb"\x89PNG|%PDF|<\?xml[^>]*>\s*<!DOCTYPE svg"
     CHECKPOINT = "a checkpoint", rb"PK\x03\x04.{26}(value of |sum of |counts\.npy)"

@@ -1,4 +1,4 @@
-"""The allocator that knows the plan (`placed.c`), with its Python interface.
+"""The allocator that knows the plan (`places.c`), with its Python interface.
 
 Invariant: a Plan's C side lives as long as memory that its runs handed out may still be in use.
 """

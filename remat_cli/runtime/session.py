@@ -19,19 +19,6 @@ from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
 
 SILENT_LEVEL = 3  # of the runtime's levels: only errors are printed
-CPP = """\
-Ort::SessionOptions options;  // C++ cannot set the order of nodes; the rewritten file does
-options.SetExecutionMode(ORT_SEQUENTIAL);
-options.SetGraphOptimizationLevel(ORT_DISABLE_ALL);
-options.DisableMemPattern();  // the runtime still reuses buffers, so the budget bounds live bytes
-options.AddConfigEntry("session.disable_prepacking", "1");
-options.AddConfigEntry("session.disable_quant_qdq", "1");"""
-BOUND_IN_CPP = """\
-Ort::IoBinding binding(session);
-for (auto &[name, value] : inputs) binding.BindInput(name.c_str(), value);
-for (auto &[output, input] : in_place) binding.BindOutput(output.c_str(), inputs.at(input));  // the new over the old
-for (auto &output : others) binding.BindOutput(output.c_str(), cpu);
-session.Run(Ort::RunOptions{}, binding);"""
 
 
 def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:

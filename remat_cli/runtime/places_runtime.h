@@ -1,4 +1,4 @@
-/* How ONNX Runtime hears of the allocator: a part of placed.c. Its C API is a table of functions that only grows at its
+/* How ONNX Runtime hears of the allocator: a part of places.c. Its C API is a table of functions that only grows at its
    end.
 
    Invariant: once the environment lists the allocator, this library stays loaded to the end of the process. */
@@ -9,7 +9,7 @@ typedef struct OrtAllocator {
     void (*Free)(struct OrtAllocator *, void *);
     const void *(*Info)(const struct OrtAllocator *);
 } OrtAllocator;
-typedef struct { const void *const *(*GetApi)(uint32_t); const char *(*GetVersionString)(void); } OrtApiBase;
+struct OrtApiBase { const void *const *(*GetApi)(uint32_t); const char *(*GetVersionString)(void); };
 typedef void *(*CreateStatus)(int, const char *);
 typedef void *(*CreateEnv)(int, const char *, void **);
 typedef void *(*CreateCpuMemoryInfo)(int, int, void **);
@@ -22,34 +22,33 @@ static void host_free(OrtAllocator *self, void *address) { (void)self; give_back
 static const void *host_info(const OrtAllocator *self) { (void)self; return memory_info; }
 static OrtAllocator host = {API_VERSION, host_alloc, host_free, host_info};
 
-/* A session that fails takes its libraries with it, but the environment keeps the allocator: this code has to stay. */
-static int stays_loaded(void) {
-    Dl_info here;
-    return dladdr(&host, &here) && dlopen(here.dli_fname, RTLD_NOW | RTLD_NODELETE);
-}
-
-/* A child of fork has the lock as the parent's other threads left it. */
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-
-static void *registered(const void *const *api) {
+static void *registered(const void *const *api, int must_stay) {
     void *environment = NULL, *status = NULL;
-    if (!stays_loaded()) return ((CreateStatus)api[CREATE_STATUS])(1, "the allocator's library cannot be kept loaded");
+    /* A session that fails takes its libraries with it, but the environment keeps the allocator: this code has to stay.
+       What is linked into the program does anyway. */
+    if (!keep_loaded(&host) && must_stay) return ((CreateStatus)api[CREATE_STATUS])(1, "the allocator's library cannot be kept loaded");
     status = ((CreateCpuMemoryInfo)api[CREATE_CPU_MEMORY_INFO])(0 /* device */, 0 /* default */, &memory_info);
     if (!status) status = ((CreateEnv)api[CREATE_ENV])(3, "remat", &environment);
     if (!status) status = ((RegisterAllocator)api[REGISTER_ALLOCATOR])(environment, &host);
-    if (!status) pthread_atfork(before_fork, after_fork, after_fork);
+    if (!status) mind_forks(&lock);
     return status;
 }
 
-API void *RegisterCustomOps(void *options, const OrtApiBase *base) {
-    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+static void *registered_once(const OrtApiBase *base, int must_stay) {
+    static Lock once = LOCK_INIT;
     static int done;
     void *status = NULL;
-    (void)options;
-    pthread_mutex_lock(&once);
-    if (!done) status = registered(base->GetApi(API_VERSION));
+    lock_it(&once);
+    if (!done) status = registered(base->GetApi(API_VERSION), must_stay);
     done = !status;
-    pthread_mutex_unlock(&once);
+    unlock_it(&once);
     return status;
+}
+
+API OrtStatus *remat_places_register(const OrtApiBase *base) { return registered_once(base, 0); }
+
+/* The name by which a session's options find what a library registers. */
+API void *RegisterCustomOps(void *options, const OrtApiBase *base) {
+    (void)options;
+    return registered_once(base, 1);
 }

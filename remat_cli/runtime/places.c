@@ -1,37 +1,38 @@
-/* An allocator for ONNX Runtime that knows the plan: the k-th request of a run gets its place in one block of memory.
+/* An allocator for ONNX Runtime that knows the places: the k-th request of a run gets its place in one block of memory.
 
-   RegisterCustomOps (SessionOptions.register_custom_ops_library, or RegisterCustomOpsLibrary_V2 from C, C++ and C#)
-   registers it with the process's environment; sessions with session.use_env_allocators = 1 then use it. Around each
-   run of a planned session its thread calls remat_begin and remat_end; all else is plain memory.
+   remat_places.h says what programs call. The library registers with the process's environment; sessions with
+   session.use_env_allocators = 1 then use it. Each run of a planned session stands between a begin and an end on its
+   thread; all else is plain memory.
 
    Invariant: memory that is in use is never handed out, whatever is asked for and whenever it is given back. A request
    that is not the planned one, or whose place is still taken, gets memory of its own and is counted. */
 
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#define API __attribute__((visibility("default")))
+#include "places_system.h"
+
+#include "remat_places.h"
+
 #define ALIGNMENT 64
 #define AHEAD 16              /* planned requests that may fail to come */
 #define LATE 16               /* of those, how many may still come */
 #define COARSE 256            /* what kernels work in is measured in multiples of this */
 
-#include "placed_blocks.h"
+#include "places_blocks.h"
 
 typedef struct { size_t size; int64_t offset; } Slot; /* offset -1: memory of its own */
 
-typedef struct Plan {
+typedef struct RematPlaces {
     Slot *slots;
     size_t count, bytes;
     Block *blocks;
     int64_t missed, missed_bytes;
     int on_device, closed, known; /* known: a whole run was as planned, so none need be written down any more */
-    struct Plan *next;
+    struct RematPlaces *next;
 } Plan;
 
 typedef struct { int64_t size; void *address; } Event; /* size -1: given back */
@@ -48,9 +49,9 @@ typedef struct {
     int traced;
 } Run;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Lock lock = LOCK_INIT;
 static Plan *plans;
-static __thread Run *running; /* the runtime asks on the thread that called Run */
+static PER_THREAD Run *running; /* the runtime asks on the thread that called Run */
 
 /* memory of the plan's own kind: the host's or a CUDA device's */
 static int (*cuda_malloc)(void **, size_t);
@@ -59,11 +60,11 @@ static int (*cuda_free)(void *);
 static void *own(int on_device, size_t size) {
     void *found = NULL;
     if (on_device) return cuda_malloc && !cuda_malloc(&found, size) ? found : NULL;
-    return posix_memalign(&found, ALIGNMENT, size ? size : 1) ? NULL : found;
+    return aligned(ALIGNMENT, size ? size : 1);
 }
 
 static void disown(int on_device, void *address) {
-    if (!on_device) free(address);
+    if (!on_device) unaligned(address);
     else if (cuda_free) cuda_free(address);
 }
 
@@ -84,7 +85,7 @@ static Block *map_block(Plan *plan, size_t bytes, int spill) {
 
 static void unmap_block(Plan *plan, Block *block) {
     if (plan->on_device) disown(1, block->base);
-    else munmap(block->mapped, block->length);
+    else unmap_pages(block->mapped, block->length);
     free(block->live);
     free(block);
 }
@@ -175,16 +176,16 @@ static void *take(size_t size, int on_device) {
     void *found;
     if (!run) return own(on_device, size);
     if (run->plan->on_device != on_device) return own(on_device, size);
-    pthread_mutex_lock(&lock);
+    lock_it(&lock);
     found = run->block ? planned(run, size) : apart(run, size);
     if (run->traced) note(run, (int64_t)size, found);
-    pthread_mutex_unlock(&lock);
+    unlock_it(&lock);
     return found;
 }
 
 static void give_back(void *address, int on_device) {
     if (!address) return;
-    pthread_mutex_lock(&lock);
+    lock_it(&lock);
     if (running && running->traced) note(running, -1, address);
     for (Plan *plan = plans; plan; plan = plan->next)
         for (Block *block = plan->blocks; block; block = block->next) {
@@ -192,10 +193,10 @@ static void give_back(void *address, int on_device) {
             if (at < block->base || at >= block->base + block->bytes) continue;
             unclaim(block, at);
             sweep(plan);
-            pthread_mutex_unlock(&lock);
+            unlock_it(&lock);
             return;
         }
-    pthread_mutex_unlock(&lock);
+    unlock_it(&lock);
     disown(on_device, address);
 }
 
@@ -209,20 +210,20 @@ API void *remat_plan(const int64_t *sizes, const int64_t *offsets, size_t count,
     plan->count = count;
     plan->bytes = bytes;
     plan->on_device = on_device;
-    pthread_mutex_lock(&lock);
+    lock_it(&lock);
     plan->next = plans;
     plans = plan;
-    pthread_mutex_unlock(&lock);
+    unlock_it(&lock);
     return plan;
 }
 
 /* No run may be under way; what callers still hold of it stays until they give it back. */
 API void remat_close(void *handle) {
     Plan *plan = handle;
-    pthread_mutex_lock(&lock);
+    lock_it(&lock);
     plan->closed = 1;
     sweep(plan);
-    pthread_mutex_unlock(&lock);
+    unlock_it(&lock);
 }
 
 /* Before a run, on its thread. NULL if there is no memory for the block: the run then goes on without. */
@@ -235,7 +236,7 @@ API void *remat_begin(void *handle) {
     run->missed = plan->missed;
     if (plan->count && plan->bytes) {
         Block *empty = NULL, *held = NULL;
-        pthread_mutex_lock(&lock);
+        lock_it(&lock);
         for (Block *block = plan->blocks; block; block = block->next) {
             if (block->busy || block->spill) continue;
             if (block->count) held = block;
@@ -245,7 +246,7 @@ API void *remat_begin(void *handle) {
         if (empty && held && !plan->on_device) move_pages(held, empty);
         if (empty) empty->busy = 1;
         run->block = empty;
-        pthread_mutex_unlock(&lock);
+        unlock_it(&lock);
     }
     running = run;
     return run;
@@ -257,14 +258,14 @@ API size_t remat_end(void) {
     size_t count = run ? run->count : 0;
     running = NULL;
     if (!run) return 0;
-    pthread_mutex_lock(&lock);
+    lock_it(&lock);
     if (run->block) {
         run->block->busy = 0;
         if (run->plan->missed == run->missed) { run->plan->known = 1; count = 0; }
     }
     if (run->spill) run->spill->busy = 0;
     sweep(run->plan);
-    pthread_mutex_unlock(&lock);
+    unlock_it(&lock);
     if (!count) { free(run->events); free(run); }
     return count;
 }
@@ -283,24 +284,27 @@ API void remat_events(void *handle, int64_t *sizes, uint64_t *addresses) {
 /* Requests that were not the planned ones since the plan was made, and their bytes. */
 API void remat_missed(void *handle, int64_t *count, int64_t *bytes) {
     Plan *plan = handle;
-    pthread_mutex_lock(&lock);
+    lock_it(&lock);
     *count = plan->missed;
     *bytes = plan->missed_bytes;
-    pthread_mutex_unlock(&lock);
+    unlock_it(&lock);
 }
 
 /* CUDA, not run so far: the runtime's library by path, and what the provider's gpu_external_alloc and _free take. */
 API int remat_cuda(const char *path) {
-    void *library = dlopen(path, RTLD_NOW);
-    if (library) *(void **)&cuda_malloc = dlsym(library, "cudaMalloc");
-    if (library) *(void **)&cuda_free = dlsym(library, "cudaFree");
+    void *library = load(path);
+    if (library) *(void **)&cuda_malloc = symbol(library, "cudaMalloc");
+    if (library) *(void **)&cuda_free = symbol(library, "cudaFree");
     return cuda_malloc && cuda_free;
 }
 API void *remat_device_alloc(size_t size) { return take(size, 1); }
 API void remat_device_free(void *address) { give_back(address, 1); }
 API void remat_device_empty_cache(void) {}
 
-#include "placed_runtime.h"
+#include "places_runtime.h"
+#include "places_file.h"
 
+#ifdef REMAT_PYTHON
 /* Nothing to import: builders of Python extensions export this name. */
 API void *PyInit__placed(void) { return NULL; }
+#endif

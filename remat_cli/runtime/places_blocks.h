@@ -1,4 +1,4 @@
-/* Blocks of the host's memory, and what is in use in them: a part of placed.c.
+/* Blocks of the host's memory, and what is in use in them: a part of places.c.
 
    A block has a place for every request that was planned. A spill is for those that were not: a range of addresses, one
    after another, that takes no memory but for what is in use. */
@@ -25,17 +25,14 @@ typedef struct Block {
 /* With huge pages where it is to be full: NULL if there is no memory. */
 static Block *mapped_block(size_t bytes, int spill) {
     Block *block = calloc(1, sizeof *block);
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | (spill ? MAP_NORESERVE : 0);
     if (!block) return NULL;
     block->bytes = bytes;
     block->spill = spill;
     block->length = bytes + HUGE;
-    block->mapped = mmap(NULL, block->length, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (block->mapped == MAP_FAILED) { free(block); return NULL; }
+    block->mapped = map_pages(block->length, spill);
+    if (!block->mapped) { free(block); return NULL; }
     block->base = (char *)(((uintptr_t)block->mapped + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
-#ifdef MADV_HUGEPAGE
-    if (!spill) madvise(block->base, bytes, MADV_HUGEPAGE);
-#endif
+    if (!spill) want_huge(block->base, bytes);
     return block;
 }
 
@@ -76,13 +73,13 @@ static void *spilled(Block *spill, size_t size) {
 static void unclaim(Block *block, char *at) {
     size_t k = find(block, (size_t)(at - block->base));
     if (k == block->count || block->base + block->live[k].from != at) return;
-    if (block->spill) madvise(at, block->live[k].to - block->live[k].from, MADV_DONTNEED);
+    if (block->spill) let_go(at, block->live[k].to - block->live[k].from);
     memmove(block->live + k, block->live + k + 1, (block->count - k - 1) * sizeof *block->live);
     block->count--;
 }
 
 /* The pages of one block that hold nothing the caller still has become those of another at the same offsets: it costs
-   no copy, and no memory is held twice. Only Linux can; elsewhere the other block is simply more memory. */
+   no copy, and no memory is held twice. Only Linux can; elsewhere the other block is more memory. */
 static void move_pages(Block *from, Block *to) {
 #ifdef MREMAP_FIXED
     size_t at = 0, end = (from->bytes + PAGE - 1) & ~(PAGE - 1);

@@ -1,0 +1,71 @@
+"""The session that a program in C, C++ or C# makes, in Python: its requests are those of the program.
+
+Invariant: the options here are those of `CPP`, so that a run here and a run there ask for the same memory in the same
+order, with the same number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from remat_cli.errors import BadInput
+from remat_cli.runtime.in_place import in_place
+from remat_cli.runtime.placed import MISSING, Missed, library
+from remat_cli.runtime.session import SILENT_LEVEL, quiet_runtime
+from solvers.placement.largest import Placement
+
+CPP = """\
+Ort::SessionOptions options;  // C++ cannot set the order of nodes; the rewritten file does
+options.SetExecutionMode(ORT_SEQUENTIAL);
+options.SetGraphOptimizationLevel(ORT_DISABLE_ALL);
+options.DisableMemPattern();  // the runtime still reuses buffers, so the budget bounds live bytes
+options.AddConfigEntry("session.disable_prepacking", "1");
+options.AddConfigEntry("session.disable_quant_qdq", "1");"""
+BOUND_IN_CPP = """\
+Ort::IoBinding binding(session);
+for (auto &[name, value] : inputs) binding.BindInput(name.c_str(), value);
+for (auto &[output, input] : in_place) binding.BindOutput(output.c_str(), inputs.at(input));  // the new over the old
+for (auto &output : others) binding.BindOutput(output.c_str(), cpu);
+session.Run(Ort::RunOptions{}, binding);"""
+PLACES_IN_CPP = """\
+Ort::ThrowOnError(remat_places_register(OrtGetApiBase()));  // once, after the Ort::Env was made
+options.AddConfigEntry("session.use_env_allocators", "1");
+remat::Places places("PLACES");"""
+RUN_IN_CPP = "remat::PlacedRun placed(places);  // to the end of its scope, on the thread that runs"
+RUNS = 3  # the first is traced, the second may be another, and the third is as planned
+
+
+def c_options(threads: int = 0) -> Any:
+    """`threads`: of one op; 0 means all cores."""
+    ort = quiet_runtime()
+    options = ort.SessionOptions()
+    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.enable_mem_pattern = False
+    options.add_session_config_entry("session.disable_prepacking", "1")
+    options.add_session_config_entry("session.disable_quant_qdq", "1")
+    options.intra_op_num_threads = threads
+    options.log_severity_level = SILENT_LEVEL
+    return options
+
+
+def find_places(
+    model: Path, feeds: Mapping[str, Any], pairs: Mapping[str, str], threads: int = 0
+) -> tuple[Placement, Missed]:
+    """The places of such a session's requests, and what of the last run was not as planned. `pairs`: outputs that are
+    written over inputs."""
+    if library() is None:
+        raise BadInput(MISSING)
+    from remat_cli.runtime.planned import PlannedSession
+
+    session = PlannedSession(str(model), None, "cpu", c_options(threads))
+    run = in_place(session, pairs).run
+    before = session.missed_in_all
+    for _ in range(RUNS):
+        before = session.missed_in_all
+        run(None, dict(feeds))
+    after = session.missed_in_all
+    placement = session.placement or Placement(0, 0, ())
+    return placement, Missed(after.requests - before.requests, after.bytes - before.bytes)
