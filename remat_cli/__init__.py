@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from remat_cli.api.ranges import sweep as sweep
     from remat_cli.api.running import emit as emit
     from remat_cli.api.running import load_plan as load_plan
-    from remat_cli.api.running import session as session
     from remat_cli.api.running import verify as verify
+    from remat_cli.api.sessions import session as session
     from remat_cli.api.solve import check as check
     from remat_cli.api.solve import solve as solve
     from remat_cli.api.step import initial_state as initial_state
@@ -72,7 +72,8 @@ ROOMS = {  # of remat_cli.api
     "costing": ("profile", "in_pieces"),
     "grad": ("grad",),
     "ranges": ("sweep", "max_batch"),
-    "running": ("emit", "verify", "session", "load_plan"),
+    "running": ("emit", "verify", "load_plan"),
+    "sessions": ("session",),
     "solve": ("solve", "check"),
     "step": ("step", "initial_state"),
 }

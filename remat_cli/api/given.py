@@ -6,7 +6,6 @@ Invariant: what cannot be meant is a Usage that says what can; nothing else is r
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -16,8 +15,13 @@ import onnx
 from profiles.costs import Costs
 from remat_cli.actions.pieces_asked import PiecesAsked, pieces_named
 from remat_cli.actions.questions import kind_named
-from remat_cli.arguments import as_float, brief, may_name, switch, whole_number
-from remat_cli.errors import RematWarning, Usage, meant
+from remat_cli.api.plain import CPU as CPU
+from remat_cli.api.plain import File as File
+from remat_cli.api.plain import items_of as items_of
+from remat_cli.api.plain import path_of as path_of
+from remat_cli.api.plain import warn as warn
+from remat_cli.arguments import as_float, brief, switch, whole_number
+from remat_cli.errors import Usage, meant
 from remat_cli.model.in_place import InPlace
 from remat_cli.model.quantities import Budget, parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
 from remat_cli.model.sessions import Session
@@ -27,8 +31,6 @@ from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store, folder
 from solvers.clock import Clock, limited
 
-CPU = ("CPUExecutionProvider",)
-File: TypeAlias = str | os.PathLike[str]
 Model: TypeAlias = File | onnx.ModelProto
 Plan: TypeAlias = File | Planned
 Read = TypeVar("Read")
@@ -54,7 +56,7 @@ def kind_of(runtime: str, session: str | None) -> Session:
     """The kind of session of a runtime; `session` is the name that it had before."""
     kind = kind_named(runtime, session)
     if session is not None:
-        warnings.warn(f"session={session!r} is called runtime={kind.runtime!r} now", RematWarning, stacklevel=3)
+        warn((f"session={session!r} is called runtime={kind.runtime!r} now",), depth=4)
     return kind
 
 
@@ -82,15 +84,6 @@ def plan_of(given: Plan) -> Planned:
     if isinstance(given, onnx.ModelProto):
         raise Usage("this is a model; give a plan for it, as solve makes it")
     raise Usage(f"a plan is what solve gives, or its file's path, not {type(given).__name__}")
-
-
-def path_of(given: File, what: str) -> Path:
-    if not isinstance(given, str | os.PathLike):
-        raise Usage(f"{what} is a path, not {type(given).__name__}")
-    path = Path(os.fsdecode(given))
-    if not may_name(path):
-        raise Usage(f"{what}: no file can be called {brief(str(path))}")
-    return path
 
 
 def costs_of(given: File | Costs | None) -> Path | Costs | None:
@@ -176,15 +169,6 @@ def names_of(given: Iterable[str] | str, what: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def items_of(given: Any, what: str) -> tuple[Any, ...]:
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise Usage(f"{what} is a list, not {brief(given)}")
-    try:
-        return tuple(given)
-    except TypeError as error:  # what says that it can be walked through, and cannot, as a tensor of one number
-        raise Usage(f"{what} is a list, not {brief(given)}") from error
-
-
 def plans_of(given: Sequence[Plan] | Plan) -> tuple[Planned, ...]:
     """Plans, of which one may stand alone."""
     alone = isinstance(given, Planned | str | os.PathLike)
@@ -211,12 +195,6 @@ def checked_keywords(function: str, given: Iterable[str], known: Iterable[str]) 
 def memory_of(cache: bool, seconds: float) -> Memory | None:
     """Where answers are kept, if they are."""
     return Memory(store=Store(folder()), seconds=seconds) if switch(cache, "cache") else None
-
-
-def warn(notes: Iterable[str], depth: int = 3) -> None:
-    """Notes as warnings, of the line of the user's program that is so many calls up."""
-    for note in notes:
-        warnings.warn(note, RematWarning, stacklevel=depth)
 
 
 def nobody(_: object) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack
+from typing import Any, TypeAlias, TypeGuard, Unpack
 
 import onnx
 
-from remat_cli.actions.emitting import emit
+from remat_cli.actions.emitting import graph_of
 from remat_cli.actions.recipes import rate_of, recipe_of
+from remat_cli.actions.session_parts import SessionParts
+from remat_cli.actions.writing_over import written_in_order
 from remat_cli.api.given import CPU, Model, Plan, checked_keywords, path_of, plan_of
 from remat_cli.api.keywords import OptimizerSettings, ScheduleSettings
-from remat_cli.api.running import providers_of, refusals_in_words, session_on
+from remat_cli.api.sessions import parts_of, providers_of, refusals_in_words, session_on
 from remat_cli.arguments import switch, whole_number
 from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.updating import update_model
@@ -25,10 +29,9 @@ from remat_cli.model.step_parts import optimizer_of
 from remat_cli.onnx_graph.load import load_with_tensors
 from remat_cli.planning.loading import content_of
 from remat_cli.planning.plans.planned import Planned
-from remat_cli.rewrite.pins import find_ops_behind
 from remat_cli.runtime.in_place import in_place
-from remat_cli.runtime.session import session_of
-from remat_cli.training.failing import NOTHING_WRITTEN, SMALL_BYTES, WrittenState
+from remat_cli.runtime.session import let_go, session_of
+from remat_cli.training.failing import NOTHING_WRITTEN, WrittenState
 from remat_cli.training.rates import rate_schedule
 from remat_cli.training.regime import Regime
 from remat_cli.training.state import State, default_rate, parts_told, values_of
@@ -100,13 +103,12 @@ def step(
     if forward is None:
         raise Usage("a step begins with weights: give the module, or the forward model, as in remat.step(plan, module)")
     given, wanted, keep_state = _loaded(plan), providers_of(providers), switch(keep_state, "keep_state")
-    model, values = _model_of(given), _values(forward)
-    inside = _updates_itself(model)
     own, timing = _divided(settings)
     course = rate_schedule(schedule, timing)
-    _check(inside, optimizer, whole_number(accumulate, "accumulate", 1), own)
-    with refusals_in_words():
-        ready, written = _ready(plan, given, wanted, keep_state)
+    with _opened(given) as opened:
+        model, values = opened.model, _values(forward)
+        _check(_updates_itself(model), optimizer, whole_number(accumulate, "accumulate", 1), own)
+        ready, written = opened.session(wanted, keep_state)
     state = first_state(values, model)
     if optimizer is None:
         regime = Regime(rate_of(own.get("learning_rate"), default_rate(model)), course, optimizer_of(model))
@@ -118,6 +120,42 @@ def step(
         update, pairs = _update(made, wanted, keep_state)
     written = replace(written, state=written.state.union(pairs.values()))
     return Step(ready, model, state | first_state({**values, **state}, made), regime, update, written)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A step's model, of a plan without its nodes, and what makes its session and says what runs write over."""
+
+    model: onnx.ModelProto
+    session: Callable[[tuple[Any, ...], bool], tuple[Any, WrittenState]]
+
+
+@contextmanager
+def _opened(given: Planned | Path | onnx.ModelProto) -> Iterator[_Opened]:
+    if not isinstance(given, Planned) and not _is_plan(given):
+        model = given if isinstance(given, onnx.ModelProto) else load_with_tensors(given)
+        folder = given.resolve().parent if isinstance(given, Path) else Path()
+        yield _Opened(model, partial(_of_model, model, folder))
+        return
+    with parts_of(given) as parts:
+        yield _Opened(parts.framed(), partial(_of_plan, parts))
+
+
+def _of_plan(parts: SessionParts, providers: tuple[Any, ...], keep_state: bool) -> tuple[Any, WrittenState]:
+    made = session_on(parts, providers, keep_state)
+    return made, NOTHING_WRITTEN if keep_state or providers != CPU else parts.written
+
+
+def _of_model(
+    model: onnx.ModelProto, folder: Path, providers: tuple[Any, ...], keep_state: bool
+) -> tuple[Any, WrittenState]:
+    content = content_of(model)
+    graph = None if keep_state else _held_once(content, providers)
+    with refusals_in_words():
+        made = session_of(content, folder, providers)
+    let_go()
+    written = written_in_order(graph, [op.name for op in graph.ops] if graph else [])
+    return in_place(made, graph.in_place if graph else {}), written
 
 
 def _divided(settings: StepSettings) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -133,44 +171,6 @@ def _update(made: onnx.ModelProto, providers: Sequence[Any], keep_state: bool) -
     graph = None if keep_state else _held_once(content, providers)
     pairs = graph.in_place if graph else {}
     return in_place(session_of(content, Path(), providers), pairs), pairs
-
-
-def _ready(
-    plan: Plan | Model, given: Planned | onnx.ModelProto, providers: Sequence[Any], keep_state: bool
-) -> tuple[Any, WrittenState]:
-    """The session, and what its runs write over."""
-    if not isinstance(given, Planned):
-        graph = None if keep_state else _held_once(content_of(given), providers)
-        pairs = graph.in_place if graph else {}
-        return in_place(_plain(plan, given, providers), pairs), _written(
-            graph, [op.name for op in graph.ops] if graph else []
-        )
-    graph = None if keep_state or tuple(providers) != CPU else given.subject.graph
-    made = emit(given).model
-    ready = session_on(made, given, tuple(providers), keep_state)
-    if given.recorded.kind.robust:  # its order is the runtime's own
-        return ready, _written_in_any_order(graph, made)
-    return ready, _written(graph, [given.subject.nodes[node] for node in given.replayed()[0].order()])
-
-
-def _written(graph: Graph | None, order: Sequence[str]) -> WrittenState:
-    """What a run of the ops in that order writes over, and which of them come before."""
-    if graph is None:
-        return NOTHING_WRITTEN
-    writers = {op.name for op in graph.ops if not _large(graph).isdisjoint(op.writes)}
-    first = next((place for place, name in enumerate(order) if name in writers), len(order))
-    return WrittenState(frozenset(graph.in_place.values()), frozenset(order[:first]).difference(order[first:]))
-
-
-def _written_in_any_order(graph: Graph | None, model: onnx.ModelProto) -> WrittenState:
-    """What a run of the model writes over, and which of its ops come before, whatever the order."""
-    if graph is None:
-        return NOTHING_WRITTEN
-    return WrittenState(frozenset(graph.in_place.values()), find_ops_behind(model.graph, _large(graph)))
-
-
-def _large(graph: Graph) -> set[str]:
-    return {name for name in graph.in_place if graph.values[name].bytes > SMALL_BYTES}
 
 
 def _held_once(model: bytes, providers: Sequence[Any]) -> Graph | None:
@@ -193,7 +193,7 @@ def _check(inside: bool, optimizer: Any, accumulate: int, settings: Mapping[str,
         raise Usage("this step gives gradients; say what is done with them: optimizer='adamw', or grad --optimizer")
 
 
-def _loaded(given: Plan | Model) -> Planned | onnx.ModelProto:
+def _loaded(given: Plan | Model) -> Planned | Path | onnx.ModelProto:
     if isinstance(given, Planned | onnx.ModelProto):
         return given
     if not isinstance(given, str | os.PathLike):
@@ -201,9 +201,11 @@ def _loaded(given: Plan | Model) -> Planned | onnx.ModelProto:
             "a step is of a plan or a training graph, or a path to one, which comes before the module; "
             f"not of a {type(given).__name__}"
         )
-    if os.fspath(given).endswith(".json"):
-        return plan_of(given)
-    return load_with_tensors(path_of(given, "a training graph"))
+    return path_of(given, "a plan or a training graph")
+
+
+def _is_plan(path: Path | onnx.ModelProto) -> TypeGuard[Path]:
+    return isinstance(path, Path) and path.suffix == ".json"
 
 
 def _updates_itself(model: onnx.ModelProto) -> bool:
@@ -211,18 +213,13 @@ def _updates_itself(model: onnx.ModelProto) -> bool:
     return any(output.name == f"{name}_new" for name in parameters for output in model.graph.output)
 
 
-def _model_of(given: Planned | onnx.ModelProto) -> onnx.ModelProto:
+def _model_of(given: Planned | Path | onnx.ModelProto) -> onnx.ModelProto:
     """The training graph; a plan's may be rewritten, but not in what goes in and comes out."""
-    if not isinstance(given, Planned):
+    if isinstance(given, onnx.ModelProto):
         return given
-    if given.subject.graph is None:
-        raise BadInput("the plan is for a bare problem, which no runtime can run")
-    return given.subject.graph.model
-
-
-def _plain(plan: Any, model: onnx.ModelProto, providers: Sequence[Any]) -> Any:
-    folder = Path() if isinstance(plan, onnx.ModelProto) else Path(plan).resolve().parent
-    return session_of(content_of(model), folder, providers)
+    if isinstance(given, Path) and not _is_plan(given):
+        return load_with_tensors(given)
+    return graph_of(plan_of(given)).model
 
 
 def _values(forward: Values) -> Mapping[str, Any]:

@@ -6,8 +6,10 @@ session, bit for bit.
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,23 +29,24 @@ def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider"
 
 
 def session_of(
-    content: bytes, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",), threads: int = 0
+    model: bytes | str, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",), threads: int = 0
 ) -> Any:
-    """A strict session on a model in memory, whose external tensors lie in `folder`. `threads`: 0 means all cores."""
-    return _strict(content, _beside(folder, threads), providers)
+    """A strict session on a model, in memory or at a path, whose external tensors lie in `folder`. `threads`: 0 means
+    all cores."""
+    return _strict(model, _beside(folder, threads), providers)
 
 
 def by_default_of(
-    content: bytes, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",), threads: int = 0
+    model: bytes | str, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",), threads: int = 0
 ) -> Any:
-    """A session with default options, on a model in memory that was rewritten for one."""
+    """A session with default options, on a model that was rewritten for one."""
     options = quiet_runtime().SessionOptions()
     options.log_severity_level = SILENT_LEVEL
-    return cuda.session(content, _beside(folder, threads, options), providers)
+    return cuda.session(model, _beside(folder, threads, options), providers)
 
 
 def _beside(folder: Path, threads: int, options: Any = None) -> Any:
-    """The options, by default strict ones, for a model in memory whose external tensors lie in `folder`."""
+    """The options, by default strict ones, for a model whose external tensors lie in `folder`."""
     options = options or strict_options()
     options.intra_op_num_threads = threads
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
@@ -64,6 +67,15 @@ def split_chunks(provider: str = PROVIDERS["cpu"]) -> None:
     memory = ort.OrtMemoryInfo(name, ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
     settings = ort.OrtArenaCfg({"arena_extend_strategy": 0, "max_dead_bytes_per_chunk": 1})
     ort.create_and_register_allocator_v2(provider, memory, {}, settings)
+
+
+def let_go() -> None:
+    """Give what was freed while a session was made back to the system, where that is the C library's to do."""
+    import ctypes
+
+    gc.collect()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def quiet_runtime() -> Any:
@@ -106,9 +118,11 @@ def placement_in(places: Mapping[str, Any]) -> Placement:
     return Placement(places["block"], places["bound"], pairs)
 
 
-def planned_of(content: bytes, folder: Path, placement: Placement | None, device: str = "cpu", threads: int = 0) -> Any:
-    """A planned session on a model in memory, as for `session_of`."""
-    return _planned(content, placement, device, _beside(folder, threads))
+def planned_of(
+    model: bytes | str, folder: Path, placement: Placement | None, device: str = "cpu", threads: int = 0
+) -> Any:
+    """A planned session on a model, as for `session_of`."""
+    return _planned(model, placement, device, _beside(folder, threads))
 
 
 def _planned(model: str | bytes, placement: Placement | None, device: str, options: Any) -> Any:

@@ -20,12 +20,13 @@ import onnx
 from profiles.forking import BORN_BEFORE
 from remat_cli.arguments import number
 from remat_cli.errors import BadInput, RematWarning, Usage, meant
-from remat_cli.gradient.classes import LABELS, count_classes, named_class_axis
+from remat_cli.gradient.classes import LABELS, named_class_axis
 from remat_cli.gradient.optimizers import RATE
 from remat_cli.gradient.scaling import FINITE, LOSS_SCALE
 from remat_cli.training import checkpoint
 from remat_cli.training.checkpoint import Checkpoint
 from remat_cli.training.failing import BROKEN, NOTHING_WRITTEN, OpFailed, WrittenState, run, small_of
+from remat_cli.training.frame import classes_of, frame_of
 from remat_cli.training.regime import Regime, differences
 from remat_cli.training.scale import LossScale
 from remat_cli.training.state import State, check_labels, describe_names, fitting, parts_told
@@ -54,8 +55,9 @@ class Step:
         self._turn = RLock()  # one run at a time: each begins with the state that the one before has written
         self._session, self._update, self._regime = session, update, regime
         self._parts = parts_told(model)
+        model = frame_of(model)  # what is kept of it keeps all of it in memory
         self._chooses = named_class_axis(model) is not None  # labels choose among classes
-        self._classes = count_classes(model) if self._chooses else None
+        self._classes = classes_of(model)
         self._kinds = {value.name: value.type.tensor_type for value in model.graph.input}
         self._outputs = [output.name for output in session.get_outputs()]
         self._state = {name: value for name, value in state.items() if name not in self._parts.sums}

@@ -1,0 +1,67 @@
+"""What a session of a plan is made from: files that the runtime maps, and what else the session must know.
+
+Invariant: a plan in a file is read and rewritten by another process, so the user's process holds nothing of that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from remat_cli import errors
+from remat_cli.training.failing import WrittenState
+
+if TYPE_CHECKING:
+    import onnx
+
+PARTS = "parts.json"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionParts:
+    """`tensors`: the folder of the model's external tensors. `placed`: whether values lie where a plan says:
+    `placement`, or where that is None, where a first run shows that they can. `in_place`, `before`: what runs write
+    over what, and the ops that run only before that. `notes`: what is to be said of runs. `frame`: the file of the step
+    without its nodes."""
+
+    model: str
+    tensors: str
+    runtime: str
+    threads: int
+    placed: bool
+    placement: Mapping[str, Any] | None = None
+    in_place: Mapping[str, str] = field(default_factory=dict)
+    before: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    frame: str = ""
+
+    @property
+    def written(self) -> WrittenState:
+        return WrittenState(frozenset(self.in_place.values()), frozenset(self.before))
+
+    def framed(self) -> onnx.ModelProto:
+        """The training step without its nodes."""
+        import onnx
+
+        return onnx.ModelProto.FromString(Path(self.frame).read_bytes())
+
+
+def written_elsewhere(plan: Path, folder: Path) -> SessionParts | None:
+    """The parts that another process wrote; None where there can be none."""
+    command = [sys.executable, "-m", "remat_cli.actions.session_writing", str(plan), str(folder), str(os.getpid())]
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    try:
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False)
+        said = json.loads((folder / PARTS).read_text())
+    except (OSError, ValueError):
+        return None
+    if "error" in said:
+        raise getattr(errors, said["error"])(said["says"])
+    return SessionParts(**said)

@@ -1,0 +1,93 @@
+"""Writes what a session of a plan is made from, here or in a process of its own:
+`python -m remat_cli.actions.session_writing PLAN FOLDER PARENT`.
+
+Invariant: the parts stand in the folder, but for a model that the plan does not change: that stays where it is.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from remat_cli import errors
+from remat_cli.actions import emitting
+from remat_cli.actions.emitting import Emitted
+from remat_cli.actions.session_parts import PARTS, SessionParts
+from remat_cli.actions.writing_over import written_in_any_order, written_in_order
+from remat_cli.errors import BadInput, RematError
+from remat_cli.fences import bind_to
+from remat_cli.formats.files import write_whole
+from remat_cli.model.sessions import REMAT
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.notes.words import sentences
+from remat_cli.onnx_graph.apart import WEIGHTS, put_apart
+from remat_cli.planning.loading import load_planned
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.training.failing import WrittenState
+from remat_cli.training.frame import frame_of
+
+MODEL, FRAME = "model.onnx", "frame.onnx"
+
+
+def write_parts(plan: Planned, folder: Path) -> SessionParts:
+    emitted, recorded, graph = emitting.emit(plan), plan.recorded, plan.subject.graph
+    original = plan.subject.path.resolve()
+    model, tensors = _files(emitted, original, folder)
+    own = recorded.kind.runtime == REMAT
+    placed = own and recorded.placement is not None
+    return SessionParts(
+        model=str(model),
+        tensors=str(tensors),
+        runtime=recorded.kind.runtime,
+        threads=plan.subject.threads,
+        placed=placed,
+        placement=recorded.placement if placed and plan.subject.measured else None,
+        in_place=dict(graph.in_place) if graph else {},
+        before=sorted(_written(plan, emitted).before),
+        notes=sentences(note for note in plan.subject.notes if note.kind == PlanNote.WRITES_OVER),
+        frame=str(_frame(emitting.graph_of(plan).model, folder)),
+    )
+
+
+def _written(plan: Planned, emitted: Emitted) -> WrittenState:
+    graph = plan.subject.graph
+    if plan.recorded.kind.robust:  # its order is the runtime's own
+        return written_in_any_order(graph, emitted.model)
+    return written_in_order(graph, [plan.subject.nodes[node] for node in plan.replayed()[0].order()])
+
+
+def _frame(model: onnx.ModelProto, folder: Path) -> Path:
+    write_whole(folder / FRAME, frame_of(model).SerializeToString())
+    return folder / FRAME
+
+
+def _files(emitted: Emitted, original: Path, folder: Path) -> tuple[Path, Path]:
+    """The model's file, and the folder of its external tensors."""
+    if emitted.unchanged and emitted.plan.subject.content is None:
+        return original, original.parent
+    put_apart(emitted.model, folder)
+    write_whole(folder / MODEL, emitted.model.SerializeToString(deterministic=True))
+    return folder / MODEL, folder if (folder / WEIGHTS).exists() else original.parent
+
+
+def main(plan: str, folder: str, parent: str) -> None:
+    bind_to(int(parent))
+    said: dict[str, Any]
+    try:
+        planned = load_planned(Path(plan))
+        if planned.subject.graph is not None and not planned.recorded.kind.robust:
+            put_apart(planned.subject.graph.model, Path(folder))  # before it is copied
+        said = asdict(write_parts(planned, Path(folder)))
+    except RematError as error:
+        named = type(error) if type(error).__module__ == errors.__name__ else BadInput
+        said = {"error": named.__name__, "says": str(error)}
+    write_whole(Path(folder) / PARTS, json.dumps(said))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
