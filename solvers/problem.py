@@ -208,12 +208,30 @@ class Grounds:
 
 
 @dataclass(frozen=True, slots=True)
+class Impossible:
+    """The proof that nothing fits a budget: every schedule holds `least` bytes, which are more.
+
+    `in_order`: every schedule that first computes the nodes in the order given; nothing is proved of others.
+    """
+
+    budget: int
+    least: int
+    in_order: bool = False
+
+    def __post_init__(self) -> None:
+        if self.least <= self.budget:
+            raise ValueError(f"schedules of {self.least} bytes may fit {self.budget}")
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """An order of computes, repeats allowed; its cost and peak are for `simulate` to say.
 
-    OPTIMAL, ORDER_OPTIMAL and FEASIBLE: `order` fits the budget. INFEASIBLE (a proof) and UNKNOWN: `order`, if any, is
-    the one of least peak that was found. `bound`: what no schedule in the class that `notes` names can cost less than,
-    which ORDER_OPTIMAL meets; `bound_any_order`: what no schedule at all can, which OPTIMAL meets.
+    OPTIMAL, ORDER_OPTIMAL and FEASIBLE: `order` fits the budget. INFEASIBLE and UNKNOWN: `order`, if any, is the one of
+    least peak that was found. INFEASIBLE comes with its proof, `impossible`, and only so.
+
+    `bound`: what no schedule in the class that `notes` names can cost less than, which ORDER_OPTIMAL meets;
+    `bound_any_order`: what no schedule at all can, which OPTIMAL meets.
     """
 
     status: Status
@@ -226,9 +244,29 @@ class Result:
     bound_any_order: float | None = None
     grounds: tuple[Grounds, ...] = ()  # of the bounds
     patience_lost: bool = False  # the search ended though neither a proof nor a limit ended it
+    impossible: Impossible | None = None
     found_by: str = ""  # the part of the search that found the order
     bound_by: str = ""  # and the one that raised the bound for all orders last
     parts: tuple[Part, ...] = field(default=(), compare=False)  # what each took and won
+
+    def __post_init__(self) -> None:
+        if (self.status is Status.INFEASIBLE) != (self.impossible is not None):
+            raise ValueError(f"{self.status.value} with {self.impossible}: only a proof makes a budget impossible")
+
+    @property
+    def needed(self) -> int | None:
+        """The bytes that every schedule is proved to hold, whatever its order."""
+        if self.impossible is None or self.impossible.in_order:
+            return self.peak_bound
+        return max(self.impossible.least, self.peak_bound or 0)
+
+    def refuted(self, proof: Impossible) -> Result:
+        """The result without a plan, because there is none."""
+        return replace(self, status=Status.INFEASIBLE, impossible=proof)
+
+    def without_plan(self) -> Result:
+        """The result without a plan, of which nothing is proved to be impossible."""
+        return replace(self, status=Status.UNKNOWN, impossible=None)
 
 
 Solver = Callable[[Problem, int, Limits], Result]

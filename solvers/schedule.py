@@ -68,7 +68,7 @@ def schedule(
     result = replace(result, order=plan.order())
     if answer.status.found and outcome.peak > budget:
         note = Note(SolverNote.OVER_BUDGET, (outcome.peak,))
-        result = replace(result, status=Status.UNKNOWN, notes=(*result.notes, note))
+        result = replace(result.without_plan(), notes=(*result.notes, note))
     bound = result.bound
     if result.status is Status.OPTIMAL and bound is not None and outcome.cost > bound * (1 + limits.gap):
         result = replace(result, status=Status.FEASIBLE)  # views that cost something were made more than once

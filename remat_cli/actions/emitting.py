@@ -17,7 +17,7 @@ from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
 from remat_cli.planning.plans.planned import Planned
-from remat_cli.planning.search.untouched import is_untouched
+from remat_cli.planning.search.untouched import is_as_it_is, is_untouched
 from remat_cli.planning.targets.same_kernels import rewrite_surely
 from remat_cli.rewrite import Rewritten, original, promise_as_is
 from remat_cli.rewrite.external import bring
@@ -71,7 +71,10 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     if is_untouched(statements, plan.subject) and not functions:
         unchanged = replace(original(*as_given, kind), model=_own(plan))
         return Emitted(plan, unchanged, unchanged.promise, unchanged=True)
-    found = rewrite_surely(plan.subject, statements, kind, plan.recorded.promises.hiding or 0)
+    if is_as_it_is(statements, plan.subject):
+        found = _copied(original(*as_given, kind))  # whose ops are not the file's
+    else:
+        found = rewrite_surely(plan.subject, statements, kind, plan.recorded.promises.hiding or 0)
     if found.astray:
         raise Mismatch(f"{ASTRAY}: around {', '.join(sorted(found.astray)[:NAMED_VALUES])}; solve again")
     if found.unpinned:
@@ -80,6 +83,13 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
         found = replace(found, model=with_functions(graph, found.model))
     _stamp(found.model, plan, found)
     return Emitted(plan, found, promise_as_is(*as_given, kind))
+
+
+def _copied(found: Rewritten) -> Rewritten:
+    """The same with a model that may be changed."""
+    model = onnx.ModelProto()
+    model.CopyFrom(found.model)
+    return replace(found, model=model)
 
 
 def _as_given(plan: Planned) -> tuple[Graph, Problem]:

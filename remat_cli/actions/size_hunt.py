@@ -32,7 +32,6 @@ from remat_cli.planning.targets.kinds import target_of
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import gradients_held
 from remat_cli.saying.units import show_bytes
-from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Status
 from solvers.registry import DEFAULT, METHODS
 
@@ -230,10 +229,10 @@ class SizeHunt:
 
     def _at_least(self, subject: Subject) -> int:
         """What no schedule gets below; of ops that may be cut, what the outputs take."""
-        problem, aside = subject.own.problem, target_of(self.asked.session).aside(subject)
+        target = target_of(self.asked.session)
         if self.asked.pieces.wanted:
-            return problem.resident + sum(problem.sizes[value] for value in problem.outputs) + aside
-        return peak_bound(problem).peak + aside
+            return target.held_at_the_end(subject)
+        return target.needed_at_least(subject)
 
     def _hopeless_from(self) -> int:
         """The least size at which every schedule needs more than the budget."""

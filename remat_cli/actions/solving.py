@@ -24,6 +24,7 @@ from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.least_held import find_least_held, held
 from remat_cli.planning.search.met import candidate_so_far
+from remat_cli.planning.search.proofs import of_all_pieces
 from remat_cli.planning.search.request import PlanRequest, ignore
 from remat_cli.planning.search.untouched import (
     fitting_already,
@@ -115,7 +116,7 @@ def _budgeted(found: Answer, question: Question) -> Answer:
 
 def _better(found: Answer, question: Question) -> Answer:
     """The answer found, or that with whole ops, if it is better."""
-    whole = question.whole
+    found, whole = of_all_pieces(found), question.whole
     if whole is None or not whole.found:
         return found
     if found.found and question.worth(found) <= question.worth(whole):

@@ -29,7 +29,6 @@ from remat_cli.planning.search.untouched import held_as_it_is
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.results.memory import Memory
-from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Status
 from solvers.registry import DEFAULT, METHODS
 
@@ -150,8 +149,7 @@ class Sweep:
 
         found = self._ask(question, self._limits_of(LEAST_PEAK_SHARE), LEAST_PEAK_SHARE, worth)
         if not found.found:
-            least = peak_bound(self.subject.own.problem).peak + target_of(self.asked.session).aside(self.subject)
-            return min(self.whole, least)
+            return min(self.whole, target_of(self.asked.session).needed_at_least(self.subject))
         self.points.append(replace(point_of(found), status=Status.FEASIBLE))  # its peak may be optimal, not its cost
         return min(self.whole, found.budget)
 

@@ -145,7 +145,7 @@ def subject_of(
         view = target.view(graph, as_run, costs)
         settled = hold_back(view.graph, in_place)
         pairs, left = divide_updates(settled, in_place, target.why_apart(view, costs))
-        shared, own = Costed(costs), by_file if view.optimized else None
+        shared, own = Costed(costs), by_file if view.optimized and target.plans_file else None
         notes = tuple(_notes(replace(view, graph=settled), costs, target, left))
 
         def make(pairs: Mapping[str, str]) -> Subject:

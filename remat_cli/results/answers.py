@@ -24,7 +24,7 @@ from solvers.notes import Note
 from solvers.placement.largest import Placement
 from solvers.placement.pattern import outputs_apart
 from solvers.plan import IllegalOrder
-from solvers.problem import Grounds, Limits, Problem, Result, Status
+from solvers.problem import Grounds, Impossible, Limits, Problem, Result, Status
 from solvers.registry import METHODS
 from solvers.schedule import Schedule, evaluate
 from solvers.simulate import IllegalPlan
@@ -57,6 +57,7 @@ def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
             "notes": [asdict(note) for note in result["notes"]],
             "grounds": [asdict(where) for where in result["grounds"]],
             "parts": [asdict(part) for part in result["parts"]],
+            "impossible": result["impossible"] and asdict(result["impossible"]),
         },
         "simulated": [outcome.peak, outcome.cost] if outcome else None,
         "reached": _sizes_of(found),
@@ -137,7 +138,8 @@ def _result(said: Mapping[str, Any]) -> Result:
     grounds = tuple(Grounds(**_tuples(where)) for where in said.get("grounds", ()))
     notes = tuple(Note(note["kind"], tuple(note["values"])) for note in said["notes"])
     parts = tuple(Part(**part) for part in said.get("parts", ()))
-    own = {"status": Status(said["status"]), "notes": notes, "grounds": grounds, "parts": parts}
+    proof = None if said.get("impossible") is None else Impossible(**said["impossible"])
+    own = {"status": Status(said["status"]), "notes": notes, "grounds": grounds, "parts": parts, "impossible": proof}
     return Result(**{**_tuples(said), **own})
 
 

@@ -17,7 +17,6 @@ from remat_cli.planning.search.untouched import bytes_counted, share_base
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.saying.units import show_bytes
 from solvers.problem import Status
-from solvers.registry import METHODS
 
 FEW_BYTES = 1000  # a smaller budget is probably a mistake, unless the model itself is as small
 GRADIENTS_SHARE = 0.4  # share of a budget; gradients that take more of it and stay to the end are mentioned
@@ -33,7 +32,7 @@ def why_not(answer: Answer) -> str:
         words = f"{answer.method} found no plan of {name} within {asked}"
     if answer.says(PlanNote.HELD_IN_ANY_CASE):
         words += f": {_held_in_any_case(answer)} alone take {_in_unit(answer, least_bytes(answer) or 0)}"
-    elif (least := least_bytes(answer)) is not None:
+    elif (least := _least_of_those(answer)) is not None:
         words += f": at least {_in_unit(answer, least)} is needed"
     given_up = [note for note in answer.schedule.result.notes if note.kind in WHY_NONE]
     if given_up:
@@ -85,8 +84,8 @@ def gradients_held(subject: Subject, budget: int) -> str:
 
 def least_bytes(answer: Answer) -> int | None:
     """The proved least memory of every schedule, whatever its order."""
-    bound = answer.schedule.result.peak_bound
-    return None if bound is None else bound + answer.aside
+    needed = answer.schedule.result.needed
+    return None if needed is None else needed + answer.aside
 
 
 def least_peak_bound(answer: Answer) -> str | None:
@@ -94,14 +93,22 @@ def least_peak_bound(answer: Answer) -> str | None:
     result, least = answer.schedule.result, least_bytes(answer)
     if least is None:
         return None
-    where = "at the end" if result.peak_node is None else f"at {answer.subject.nodes[result.peak_node]}"
-    words = f"Every plan needs at least {show_bytes(least)}, {where}"
+    words = f"Every plan needs at least {show_bytes(least)}"
+    if result.needed != result.peak_bound or not result.peak_values:
+        return f"{words}."
+    words += ", at the end" if result.peak_node is None else f", at {answer.subject.nodes[result.peak_node]}"
     return f"{words}{_what_fills(answer, result.peak_values)}."
 
 
+def _least_of_those(answer: Answer) -> int | None:
+    """The proved least memory of the schedules that a refusal speaks of."""
+    proof = answer.schedule.result.impossible
+    return least_bytes(answer) if proof is None else proof.least + answer.aside
+
+
 def _of_the_order_alone(answer: Answer) -> str:
-    least = least_bytes(answer) or 0
-    in_order = least <= answer.budget and not METHODS[answer.method].own_order
+    proof = answer.schedule.result.impossible
+    in_order = proof is not None and proof.in_order
     return " of schedules that first compute the ops in the order given" if in_order else ""
 
 

@@ -66,7 +66,7 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
     }
     if not answer.found:
         found["least_peak"] = least_needed(answer)
-        found["least_peak_bound"] = None if result.peak_bound is None else result.peak_bound + answer.aside
+        found["least_peak_bound"] = None if result.needed is None else result.needed + answer.aside
     return found
 
 

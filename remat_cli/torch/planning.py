@@ -14,7 +14,7 @@ from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
 from solvers.methods.mincut.last_run import last_run_bound
 from solvers.orders.kept import kept_bound
-from solvers.problem import MOST_IN_ALL, Limits, Problem, Result, Status
+from solvers.problem import MOST_IN_ALL, Impossible, Limits, Problem, Result, Status
 from solvers.registry import DEFAULT, METHODS
 from solvers.schedule import baseline, evaluate, schedule
 from solvers.simulate import Outcome
@@ -69,8 +69,10 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
         order, outcome = _chosen(problem, known.orders, limit)
         return PlannedOrder(order, outcome, before, limit, Status.FEASIBLE, bound)
     given = [whole, *candidates()]
-    orders, result = [*given, *known.orders], Result(Status.INFEASIBLE, None)
-    if known.bound <= limit:
+    orders = [*given, *known.orders]
+    if known.bound > limit:
+        result = Result(Status.INFEASIBLE, None, impossible=Impossible(limit, known.bound))
+    else:
         orders, result = _search(problem, orders, limit, Limits(clock=clock.at_least(SEARCH_SHARE)))
     lean = Remembered()
     if _leanest(problem, orders) > limit and time not in known.searched:
@@ -81,7 +83,7 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
     known = remember_known(problem, graph, replace(lean, orders=(order, *lean.orders)))
     if outcome.peak <= limit:
         remember(place, order, result.bound_any_order, limit)
-    least = max(result.peak_bound or 0, kept_bound(problem), known.bound)
+    least = max(result.needed or 0, kept_bound(problem), known.bound)
     return PlannedOrder(order, outcome, before, limit, status, result.bound_any_order, least)
 
 

@@ -74,9 +74,9 @@ class Best:
 
     def weigh(self, order: Ints | Sequence[int], by: str = "") -> Weighed | None:
         """Measure the order without the computes that nobody needs; None if it cannot run or is not in the class."""
-        steps = np.asarray(order, dtype=np.int64)
-        if not len(steps) or not self.among(steps, len(self.arrays.cost)):
-            return None
+        steps, count = np.asarray(order, dtype=np.int64), len(self.arrays.cost)
+        if not len(steps) or steps.min() < 0 or steps.max() >= count or not self.among(steps, count):
+            return None  # a loop in C++ would write anywhere
         legal = self._in_time(trim(self.arrays, steps))
         if legal is None:
             return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from solvers.orders.blocks import Blocks
-from solvers.problem import Node, Problem, Result
+from solvers.problem import Impossible, Node, Problem, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,16 @@ class PeakBound:
     def told(self, result: Result) -> Result:
         """The result with the peak's bound added."""
         return replace(result, peak_bound=self.peak, peak_node=self.node, peak_values=self.values)
+
+    def against(self, budget: int, searched: bool = False, in_order: bool = False) -> Impossible | None:
+        """The proof that nothing fits the budget, if there is one.
+
+        `searched`: whether a search through all schedules found none that fits, or `in_order` through those that first
+        compute the nodes in the order given.
+        """
+        if self.peak > budget:
+            return Impossible(budget, self.peak)
+        return Impossible(budget, budget + 1, in_order) if searched else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class Enough:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of asking one method for one budget."""
+    """The result of asking one method for one budget. It is impossible only by a proof of more than that."""
 
     subject: Subject
     method: str
@@ -66,6 +66,11 @@ class Answer:
     enough: int | None = None  # where there is no plan: a budget for which one was found
     cached: bool = False  # the answer came from the store, without a search
     model: Rewritten | None = field(default=None, compare=False, repr=False)  # the plan's model, while it is witnessed
+
+    def __post_init__(self) -> None:
+        proof = self.schedule.result.impossible
+        if proof is not None and proof.least + self.aside <= self.budget:
+            raise ValueError(f"{proof} says nothing of {self.budget} bytes with {self.aside} beside")
 
     @property
     def aside(self) -> int:
@@ -89,8 +94,7 @@ class Answer:
 
     def given_up(self, why: Note) -> Answer:
         """The answer without its plan, which must not be given, with the reason."""
-        result = replace(self.schedule.result, status=Status.UNKNOWN)
-        return replace(self, schedule=replace(self.schedule, result=result)).noted(why)
+        return replace(self, schedule=replace(self.schedule, result=self.schedule.result.without_plan())).noted(why)
 
     def with_candidate(self, candidate: Candidate, session: Session) -> Answer:
         """The answer with the candidate's plan in place of its own."""
@@ -205,7 +209,7 @@ def answer(
     if reorder is not None or METHODS[method].own_order:
         return ask(limits, bool(reorder) and not METHODS[method].own_order)
     first = ask(half(limits), False)
-    hopeless = (first.schedule.result.peak_bound or 0) > budget  # no order of first computes fits
+    hopeless = (first.schedule.result.needed or 0) > budget  # no order of first computes fits
     if first.found or limits.clock.over() or limits.clock.left() < 1 or hopeless:
         return replace(first, limits=limits)
     second = ask(limits, True)

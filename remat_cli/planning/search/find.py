@@ -11,6 +11,7 @@ from dataclasses import replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.lean import enough_for, leanly
+from remat_cli.planning.search.proofs import agreed, judged, unproved
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.tried import find_tried
 from remat_cli.planning.search.witness import find_witnessed
@@ -25,8 +26,8 @@ def find_plan(request: PlanRequest) -> Answer:
     """A plan that fits and gives the original's results in the session that it is for.
 
     The graph that a session runs is planned first. Where that has no plan, the file's own ops may have one: what the
-    rewriting adds keeps default options from folding and packing constants. So only the last search proves that there
-    is no plan. Where optimizers might break updates in place loose, both copies of the state are held. Where nothing
+    rewriting adds keeps default options from folding and packing constants. So only both searches prove that there is
+    no plan. Where optimizers might break updates in place loose, both copies of the state are held. Where nothing
     else is found or at hand, the leanest plan is tried.
     """
     if request.at_hand is not None:
@@ -52,12 +53,20 @@ def find_searched(request: PlanRequest) -> Answer:
     share = LARGE_GRAPH_SHARE if len(request.subject.problem.nodes) > LARGE_STEPS else FIRST_GRAPH_SHARE
     limits = request.limits.share(share) if again else request.limits
     found = _find_of(replace(request, limits=limits))
-    if again and not found.found and (not request.late or found.status is Status.INFEASIBLE):
-        found = _find_of(replace(request, subject=request.subject.own))  # which takes long to make
+    if again and not found.found:
+        if not request.late or found.status is Status.INFEASIBLE:
+            found = _or_else(found, _find_of(replace(request, subject=request.subject.own)))  # which takes long to make
+        else:
+            found = unproved(found)
     if found.says(PlanNote.UNPINNED) and not request.late and (apart := request.subject.apart) is not None:
         held = Note(PlanNote.HELD_TWICE, (request.subject.held_once, *_which(request.subject)))
-        found = _find_of(replace(request, subject=apart)).noted(held)
+        found = _or_else(found, _find_of(replace(request, subject=apart)).noted(held))
     return replace(found, limits=request.limits, model=None)
+
+
+def _or_else(first: Answer, second: Answer) -> Answer:
+    """The answer of the second graph, where the first had no plan; nothing is impossible unless it is in both."""
+    return second if second.found else judged(agreed(second, first), second.budget)
 
 
 def find_leanest(request: PlanRequest, found: Answer) -> Answer:

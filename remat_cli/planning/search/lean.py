@@ -151,6 +151,6 @@ def _candidate(request: PlanRequest, subject: Subject, order: Sequence[int]) -> 
 def _as_it_is(request: PlanRequest) -> int | None:
     """What the model holds without a plan."""
     graph = request.subject.as_given.graph
-    if graph is None or graph.expanded:
+    if graph is None:
         return None
     return held_as_it_is(request.subject, request.target.session)

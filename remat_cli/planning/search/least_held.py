@@ -11,8 +11,9 @@ from dataclasses import replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer, Enough
 from remat_cli.planning.search.find import find_leanest, find_plan, find_searched
+from remat_cli.planning.search.proofs import unproved
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.search.untouched import bytes_counted
+from remat_cli.planning.search.untouched import bytes_counted, fitting_already
 from remat_cli.planning.time_plan import (
     CHEAPER_SHARE,
     FALLING_MOVES,
@@ -32,8 +33,11 @@ NEAREST = 0.0005  # share of what is held: on a way that short, only a byte less
 def find_least_held(request: PlanRequest, by_cost: Solver, max_overhead: float | None = None) -> Answer:
     """The plan that holds least. `request`: for the order of least live bytes. `by_cost`: the default solver, which is
     asked for less and less. `max_overhead`: the most that the plan may take longer, where time counts."""
+    as_is = fitting_already(request.subject, request.budget, request.method, request.limits, request.target.session)
     live = replace(request, by_memory=max_overhead is None, limits=request.limits.share(LEAST_LIVE_SHARE))
     best = find_plan(live)
+    if as_is is not None and (not best.found or held(as_is) < held(best)):
+        best = _with_bounds_of(best if as_is.subject.nodes == best.subject.nodes else unproved(best), as_is)
     if not best.found or request.subject.graph is None:
         return replace(best, limits=request.limits)
     if not request.target.tries_plans(best.subject):  # each further plan would have to be tried
@@ -82,7 +86,7 @@ def held(found: Answer) -> int:
 
 def _bound(found: Answer) -> int:
     """The bytes that every plan is proved to hold."""
-    bound = found.schedule.result.peak_bound
+    bound = found.schedule.result.needed
     return found.subject.problem.resident if bound is None else bound + found.aside
 
 
@@ -121,7 +125,7 @@ def _with_bounds_of(best: Answer, other: Answer) -> Answer:
         other.schedule.result,
         bound=None,
         bound_any_order=None,
-        peak_bound=proved.peak_bound,
+        peak_bound=proved.needed,
         peak_node=proved.peak_node,
         peak_values=proved.peak_values,
         notes=(

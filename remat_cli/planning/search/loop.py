@@ -14,6 +14,7 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer, answer, ending
 from remat_cli.planning.search.lean import lean_candidate, lean_needs
 from remat_cli.planning.search.met import Met, candidate_so_far
+from remat_cli.planning.search.proofs import judged
 from remat_cli.planning.search.proposals import alternatives, search
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.targets.candidate import Candidate
@@ -92,10 +93,7 @@ def _is_useless(request: PlanRequest, found: Answer) -> bool:
 
 def _without_plan(request: PlanRequest, first: Answer, candidate: Candidate | None = None) -> Answer:
     """The answer without a plan. `candidate`: the placed plan that comes nearest to the budget."""
-    result = first.schedule.result
-    if first.found:
-        result = replace(result, status=Status.UNKNOWN)
-    found = replace(first, schedule=replace(first.schedule, result=result))
+    found = judged(first, request.budget)
     if candidate is not None and candidate.footprint is not None:
         found = replace(found, promise=candidate.promise, placement=candidate.footprint.placement)
     return _at_the_end(request, first, found)
@@ -103,7 +101,7 @@ def _without_plan(request: PlanRequest, first: Answer, candidate: Candidate | No
 
 def _at_the_end(request: PlanRequest, first: Answer, found: Answer) -> Answer:
     seconds, cut = request.limits.clock.elapsed(), first.cut or request.limits.clock.spent()
-    return replace(found, budget=request.budget, limits=request.limits, seconds=seconds, cut=cut)
+    return replace(found, limits=request.limits, seconds=seconds, cut=cut)
 
 
 def _as_asked(request: PlanRequest, first: Answer, best: Candidate) -> Answer:

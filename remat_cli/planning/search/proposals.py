@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer, half
 from remat_cli.planning.search.met import Met
+from remat_cli.planning.search.proofs import agreed, unproved
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.repairs import walk
@@ -44,7 +45,7 @@ def search(request: PlanRequest, met: Met) -> Answer:
     found = _search_as_fused(request, request.room - reserve, limits, met)
     if not found.found and online and not request.late:
         found = _search_as_fused(request, request.room - reserve, request.limits.share(SEARCH_SHARE), met)
-    hopeless = not request.subject.problem.inner and (found.schedule.result.peak_bound or 0) > request.most
+    hopeless = (found.schedule.result.needed or 0) > request.most
     if found.found or request.most == request.room - reserve or request.late or hopeless:
         return found
     return _search_as_fused(request, request.most, limits, met)
@@ -55,12 +56,14 @@ def _search_as_fused(request: PlanRequest, budget: int, limits: Limits, met: Met
     subject = request.subject
     if not subject.problem.inner:
         return request.ask(subject, budget, met.listening(subject, limits), request.reorder)
-    found = request.ask(subject, budget, half(met.listening(subject, limits)), request.reorder)
-    if found.found or limits.clock.over():
-        return found
+    fused = request.ask(subject, budget, half(met.listening(subject, limits)), request.reorder)
+    if fused.found:
+        return fused
+    if limits.clock.over():
+        return unproved(fused)
     apart = subject.solving(replace(subject.problem, inner=frozenset()))
     found = request.ask(apart, budget, met.listening(apart, limits), request.reorder)
-    return found.noted(Note(PlanNote.SCHEDULED_APART)) if found.found else found
+    return found.noted(Note(PlanNote.SCHEDULED_APART)) if found.found else agreed(found, fused)
 
 
 @dataclass(frozen=True, slots=True)

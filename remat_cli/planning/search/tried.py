@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.proofs import judged
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.search.witness import find_witnessed, limits_of_one_search, witness
 from remat_cli.planning.targets.repairs import repair
@@ -140,16 +141,17 @@ def _as_asked(request: PlanRequest, found: Answer, over: int) -> Answer:
     bound whatever optimizers do.
     """
     fits = found.found and over <= 0
-    notes, least = found.schedule.result.notes, request.target.held_at_the_end(request.subject)
+    result, least = found.schedule.result, request.target.held_at_the_end(request.subject)
+    notes = result.notes
     if least > request.budget:
         notes = (*notes, Note(PlanNote.HELD_AT_THE_END))
     elif not fits and not found.says(PlanNote.UNTRIED):
         besides = f", and the model of the best plan {show_bytes(request.budget + over)}" if over > 0 else ""
         held = request.target.held_by_original(request.subject)
         notes = (*notes, Note(request.target.differs, (held, besides)))
-    missed = Status.INFEASIBLE if least > request.budget else Status.UNKNOWN
-    result = replace(found.schedule.result, status=Status.FEASIBLE if fits else missed, notes=notes)
-    result = replace(result, bound=None, bound_any_order=None, grounds=())
-    result = replace(result, peak_bound=least, peak_node=None, peak_values=())
+    result = replace(result, status=Status.FEASIBLE) if fits else result.without_plan()
+    result = replace(result, notes=notes, bound=None, bound_any_order=None, grounds=())
+    result = replace(result, peak_bound=least - found.aside, peak_node=None, peak_values=())
     found = replace(found, schedule=replace(found.schedule, result=result))
-    return replace(found, budget=request.budget, limits=request.limits, seconds=request.limits.clock.elapsed())
+    found = replace(found, budget=request.budget) if fits else judged(found, request.budget)
+    return replace(found, limits=request.limits, seconds=request.limits.clock.elapsed())

@@ -17,19 +17,23 @@ from remat_cli.planning.targets.kinds import target_of
 from remat_cli.rewrite import original
 from solvers.notes import Note
 from solvers.plan import Plan
-from solvers.problem import Limits, Result, Status
+from solvers.problem import Impossible, Limits, Result, Status
 from solvers.schedule import Schedule
 
 
 def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, session: Session) -> Answer | None:
-    """The model as it is, if it keeps to the budget in such a session."""
+    """The model as it is, if it keeps to the budget in such a session.
+
+    Where the ops of its graph are not the file's, because functions were written out, a model has to be written. It
+    has nothing that the graph does not have.
+    """
     subject = subject.as_given
     plan, outcome = subject.as_it_is()
-    if outcome.peak > budget or (subject.graph is not None and subject.graph.expanded):
+    if outcome.peak > budget:
         return None
-    cost = float(outcome.cost)
+    cost, as_in_file = float(outcome.cost), subject.graph is None or not subject.graph.expanded
     result = Result(Status.OPTIMAL, plan.order(), cost, bound_any_order=cost)
-    found = Answer(subject, method, budget, outcome, Schedule(result, plan, outcome), 0.0, limits, untouched=True)
+    found = Answer(subject, method, budget, outcome, Schedule(result, plan, outcome), 0.0, limits, untouched=as_in_file)
     if subject.graph is None:
         return found
     figures = _figures(subject, subject.graph, session)
@@ -48,8 +52,10 @@ def refused(subject: Subject, budget: int, method: str, limits: Limits, session:
     """The answer without a plan for a budget that is too small; the model as it is gives a budget known to be
     enough."""
     target, (plan, outcome) = target_of(session), subject.as_it_is()
-    result = Result(Status.INFEASIBLE, plan.order(), notes=(Note(PlanNote.HELD_IN_ANY_CASE),))
-    result = replace(result, peak_bound=target.held_in_any_case(subject.own) - target.aside(subject))
+    result = Result(Status.UNKNOWN, plan.order(), notes=(Note(PlanNote.HELD_IN_ANY_CASE),))
+    aside = target.aside(subject)
+    least = target.held_in_any_case(subject.own) - aside
+    result = replace(result, peak_bound=least).refuted(Impossible(budget - aside, least))
     before = subject.before()
     return Answer(subject, method, budget, before, Schedule(result, plan, outcome), 0.0, limits, session=session)
 
@@ -85,6 +91,9 @@ def bytes_counted(found: Answer) -> int:
 
 def is_untouched(plan: Plan, subject: Subject) -> bool:
     """Whether the plan runs exactly what the model's file runs without it."""
-    if subject.graph is None or subject.graph.expanded or len(plan.order()) != len(subject.nodes):
-        return False
-    return plan == subject.as_it_is()[0]
+    return subject.graph is not None and not subject.graph.expanded and is_as_it_is(plan, subject)
+
+
+def is_as_it_is(plan: Plan, subject: Subject) -> bool:
+    """Whether the plan runs each op of the graph once, in the graph's own order."""
+    return len(plan.order()) == len(subject.nodes) and plan == subject.as_it_is()[0]

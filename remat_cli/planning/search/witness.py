@@ -13,6 +13,7 @@ from dataclasses import replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.loop import find_fitting
+from remat_cli.planning.search.proofs import unproved
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
@@ -141,6 +142,7 @@ def _as_of(subject: Subject, found: Answer, once: Collection[str]) -> Answer:
     """The answer as one about the subject that was asked about."""
     if not once:
         return found
+    found = found if found.found else unproved(found)
     return replace(found.noted(Note(PlanNote.RUN_ONCE, (_names(once),))), subject=subject)
 
 

@@ -41,6 +41,7 @@ UNSURE_PART = 100  # one over this is the share of the predicted bytes that is k
 
 class DefaultTarget(Target):
     session = DEFAULT
+    plans_file = True
     differs = PlanNote.DIFFERS_BY_DEFAULT
 
     def view(self, graph: Graph, may_optimize: bool, costs: Costs | None) -> View:

@@ -29,6 +29,7 @@ from remat_cli.rewrite.kernels import Numbered
 from remat_cli.rewrite.predict import Prediction
 from remat_cli.runtime.optimized import SAYS
 from solvers.clock import Clock
+from solvers.orders.bounds import peak_bound
 from solvers.placement.growing import grown
 from solvers.placement.largest import Placement
 from solvers.placement.lifetimes import requests
@@ -59,11 +60,13 @@ class View:
 class Target(ABC):
     """A kind of session with its allocator. `unit`: the allocator hands out multiples of that many bytes.
 
-    `online`: it places values as requests come, so that there is no table of places.
+    `online`: it places values as requests come, so that there is no table of places. `plans_file`: the file's own ops
+    may have a plan where the graph that it makes of the file has none.
     """
 
     session: Session
     unit = 1
+    plans_file = False
     online = True
     differs = PlanNote.DIFFERS  # the note where the original's measured memory differs from the prediction
 
@@ -222,6 +225,20 @@ class Target(ABC):
         assert subject.graph is not None
         foretold = not (self.session.robust or self.tries_plans(subject))
         return subject.problem.resident + self.aside(subject) if foretold else outside(subject.graph)
+
+    def needed_at_least(self, subject: Subject) -> int:
+        """What every plan holds because each op needs that much for itself, as far as predictions can be relied on.
+
+        Plans may be of the graph that such a session makes of the file, or of the file's own ops, with kernels that the
+        runtime fuses as one op or apart.
+        """
+        if self.tries_plans(subject):
+            return self.held_at_the_end(subject)
+        if subject.graph is None:
+            return peak_bound(subject.problem).peak
+        forms = [graph.problem for graph in (subject, subject.own)]
+        forms += [replace(problem, inner=frozenset()) for problem in forms if problem.inner]
+        return min(peak_bound(self.in_units(problem)).peak for problem in forms) + self.aside(subject)
 
     # The question.
 

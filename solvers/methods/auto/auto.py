@@ -246,9 +246,10 @@ class Auto(Steps):
     def result(self) -> Result:
         best, any_order = self.best, self.floor
         if best.fitting is None:
-            status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
             steps = None if best.leanest is None else best.leanest.steps()
-            return best.attributed(self.least.told(Result(status, steps, grounds=(self.below.grounds,))))
+            found = self.least.told(Result(Status.UNKNOWN, steps, grounds=(self.below.grounds,)))
+            proof = self.least.against(self.budget, searched=self.no_plan)
+            return best.attributed(found.refuted(proof) if proof else found)
         bound, grounds = self.bound()
         status, note = Status.FEASIBLE, SolverNote.BOUND_IN_OWN_ORDER
         if best.closed(any_order):

@@ -49,9 +49,9 @@ def minimize_peak(
     bound = _ask_for_less(best, bound, limits)
     cheapest = _cheaper(best, limits)
     if _least(best) > budget:
-        status = Status.INFEASIBLE if bound.peak > budget else Status.UNKNOWN
-    else:
-        status = Status.OPTIMAL if bound.peak >= _least(best) else Status.FEASIBLE
+        found, proof = bound.told(Result(Status.UNKNOWN, cheapest)), bound.against(budget)
+        return best.attributed(found.refuted(proof) if proof else found)
+    status = Status.OPTIMAL if bound.peak >= _least(best) else Status.FEASIBLE
     return best.attributed(bound.told(Result(status, cheapest)))
 
 
@@ -70,8 +70,8 @@ def _ask_for_less(best: Best, bound: PeakBound, limits: Limits) -> PeakBound:
         found = search(best.problem, asked, quiet.share(1 / 4), Known((best.leanest.steps(),)))
         best.offer(found.order or (), found.found_by)
         best.ledger.include(found.parts)
-        if found.peak_bound is not None and found.peak_bound > bound.peak:
-            bound = PeakBound(found.peak_bound, found.peak_node, found.peak_values)
+        if found.needed is not None and found.needed > bound.peak:
+            bound = PeakBound(found.needed, found.peak_node, found.peak_values)
         if _least(best) > asked:
             break
         part = min(_MOST, 2 * part)

@@ -241,9 +241,10 @@ class Hunt:
             notes = (Note(SolverNote.BOUND_IN_ORDER), *self.size)
             found = Result(status, best.fitting.steps(), self.bound, notes, bound_any_order=self.total)
             return self.told(found)
-        status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
         order = None if best.leanest is None else best.leanest.steps()
-        return self.told(Result(status, order))
+        found = self.told(Result(Status.UNKNOWN, order))
+        proof = self.least.against(self.budget, searched=self.infeasible, in_order=True)
+        return found.refuted(proof) if proof else found
 
     def told(self, result: Result) -> Result:
         return self.best.attributed(self.least.told(replace(result, grounds=(self.grounds,))))

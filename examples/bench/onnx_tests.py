@@ -1,0 +1,210 @@
+"""What remat says of the models of `onnx.backend.test`, about 2,000 that nobody here wrote, held against what they do.
+
+    python examples/bench/onnx_tests.py OUT.jsonl [--ways remat,stock,pieces] [--limits 0.05,1] [--every N] [--from M]
+    python examples/bench/onnx_tests.py OUT.jsonl --summary > examples/bench/onnx_tests.json
+
+Each model is asked for 100% of what it holds, for its least peak, for exactly that, with that plan known as where its
+file stands, and for a byte less. Faults are:
+a model that fits as it is and is refused; results in other bits than the original's in a session of the same options; a
+least peak that is not reached when it is asked for, or that is undercut though it was called least; a refusal that says
+no more is needed than was asked for; a crash. Rows are appended, so that a run that was ended goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
+
+import remat_cli as remat
+
+KINDS = "node", "simple", "pytorch-converted", "pytorch-operator"
+WAYS = {"remat": {"runtime": "remat"}, "stock": {"runtime": "stock"}, "pieces": {"runtime": "remat", "pieces": "exact"}}
+PER_PROCESS = 100  # models that one process tries
+
+
+@cache
+def tests() -> dict[str, Any]:
+    warnings.filterwarnings("ignore")
+    return {f"{kind}/{one.name}": one for kind in KINDS for one in load_model_tests(kind=kind)}
+
+
+def model_of(test: Any) -> onnx.ModelProto:
+    return test.model or onnx.load(Path(test.model_dir, "model.onnx"))
+
+
+def feeds_of(test: Any, model: onnx.ModelProto) -> dict[str, Any]:
+    stored = {tensor.name for tensor in model.graph.initializer}
+    names = [value.name for value in model.graph.input if value.name not in stored]
+    if test.data_sets:
+        return {name: array_of(given) for name, given in zip(names, test.data_sets[0][0], strict=False)}
+    folder = Path(test.model_dir, "test_data_set_0")
+    paths = [folder / f"input_{place}.pb" for place in range(len(names))]
+    return {
+        name: numpy_helper.to_array(onnx.TensorProto.FromString(path.read_bytes()))
+        for name, path in zip(names, paths, strict=True)
+        if path.exists()
+    }
+
+
+def array_of(given: Any) -> Any:
+    if isinstance(given, onnx.TensorProto):
+        return numpy_helper.to_array(given)
+    return np.asarray(given) if np.isscalar(given) else given
+
+
+def stock(model: onnx.ModelProto, way: str) -> ort.InferenceSession:
+    """The original in a session of the plan's own options."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    if way != "stock":
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def bits(results: Sequence[Any]) -> list[Any]:
+    return [one.tobytes() if isinstance(one, np.ndarray) and one.dtype != object else str(one) for one in results]
+
+
+class Trial:
+    """One model in one way within one limit."""
+
+    def __init__(self, name: str, way: str, limit: float) -> None:
+        test = tests()[name]
+        self.way, self.model = way, model_of(test)
+        self.feeds = feeds_of(test, self.model)
+        self.asked = {**WAYS[way], "time_limit": limit, "cache": False}
+        self.faults: list[str] = []
+
+    def run(self) -> dict[str, Any]:
+        self.expected = self.run_original()
+        try:
+            whole = self.solve("100%", budget="100%")
+        except remat.BadInput as refused:
+            return {"outcome": "refused", "why": str(refused)[:160]}
+        least = self.solve("the least peak", minimize="peak")
+        if least is not None:
+            self.ask_for(least)
+        if self.expected is None:
+            return {"outcome": "not run by onnxruntime", "faults": self.faults}
+        for said, plan in (("100%", whole), ("the least peak", least)):
+            if plan is not None and bits(remat.session(plan).run(None, dict(self.feeds))) != self.expected:
+                self.faults.append(f"{said}: other bits than the original's")
+        return {"outcome": "tried", "faults": self.faults}
+
+    def run_original(self) -> list[Any] | None:
+        """Its results in bits; None where onnxruntime has none, or others each time."""
+        try:
+            session = stock(self.model, self.way)
+            once, again = (bits(session.run(None, dict(self.feeds))) for _ in range(2))
+        except Exception as error:  # a RuntimeError: of an array that it cannot be given
+            if not type(error).__module__.startswith("onnxruntime.") and type(error) is not RuntimeError:
+                raise
+            return None
+        return once if once == again else None
+
+    def solve(self, said: str, **asked: Any) -> Any:
+        """The plan of a question that must have one."""
+        try:
+            return remat.solve(self.model, **asked, **self.asked)
+        except (remat.Infeasible, remat.NoPlan) as refused:
+            self.faults.append(f"{said}: {type(refused).__name__} {str(refused)[:200]}")
+            return None
+
+    def ask_for(self, least: Any) -> None:
+        self.solve("exactly the least peak", budget=least.budget, known=[least])
+        if (below := least.budget - 1) < 0:
+            return
+        try:
+            found = remat.solve(self.model, budget=below, **self.asked)
+        except (remat.Infeasible, remat.NoPlan) as refused:
+            if refused.least_peak is not None and refused.least_peak <= below:
+                self.faults.append(f"a byte less: {refused} though {refused.least_peak} bytes are said to be enough")
+        else:
+            if least.status == "optimal":
+                self.faults.append(f"the least peak is {found.peak}, and {least.budget} was called least")
+
+
+def try_one(name: str, way: str, limit: float) -> dict[str, Any]:
+    warnings.filterwarnings("ignore")
+    begun = process_time()
+    found = Trial(name, way, limit).run()
+    return {**found, "seconds": round(process_time() - begun, 2)}
+
+
+def tried(jobs: Sequence[tuple[str, str, float]]) -> Iterator[dict[str, Any]]:
+    """A row for each; what a process dies of is its job's fault."""
+    waiting = list(jobs)
+    while waiting:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            for job in waiting[:PER_PROCESS]:
+                waiting.remove(job)
+                future = pool.submit(try_one, *job)
+                error = future.exception()
+                row = {"outcome": "crash", "faults": [f"{type(error).__name__}: {error}"[:300]]}
+                yield {"model": job[0], "way": job[1], "limit": job[2], **(row if error else future.result())}
+                if isinstance(error, BrokenProcessPool):
+                    break
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    limits = sorted({row["limit"] for row in rows})
+    counted = {
+        f"{way}, {limit} s": dict(Counter(row["outcome"] for row in rows if (row["way"], row["limit"]) == (way, limit)))
+        for way in WAYS
+        for limit in limits
+    }
+    return {
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, onnx {onnx.__version__}, ort {ort.__version__}",
+        "models": len({row["model"] for row in rows}),
+        "outcomes": {name: counts for name, counts in counted.items() if counts},
+        "processor_seconds": round(sum(row.get("seconds", 0) for row in rows)),
+        "faults": [row for row in rows if row.get("faults")],
+        "refused": dict(
+            Counter(row["why"].split(":")[-1].strip()[:60] for row in rows if "why" in row).most_common(12)
+        ),
+    }
+
+
+def main() -> None:
+    reads = argparse.ArgumentParser()
+    reads.add_argument("out", type=Path)
+    reads.add_argument("--ways", default=",".join(WAYS))
+    reads.add_argument("--limits", default="1")
+    reads.add_argument("--every", type=int, default=1)
+    reads.add_argument("--from", type=int, default=0, dest="first")
+    reads.add_argument("--summary", action="store_true")
+    given = reads.parse_args()
+    known = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
+    if given.summary:
+        print(json.dumps(summary(known), indent=1))
+        return
+    done = {(row["model"], row["way"], row["limit"]) for row in known}
+    names = sorted(tests())[given.first :: given.every]
+    limits = [float(limit) for limit in given.limits.split(",")]
+    jobs = [(name, way, limit) for limit in limits for name in names for way in given.ways.split(",")]
+    with given.out.open("a") as out:
+        for row in tried([job for job in jobs if job not in done]):
+            out.write(json.dumps(row) + "\n")
+            out.flush()
+
+
+if __name__ == "__main__":
+    main()

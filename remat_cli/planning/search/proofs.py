@@ -1,0 +1,55 @@
+"""Proofs that no plan fits, from the problem that was searched to the budget that was asked for.
+
+Invariant: what is said to be needed is needed by every plan that could be made for the request. So where plans of
+several problems could answer it, all of them must be proved to need as much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.targets.kinds import target_of
+from solvers.problem import Impossible
+
+
+def judged(found: Answer, budget: int) -> Answer:
+    """An answer without a plan as one for that budget: it is impossible only if more than that is proved to be
+    needed."""
+    result, most = found.schedule.result, budget - found.aside
+    order_alone = result.impossible.least if result.impossible and result.impossible.in_order else 0
+    needed, result = result.needed or 0, result.without_plan()
+    if needed > most:
+        result = result.refuted(Impossible(most, needed))
+    elif order_alone > most:
+        result = result.refuted(Impossible(most, order_alone, in_order=True))
+    return replace(found, budget=budget, schedule=replace(found.schedule, result=result))
+
+
+def unproved(found: Answer) -> Answer:
+    """The answer without a plan to a narrower question, which proves nothing of the one that was asked."""
+    return _needing(found, None)
+
+
+def agreed(found: Answer, other: Answer) -> Answer:
+    """The answer without a plan, with what both prove: plans of either problem would have answered."""
+    one, two = found.schedule.result.needed, other.schedule.result.needed
+    if one is None or two is None:
+        return unproved(found)
+    if one <= two and one == found.schedule.result.peak_bound:
+        return replace(found, schedule=replace(found.schedule, result=found.schedule.result.without_plan()))
+    return _needing(found, min(one, two))
+
+
+def of_all_pieces(found: Answer) -> Answer:
+    """The answer without a plan of ops in some pieces, as one for any: what the outputs need no pieces change."""
+    if found.found or found.session is None or found.subject.whole is None:
+        return found
+    least = target_of(found.session).held_at_the_end(found.subject) - found.aside
+    return judged(_needing(found, least), found.budget)
+
+
+def _needing(found: Answer, least: int | None) -> Answer:
+    """The answer with another bound of memory, of which it is not known where it is needed."""
+    result = replace(found.schedule.result.without_plan(), peak_bound=least, peak_node=None, peak_values=())
+    return replace(found, schedule=replace(found.schedule, result=result))

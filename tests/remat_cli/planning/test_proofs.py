@@ -1,0 +1,74 @@
+"""Nothing is called impossible without a proof in hand, and what a model does as it is, is never refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import remat_cli as remat
+from remat_cli.errors import NoSchedule
+from solvers.orders.best import Best
+from solvers.orders.bounds import PeakBound
+from solvers.problem import Impossible, Limits, Node, Problem, Result, Status
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+WAYS: dict[str, dict[str, Any]] = {
+    "remat": {"runtime": "remat"},
+    "stock": {"runtime": "stock"},
+    "in pieces": {"runtime": "remat", "pieces": "exact"},
+}
+QUICKLY: dict[str, Any] = {"work_limit": 2000, "cache": False}
+MODELS = Path(__file__).parents[2] / "data" / "onnx_tests"  # of `onnx.backend.test`
+REFUSED_ONCE = (  # each was told that nothing fits, "which is proved", or crashed
+    "dropout_default_mask",  # its least peak of 560 B was proved to be needed, and refused at 560 B
+    "gelu_default_1_expanded",  # 7.389% was needed, and 100% refused: constants that no plan needs were added
+    "nllloss_NCd1d2_with_weight_reduction_sum_ii",
+    "castlike_FLOAT_to_DOUBLE",  # written out, it held more than the file does
+    "qlinearmatmul_3D_uint8_float16",  # an order of one graph was tried on another, which has fewer ops
+)
+
+
+def test_a_bound_within_the_budget_proves_nothing() -> None:
+    for least in (99, 100):
+        with pytest.raises(ValueError, match="may fit"):
+            Impossible(100, least)
+    with pytest.raises(ValueError, match="only a proof"):
+        Result(Status.INFEASIBLE, None)
+    with pytest.raises(ValueError, match="only a proof"):
+        Result(Status.UNKNOWN, None, impossible=Impossible(100, 101))
+
+
+def test_a_peak_within_the_budget_is_no_proof_unless_all_was_searched() -> None:
+    bound = PeakBound(80, None, ())
+    assert bound.against(80) is None
+    assert bound.against(79) == Impossible(79, 80)
+    assert bound.against(90, searched=True) == Impossible(90, 91)
+    assert Result(Status.UNKNOWN, None, peak_bound=80).refuted(Impossible(90, 91, in_order=True)).needed == 80
+
+
+def test_an_order_of_another_problem_is_no_order() -> None:
+    best = Best(Problem((Node(1, (), (0,)),), (8,), (0,)), 8, Limits())
+    assert best.weigh((0, 1)) is None
+    assert best.weigh((-1, 0)) is None
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", REFUSED_ONCE)
+def test_what_fits_as_it_is_has_a_plan(name: str, way: str) -> None:
+    plan = remat.solve(MODELS / f"{name}.onnx", budget="100%", **WAYS[way], **QUICKLY)
+    assert plan.status == "optimal"
+    assert plan.overhead == 0
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["dropout_default_mask", "castlike_FLOAT_to_DOUBLE", "qlinearmatmul_3D_uint8_float16"])
+def test_the_least_peak_is_reached_and_half_of_it_is_refused_with_more(name: str, way: str) -> None:
+    model = MODELS / f"{name}.onnx"
+    least = remat.solve(model, minimize="peak", **WAYS[way], **QUICKLY)
+    assert remat.solve(model, budget=least.budget, **WAYS[way], **QUICKLY).budget == least.budget
+    with pytest.raises(NoSchedule) as refused:
+        remat.solve(model, budget=least.budget // 2, **WAYS[way], **QUICKLY)
+    assert refused.value.least_peak is not None
+    assert refused.value.least_peak > least.budget // 2
