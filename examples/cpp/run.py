@@ -1,6 +1,8 @@
 """The lines of docs/how-to/cpp.md for C++, run as they stand: the same bytes, no more than the plan states?
 
-    PYTHONPATH=. python examples/cpp/run.py HEADERS torch_cnn torch_unet_convt cnn.onnx gpt2.onnx \\
+    remat zoo unet --batch 2 --image 192 --width 16 -o unet.onnx
+    remat zoo resnet18 --batch 4 --image 128 -o resnet18.onnx
+    PYTHONPATH=. python examples/cpp/run.py HEADERS torch_cnn torch_unet_convt unet.onnx resnet18.onnx \\
         > examples/cpp/results.json
 
 HEADERS: a folder with onnxruntime_cxx_api.h, such as /usr/include/onnxruntime of Debian's libonnxruntime-dev; any
@@ -154,7 +156,7 @@ def rows(names: list[str], programs: Programs, folder: Path) -> None:
         try:
             print(json.dumps(row(name, programs, folder)), flush=True)
         except remat.RematError as error:
-            print(json.dumps({"graph": name, "refused": str(error)[:200]}), flush=True)
+            print(json.dumps({"graph": Path(name).stem, "refused": str(error)[:200]}), flush=True)
 
 
 def main() -> None:
