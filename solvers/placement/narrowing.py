@@ -14,7 +14,7 @@ without a time-out it depends on the seed alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,19 +22,13 @@ from solvers.clock import Clock
 from solvers.methods.auto.local import LocalSearch
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.measure import measure
-from solvers.placement.later import height_of
-from solvers.placement.lifetimes import requests
-from solvers.placement.packing import pack
-from solvers.placement.pattern import outputs_apart
+from solvers.placement.memory import MemoryModel
 from solvers.placement.quiet import BRISK, quieter
 from solvers.placement.tidy import tidied
-from solvers.plan import lower
-from solvers.problem import Problem
 from solvers.reductions.views import reduced
 from solvers.updates import following_readers
 
 Order = tuple[int, ...]
-Height = Callable[[Order, int], int]
 
 GOES = 16  # of the search
 VAIN = 4  # goes in a row after which it ends, if an order is placed and none of them led to a cheaper one
@@ -44,36 +38,21 @@ NEARLY = 0.01  # of the room: where a block is too high by no more, half of that
 CLOSE = 0.001  # of the room, between what could be placed and what could not: nothing between is tried
 
 
-def narrowed_in_block(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
-    """The cheapest order met that has its places within `room` bytes; None if there was none."""
-
-    def height(order: Order, effort: int) -> int:
-        lifetimes = requests(problem, lower(problem, order)).lifetimes
-        return pack(lifetimes, clock=clock, effort=effort, room=room).height
-
-    return _Narrowing(problem, height, room, seed, clock).run(order)
-
-
-def narrowed_in_pattern(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
-    """The cheapest order met whose later runs in a default session hold no more than `room` bytes; None if there was
-    none."""
-    apart = outputs_apart(problem)
-    return _Narrowing(apart, lambda order, _: height_of(problem, order), room, seed, clock, tidy=True).run(order)
+def narrowed(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Order | None:
+    """The cheapest order met that fits; None if there was none."""
+    return _Narrowing(memory, seed, clock).run(order)
 
 
 class _Narrowing:
-    """`height`: of the block of an order, found with more or less effort. `tidy`: it depends on the order of
-    requests."""
+    """`problem`: what the orders are of, as its bytes are live in that memory."""
 
-    def __init__(
-        self, problem: Problem, height: Height, room: int, seed: int, clock: Clock, tidy: bool = False
-    ) -> None:
-        self.problem, self.height, self.room, self.seed, self.clock = problem, height, room, seed, clock
-        self.tidy = tidy
-        self.smaller = reduced(problem)
+    def __init__(self, memory: MemoryModel, seed: int, clock: Clock) -> None:
+        self.memory, self.problem, self.room = memory, memory.live, memory.room
+        self.seed, self.clock = seed, clock
+        self.smaller = reduced(self.problem)
         self.arrays = arrays_of(self.smaller.problem)
         self.placed: tuple[int, Order] | None = None  # the cheapest, with its cost
-        self.low, self.high = 0, room  # live bytes of what could be placed, and of what could not
+        self.low, self.high = 0, self.room  # live bytes of what could be placed, and of what could not
 
     def run(self, order: Sequence[int]) -> Order | None:
         height, settled = self._settle(tuple(order))
@@ -126,15 +105,15 @@ class _Narrowing:
 
         Packing takes most of the time: where none fits at once, only the one that comes nearest is packed.
         """
-        best = self.height(order, 0), order
-        if self.tidy:
+        best = self.memory.height(order, self.clock), order
+        if self.memory.as_they_come:
             neat = tidied(self.problem, order)
-            best = min(best, (self.height(neat, 0), neat), key=lambda one: one[0])
+            best = min(best, (self.memory.height(neat, self.clock), neat), key=lambda one: one[0])
         if best[0] <= self.room:
             return best
         for other in quieter(self.problem, order, self.room, self.seed, self.clock, BRISK):
             self.clock.spend(BRISK.moves * len(order))
-            best = min(best, (self.height(other, 0), other), key=lambda one: one[0])
+            best = min(best, (self.memory.height(other, self.clock), other), key=lambda one: one[0])
             if best[0] <= self.room:
                 return best
-        return self.height(best[1], 1), best[1]
+        return self.memory.height(best[1], self.clock, effort=1), best[1]

@@ -18,9 +18,6 @@ from solvers.clock import Clock
 from solvers.methods.auto.local import LocalSearch
 from solvers.orders.arrays import arrays_of
 from solvers.orders.measure import measure
-from solvers.placement.lifetimes import requests
-from solvers.placement.packing import reaches
-from solvers.plan import lower
 from solvers.problem import Problem
 from solvers.reductions.views import reduced
 from solvers.updates import following_readers
@@ -58,11 +55,3 @@ def quieter(
             yield smaller.expand(found.tolist())
         if clock.over():
             return
-
-
-def settle_in_block(
-    problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock
-) -> tuple[int, ...] | None:
-    """The order with ops moved about until all values have places within `room` bytes; None if none was found."""
-    found = quieter(problem, order, room, seed, clock)
-    return next((one for one in found if reaches(requests(problem, lower(problem, one)).lifetimes, room, clock)), None)

@@ -15,9 +15,11 @@ from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import REMAT
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets import repairs
 from remat_cli.planning.targets.kinds import TARGETS
 from remat_cli.planning.targets.planned import PlannedTarget
-from solvers.problem import Limits, Problem
+from solvers.placement.memory import MemoryModel
+from solvers.problem import Limits
 from solvers.registry import METHODS
 from solvers.schedule import schedule
 from tests.ample import ample
@@ -61,18 +63,18 @@ class Crowded(PlannedTarget):
         self.longest = max(self.longest, promise.time)
         return 1 << 60
 
-    def settle(self, *_: object) -> None:
-        return None
-
-    def walk(self, problem: Problem, *_: object) -> tuple[int, ...]:
+    def walk(self, memory: MemoryModel, *_: object) -> tuple[int, ...]:
         self.walked = True
-        return (0, *range(len(problem.nodes)))
+        return (0, *range(len(memory.problem.nodes)))
 
 
 @pytest.fixture
 def crowded(monkeypatch: pytest.MonkeyPatch) -> Crowded:
     found = Crowded()
     monkeypatch.setitem(TARGETS, REMAT, found)
+    monkeypatch.setattr(repairs, "walked", found.walk)
+    for way in ("fitted", "moved_about"):
+        monkeypatch.setattr(repairs, way, lambda *_: None)
     return found
 
 

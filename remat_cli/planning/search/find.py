@@ -16,9 +16,9 @@ from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.tried import find_tried
 from remat_cli.planning.search.witness import find_witnessed
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.target import LARGE_STEPS
 from remat_cli.planning.time_plan import FIRST_GRAPH_SHARE, LARGE_GRAPH_SHARE, LEAN_KEPT, LEAN_WITNESSED_KEPT
 from solvers.notes import Note
+from solvers.placement.fitting import LARGE_STEPS
 from solvers.problem import Status
 
 

@@ -6,7 +6,6 @@ original's. A plan is tried before it is given where the original's measured mem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,14 +22,13 @@ from remat_cli.planning.subjects.default_graph import default_graph
 from remat_cli.planning.subjects.fusing import keeping_bits
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
-from remat_cli.planning.targets.target import LARGE_STEPS, Order, Target, View, as_written
+from remat_cli.planning.targets.target import Target, View, as_written
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
-from solvers.placement.arranging import arrange_in_pattern
+from solvers.placement.fitting import LARGE_STEPS
 from solvers.placement.later import height_of
-from solvers.placement.narrowing import narrowed_in_pattern
+from solvers.placement.memory import LaterRuns, MemoryModel
 from solvers.placement.pattern import outputs_apart
-from solvers.placement.settle import walk_in_pattern
 from solvers.problem import Problem
 
 if TYPE_CHECKING:
@@ -106,16 +104,8 @@ class DefaultTarget(Target):
         first, later = peaks
         return replace(promise, default=first, live=first, later=later)
 
-    def settle(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
-        return arrange_in_pattern(problem, order, room, seed, clock, reorder_only=True)
-
-    def arrange(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
-        if len(order) > LARGE_STEPS:
-            return narrowed_in_pattern(problem, order, room, seed, clock)
-        return arrange_in_pattern(problem, order, room, seed, clock)
-
-    def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:
-        return walk_in_pattern(problem, live, room, seed, clock)
+    def memory(self, problem: Problem, room: int) -> MemoryModel:
+        return LaterRuns(problem, room)
 
     def readings(self, request: PlanRequest) -> tuple[PlanRequest, ...]:
         """Memory as later runs hold it; then, where the graph's ops are not the kernels that run, as the first does."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.target import LARGE_STEPS, Target
+from remat_cli.planning.targets.target import Target
 from remat_cli.planning.time_plan import (
     LOWERING_SHARE,
     NARROWING_ROUND_SHARE,
@@ -26,7 +26,9 @@ from remat_cli.planning.time_plan import (
 from remat_cli.rewrite import Manner, Rewritten, rewrite
 from solvers.clock import Clock, limited
 from solvers.notes import Note
+from solvers.placement.fitting import LARGE_STEPS, fitted, moved_about
 from solvers.placement.largest import Placement
+from solvers.placement.walking import walked
 
 if TYPE_CHECKING:
     from remat_cli.planning.search.request import PlanRequest
@@ -85,12 +87,12 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     problem = target.in_units(candidate.subject.problem)
     by_work = request.limits.clock.most is not None
     clock = _grace(request) if by_work or request.late else request.limits.clock.share(SETTLING_SHARE)
-    move = target.arrange if request.may_walk else target.settle
+    fit = fitted if request.may_walk else moved_about
     share = NARROWING_ROUND_SHARE if len(order) > LARGE_STEPS else SETTLING_ROUND_SHARE
     room, step = _room(request, candidate), 0
     for _ in range(SETTLING_ROUNDS):
         part = clock.share(share) if target.online else clock
-        settled = move(problem, order, room, request.limits.seed, part)
+        settled = fit(target.memory(problem, room), order, request.limits.seed, part)
         if settled is None:
             return None
         other = _place_again(request, candidate, settled)
@@ -158,8 +160,8 @@ def walk(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     if not request.may_walk or (request.late and request.at_hand is not None):
         return None
     clock = request.limits.clock.share(WALKING_SHARE)
-    room = _room(request, candidate)
-    order = request.target.walk(candidate.subject.problem, request.room, room, request.limits.seed, clock)
+    memory = request.target.memory(candidate.subject.problem, _room(request, candidate))
+    order = walked(memory, request.room, request.limits.seed, clock)
     other = None if order is None else _place_again(request, candidate, order)
     return replace(other, made_by="evict") if other is not None and request.fits(other) else None
 

@@ -7,7 +7,7 @@ it. Nothing outside of this folder asks which kind of session it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ from solvers.orders.bounds import peak_bound
 from solvers.placement.growing import grown
 from solvers.placement.largest import Placement
 from solvers.placement.lifetimes import requests
+from solvers.placement.memory import MemoryModel
 from solvers.plan import Plan
 from solvers.problem import Node, Problem
 from solvers.schedule import baseline
@@ -40,12 +41,6 @@ from solvers.simulate import simulate
 
 if TYPE_CHECKING:
     from remat_cli.planning.search.request import PlanRequest
-
-Order = tuple[int, ...]
-
-# from this many steps on, the search itself makes a plan hold less: moving ops about takes long, and often ends
-# without places
-LARGE_STEPS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,16 +145,8 @@ class Target(ABC):
     # The repairs.
 
     @abstractmethod
-    def settle(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
-        """The same computes in an order that the allocator has room for."""
-
-    @abstractmethod
-    def arrange(self, problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Order | None:
-        """The cheapest order that the allocator has room for, whose computes may be others."""
-
-    @abstractmethod
-    def walk(self, problem: Problem, live: int, room: int, seed: int, clock: Clock) -> Order | None:
-        """An order from walks that evict, made afresh for the allocator."""
+    def memory(self, problem: Problem, room: int) -> MemoryModel:
+        """What an order needs in such a session, in a room of so many bytes beside inputs and weights."""
 
     # The witnesses.
 

@@ -19,11 +19,11 @@ from remat_cli.planning.search.answer import Answer, find_solver
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.loop import find_fitting
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.targets import planned
 from remat_cli.planning.targets.kinds import TARGETS, target_of
 from remat_cli.planning.targets.planned import PlannedTarget
 from solvers.clock import Clock, limited
 from solvers.methods.exact.low_walks import lowest
+from solvers.placement import fitting
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from tests.ample import ample
 from tests.cli.running import Command
@@ -93,7 +93,7 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
 
 
 def test_what_holds_for_large_graphs_holds_for_small_ones(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planned, "LARGE_STEPS", 0)
+    monkeypatch.setattr(fitting, "LARGE_STEPS", 0)
     monkeypatch.setattr(met, "LARGE_NODES", 0)
     asked = question(data / "torch_unet_convt.onnx", 0.8, "auto")
     found = find_fitting(replace(asked, limits=Limits(Clock(6))))

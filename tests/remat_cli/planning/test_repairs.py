@@ -15,6 +15,7 @@ from remat_cli.planning.targets import repairs as repairs_module
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.repairs import lower, repair, repairs, settle, walk
 from solvers.clock import limited
+from solvers.placement import fitting
 from solvers.placement.later import height_of
 from solvers.placement.pattern import outputs_apart
 from solvers.schedule import evaluate
@@ -139,7 +140,8 @@ def test_a_large_plan_for_a_default_session_leaves_room_for_what_its_model_adds(
     subject, prediction = request.subject, candidate.model.prediction
     asked: list[int] = []
     monkeypatch.setattr(default, "LARGE_STEPS", 0)
-    monkeypatch.setattr(default, "narrowed_in_pattern", lambda _, order, room, *rest: asked.append(room))
+    monkeypatch.setattr(fitting, "LARGE_STEPS", 0)
+    monkeypatch.setattr(fitting, "narrowed", lambda memory, *_: asked.append(memory.room))
     assert settle(replace(request, method="auto"), candidate) is None
     own = height_of(outputs_apart(subject.problem), candidate.order)
     left = request.room - prediction.rounding - request.target.reserve(subject.problem) - asked[0]

@@ -12,9 +12,11 @@ import pytest
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.targets.target import in_units
 from solvers.clock import Clock
+from solvers.placement.fitting import moved_about
 from solvers.placement.lifetimes import ALIGNMENT, requests
+from solvers.placement.memory import PlannedBlock
 from solvers.placement.packing import pack
-from solvers.placement.quiet import quieter, settle_in_block
+from solvers.placement.quiet import quieter
 from solvers.plan import lower
 from solvers.simulate import simulate
 from tests.solvers.placement.test_packing import check
@@ -39,10 +41,10 @@ def test_an_order_that_had_no_places_is_moved_about_until_it_has(data: Path) -> 
     stored = json.loads((data / "placing" / "mixer.order.json").read_text())
     room, order = stored["budget"] - problem.resident, stored["order"]
     assert pack(requests(problem, lower(problem, order)).lifetimes, effort=1, room=room).height > room
-    found = settle_in_block(problem, order, room, 0, Clock())
+    found = moved_about(PlannedBlock(problem, room), order, 0, Clock())
     assert found is not None
     assert Counter(found) == Counter(order)
-    assert found == settle_in_block(problem, order, room, 0, Clock())
+    assert found == moved_about(PlannedBlock(problem, room), order, 0, Clock())
     plan = lower(problem, found)
     lifetimes = requests(problem, plan).lifetimes
     packing = pack(lifetimes, effort=1, room=room)

@@ -6,16 +6,14 @@ time-out the answer depends on the seed alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from solvers.clock import Clock
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.evict import RULES, Evictor
 from solvers.orders.measure import ILLEGAL, measure
-from solvers.placement.lifetimes import requests
-from solvers.placement.pattern import held_later
-from solvers.placement.placed import placement_of
-from solvers.plan import Plan, lower
+from solvers.placement.memory import MemoryModel
+from solvers.plan import lower
 from solvers.problem import Problem
 from solvers.reductions.views import reduced
 from solvers.simulate import simulate
@@ -25,28 +23,17 @@ WALKED = 60_000  # computes walked in all
 WALKING = 0.5  # the greatest share of the time
 
 
-def walk_in_block(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
-    """The cheapest order that evicting walks find for `budget` or less, and whose values largest-first places within
-    `room` bytes of one block, if any."""
-    return _cheapest(problem, budget, seed, clock, lambda plan: placement_of(problem, plan, effort=0).block <= room)
+def walked(memory: MemoryModel, budget: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
+    """The cheapest order that evicting walks find for `budget` or less and that fits, if any.
 
-
-def walk_in_pattern(problem: Problem, budget: int, room: int, seed: int, clock: Clock) -> tuple[int, ...] | None:
-    """The cheapest such order of walks whose later runs in a default session hold no more than `room` bytes, if any."""
-    return _cheapest(problem, budget, seed, clock, lambda plan: held_later(requests(problem, plan)) <= room)
-
-
-def _cheapest(
-    problem: Problem, budget: int, seed: int, clock: Clock, fits: Callable[[Plan], bool]
-) -> tuple[int, ...] | None:
-    """Run all walks first, which is quick, and then take the cheapest order that fits."""
-    smaller = reduced(problem)
+    All walks come first, which is quick.
+    """
+    problem, smaller = memory.problem, reduced(memory.problem)
     for _, order in sorted(_walks(smaller.problem, budget, seed, clock.share(WALKING)), key=lambda pair: pair[0]):
         if clock.over():
             return None
         expanded = smaller.expand(order.tolist())
-        plan = lower(problem, expanded)
-        if simulate(problem, plan).peak <= budget and fits(plan):
+        if simulate(problem, lower(problem, expanded)).peak <= budget and not memory.lacking(expanded):
             return expanded
     return None
 

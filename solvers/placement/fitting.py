@@ -1,0 +1,37 @@
+"""Orders made to fit a session's memory: with their ops moved about, or with others computed again.
+
+Invariant: what comes out is legal and fits, and depends on the seed and on counted moves alone, unless time runs out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from solvers.clock import Clock
+from solvers.placement.arranging import arrange_in_pattern
+from solvers.placement.memory import MemoryModel
+from solvers.placement.narrowing import narrowed
+from solvers.placement.quiet import quieter
+
+Order = tuple[int, ...]
+
+# from this many steps on, the search itself makes a plan hold less: moving ops about takes long, and often ends
+# without places
+LARGE_STEPS = 2000
+
+
+def moved_about(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Order | None:
+    """The same computes in an order that fits; None if none was found."""
+    if memory.as_they_come:
+        return arrange_in_pattern(memory.problem, order, memory.room, seed, clock, reorder_only=True)
+    found = quieter(memory.problem, order, memory.room, seed, clock)
+    return next((one for one in found if memory.fits(one, clock)), None)
+
+
+def fitted(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Order | None:
+    """The cheapest order met that fits, whose computes may be others; None if none was found."""
+    if len(order) > LARGE_STEPS:
+        return narrowed(memory, order, seed, clock)
+    if memory.as_they_come:
+        return arrange_in_pattern(memory.problem, order, memory.room, seed, clock)
+    return moved_about(memory, order, seed, clock)
