@@ -1,8 +1,10 @@
 """The end of a command's time, or of its user's patience, kept whatever it is doing: reading, compiling, deep in one
 linear program.
 
-Solvers look at the clock; where nobody can look, this ends the process. Invariant: it speaks at most once, and never
-while the command says its own last words; files are whole either way, since each is written beside its place first.
+Solvers look at the clock; where nobody can look, this ends the process. What needs no search is answered before any
+clock: until a search begins, time that is up ends nothing, unless reading takes very long. Invariant: it speaks at most
+once, and never while the command says its own last words; files are whole either way, since each is written beside its
+place first.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from solvers.clock import Clock
 GRACE_SHARE, LEAST_GRACE_SECONDS = 0.05, 0.5  # of the time limit, and seconds: what ends by itself is let to
 STOPPED_GRACE_SECONDS = 5.0  # seconds, after an interrupt
 POLL_SECONDS = 0.1  # seconds
+READING_SECONDS = 60.0  # at most, beyond the limit, for an answer that needs no search
 
 
 def leave_now(code: int) -> None:
@@ -30,10 +33,20 @@ def leave_now(code: int) -> None:
 
 class Deadline:
     """`last_words` says what is known by then and gives the exit code; `met` once the command speaks for itself, which
-    the end of the `with` sees to where the command failed."""
+    the end of the `with` sees to where the command failed. `searching`: whether a search has begun from the start; else
+    `search_begins` says when."""
 
-    def __init__(self, clock: Clock, last_words: Callable[[], int], leave: Callable[[int], object] = leave_now) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        last_words: Callable[[], int],
+        leave: Callable[[int], object] = leave_now,
+        searching: bool = True,
+    ) -> None:
         self.clock = clock
+        self._searching = threading.Event()
+        if searching:
+            self._searching.set()
         self.last_words = last_words
         self._leave = leave
         self._speaking = threading.Lock()
@@ -52,12 +65,21 @@ class Deadline:
             self._speaking.acquire()
             self._over.set()
 
+    def search_begins(self) -> None:
+        """From here on the time limit ends the command: no answer was at hand."""
+        self._searching.set()
+
     def _watch(self) -> None:
-        while not self.clock.over():
-            if self._over.wait(min(POLL_SECONDS, self.clock.left())):
+        while not self._is_up():
+            if self._over.wait(POLL_SECONDS):
                 return
         stopped = self.clock.stopped()
         grace = STOPPED_GRACE_SECONDS if stopped else max(LEAST_GRACE_SECONDS, GRACE_SHARE * self.clock.seconds)
         if not self._over.wait(grace) and self._speaking.acquire(blocking=False):
             code = self.last_words()
             self._leave(CODE if stopped else code)
+
+    def _is_up(self) -> bool:
+        clock, waits = self.clock, not self._searching.is_set()
+        late = clock.elapsed() - clock.seconds
+        return clock.stopped() or (clock.over() and not (waits and late < READING_SECONDS))

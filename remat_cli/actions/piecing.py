@@ -6,6 +6,7 @@ every kind of cut was tried on this machine and gave the same bits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -72,12 +73,15 @@ def _rules(exact: bool) -> Rules:
     return Rules(allowed, BitTrials(allowed).same) if exact else Rules(allowed)
 
 
-def in_pieces(subject: Subject, asked: PiecesAsked, question: Question, limits: Limits) -> ToPlan:
+def in_pieces(
+    subject: Subject, asked: PiecesAsked, question: Question, limits: Limits, begin: Callable[[], None] = lambda: None
+) -> ToPlan:
     """The subject of which to ask the question: with its ops in pieces where that is asked for, and helps.
 
-    Where whole ops may do as well they are planned too, so that pieces never make an answer worse.
+    Where whole ops may do as well they are planned too, so that pieces never make an answer worse. `begin` is called
+    where a search for pieces begins.
     """
-    found = _cut_for(subject, asked, question, limits)
+    found = _cut_for(subject, asked, question, limits, begin)
     if not found.whole_may_win or found.subject is subject:
         return found
     at_hand = min((plan.cost - plan.baseline_cost for plan in found.plans), default=None)
@@ -86,7 +90,9 @@ def in_pieces(subject: Subject, asked: PiecesAsked, question: Question, limits: 
     return replace(found, whole=ask(subject, begun, limits, at_hand=at_hand if question.budget else None))
 
 
-def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: Limits) -> ToPlan:
+def _cut_for(
+    subject: Subject, asked: PiecesAsked, question: Question, limits: Limits, begin: Callable[[], None] = lambda: None
+) -> ToPlan:
     budget, session = budget_to_keep(subject, question), question.session
     if not asked.wanted or (budget is not None and too_small(subject, budget, session)):
         return ToPlan(subject)
@@ -97,6 +103,7 @@ def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: L
     start = _as_listed(subject.graph, asked)
     if not start.regions and budget is not None and held_as_it_is(subject, session) <= budget:
         return ToPlan(subject)
+    begin()
     model = Piecewise(subject, timed_here(subject, min(MEASURING_SECONDS, PIECES_SHARE**2 * limits.clock.left())))
     least = model.subject(start) if start.regions else subject
     if asked.how == OFF:

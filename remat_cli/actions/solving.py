@@ -55,12 +55,14 @@ def ask(
     keep: Callable[[Answer], None] = ignore,
     times: PartTimes | None = None,
     at_hand: int | None = None,
+    begin: Callable[[], None] = lambda: None,
 ) -> Answer:
     """The answer, whatever it is; `limits.report` hears of better orders, `keep` of plans that fit as they really run
     and of a proved no.
 
     What is in `memory` is not searched for again. `times`: where what each part took is noted. `at_hand`: the extra
-    cost of a plan that answers if this one's is dearer or not found.
+    cost of a plan that answers if this one's is dearer or not found. `begin` is called where a search begins, which no
+    answer at hand made needless.
     """
     question.check()
     besides = question.besides()
@@ -86,6 +88,7 @@ def ask(
         earlier = (plan_file(first), *earlier)  # with its places, which took time to find
 
     def search() -> Answer:
+        begin()
         stands = cheapest_known(asked, [question.stands]) if searching and question.stands else None
         begun = replace(asked, solver=_solver(subject, question, stands)) if stands else asked
         if question.minimize == "peak":

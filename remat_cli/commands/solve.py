@@ -87,7 +87,7 @@ def command(model: Path | None, **given: Any) -> None:
     if flags.every_method:  # each method has all the time
         _run(model, flags, clock, None)
     else:
-        with Deadline(clock, lambda: tell_nothing_yet(flags, clock)) as deadline:
+        with Deadline(clock, lambda: tell_nothing_yet(flags, clock), searching=False) as deadline:
             _run(model, flags, clock, deadline)
 
 
@@ -119,9 +119,11 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
     with listening() as interrupts:
         clock = clock.unless(interrupts)
         with times.part("finding pieces"):
-            found = in_pieces(subject, cuts, question, limits_of(flags, clock))
+            begin = deadline.search_begins if deadline else lambda: None
+            found = in_pieces(subject, cuts, question, limits_of(flags, clock), begin)
             subject, question = found.subject, found.asked(question, cuts)
         if flags.lp_bound:
+            begin()
             _tell_relaxation(subject, question, flags, clock)
         elif flags.every_method:
             _compare(subject, budget_of(subject, question), flags, clock)
@@ -168,7 +170,8 @@ def _solve(
             show(progress)
             latest.hear(progress)
 
-        found = ask(subject, question, replace(searching, report=report), memory, latest.keep, times)
+        limited, begin = replace(searching, report=report), deadline.search_begins
+        found = ask(subject, question, limited, memory, latest.keep, times, begin=begin)
     found = offered(replace(found, limits=limits), limits, memory)
     notes = unknown_version()
     if flags.certificate:

@@ -240,3 +240,12 @@ def test_a_worse_search_leaves_the_better_plan_and_gives_it(remat: Command, data
     Path("m.plan.json").write_bytes(kept[: len(kept) // 2])
     again = remat(*asked, "--work-limit", "20K")
     assert any("held something else than a plan" in note for note in again.object["notes"])
+
+
+def test_what_needs_no_search_is_answered_before_any_clock(remat: Command, data: Path) -> None:
+    model = data / "checkmate" / "linear8.problem.json"
+    asked = ("solve", model, "--budget", "5", "-o", "kept.plan.json", "-q")
+    assert remat(*asked).code == 0
+    for again in (("solve", model, "--budget", "200%", "-o", "whole.plan.json", "-q"), asked):
+        command = [sys.executable, "-m", "remat_cli", *map(str, again), "--time-limit", "0.001s"]
+        assert subprocess.run(command, check=False).returncode == 0

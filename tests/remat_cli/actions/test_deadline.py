@@ -36,3 +36,15 @@ def test_a_command_that_fails_is_not_ended_later() -> None:
         raise ValueError
     threading.Event().wait(1.5)
     assert said == []
+
+
+def test_before_a_search_begins_time_that_is_up_ends_nothing() -> None:
+    gone = threading.Event()
+
+    def leave(_: int) -> None:
+        gone.set()
+
+    deadline = Deadline(Clock(0.0), lambda: 5, leave, searching=False)
+    assert not gone.wait(1.5)
+    deadline.search_begins()
+    assert gone.wait(30)
