@@ -27,7 +27,10 @@ FLOPS = "flops"  # the device on which one FLOP takes one unit of time and memor
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """Rates in FLOP/s by type name and bytes/s; `launch_ns` is paid by every kernel."""
+    """Rates in FLOP/s by type name and bytes/s; `launch_ns` is paid by every kernel.
+
+    `tf32`: products of float32 run at `peak` as TF32, and at the rate of `vector` where that is not allowed.
+    """
 
     name: str
     source: str
@@ -36,6 +39,7 @@ class Roofline:
     memory_bandwidth: float
     launch_ns: int
     memory: float
+    tf32: bool = False
 
     def time(self, signature: OpSignature) -> int:
         """Nanoseconds."""

@@ -1,28 +1,34 @@
 """Plans whose memory is judged by the code that Inductor makes of them, not by the model of what it fuses.
 
 Inductor also holds what no plan says: weights in layouts of its own, workspace, buffers kept for a later use. So a plan
-is made with what its code holds too much taken off, and then again.
+is made with what its code holds too much taken off, and then again. Where none of these keeps to the budget, plans of
+the graph that do not depend on the budget are tried, once, and each plan whose code was written before counts.
 
-Invariant: of the plans that were tried, a cheaper one whose code keeps to the budget is never passed over.
+Invariant: of the plans whose code was written for this graph, whatever the budget, a cheaper one whose code keeps to
+the budget is never passed over, and where none does, none is leaner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from remat_cli.torch.building import Split
 from remat_cli.torch.planning import PlannedOrder
+from remat_cli.torch.remembering import Order
+from remat_cli.torch.written import Written
 
 TRIES = 4  # plans after the one without recomputation; Inductor writes its code for each
 
 
 @dataclass(frozen=True, slots=True)
 class Foretold:
-    """The bytes that Inductor's code holds at its peak, for the plan and without recomputation, and the budget."""
+    """The bytes that Inductor's code holds at its peak: for the plan, without recomputation, and as written; and the
+    budget."""
 
     peak: int
     whole: int
+    written: int
     budget: int
 
     @property
@@ -43,36 +49,89 @@ class Aimed:
 class Aim:
     """How plans are made and judged.
 
-    `search`: a plan within so many bytes by the model. `tell`: the peak of the code. `allowed`: the budget, given the
-    peak without recomputation.
+    `search`: a plan within so many bytes by the model. `leaner`: plans from the leanest up, the same for all budgets.
+    `judge`: an order as a plan. `tell`: the peak of the code. `as_written`: the same for the step as
+    the user wrote it, given that without recomputation. `allowed`: the budget, given the peak as written.
     """
 
     search: Callable[[int], PlannedOrder]
+    leaner: Callable[[], Sequence[PlannedOrder]]
+    judge: Callable[[Order], PlannedOrder]
     build: Callable[[PlannedOrder], Split]
     tell: Callable[[Split], int | None]
+    as_written: Callable[[int], int]
     allowed: Callable[[int], int]
 
 
-def aim(way: Aim, whole: PlannedOrder) -> Aimed | None:
-    """The cheapest plan tried whose code keeps to the budget, or else the leanest; None without code."""
-    return min(_tried(way, whole), key=lambda plan: (plan.told.over, plan.found.outcome.cost), default=None)
+@dataclass(slots=True)
+class _Aiming:
+    """`without`: of the plan without recomputation. `tried`: the plans whose code was written for this budget, by their
+    orders."""
 
+    way: Aim
+    written: Written
+    without: Foretold = Foretold(0, 0, 0, 0)
+    tried: dict[Order, Aimed] = field(default_factory=dict)
 
-def _tried(way: Aim, whole: PlannedOrder) -> Iterator[Aimed]:
-    split = way.build(whole)
-    peak = way.tell(split)
-    if peak is None:
-        return
-    before, found, budget = peak, whole, way.allowed(peak)
-    yield Aimed(whole, split, Foretold(peak, before, budget))
-    limit = whole.outcome.peak
-    for _ in range(TRIES):
-        if peak <= budget or not found.fits:
-            return
-        limit = min(limit, found.outcome.peak) - (peak - budget)
-        found = way.search(limit)
-        split = way.build(found)
-        peak = way.tell(split)
+    def attempt(self, found: PlannedOrder) -> int | None:
+        """The peak of a plan's code; None where it cannot be told."""
+        if found.order in self.tried:
+            return self.tried[found.order].told.peak
+        split = self.way.build(found)
+        peak = self.way.tell(split)
         if peak is None:
-            return
-        yield Aimed(found, split, Foretold(peak, before, budget))
+            return None
+        if not self.tried:
+            as_written = self.way.as_written(peak)
+            self.without = Foretold(peak, peak, as_written, self.way.allowed(as_written))
+        self.tried[found.order] = Aimed(found, split, replace(self.without, peak=peak))
+        self.written.peaks[found.order] = peak
+        return peak
+
+    def best(self) -> Aimed:
+        return min(self.tried.values(), key=lambda plan: (plan.told.over, plan.found.outcome.cost))
+
+    def aim(self, whole: PlannedOrder, peak: int) -> None:
+        """Search with what the code holds too much taken off."""
+        found, limit = whole, whole.outcome.peak
+        for _ in range(TRIES):
+            if peak <= self.without.budget or not found.fits:
+                return
+            limit = min(limit, found.outcome.peak) - (peak - self.without.budget)
+            found = self.way.search(limit)
+            told = self.attempt(found)
+            if told is None:
+                return
+            peak = told
+
+    def go_lean(self) -> None:
+        """Have the code written of plans that are the same for all budgets."""
+        if not self.written.lean:
+            self.written.lean = all(self.attempt(found) is not None for found in self.way.leaner())
+
+    def recall(self) -> None:
+        """Have the code written again of the plans of other budgets that are better, until one is as it was."""
+        for found, peak in self._others():
+            best = self.best()
+            if (max(0, peak - self.without.budget), found.outcome.cost) >= (best.told.over, best.found.outcome.cost):
+                return
+            self.attempt(found)
+
+    def _others(self) -> Iterator[tuple[PlannedOrder, int]]:
+        others = [
+            (self.way.judge(order), peak) for order, peak in self.written.peaks.items() if order not in self.tried
+        ]
+        yield from sorted(others, key=lambda pair: (max(0, pair[1] - self.without.budget), pair[0].outcome.cost))
+
+
+def aim(way: Aim, whole: PlannedOrder, written: Written) -> Aimed | None:
+    """The cheapest known plan whose code keeps to the budget, or else the leanest; None without code."""
+    state = _Aiming(way, written)
+    peak = state.attempt(whole)
+    if peak is None:
+        return None
+    state.aim(whole, peak)
+    if state.best().told.over:
+        state.go_lean()
+    state.recall()
+    return state.best()

@@ -1,4 +1,4 @@
-"""The user's memory limit: bytes, a share of the memory without recomputation, or the free memory of the device.
+"""The user's memory limit: bytes, a share of what the step holds as written, or the free memory of the device.
 
 Invariant: memory held besides the graphs, such as an optimizer's state, counts towards the limit.
 """
@@ -31,7 +31,7 @@ class Allowance:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     def bytes(self, whole: int, held: int) -> int:
-        """The limit for graphs that hold `whole` bytes without recomputation, `held` of which are there already."""
+        """The limit for graphs that hold `whole` bytes as written, `held` of which are there already."""
         others = self.beside + self.earlier
         if self.budget is None:
             return usable_bytes(self.device) + held - others
@@ -40,7 +40,7 @@ class Allowance:
     def room(self, lowered: Lowered) -> GraphRoom:
         """The limit for a graph that has the whole allowance for itself."""
         self.device = device_of(lowered)
-        return GraphRoom(self.bytes(baseline(lowered.problem)[1].peak, lowered.problem.resident))
+        return GraphRoom(self.bytes(baseline(lowered.as_written.problem)[1].peak, lowered.problem.resident))
 
 
 def allowance_of(budget: str | int, beside: Beside = 0) -> Allowance:

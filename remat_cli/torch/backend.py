@@ -5,16 +5,18 @@ Invariant: the ops are those of eager, with their kernels; only which are run ag
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import torch
 from torch import fx
-from torch._dynamo.backends.common import aot_autograd
-from torch._guards import TracingContext
 
+from remat_cli.errors import RematWarning
+from remat_cli.torch.aside import WITHOUT
 from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split
 from remat_cli.torch.partition import Partitioner, PlannedJoint, partition_fn
+from remat_cli.torch.private import TorchDynamoException, aot_autograd, donate_nothing, lookup_backend, reset
 from remat_cli.torch.regions import write_out
 from remat_cli.torch.running import Compiled, op_by_op
 from remat_cli.torch.sizes import SizeCheck
@@ -38,8 +40,15 @@ class Backend:
 
     def __call__(self, module: Any, inputs: Any, **options: Any) -> Any:
         tell_of_skipped(self)
-        write_out(module)
-        return _Graph(self).compile(module, inputs)
+        try:
+            write_out(module)
+            return _Graph(self).compile(module, inputs)
+        except TorchDynamoException:  # torch.compile's own, by which it begins a graph again or says what it cannot do
+            raise
+        except Exception as error:  # noqa: BLE001  whatever it is, the training goes on as it would without us
+            text = f"remat: '{WITHOUT}' compiles this graph, without a budget: {type(error).__name__}: {error}"
+            warnings.warn(f"{text}; please report this", RematWarning, stacklevel=2)
+            return lookup_backend(WITHOUT)(module, inputs)
 
     def __deepcopy__(self, _: Any) -> Backend:
         """A copy of a compiled module trains beside it, within the same budget."""
@@ -50,7 +59,7 @@ class Backend:
 
     def _compile_again(self) -> None:
         self.partitioner.plans.clear()
-        torch._dynamo.reset()
+        reset()
         tell_of_skipped(self)
 
 
@@ -77,7 +86,7 @@ class _Graph:
         return result
 
     def forward(self, graph: fx.GraphModule, _: Any) -> Compiled:
-        _donate_nothing()
+        donate_nothing()
         step, planned = self.backend.step, self.planned
         if planned is None:  # the graph runs without gradients: an optimizer's, after the step, is no part of its peak
             return op_by_op(graph, step, _do_nothing, first=False)
@@ -100,14 +109,6 @@ def _do_nothing(_: list[Any]) -> None:
     pass
 
 
-def _donate_nothing() -> None:
-    """Withdraw torch's leave to write over saved values, which no op uses here: `retain_graph=True` is then allowed."""
-    context = TracingContext.try_get()
-    donated = getattr(context and context.fw_metadata, "bw_donated_idxs", None)
-    if donated:
-        donated.clear()
-
-
 def backend(
     budget: str | int,
     costs: str = "cpu",
@@ -117,7 +118,7 @@ def backend(
 ) -> Backend:
     """A backend for torch.compile: a training step of its graphs holds no more than `budget`.
 
-    budget: bytes ("12GB"), a share of what the step holds without recomputation ("60%"), or "fit", for what the device
+    budget: bytes ("12GB"), a share of what the step holds as written ("60%"), or "fit", for what the device
         has free.
     costs: the device whose datasheet prices the ops ("cpu", "a100"), "measure", or a cost file.
     time_limit: the seconds that each graph may be searched.

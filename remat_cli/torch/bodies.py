@@ -15,17 +15,22 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._higher_order_ops.scan import generic_scan
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from remat_cli.errors import RematWarning
 from remat_cli.torch.metering import Meter
+from remat_cli.torch.private import (
+    DENSE_KEY,
+    FakeTensor,
+    FakeTensorMode,
+    HigherOrderOperator,
+    generic_scan,
+    without_modes,
+)
 from remat_cli.torch.reading import attribute, bytes_of
 
 ROUNDS = 3  # of a loop whose end depends on data: each later one holds what the second does
-DENSE = torch._C.DispatchKey.CompositeExplicitAutograd
 
 
 class Inside(TorchDispatchMode):
@@ -38,7 +43,7 @@ class Inside(TorchDispatchMode):
         self.meter = meter
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if isinstance(func, torch._ops.HigherOrderOperator) and func.name() in RUN:
+        if isinstance(func, HigherOrderOperator) and func.name() in RUN:
             with self:
                 result = RUN[func.name()](func, *args, **(kwargs or {}))
         else:
@@ -57,7 +62,7 @@ def held_inside(op: fx.Node) -> int:
     if not _has_bodies(op):
         return 0
     try:
-        with _disable_current_modes(), FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+        with without_modes(), FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
             given = fx.node.map_arg((op.args, op.kwargs), _argument)
             arguments, options = _shorter(op, *pytree.tree_map(without_data, given))
             meter = Meter([arguments, options])
@@ -80,7 +85,7 @@ def without_data(value: Any) -> Any:
 
 
 def _has_bodies(op: fx.Node) -> bool:
-    return isinstance(op.target, torch._ops.HigherOrderOperator) and op.target.name() in RUN
+    return isinstance(op.target, HigherOrderOperator) and op.target.name() in RUN
 
 
 def _argument(node: fx.Node) -> Any:
@@ -114,7 +119,7 @@ def _while(op: Any, go_on: Callable[..., Any], body: Callable[..., Any], carried
         seen[:] = [go_on(*arguments)]
         return rounds < ROUNDS if isinstance(seen[0], FakeTensor) else seen[0]
 
-    return op.py_kernels[DENSE](judged, body, carried, given)
+    return op.py_kernels[DENSE_KEY](judged, body, carried, given)
 
 
 def _scan(_: Any, body: Callable[..., Any], start: Any, rows: Any, given: Any) -> Any:
@@ -126,7 +131,7 @@ def _called(_: Any, body: Callable[..., Any], name: str, *operands: Any) -> Any:
 
 
 def _dense(op: Any, *arguments: Any, **options: Any) -> Any:
-    return op.py_kernels[DENSE](*arguments, **options)
+    return op.py_kernels[DENSE_KEY](*arguments, **options)
 
 
 # how each runs where a mode is on: some of torch's dense implementations refuse that

@@ -6,20 +6,18 @@ backward pass takes from the forward pass is saved; views of it are made again w
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from torch import fx
-from torch._functorch import partitioners
 
 from remat_cli.torch import batchnorm
 from remat_cli.torch.joint import Joint
 from remat_cli.torch.lowering import Lowered
+from remat_cli.torch.private import extract, opaque_apart
 from remat_cli.torch.reading import is_plain
 
-TAKES_OPAQUE_APART = hasattr(partitioners, "is_opaque_node")  # since torch 2.13; before, torch tells them itself
 Split = tuple[fx.GraphModule, fx.GraphModule]
 HERE = {False: "must_be_in_forward", True: "must_be_in_backward"}  # otherwise random ops are placed on both sides
 
@@ -75,15 +73,9 @@ def build(lowered: Lowered, order: Sequence[int]) -> Split:
     joint = lowered.joint
     module, saved = expand(lowered, order)
     plain = [node for node in saved if is_plain(node)]
-    others = [node for node in saved if node not in plain]
-    extract = functools.partial(
-        partitioners._extract_fwd_bwd_modules, saved_sym_nodes=plain, num_fwd_outputs=len(joint.forward_outputs)
-    )
-    if not TAKES_OPAQUE_APART:
-        return extract(module, others)
-    opaque = [node for node in others if partitioners.is_opaque_node(node)]
-    tensors = [node for node in others if node not in opaque]
-    return extract(module, tensors, saved_opaque_nodes=opaque)
+    tensors, more = opaque_apart([node for node in saved if node not in plain])
+    split: Split = extract(module, tensors, saved_sym_nodes=plain, num_fwd_outputs=len(joint.forward_outputs), **more)
+    return split
 
 
 def expand(lowered: Lowered, order: Sequence[int]) -> tuple[fx.GraphModule, list[fx.Node]]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import copy
 
 from torch import fx
-from torch._functorch import partitioners
 from torch.utils.checkpoint import CheckpointPolicy
 
 from remat_cli.torch.joint import Joint
+from remat_cli.torch.private import cleanup_recompute_tags, must_recompute
 
 KEEP, LIFT = "keep", "lift"  # the tags are obeyed, or the plan decides
 
@@ -23,10 +23,15 @@ def obey(joint: Joint) -> None:
     for op in joint.ops:
         if op in joint.backward or op in once:
             continue
-        if partitioners.must_recompute(tags[op]):
+        if must_recompute(tags[op]):
             joint.again.add(op)
         elif tags[op].meta.get("recompute") == CheckpointPolicy.MUST_SAVE:
             joint.pinned.add(op)
+
+
+def asked(joint: Joint) -> bool:
+    """Whether any block is under a checkpoint."""
+    return any("recompute" in op.meta for op in joint.ops)
 
 
 def _cleaned(module: fx.GraphModule) -> dict[fx.Node, fx.Node]:
@@ -36,5 +41,5 @@ def _cleaned(module: fx.GraphModule) -> dict[fx.Node, fx.Node]:
     graph.output(graph.graph_copy(module.graph, copies))
     for old, new in copies.items():
         new.meta = copy.copy(old.meta)
-    partitioners.cleanup_recompute_tags(fx.GraphModule(module, graph), is_default_partition=False)
+    cleanup_recompute_tags(fx.GraphModule(module, graph), is_default_partition=False)
     return copies

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._prims_common import is_contiguous_or_false
+
+from remat_cli.torch.private import is_contiguous_or_false
 
 DROPOUT = torch.ops.aten.native_dropout.default  # (x, share that is dropped, train) -> (result, mask)
 EMPTY = torch.ops.aten.empty_like.default

@@ -13,12 +13,13 @@ import operator
 
 import torch
 from torch import fx
-from torch._inductor import config
 
 from profiles.roofline import device
+from remat_cli.torch.estimates import arithmetic_ns
 from remat_cli.torch.joint import Joint
-from remat_cli.torch.kinds import flops_of, is_pointwise
+from remat_cli.torch.kinds import is_pointwise
 from remat_cli.torch.lowering import Price, Pricing
+from remat_cli.torch.private import inductor_config
 
 _aten, _prims = torch.ops.aten, torch.ops.prims
 READ_INSIDE = {
@@ -50,8 +51,8 @@ def fused_prices(joint: Joint, name: str = "cpu") -> Pricing:
 
     def price(op: fx.Node) -> Price:
         touched = {buffer for node in (op, *op.all_input_nodes) for buffer in joint.buffers[node]}
-        traffic = sum(buffer.bytes for buffer in touched) / sheet.memory_bandwidth
-        return Price(round(1e9 * max(flops_of(op) / sheet.peak["float"], traffic)) + sheet.launch_ns)
+        traffic = 1e9 * sum(buffer.bytes for buffer in touched) / sheet.memory_bandwidth
+        return Price(round(max(arithmetic_ns(op, sheet), traffic)) + sheet.launch_ns)
 
     return price
 
@@ -59,7 +60,7 @@ def fused_prices(joint: Joint, name: str = "cpu") -> Pricing:
 def copies_of_weights(joint: Joint) -> str:
     """What is said where a plan's code is over the budget, if Inductor copies the weights of convolutions."""
     convolves = any(op.target is _aten.convolution.default for op in joint.ops)
-    if not convolves or not config.layout_optimization:
+    if not convolves or not inductor_config.layout_optimization:
         return ""
     return (
         "; Inductor may hold a second copy of each convolution's weight, in a layout of its own:"

@@ -14,17 +14,22 @@ from unittest import mock
 
 import torch
 from torch import fx
-from torch._inductor import compile_fx, ir
-from torch._inductor.debug import DebugContext
-from torch._inductor.graph import GraphLowering
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from remat_cli.torch.bodies import without_data
 from remat_cli.torch.building import Split
 from remat_cli.torch.joint import copy_of
-from remat_cli.torch.measuring import workspace_of
 from remat_cli.torch.metering import Meter
+from remat_cli.torch.private import (
+    ASYNC_COMPILE,
+    DebugContext,
+    FakeTensorMode,
+    GraphLowering,
+    compile_fx,
+    ir,
+    without_modes,
+)
+from remat_cli.torch.workspaces import workspace_of
 
 
 class _Written(Exception):
@@ -100,7 +105,7 @@ def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], la
     module = copy_of(module)
     next(iter(module.graph.find_nodes(op="output"))).meta["user_visible_output_idxs"] = visible
     options: Any = {"cudagraphs": compile_fx.BoxedBool(False), "is_backward": late, "graph_id": 0}
-    with mock.patch.object(GraphLowering, "compile_to_module", stop), _disable_current_modes(), DebugContext():
+    with mock.patch.object(GraphLowering, "compile_to_module", stop), without_modes(), DebugContext():
         try:
             compile_fx._InProcessFxCompile().codegen_and_compile(module, inputs, (), options)
         except _Written as done:
@@ -111,7 +116,7 @@ def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], la
 def _program(source: str) -> Callable[[list[Any]], Any]:
     """The code as a function that makes tensors without data and runs no kernel of its own."""
     names: dict[str, Any] = {"__name__": "generated"}
-    with mock.patch("torch._inductor.async_compile.AsyncCompile", _Silent):
+    with mock.patch(ASYNC_COMPILE, _Silent):
         exec(source, names)
     for name in list(names):
         if name.startswith("empty_strided_"):

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
 from profiles.roofline import names
 from remat_cli.results.store import key_of
@@ -21,6 +20,7 @@ from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split
 from remat_cli.torch.generated import generated_peak
 from remat_cli.torch.partition import Partitioner, RematWarning, partition_fn
+from remat_cli.torch.private import CustomPartitionerFn
 
 
 class InductorPartitioner(CustomPartitionerFn):

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torch import fx
-from torch._functorch.compile_utils import fx_graph_cse
 
 from remat_cli.torch import batchnorm
+from remat_cli.torch.private import fx_graph_cse
 from remat_cli.torch.reading import (
     NotUnderstood,
     bytes_kept,

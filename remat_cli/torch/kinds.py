@@ -11,6 +11,7 @@ import torch
 from torch import fx
 from torch.utils.flop_counter import flop_registry
 
+from remat_cli.torch.private import OpOverload
 from remat_cli.torch.reading import bytes_of, tensors_of
 from solvers.problem import Kind
 
@@ -39,7 +40,7 @@ def kind_of(op: fx.Node) -> Kind:
 
 
 def is_pointwise(op: fx.Node) -> bool:
-    if not isinstance(op.target, torch._ops.OpOverload):
+    if not isinstance(op.target, OpOverload):
         return False
     return torch.Tag.pointwise in op.target.tags or op.target.overloadpacket in ALSO_POINTWISE
 

@@ -16,6 +16,7 @@ from torch import fx
 from remat_cli.torch.bodies import held_inside
 from remat_cli.torch.joint import Buffer, Joint, held_outputs
 from remat_cli.torch.kinds import kind_of
+from remat_cli.torch.private import HOLDS_TANGENTS
 from remat_cli.torch.reading import is_plain
 from solvers.faults import sound
 from solvers.problem import Node, Problem
@@ -39,12 +40,21 @@ Pricing = Callable[[fx.Node], Price]
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A joint graph with its problem. `ops[i]` is what node i runs; None is the boundary between the passes."""
+    """A joint graph with its problem. `ops[i]` is what node i runs; None is the boundary between the passes.
+
+    `checkpointed`: the same with blocks computed again as users ask by `torch.utils.checkpoint`, where a plan decides.
+    """
 
     joint: Joint
     problem: Problem
     ops: tuple[fx.Node | None, ...]
     sizes: tuple[Any, ...]  # sizes of the values as the graph gives them, which may be symbolic
+    checkpointed: Lowered | None = None
+
+    @property
+    def as_written(self) -> Lowered:
+        """The step as the user wrote it, of whose peak a budget is a share."""
+        return self.checkpointed or self
 
     @property
     def boundary(self) -> int:
@@ -104,8 +114,9 @@ def lower(joint: Joint, pricing: Pricing) -> Lowered:
         _add(state, op, ordered, False)
     returned = [node for node in joint.backward_outputs if isinstance(node, fx.Node)]
     small = [node for node in joint.tangents if sum(b.bytes for b in joint.buffers[node]) <= SCALAR_BYTES]
+    given = joint.tangents if HOLDS_TANGENTS else small
     outputs = [v for node in held_outputs(joint) for v in _values(state, node, set(handed))]
-    outputs += [v for node in (*returned, *small) for v in _values(state, node, set())]
+    outputs += [v for node in (*returned, *given) for v in _values(state, node, set())]
     problem = Problem(
         nodes=tuple(state.nodes),
         sizes=tuple(state.sizes),

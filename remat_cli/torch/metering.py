@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
 
+from remat_cli.torch.private import StorageWeakRef, identity_of
 from remat_cli.torch.reading import plain_tensors_of
 
 
@@ -28,12 +28,12 @@ class Meter:
         for tensor in plain_tensors_of(value):
             if not self.knows(tensor):
                 storage = tensor.untyped_storage()
-                self.alive[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
+                self.alive[identity_of(storage)] = StorageWeakRef(storage), storage.nbytes()
                 self.most += storage.nbytes()
 
     def knows(self, tensor: torch.Tensor) -> bool:
         """Whether the storage of a plain tensor is watched."""
-        known = self.alive.get(tensor.untyped_storage()._cdata)
+        known = self.alive.get(identity_of(tensor.untyped_storage()))
         return known is not None and not known[0].expired()
 
     def count(self) -> int:
@@ -42,8 +42,8 @@ class Meter:
         self.most = sum(size for _, size in self.alive.values())
         return self.most
 
-    def made(self, value: Any) -> None:
-        """Watch the result of an op and update the peak."""
+    def made(self, value: Any, workspace: int = 0) -> None:
+        """Watch the result of an op and update the peak. `workspace`: what the op held besides while it ran."""
         self.watch(value)
-        if self.most > self.peak:
-            self.peak = max(self.peak, self.count())
+        if self.most + workspace > self.peak:
+            self.peak = max(self.peak, self.count() + workspace)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from torch import fx
-from torch._functorch import config, partitioners
 
 from profiles.roofline import names
 from remat_cli.errors import RematWarning as RematWarning
@@ -25,16 +24,18 @@ from remat_cli.torch.allowance import Allowance, allowance_of
 from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split, build
 from remat_cli.torch.checking import Differs, check
-from remat_cli.torch.checkpoints import KEEP, LIFT, obey
+from remat_cli.torch.checkpoints import KEEP, LIFT, asked, obey
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import copies_of_weights, fuse, fused_prices
 from remat_cli.torch.lowering import Lowered, Pricing, lower
 from remat_cli.torch.measuring import MeasuredPrices, measured
-from remat_cli.torch.planning import PlannedOrder, find
+from remat_cli.torch.planning import PlannedOrder, find, judge, leaner
+from remat_cli.torch.private import functorch_config, partition_by_torch
 from remat_cli.torch.reading import NotUnderstood
 from remat_cli.torch.remembering import Order
 from remat_cli.torch.seeds import seeds
 from remat_cli.torch.sharing import GraphRoom, furnish
+from remat_cli.torch.written import recall_written, remember_written
 from solvers.clock import Clock
 from solvers.schedule import baseline, evaluate
 
@@ -95,9 +96,7 @@ class Partitioner:
             why = f"{type(error).__name__}: {error}; please report this"
         warnings.warn(f"remat: torch's own partition is used, without a budget: {why}", RematWarning, stacklevel=2)
         self.plans.append(PlannedJoint(None, None, why))
-        return partitioners.min_cut_rematerialization_partition(
-            module, inputs, num_fwd_outputs=num_fwd_outputs, **_known(given)
-        )
+        return partition_by_torch(module, inputs, num_fwd_outputs=num_fwd_outputs, **_known(given))
 
     def _plan(
         self, module: fx.GraphModule, inputs: Any, num_fwd_outputs: int, room: Rooms, leaves: Sequence[bool]
@@ -106,27 +105,31 @@ class Partitioner:
         masked = joints.copy_of(module)
         dropout.split(masked.graph)
         layouts.match(masked.graph, num_fwd_outputs, leaves)
-        joint = joints.read(masked, num_fwd_outputs)
-        if self.checkpoints == KEEP:
-            obey(joint)
-        lowered = lower(joint, self.prices(joint))
+        lowered = self._lower(masked, num_fwd_outputs)
+        joint = lowered.joint
         if isinstance(self.pricing, MeasuredPrices):
             self.pricing.save()
 
         own, known = room(lowered), list[Order]()
         problem = furnish(lowered, own)
 
-        def search(limit: int) -> PlannedOrder:
-            clock = self.clock()
-
-            def candidates() -> list[Order]:
+        def candidates(clock: Clock) -> Callable[[], list[Order]]:
+            def give() -> list[Order]:
                 if not known:
                     known.extend(seeds(lowered, masked, inputs, clock))
                 return known
 
-            return find(problem, limit, clock, candidates)
+            return give
 
-        plan = self._aimed(lowered, search)
+        def search(limit: int) -> PlannedOrder:
+            clock = self.clock()
+            return find(problem, limit, clock, candidates(clock))
+
+        def lean() -> list[PlannedOrder]:
+            clock = self.clock()
+            return leaner(problem, clock, candidates(clock))
+
+        plan = self._aimed(lowered, search, lean)
         if plan is None:
             found = search(own.limit)
             split, told = build(lowered, found.order), None
@@ -138,20 +141,47 @@ class Partitioner:
         self.plans.append(PlannedJoint(lowered, alone(lowered, found), over=over, told=told))
         return split
 
-    def _aimed(self, lowered: Lowered, search: Callable[[int], PlannedOrder]) -> Aimed | None:
+    def _lower(self, module: fx.GraphModule, num_fwd_outputs: int) -> Lowered:
+        """The graph's problem, and where checkpoints are lifted also that of the step as written."""
+        joint = joints.read(module, num_fwd_outputs)
+        if self.checkpoints == KEEP:
+            obey(joint)
+        lowered = lower(joint, self.prices(joint))
+        if self.checkpoints == KEEP or not asked(joint):
+            return lowered
+        kept = joints.read(module, num_fwd_outputs)
+        obey(kept)
+        return replace(lowered, checkpointed=lower(kept, self.prices(kept)))
+
+    def _aimed(
+        self, lowered: Lowered, search: Callable[[int], PlannedOrder], lean: Callable[[], list[PlannedOrder]]
+    ) -> Aimed | None:
         """The plan by the peak of its code, where that can be foretold."""
         tell = self.foretell
         if tell is None:
             return None
         holds = set(joints.held_outputs(lowered.joint))
         held = [output in holds for output in lowered.joint.forward_outputs]
+        problem = lowered.problem
+
+        def as_written(whole: int) -> int:
+            kept = lowered.checkpointed
+            order = tuple(range(len(kept.problem.nodes))) if kept else ()
+            return (tell(build(kept, order), held) if kept else None) or whole
+
         way = Aim(
-            search,
-            lambda found: build(lowered, found.order),
-            lambda split: tell(split, held),
-            lambda whole: self.allowance.bytes(whole, lowered.problem.resident),
+            search=search,
+            leaner=lean,
+            judge=lambda order: judge(problem, order, 0),
+            build=lambda found: build(lowered, found.order),
+            tell=lambda split: tell(split, held),
+            as_written=as_written,
+            allowed=lambda written: self.allowance.bytes(written, problem.resident),
         )
-        return aim(way, search(baseline(lowered.problem)[1].peak))
+        written = recall_written(problem)
+        found = aim(way, search(baseline(problem)[1].peak), written)
+        remember_written(problem, written)
+        return found
 
     def prices(self, joint: joints.Joint) -> Pricing:
         """The cost of ops in this graph; a fusing compiler makes other kernels of them."""
@@ -202,9 +232,9 @@ def pricing(costs: str) -> Pricing:
 
 
 def _check_settings() -> None:
-    if config.enable_activation_offloading:
+    if functorch_config.enable_activation_offloading:
         raise NotUnderstood("torch._functorch.config.enable_activation_offloading is set")
-    if config.functionalize_rng_ops:
+    if functorch_config.functionalize_rng_ops:
         raise NotUnderstood("torch._functorch.config.functionalize_rng_ops is set")
 
 

@@ -23,6 +23,7 @@ SEARCH_SHARE = 0.7  # of the time: at least so much for the search, however long
 BOUND_SHARE = 1 / 20  # of the time: for the bound by last runs
 HALVING_ROUNDS = 6  # bisections of the range in which the least peak must lie
 CLOSE_SHARE = 0.002  # share of the peak: a smaller range is not worth a search
+RUNGS = (1 / 16, 1 / 8, 1 / 4, 3 / 8)  # shares of the range from the leanest order's peak to that without recomputation
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,31 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
         remember(place, order, result.bound_any_order, limit)
     least = max(result.needed or 0, kept_bound(problem), known.bound)
     return PlannedOrder(order, outcome, before, limit, status, result.bound_any_order, least)
+
+
+def leaner(problem: Problem, clock: Clock, candidates: Callable[[], Iterable[Order]]) -> list[PlannedOrder]:
+    """The leanest plan, and those within a few limits above it: the same plans whatever the budget is.
+
+    For whom the peak of this problem is not the last word: a plan that holds more here may hold less there.
+    """
+    time, graph = time_of(clock), key(problem)
+    given = [tuple(range(len(problem.nodes))), *candidates()]
+    known = recall_known(problem, graph)
+    if time not in known.searched:
+        known = remember_known(problem, graph, _lean(problem, given, Limits(clock=clock)))
+    orders = [*given, known.orders[0]]
+    low, high = _leanest(problem, orders), baseline(problem)[1].peak
+    found, left = [judge(problem, known.orders[0], low)], clock.again()
+    for place, share in enumerate(RUNGS):
+        limit = low + int(share * (high - low))
+        orders, _ = _search(problem, orders, limit, Limits(clock=left.share(1 / (len(RUNGS) - place))))
+        found.append(judge(problem, _chosen(problem, orders, limit)[0], limit))
+    return found
+
+
+def judge(problem: Problem, order: Order, limit: int) -> PlannedOrder:
+    """An order as a plan within so many bytes, of which nothing is proved."""
+    return PlannedOrder(order, evaluate(problem, order)[1], baseline(problem)[1], limit, Status.FEASIBLE)
 
 
 def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) -> tuple[list[Order], Result]:

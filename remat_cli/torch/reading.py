@@ -14,6 +14,8 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
+from remat_cli.torch.private import HigherOrderOperator, OpOverload, identity_of
+
 PURE_SPACES = ("aten", "prims", "inductor_prims", "prim")
 PURE_HOPS = frozenset(
     {"cond", "while_loop", "map", "map_impl", "scan", "associative_scan", "flex_attention", "flex_attention_backward"}
@@ -64,7 +66,7 @@ def storages_of(value: Any, name: str = "") -> dict[int, Any]:
             storage = tensor.untyped_storage()
         except (NotImplementedError, RuntimeError) as error:
             raise NotUnderstood(f"the value of '{name}' has no plain storage ({tensor.layout})") from error
-        found[storage._cdata] = storage.nbytes()
+        found[identity_of(storage)] = storage.nbytes()
     return found
 
 
@@ -103,7 +105,7 @@ def is_plain(node: fx.Node) -> bool:
 
 
 def schema_of(node: fx.Node) -> Any:
-    return node.target._schema if isinstance(node.target, torch._ops.OpOverload) else None
+    return node.target._schema if isinstance(node.target, OpOverload) else None
 
 
 def mutated_inputs(node: fx.Node) -> list[fx.Node]:
@@ -122,7 +124,7 @@ def mutated_inputs(node: fx.Node) -> list[fx.Node]:
 
 def is_random(node: fx.Node) -> bool:
     """Whether two runs may give different results, because they draw random numbers."""
-    if isinstance(node.target, torch._ops.OpOverload):
+    if isinstance(node.target, OpOverload):
         if torch.Tag.nondeterministic_seeded not in node.target.tags:
             return False
         return _argument(node, "dropout_p") != 0.0  # attention is tagged for its dropout, also where it has none
@@ -133,11 +135,11 @@ def has_effect(node: fx.Node) -> bool:
     """Whether a run leaves something behind besides its result, or may for all that is known."""
     if node.target is operator.getitem or is_plain(node):
         return False
-    if isinstance(node.target, torch._ops.OpOverload):
+    if isinstance(node.target, OpOverload):
         if node.target.namespace in COLLECTIVES or node.target._schema.is_mutable:
             return True
         return node.target.namespace not in PURE_SPACES or node.is_impure(impure_random=False)
-    if isinstance(node.target, torch._ops.HigherOrderOperator):
+    if isinstance(node.target, HigherOrderOperator):
         if node.target.name() not in PURE_HOPS:
             return True
         return any(has_effect(inner) for graph in subgraphs(node) for inner in graph.nodes if inner.op != "placeholder")
@@ -165,7 +167,7 @@ def is_view(node: fx.Node) -> bool:
     given = [argument for argument in node.all_input_nodes if tensors_of(argument.meta.get("val"))]
     if len(given) != 1:
         return False
-    if isinstance(node.target, torch._ops.OpOverload) and node.target.is_view:
+    if isinstance(node.target, OpOverload) and node.target.is_view:
         return True  # though what is known of its result may be of a double that was dropped
     made = storages_of(node.meta.get("val"), node.name)
     return bool(made) and set(made) <= set(storages_of(given[0].meta["val"], given[0].name))

@@ -53,7 +53,7 @@ def key(problem: Problem, limit: int | None = None, time: Time | None = None) ->
 def recall(problem: Problem, limit: int, where: str) -> tuple[Order, float | None] | None:
     """The order that was found before, and the bound; None if there is none that fits."""
     found = Store(folder()).get(where)
-    order = None if found is None else _legal(problem, found.get("order"))
+    order = None if found is None else legal(problem, found.get("order"))
     if found is None or order is None or _weight(problem, order)[0] > limit:
         return None
     return order, found.get("bound")
@@ -69,12 +69,12 @@ def recall_known(problem: Problem, where: str) -> Remembered:
         return KNOWN[where]
     found = Store(folder()).get(where) or {}
     orders, times = found.get("orders"), found.get("searched")
-    legal = [order for given in orders or () if (order := _legal(problem, given)) is not None]
-    if not legal:
+    sound = [order for given in orders or () if (order := legal(problem, given)) is not None]
+    if not sound:
         return Remembered()
     bound = found.get("bound")
     searched = tuple((float(time[0]), int(time[1])) for time in times or ())
-    return Remembered(_frontier(problem, legal), bound if isinstance(bound, int) else 0, searched)
+    return Remembered(_frontier(problem, sound), bound if isinstance(bound, int) else 0, searched)
 
 
 def remember_known(problem: Problem, where: str, found: Remembered) -> Remembered:
@@ -107,7 +107,7 @@ def _weight(problem: Problem, order: Order) -> tuple[int, int]:
     return outcome.peak, outcome.cost
 
 
-def _legal(problem: Problem, given: Any) -> Order | None:
+def legal(problem: Problem, given: Any) -> Order | None:
     """The order of an entry, if it is one of this problem."""
     try:
         order = tuple(int(index) for index in given)

@@ -20,8 +20,11 @@ from remat_cli.saying.units import show_bytes
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.inductor import InductorPartitioner
 from remat_cli.torch.lowering import Lowered
+from remat_cli.torch.named import named as by_name
+from remat_cli.torch.named import remat
 from remat_cli.torch.partition import Partitioner, PlannedJoint
 from remat_cli.torch.skipped import told
+from solvers.schedule import baseline
 
 BETWEEN = "what runs in eager between the graphs is in no figure, and in no budget"
 ROOT = re.compile(r"^L\['\w+'\]\.?")  # the name of the compiled module within torch.compile
@@ -29,7 +32,9 @@ ROOT = re.compile(r"^L\['\w+'\]\.?")  # the name of the compiled module within t
 
 @dataclass(frozen=True, slots=True)
 class GraphReport:
-    """One graph, in bytes and nanoseconds. `why`: the reason why it has no plan. `again`: recomputations by module."""
+    """One graph, in bytes and nanoseconds. `before`: the peak without recomputation. `written`: that of the step as
+    written, where parts of it are under `torch.utils.checkpoint`. `why`: the reason why it has no plan. `again`:
+    recomputations by module."""
 
     predicted: int | None
     measured: int | None
@@ -41,6 +46,7 @@ class GraphReport:
     bound: float | None = None
     again: tuple[tuple[str, int], ...] = ()
     why: str = ""
+    written: int | None = None
 
     @property
     def overhead(self) -> float | None:
@@ -56,8 +62,9 @@ class GraphReport:
         measured = "not measured" if self.measured is None else f"measured {show_bytes(self.measured)}"
         if self.predicted is None or self.before is None or self.budget is None:
             return f"torch's own partition: {self.why}; {measured}"
-        text = f"peak {show_bytes(self.predicted)}, {measured}; without recomputation {show_bytes(self.before)};"
-        text += f" budget {show_bytes(self.budget)}\ntime {self.overhead:+.2%}"
+        text = f"peak {show_bytes(self.predicted)}, {measured}; without recomputation {show_bytes(self.before)}"
+        text += "" if self.written is None else f", as written {show_bytes(self.written)}"
+        text += f"; budget {show_bytes(self.budget)}\ntime {self.overhead:+.2%}"
         if self.gap is not None:
             text += f", within {self.gap:.2%} of the least possible"
         lines = [f"  {count} x {name}" for name, count in self.again]
@@ -109,12 +116,17 @@ def _plans(source: Source) -> list[PlannedJoint]:
 
 def _behind(compiled: Any) -> Backend:
     """The backend that torch.compile was given for this."""
+    own = getattr(compiled, "_compiled_call_impl", None)  # of a module that is compiled in place
     if hasattr(compiled, "dynamo_ctx"):
         found = compiled.dynamo_ctx.callback
+    elif own is not None:
+        return _behind(own)
     else:
         cells = zip(compiled.__code__.co_freevars, compiled.__closure__ or (), strict=True)
         found = next((cell.cell_contents for name, cell in cells if name == "callback"), None)
     while found is not None and not isinstance(found, Backend):
+        if getattr(found, "compiler_fn", None) is remat:
+            return by_name(found.kwargs.get("options"))
         found = getattr(found, "compiler_fn", None) or getattr(found, "_torchdynamo_orig_backend", None)
     if found is None:
         raise ValueError("this was not compiled with remat_cli.torch.backend; for Inductor, report on the partitioner")
@@ -125,6 +137,8 @@ def _of(plan: PlannedJoint, measured: int | None) -> GraphReport:
     if plan.lowered is None or plan.found is None:
         return GraphReport(None, measured, why=plan.why)
     found, told = plan.found, plan.told
+    kept = plan.lowered.checkpointed
+    written = None if kept is None else told.written if told else baseline(kept.problem)[1].peak
     return GraphReport(
         predicted=told.peak if told else found.outcome.peak,
         measured=measured,
@@ -134,6 +148,7 @@ def _of(plan: PlannedJoint, measured: int | None) -> GraphReport:
         cost=found.outcome.cost,
         cost_before=found.before.cost,
         bound=found.bound,
+        written=written,
         again=tuple(_again(plan.lowered, found.order).most_common()),
     )
 

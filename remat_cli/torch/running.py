@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import fx
-from torch.fx.graph import _BoxedCodeGen
 
 from remat_cli.torch.bodies import watching
 from remat_cli.torch.metering import Meter
+from remat_cli.torch.private import BoxedCodeGen
 from remat_cli.torch.whole_step import WholeStep
+from remat_cli.torch.workspaces import large_workspace
 
 Compiled = Callable[[list[Any]], Any]
 
@@ -26,10 +27,11 @@ class Metered(fx.Interpreter):
         self.meter = meter
 
     def run_node(self, n: fx.Node) -> Any:
+        works_in = large_workspace(n.target, *self.fetch_args_kwargs_from_env(n)) if n.op == "call_function" else 0
         with watching(n, self.meter):
             result = super().run_node(n)
         if n.op == "call_function":
-            self.meter.made(result)
+            self.meter.made(result, works_in)
         return result
 
 
@@ -42,7 +44,7 @@ def op_by_op(
     """
     graph = fx.Graph()
     graph.output(graph.graph_copy(module.graph, {}))
-    graph.set_codegen(_BoxedCodeGen())
+    graph.set_codegen(BoxedCodeGen())
     run = fx.GraphModule(module, graph)
     seen = not first
 

@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from torch import fx
-from torch._functorch import config, partitioners
 
 from remat_cli.torch.joint import copy_of
 from remat_cli.torch.lowering import Lowered
+from remat_cli.torch.private import functorch_config, partition_by_torch
 from solvers.clock import Clock
 from solvers.plan import IllegalOrder
 from solvers.schedule import evaluate
@@ -32,10 +32,8 @@ def torchs_own(
     module: fx.GraphModule, inputs: Any, num_fwd_outputs: int, solver: str = "dp", budget: float = 1.0
 ) -> tuple[fx.GraphModule, fx.GraphModule]:
     """The partition that torch itself makes of a joint graph, which is not changed."""
-    with config.patch(activation_memory_budget=budget, activation_memory_budget_solver=solver):
-        return partitioners.min_cut_rematerialization_partition(
-            copy_of(module), inputs, num_fwd_outputs=num_fwd_outputs
-        )
+    with functorch_config.patch(activation_memory_budget=budget, activation_memory_budget_solver=solver):
+        return partition_by_torch(copy_of(module), inputs, num_fwd_outputs=num_fwd_outputs)
 
 
 def order_of(lowered: Lowered, forward: fx.GraphModule, backward: fx.GraphModule) -> tuple[int, ...] | None:

@@ -3,7 +3,7 @@ run.
 
 In the first step each graph is planned as if it were alone, and the step records which graphs wait while which run.
 Where that step held more than the budget, each graph gets a room of its own for a second compilation. Each may hold the
-same share of its memory without recomputation, or the least that it needs where that is more.
+same share of its memory as written, or the least that it needs where that is more.
 
 Invariant: the rooms of graphs that wait for one another add up to no more than the budget, all inputs included.
 """
@@ -38,7 +38,7 @@ class GraphRoom:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The memory of a graph without recomputation: its inputs, and besides them at its peak and while later graphs run.
+    """The memory of a graph as written: its inputs, and besides them at its peak and while later graphs run.
 
     `ops`: the number of its problem's nodes, which identifies the graph. `least`, `handed`: the least memory of any
     known plan, at its peak and while later graphs run.
@@ -72,9 +72,9 @@ class ForwardRun:
 
 
 def need_of(lowered: Lowered) -> Need:
-    """The memory of a graph when each op runs once, in the graph's order."""
-    problem, place = lowered.problem, lowered.boundary
-    outcome = baseline(problem)[1]
+    """The memory of a graph when each op runs in the graph's order, as often as the user wrote."""
+    problem, place, written = lowered.problem, lowered.boundary, lowered.as_written
+    outcome = baseline(written.problem)[1]
     tangents = _bytes(problem, problem.nodes[place].writes)
     returned = [node for node in lowered.joint.backward_outputs if isinstance(node, fx.Node)]
     made = {buffer for node in returned for buffer in lowered.joint.buffers[node] if buffer.maker is not None}
@@ -83,7 +83,7 @@ def need_of(lowered: Lowered) -> Need:
         ops=len(problem.nodes),
         inputs=problem.resident,
         peak=outcome.peak - problem.resident,
-        saved=max(0, outcome.memory[place] - problem.resident - tangents),
+        saved=max(0, outcome.memory[written.boundary] - problem.resident - tangents),
         gradients=sum(buffer.bytes for buffer in made),
         least=kept_bound(problem) - problem.resident,
         handed=_bytes(problem, [value for value in problem.outputs if value in early]),

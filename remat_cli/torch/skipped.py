@@ -16,13 +16,11 @@ import weakref
 from collections import Counter
 from typing import Any
 
-import torch
-from torch._dynamo import callback_handler, trace_rules
-from torch._dynamo.utils import counters, graph_break_reasons
-
 from remat_cli.errors import RematWarning
+from remat_cli.torch.private import callback_handler, counters, disable, graph_break_reasons, trace_rules
 
 RECURRENT = "Attempted to wrap RNN, GRU, or LSTM"  # how the reason begins
+AROUND = re.compile(r"when calling `([^`]+)`. Reason: Dynamo does not support RNN")  # where the graph breaks around one
 HOOKED = "Module-level backwards hooks"
 MODULE = re.compile(r"Developer debug context: (.*)")
 LEFT = re.compile(r"Developer debug context: frame skipped: (.*)")  # FUNCTION (FILE line NUMBER)
@@ -50,7 +48,7 @@ def told() -> tuple[str, ...]:
     return tuple(_told)
 
 
-@torch._dynamo.disable
+@disable
 def _look(_: Any) -> None:
     """Look at the reasons for which torch.compile broke off, at the end of each of its runs.
 
@@ -107,6 +105,9 @@ def _words(reason: str) -> str:
             f"remat: torch.compile leaves {name} to eager, and the function that calls it: no budget holds there."
             " Compile the modules around it each for itself"
         )
+    if around := AROUND.search(reason):
+        name = ".".join(re.findall(r"'(\w+)'", around[1].partition("_modules")[2])) or around[1]
+        return f"remat: torch.compile leaves the recurrent layer '{name}' to eager: no budget holds there"
     if reason.startswith(HOOKED):
         return (
             "remat: torch.compile leaves modules with a backward hook to eager: no budget holds there. A hook of a"

@@ -23,6 +23,7 @@ from remat_cli.torch.allowance import Allowance
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import PlannedJoint
+from remat_cli.torch.private import at_the_end_of_backward, disable
 from remat_cli.torch.reading import plain_tensors_of
 from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, need_of, whole_peak
 
@@ -112,7 +113,7 @@ class WholeStep:
             self.waiting.reverse()
         with suppress(RuntimeError):  # outside of the autograd engine a step has no end to wait for
             # a backward pass may be called inside a compiled function, where torch would compile what it calls
-            torch.autograd.Variable._execution_engine.queue_callback(torch._dynamo.disable(self._end))
+            at_the_end_of_backward(disable(self._end))
 
     def _end(self) -> None:
         """The backward pass of the whole step is over."""

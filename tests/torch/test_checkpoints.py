@@ -10,10 +10,16 @@ import torch
 from torch import nn
 
 import remat_cli.torch as remat_torch
+from remat_cli.saying.units import show_bytes
+from remat_cli.torch.allowance import allowance_of
+from remat_cli.torch.estimates import estimates
+from remat_cli.torch.partition import Partitioner
+from solvers.clock import limited
 from tests.torch.steps import backend, measured, step, twin
 from tests.torch.test_users_modules import trained
 from tests.torch.users_modules import CASES
 
+GIVEN = (allowance_of("100%"), estimates("cpu"), limited)
 TAGGED = sorted(name for name in CASES if "checkpoint" in name)
 
 
@@ -58,7 +64,7 @@ def planned(checkpoints: str, budget: str = "100%", tagged: int = 4) -> tuple[An
 
 
 def test_a_kept_block_is_computed_again_and_holds_less() -> None:
-    lifted, most = planned("lift")
+    lifted, most = planned("lift", "1GB")
     kept, less = planned("keep")
     assert less < 0.7 * most
     assert max(Counter(lifted.lowered.ops).values()) == 1
@@ -72,6 +78,17 @@ def test_a_kept_block_can_be_planned_below_that() -> None:
     plan, peak = planned("keep", "80%", tagged=2)
     assert plan.found.fits
     assert peak <= 0.8 * whole
+
+
+def test_a_share_is_of_the_step_as_written() -> None:
+    _, kept = planned("keep")
+    plan, peak = planned("lift", "100%")
+    assert peak <= kept
+    assert plan.found.budget == kept
+    assert plan.found.before.peak > kept
+    (said,) = remat_torch.report(Partitioner(*GIVEN, plans=[plan])).graphs
+    assert said.written == kept
+    assert f"as written {show_bytes(kept)}" in str(said)
 
 
 def test_another_word_is_refused() -> None:

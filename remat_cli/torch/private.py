@@ -1,0 +1,88 @@
+"""All that this package takes from torch's private parts, by what it is for.
+
+Invariant: no other module here imports a private name of torch. Where one is gone, importing this module fails, and
+the package steps aside (`aside.py`). What only some versions have is asked for by its name, never by a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._dynamo import callback_handler as callback_handler
+from torch._dynamo import disable as disable
+from torch._dynamo import reset as reset
+from torch._dynamo import trace_rules as trace_rules
+from torch._dynamo.backends.common import aot_autograd as aot_autograd
+from torch._dynamo.backends.registry import lookup_backend as lookup_backend
+from torch._dynamo.exc import TorchDynamoException as TorchDynamoException
+from torch._dynamo.utils import counters as counters
+from torch._dynamo.utils import graph_break_reasons as graph_break_reasons
+from torch._functorch import compile_utils, partitioners
+from torch._functorch import config as of_functorch
+from torch._guards import TracingContext
+from torch._higher_order_ops.scan import generic_scan as generic_scan
+from torch._inductor import compile_fx as compile_fx
+from torch._inductor import config as of_inductor
+from torch._inductor import ir as ir
+from torch._inductor.custom_graph_pass import CustomPartitionerFn as CustomPartitionerFn
+from torch._inductor.debug import DebugContext as DebugContext
+from torch._inductor.graph import GraphLowering as GraphLowering
+from torch._ops import HigherOrderOperator as HigherOrderOperator
+from torch._ops import OpOverload as OpOverload
+from torch._prims_common import is_contiguous_or_false as is_contiguous_or_false
+from torch._subclasses.fake_tensor import FakeTensor as FakeTensor
+from torch._subclasses.fake_tensor import FakeTensorMode as FakeTensorMode
+from torch._subclasses.fake_tensor import unset_fake_temporarily as unset_fake_temporarily
+from torch.fx import graph as graphs
+from torch.multiprocessing.reductions import StorageWeakRef as StorageWeakRef
+from torch.utils import _python_dispatch as dispatch
+
+# AOTAutograd: joint graphs, their cleaning and their division into two
+functorch_config: Any = of_functorch
+fx_graph_cse = compile_utils.fx_graph_cse
+extract = partitioners._extract_fwd_bwd_modules
+partition_by_torch = partitioners.min_cut_rematerialization_partition
+cleanup_recompute_tags = partitioners.cleanup_recompute_tags
+must_recompute = partitioners.must_recompute
+_is_opaque: Callable[[Any], bool] | None = getattr(partitioners, "is_opaque_node", None)
+
+# Inductor's settings, and what stands for its compiler while its code is only looked at
+inductor_config: Any = of_inductor
+ASYNC_COMPILE = "torch._inductor.async_compile.AsyncCompile"
+
+# how ops are run: graphs that empty their arguments, no modes of others, bodies of higher-order ops
+BoxedCodeGen = graphs._BoxedCodeGen
+without_modes = dispatch._disable_current_modes
+DENSE_KEY = torch._C.DispatchKey.CompositeExplicitAutograd
+
+# whether a backward pass lets go of the gradients that it is given only at its end
+HOLDS_TANGENTS = not hasattr(torch.autograd.Function, "boxed_grads_call")
+
+
+def opaque_apart(nodes: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Saved nodes without those that are no tensors, and the argument for those: where torch takes both together there
+    is none."""
+    if _is_opaque is None:
+        return nodes, {}
+    opaque = [node for node in nodes if _is_opaque(node)]
+    return [node for node in nodes if node not in opaque], {"saved_opaque_nodes": opaque}
+
+
+def donate_nothing() -> None:
+    """Withdraw torch's leave to write over saved values, which no op uses here: `retain_graph=True` is then allowed."""
+    context = TracingContext.try_get()
+    donated = getattr(context and context.fw_metadata, "bw_donated_idxs", None)
+    if donated:
+        donated.clear()
+
+
+def at_the_end_of_backward(call: Callable[[], None]) -> None:
+    """Have it called when the whole backward pass is over. Raises RuntimeError outside of the autograd engine."""
+    torch.autograd.Variable._execution_engine.queue_callback(call)
+
+
+def identity_of(storage: Any) -> int:
+    """A number that no other living storage has."""
+    return int(storage._cdata)

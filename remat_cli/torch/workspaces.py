@@ -1,0 +1,111 @@
+"""What kernels work in beside their arguments and results, measured by running an op once on tensors of its form.
+
+Invariant: measuring draws nothing from the user's random numbers, and an op that cannot be run works in nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import fx
+from torch.profiler import ProfilerActivity, profile
+from torch.utils import _pytree as pytree
+
+from remat_cli.torch.private import OpOverload, unset_fake_temporarily, without_modes
+from remat_cli.torch.reading import bytes_of, tensors_of
+
+_aten = torch.ops.aten
+NO_TRACE_LINES = "6"  # a level without the two lines that torch's profiler prints at each start
+WORKSPACES: dict[str, int] = {}  # signature -> bytes, of this process
+WITHOUT = {_aten.empty_strided, _aten.empty, _aten.as_strided}
+LARGE = {
+    _aten.convolution, _aten.convolution_backward,
+    _aten._scaled_dot_product_flash_attention_for_cpu, _aten._scaled_dot_product_flash_attention_for_cpu_backward,
+}  # fmt: skip
+FAILURES = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, AssertionError)
+
+
+def workspace_at(op: fx.Node) -> int:
+    """What an op of a graph works in, where that may be much and can be measured here: on a CPU."""
+    if getattr(op.target, "overloadpacket", None) not in LARGE:
+        return 0
+    args, kwargs = fx.node.map_arg((op.args, op.kwargs), lambda node: node.meta.get("val"))
+    return large_workspace(op.target, args, kwargs)
+
+
+def large_workspace(function: Any, args: Any, kwargs: Any) -> int:
+    """The same, for a call."""
+    if getattr(function, "overloadpacket", None) not in LARGE:
+        return 0
+    on_cpu = all(tensor.device.type == "cpu" for tensor in tensors_of([args, kwargs]))
+    return workspace_of(function, args, kwargs) if on_cpu else 0
+
+
+def real(value: Any) -> Any:
+    """A tensor with numbers in it that every op takes: zeros where they may be places, small ones otherwise."""
+    if isinstance(value, torch.Tensor):
+        sizes, strides = [bytes_of(n) for n in value.shape], [bytes_of(n) for n in value.stride()]
+        made = torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device)
+        return made.uniform_(0.1, 1) if value.dtype.is_floating_point and value.dtype.itemsize > 1 else made.zero_()
+    return bytes_of(value) if isinstance(value, torch.SymInt) else value
+
+
+class Spelled(str):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def spelling(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        size = "x".join(str(bytes_of(length)) for length in value.shape)
+        stride = ",".join(str(bytes_of(length)) for length in value.stride())
+        return f"{str(value.dtype).removeprefix('torch.')}[{size};{stride}]{value.device.type}"
+    return str([spelling(part) for part in value]) if isinstance(value, (tuple, list)) else str(value)
+
+
+def workspace_of(function: Any, args: Any, kwargs: Any) -> int:
+    """The bytes that an op works in beside its result, given tensors without data; measured once for each signature."""
+    if not isinstance(function, OpOverload) or function.namespace != "aten":
+        return 0
+    if function.overloadpacket in WITHOUT or function.is_view:
+        return 0
+    key = f"{function} {pytree.tree_map(spelling, (args, kwargs))}"
+    if key not in WORKSPACES:
+        try:
+            with unset_fake_temporarily(), without_modes(), torch.no_grad(), torch.random.fork_rng():
+                given, options = pytree.tree_map(real, (args, kwargs))
+                function(*given, **options)  # what is allocated once and for all is not its workspace
+                WORKSPACES[key] = measure(lambda: function(*given, **options))
+        except FAILURES:
+            WORKSPACES[key] = 0
+    return WORKSPACES[key]
+
+
+def measure(call: Callable[[], Any]) -> int:
+    """The most that the allocator gave out meanwhile, beyond the result."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", NO_TRACE_LINES)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        result = call()
+    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
+    now = most = 0
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        now += event.nbytes()
+        most = max(most, now)
+    del result
+    return max(0, most - max(now, 0))
+
+
+def measure_on_cuda(call: Callable[[], Any]) -> int:
+    call()  # whatever is allocated once and for all
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    result = call()
+    torch.cuda.synchronize()
+    most, held = torch.cuda.max_memory_allocated(), torch.cuda.memory_allocated()
+    del result
+    return max(0, most - held)

@@ -1,0 +1,49 @@
+"""Plans of a graph whose code Inductor has written, each with the peak of that code.
+
+Invariant: a peak only ranks plans: the code of one that is used is written anew, by the torch at hand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from remat_cli.results.store import Store, folder, key_of
+from remat_cli.torch.remembering import Order, key, legal
+from solvers.problem import Problem
+
+MOST = 24  # plans kept of a graph
+
+
+@dataclass(slots=True)
+class Written:
+    """`peaks`: the peak of each plan's code. `lean`: whether that of the plans for no budget was written."""
+
+    peaks: dict[Order, int] = field(default_factory=dict)
+    lean: bool = False
+
+
+WRITTEN: dict[str, Written] = {}  # of this process
+
+
+def place_of(problem: Problem) -> str:
+    return key_of({"graph": key(problem), "written by": str(torch.__version__)})
+
+
+def recall_written(problem: Problem) -> Written:
+    """What is known of this graph, from this process or from the results that the user keeps."""
+    place = place_of(problem)
+    if place not in WRITTEN:
+        found: dict[str, Any] = Store(folder()).get(place) or {}
+        pairs = [(legal(problem, order), int(peak)) for order, peak in found.get("peaks", ())]
+        peaks = {order: peak for order, peak in pairs if order is not None}
+        WRITTEN[place] = Written(peaks, bool(found.get("lean")) and bool(peaks))
+    return WRITTEN[place]
+
+
+def remember_written(problem: Problem, known: Written) -> None:
+    leanest = sorted(known.peaks.items(), key=lambda pair: pair[1])[:MOST]
+    entry = {"peaks": [[list(order), peak] for order, peak in leanest], "lean": known.lean}
+    Store(folder()).keep(place_of(problem), {"method": "torch", "budget": None}, entry)
