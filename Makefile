@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 TOOLS  := $(VENV)/.tools
 COMPILED := $(shell find solvers remat_cli tests/oracle -name "*.[ch]" -o -name "*.[ch]pp")
 
-.PHONY: demo docs examples-torch test test-torch lint setup clean
+.PHONY: demo docs examples-torch test test-torch lint notes setup clean
 
 setup: $(READY)
 
@@ -17,7 +17,7 @@ $(READY): pyproject.toml setup.py constraints.txt $(COMPILED)
 
 # linters, type checkers and tests, which a user does not need
 $(TOOLS): $(READY)
-	test -x $(BIN)/lint-imports || \
+	test -x $(BIN)/towncrier || \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(TOOLS)
 
@@ -39,6 +39,11 @@ lint: $(TOOLS)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/towncrier build --draft --version next >/dev/null
+
+# what the next release will say, from changelog.d
+notes: $(TOOLS)
+	$(BIN)/towncrier build --draft --version next
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
