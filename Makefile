@@ -4,9 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 TOOLS  := $(VENV)/.tools
+WARNED := $(VENV)/.warned
 COMPILED := $(shell find solvers remat_cli tests/oracle -name "*.[ch]" -o -name "*.[ch]pp")
 
-.PHONY: demo docs examples-torch test test-torch lint notes setup clean
+.PHONY: demo docs examples-torch test test-torch sanitize lint notes setup clean
 
 setup: $(READY)
 
@@ -34,7 +35,12 @@ docs: $(READY)
 examples-torch:
 	$(PYTHON) examples/pytorch/train.py
 
-lint: $(TOOLS)
+# a warning of the compiler is an error in what is developed, not where remat is installed
+$(WARNED): $(COMPILED)
+	sh .ci/warnings $(BIN)/python
+	touch $(WARNED)
+
+lint: $(TOOLS) $(WARNED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -51,6 +57,10 @@ test: lint
 # the tests of remat_cli.torch; without torch they are skipped
 test-torch: $(TOOLS)
 	sh .ci/test-torch $(BIN)/python $(VENV)/with-torch
+
+# the loops in C++ with every place checked, by asserts and by g++'s sanitizers; some minutes
+sanitize: $(TOOLS)
+	.ci/sanitize $(BIN)/python
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build *.egg-info

@@ -1,6 +1,5 @@
 """The loops in C++, beside which this file lies: `native/module.cpp` names them. They run without Python's lock."""
 
-from solvers.methods.auto.record import Record
 from solvers.methods.chains.program import Bools, Floats
 from solvers.orders.arrays import Arrays, Ints
 from solvers.orders.cooling import Cooling, PricedCooling
@@ -50,18 +49,17 @@ def cheapest(
 ) -> tuple[int, int, int, Ints]: ...
 
 # solvers/methods/auto
-def fill_state(tables: Ints, state: Ints, order: Ints, /) -> None: ...
-def order_of_state(state: Ints, /) -> Ints: ...
-def excess_of_state(state: Ints, /) -> int: ...
 def anneal_orders(
     tables: Ints,
-    state: Ints,
-    record: Record,
+    order: Ints,
+    budget: int,
+    roof: int,
+    peak: int,
     cooling: PricedCooling,
     reorder_only: bool,
     halt: Ints,
     /,
-) -> None: ...
+) -> tuple[Ints, int]: ...
 
 # solvers/methods/exact
 def fill_runs(tables: Ints, state: Ints, keys: Ints, /) -> None: ...
@@ -100,16 +98,19 @@ def above(arrays: Arrays, order: Ints, room: int, /) -> int: ...
 def held_later(arrays: Arrays, order: Ints, /) -> int: ...
 def arrange(
     tables: Ints,
-    state: Ints,
+    begin: Ints,
+    budget: int,
+    roof: int,
+    peak: int,
     arrays: Arrays,
     room: int,
-    found: Ints,
-    facts: Ints,
+    known_lacking: int,
+    known_cost: int,
     cooling: PricedCooling,
     reorder_only: bool,
     halt: Ints,
     /,
-) -> None: ...
+) -> tuple[Ints, int, int]: ...
 
 # solvers/reductions
 def move_about(
@@ -128,6 +129,10 @@ def move_about(
 
 # for tests
 def drawn(seed: int, count: int, bound: int, /) -> Floats: ...
+def held_by(tables: Ints, order: Ints, budget: int, roof: int, /) -> tuple[Ints, int, int]: ...
+def annealed(
+    tables: Ints, order: Ints, budget: int, roof: int, cooling: PricedCooling, reorder_only: bool, /
+) -> tuple[Ints, Ints, int, int, Ints, int, int]: ...
 def least_first(count: int, values: Ints, keys: Floats, /) -> Ints: ...
 
 # solvers/late.py

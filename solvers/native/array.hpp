@@ -1,7 +1,9 @@
-// Arrays as the loops see them: a pointer and a length. The memory is numpy's or the loop's own.
+// Arrays as the loops see them: a pointer and a length. The memory is numpy's or the loop's own. `make sanitize` checks
+// every place that is read or written; other builds check none.
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -18,13 +20,19 @@ struct Array {
     T* data = nullptr;
     i64 size = 0;
 
-    T& operator[](i64 place) const { return data[place]; }
+    T& operator[](i64 place) const {
+        assert(place >= 0 && place < size);
+        return data[place];
+    }
     T* begin() const { return data; }
     T* end() const { return data + size; }
-    T& last() const { return data[size - 1]; }
+    T& last() const { return (*this)[size - 1]; }
 
     // The items from `first` up to, not including, `end`.
-    Array slice(i64 first, i64 end) const { return {data + first, end - first}; }
+    Array slice(i64 first, i64 end) const {
+        assert(first >= 0 && first <= end && end <= size);
+        return {data + first, end - first};
+    }
 };
 
 using Ints = Array<i64>;
@@ -37,7 +45,10 @@ struct Grid {
     T* data = nullptr;
     i64 rows = 0, columns = 0;
 
-    Array<T> operator[](i64 row) const { return {data + row * columns, columns}; }
+    Array<T> operator[](i64 row) const {
+        assert(row >= 0 && row < rows);
+        return {data + row * columns, columns};
+    }
 };
 
 // An array that owns its memory. A returned one becomes a numpy array.

@@ -12,6 +12,7 @@
 #include <Python.h>
 
 #include <cstring>
+#include <exception>
 #include <new>
 #include <tuple>
 #include <type_traits>
@@ -175,6 +176,9 @@ PyObject* bound(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
         return nullptr;
     } catch (const std::bad_alloc&) {
         return PyErr_NoMemory();
+    } catch (const std::exception& error) {  // nothing may leave C++ but as an error of Python's
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+        return nullptr;
     }
 }
 

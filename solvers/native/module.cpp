@@ -32,9 +32,6 @@ PyMethodDef LOOPS[] = {
     loop<orders::walk_through>("walk_through"),
     loop<pebbles::reach>("reach"),
     loop<pebbles::cheapest>("cheapest"),
-    loop<annealing::fill_state>("fill_state"),
-    loop<annealing::order_of_state>("order_of_state"),
-    loop<annealing::excess_of_state>("excess_of_state"),
     loop<annealing::anneal>("anneal_orders"),
     loop<exact::fill_runs>("fill_runs"),
     loop<exact::anneal_runs>("anneal_runs"),
@@ -52,6 +49,8 @@ PyMethodDef LOOPS[] = {
     loop<reductions::move_about>("move_about"),
     loop<trials::drawn>("drawn"),
     loop<trials::least_first>("least_first"),
+    loop<trials::held_by>("held_by"),
+    loop<trials::annealed>("annealed"),
     loop<late::wait_when_late>("wait_when_late"),
     {nullptr, nullptr, 0, nullptr},
 };

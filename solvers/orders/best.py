@@ -74,10 +74,11 @@ class Best:
 
     def weigh(self, order: Ints | Sequence[int], by: str = "") -> Weighed | None:
         """Measure the order without the computes that nobody needs; None if it cannot run or is not in the class."""
-        steps, count = np.asarray(order, dtype=np.int64), len(self.arrays.cost)
-        if not len(steps) or steps.min() < 0 or steps.max() >= count or not self.among(steps, count):
-            return None  # a loop in C++ would write anywhere
-        legal = self._in_time(trim(self.arrays, steps))
+        steps = np.asarray(order, dtype=np.int64)
+        if not len(steps) or not self.among(steps, len(self.arrays.cost)):
+            return None
+        trimmed = trim(self.arrays, steps)
+        legal = self._in_time(trimmed) if len(trimmed) else None
         if legal is None:
             return None
         cost, peak = measure(self.arrays, legal)

@@ -1,11 +1,17 @@
 // What an order costs and needs: `lower` and `simulate` at a hundred thousand computes in some milliseconds.
 //
-// Invariant: equal to lower + simulate on every legal order (held by test); an illegal order is told apart.
+// Invariant: equal to lower + simulate on every legal order (held by test); an illegal order is told apart, and one that
+// names what is no node is not followed.
 #pragma once
 
 #include "solvers/orders/arrays.hpp"
 
 namespace remat::orders {
+
+// Whether an order names nothing but nodes.
+inline bool names_nodes(const Arrays& arrays, Ints order) {
+    return std::all_of(order.begin(), order.end(), [&](i64 node) { return node >= 0 && node < arrays.nodes(); });
+}
 
 // The last uses in an order. Flags are for each step's reads, then its writes; `at` says where a step's flags lie.
 struct Ends {
@@ -147,7 +153,9 @@ class BlockWalk {
     i64 count_ = 0;
 };
 
-inline Blocks blocks_of(const Arrays& arrays, Ints order) { return BlockWalk(arrays, order).run(); }
+inline Blocks blocks_of(const Arrays& arrays, Ints order) {
+    return names_nodes(arrays, order) ? BlockWalk(arrays, order).run() : Blocks();
+}
 
 // Bytes in use during each compute; empty if the order is illegal.
 inline Owned<i64> memory_of(const Arrays& arrays, Ints order) {
@@ -166,8 +174,10 @@ inline Owned<i64> memory_of(const Arrays& arrays, Ints order) {
     return memory;
 }
 
-// The order without computes that are not a node's first and whose results nobody needs.
+// The order without computes that are not a node's first and whose results nobody needs; empty if it names what is no
+// node.
 inline Owned<i64> trim(const Arrays& arrays, Ints order) {
+    if (!names_nodes(arrays, order)) return Owned<i64>(0);
     Owned<i64> first(arrays.nodes(), -1);
     for (i64 step = order.size - 1; step >= 0; step--) first[order[step]] = step;
     Owned<bool> needed(arrays.output), keep(order.size, false);

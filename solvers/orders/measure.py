@@ -16,11 +16,12 @@ ILLEGAL = -1
 
 
 def measure(arrays: Arrays, order: Ints | Sequence[int]) -> tuple[int, int]:
-    """(cost, peak) of an order."""
+    """(cost, peak) of an order; an illegal one has no cost."""
     steps = np.asarray(order, dtype=np.int64)
     memory = memory_of(arrays, steps)
-    peak = int(memory.max(initial=arrays.resident))
-    return int(arrays.cost[steps].sum()), ILLEGAL if len(memory) != len(steps) else peak
+    if len(memory) != len(steps):
+        return 0, ILLEGAL
+    return int(arrays.cost[steps].sum()), int(memory.max(initial=arrays.resident))
 
 
 def memory_of(arrays: Arrays, order: Ints) -> Ints:
@@ -29,5 +30,6 @@ def memory_of(arrays: Arrays, order: Ints) -> Ints:
 
 
 def trim(arrays: Arrays, order: Ints) -> Ints:
-    """The order without computes that are not a node's first and whose results nobody needs."""
+    """The order without computes that are not a node's first and whose results nobody needs; empty if it names what is
+    no node."""
     return _loops.trim(arrays, order)

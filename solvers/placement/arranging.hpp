@@ -6,20 +6,20 @@
 
 namespace remat::placement {
 
-using namespace annealing;
-
 constexpr i64 WEIGHT = 4;  // of a byte that finds no room, where one over budget during one compute is 1
 
-// Move about as long as `priced` says. The best order met goes to `found`, and what it lacks, costs and how long it is to
-// `facts`.
+// Move about as long as `priced` says, from an order that ends with the node that reads the outputs and needs `peak`. The
+// best order met without that node, or nothing where none lacks and costs less than is known; what it lacks; its cost.
 //
 // What is live is known after each move without running through the order, so that most moves are turned down by that.
-inline void arrange(Ints tables, Ints state, const Arrays& arrays, i64 room, Ints found, Ints facts,
-                    PricedCooling priced, bool reorder_only, Halt halt) {
+inline std::tuple<Owned<i64>, i64, i64> arrange(Ints tables, Ints begin, i64 budget, i64 roof, i64 peak,
+                                                const Arrays& arrays, i64 room, i64 known_lacking, i64 known_cost,
+                                                annealing::PricedCooling priced, bool reorder_only, Halt halt) {
     const Tables t(tables);
-    State s(state, priced.cooling.seed);
+    annealing::State s = loaded(t, begin, annealing::slots_for(t, 2 * begin.size), annealing::Room{budget, roof}, peak,
+                                priced.cooling.seed);
     i64 lacking = above(arrays, order_of(s), room), over = excess(s) + WEIGHT * lacking;
-    i64 &best_lacking = facts[0], &best_cost = facts[1], &best_length = facts[2];
+    Owned<i64> best(0);
     priced.run(s, halt, [&] { spread(t, s); }, [&](double heat) {
         const i64 cost = s.total;
         attempt(t, s, priced.price, reorder_only, 0.0);  // what is live fits here: places are what is wanted
@@ -42,14 +42,14 @@ inline void arrange(Ints tables, Ints state, const Arrays& arrays, i64 room, Int
         }
         over = now;
         lacking = missing;
-        if (missing < best_lacking || (missing == best_lacking && s.total < best_cost)) {
-            best_lacking = missing;
-            best_cost = s.total;
-            best_length = order.size;
-            std::copy(order.begin(), order.end(), found.begin());
+        if (missing < known_lacking || (missing == known_lacking && s.total < known_cost)) {
+            known_lacking = missing;
+            known_cost = s.total;
+            best = Owned<i64>(static_cast<const Ints&>(order));
         }
         return lacking == 0;
     });
+    return {std::move(best), known_lacking, known_cost};
 }
 
 }  // namespace remat::placement

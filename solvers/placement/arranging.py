@@ -17,7 +17,6 @@ import numpy as np
 
 from solvers._loops import above, arrange
 from solvers.clock import Clock
-from solvers.methods.auto.layout import SLOTS, blank
 from solvers.methods.auto.local import LocalSearch
 from solvers.orders.arrays import Arrays, Ints, arrays_of
 from solvers.orders.halting import halting
@@ -30,7 +29,6 @@ MOVES_PER_COMPUTE = 80  # moves of a go for each compute
 MOVES_PER_TRY = 20  # moves of plain annealing that take as long as one with the block in the loop
 HEATS = (1e-3, 3e-4)  # shares of the cost of everything once
 PRICE = 3.0  # price of a byte above the room, where 1 is the cost of making an average byte
-OVER, COST, LENGTH = range(3)
 
 
 def arrange_in_pattern(
@@ -76,13 +74,22 @@ class Block(NamedTuple):
         """One go from that order: the cheapest order that fits, otherwise the one with the fewest bytes above the
         room."""
         local, length = self.local, len(begin.order) + 1
-        state = blank(local.tables, 2 * length, local.room)
-        local.load(state, begin.order, exactly=True)
-        found, facts = np.zeros(int(state[SLOTS]), np.int64), np.array([begin.over, begin.cost, 0], np.int64)
+        ended = local.ended(begin.order)
         cooling = local.cool(number, MOVES_PER_COMPUTE * length, HEATS[number % len(HEATS)], PRICE)
         with halting(self.clock) as halt:
-            arrange(local.tables, state, self.arrays, self.room, found, facts, cooling, self.reorder_only, halt)
+            order, over, cost = arrange(
+                local.tables,
+                ended,
+                local.room,
+                local.roof,
+                local.peak(ended),
+                self.arrays,
+                self.room,
+                begin.over,
+                begin.cost,
+                cooling,
+                self.reorder_only,
+                halt,
+            )
         self.clock.spend(moves=MOVES_PER_TRY * MOVES_PER_COMPUTE * length)
-        if not facts[LENGTH]:
-            return begin
-        return Arrangement(found[: facts[LENGTH]].copy(), int(facts[OVER]), int(facts[COST]))
+        return Arrangement(order, over, cost) if len(order) else begin

@@ -7,13 +7,14 @@ import threading
 import numpy as np
 import pytest
 
-from solvers._loops import anneal_orders, drawn, fill_state, memory_of, order_of_state
-from solvers.methods.auto.layout import SLOTS, blank
-from solvers.methods.auto.record import empty_record
+from solvers._loops import anneal_orders, drawn, memory_of, trim
+from solvers.methods.auto.local import NO_PEAK, NO_ROOF
 from solvers.methods.exact.tables import pack
 from solvers.orders.arrays import arrays_of
+from solvers.orders.best import Best
 from solvers.orders.cooling import Cooling, PricedCooling
-from solvers.problem import Node, Problem
+from solvers.orders.measure import ILLEGAL, measure
+from solvers.problem import Limits, Node, Problem
 
 CHAIN = Problem(
     nodes=tuple(Node(1, (k - 1,) if k else (), (k,)) for k in range(5)), sizes=(1, 2, 3, 4, 5), outputs=(4,)
@@ -48,9 +49,17 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
 def test_others_run_meanwhile_and_can_end_it() -> None:
     """A search without end is ended by another thread, which needs Python's lock for that."""
     tables, order, halt = pack(arrays_of(CHAIN.ended())), np.arange(6), np.zeros(1, np.int64)
-    state = blank(tables, 12, 6)
-    fill_state(tables, state, order)
-    record = empty_record(int(state[SLOTS]))
     threading.Timer(0.05, lambda: halt.__setitem__(0, 1)).start()
-    anneal_orders(tables, state, record, PricedCooling(Cooling(1 << 60, 1.0, 1), 1.0, 10.0), False, halt)
-    assert sorted(set(order_of_state(state).tolist())) == [0, 1, 2, 3, 4]
+    priced = PricedCooling(Cooling(1 << 60, 1.0, 1), 1.0, 10.0)
+    found, _ = anneal_orders(tables, order, 6, NO_ROOF, NO_PEAK, priced, False, halt)
+    assert sorted(set(found.tolist())) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5], [0, 1, -1, 2, 3, 4], [0, 1, 2, 3, 4, 1 << 40], [-(1 << 62)]])
+def test_an_order_that_names_no_node_is_refused_and_not_followed(order: list[int]) -> None:
+    arrays, steps = arrays_of(CHAIN), np.array(order)
+    assert len(trim(arrays, steps)) == len(memory_of(arrays, steps)) == 0
+    assert measure(arrays, steps)[1] == ILLEGAL
+    best = Best(CHAIN, 100, Limits())
+    assert best.offer(order, "test") is None
+    assert best.offer(range(5), "test") is not None

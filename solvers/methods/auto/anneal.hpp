@@ -10,66 +10,58 @@ namespace remat::annealing {
 
 constexpr double CLEARING = 0.05;  // the part of draws of each kind that clears slots: it takes as long as 20 others
 
+constexpr i64 NOTHING = i64(1) << 62;  // more bytes over budget than any order has
+
 // The best order met, written down as seldom as may be: until then the changes since are kept in a journal.
 //
 // Invariant: while it is `unwritten`, the best order is the one that the state has come to, less the changes in the
 // journal, and no compute has been spread anew since; else it stands in `steps`.
 struct Record {
-    Ints steps;
-    Ints facts;  // bytes over budget, cost and length of the best order, whether it is to be written, changes since
-    Ints journal;
-    Ints nodes;  // of slots, while an order is written down
+    Owned<i64> steps;
+    Owned<Change> journal;
+    Owned<i64> nodes;  // of slots, while an order is written down
+    i64 excess = NOTHING, cost = 0, length = 0;
+    i64 changes = 0;  // since the best order
+    bool unwritten = false;
 
-    template <class Visit>
-    void fields(Visit visit) {
-        visit(steps), visit(facts), visit(journal), visit(nodes);
-    }
+    explicit Record(i64 slots) : steps(slots), journal(slots / 4 + 2 * LONGEST), nodes(slots) {}
 
-    i64& excess() const { return facts[0]; }
-    i64& cost() const { return facts[1]; }
-    i64& length() const { return facts[2]; }
-    i64& unwritten() const { return facts[3]; }
-    i64& changes() const { return facts[4]; }
-    Change* change(i64 number) const { return reinterpret_cast<Change*>(journal.data) + number; }
-
-    bool is_beaten_by(i64 over, i64 total) const { return over < excess() || (over == excess() && total < cost()); }
+    bool is_beaten_by(i64 over, i64 total) const { return over < excess || (over == excess && total < cost); }
 
     // The order that the state has come to is the best.
-    void note_best(const State& s, i64 over) const {
-        excess() = over;
-        cost() = s.total;
-        length() = s.steps;
-        unwritten() = 1;
-        changes() = 0;
+    void note_best(const State& s, i64 over) {
+        excess = over;
+        cost = s.total;
+        length = s.steps;
+        unwritten = true;
+        changes = 0;
     }
 
     // The last move has led away from the best order.
-    void note_change(const State& s) const {
-        if (!unwritten()) return;
-        std::copy(s.changes, s.changes + s.logged, change(changes()));
-        changes() += s.logged;
-        if (4 * changes() > nodes.size) write_down(s);
+    void note_change(const State& s) {
+        if (!unwritten) return;
+        for (i64 number = 0; number < s.logged; number++) journal[changes++] = s.changes[number];
+        if (4 * changes > nodes.size) write_down(s);
     }
 
-    void write_down(const State& s) const {
-        if (!unwritten()) return;
-        std::copy(s.node_at, s.node_at + s.slots, nodes.begin());
-        for (i64 number = changes() - 1; number >= 0; number--) {
-            const Change& one = *change(number);
+    void write_down(const State& s) {
+        if (!unwritten) return;
+        std::copy(s.node_at.begin(), s.node_at.end(), nodes.begin());
+        for (i64 number = changes - 1; number >= 0; number--) {
+            const Change& one = journal[number];
             if (one.slot >= 0) nodes[one.slot] = -1;
             if (one.was >= 0) nodes[one.was] = one.node;
         }
         i64 step = 0;
         for (i64 slot = 0; slot < s.slots; slot++)
             if (nodes[slot] >= 0) steps[step++] = nodes[slot];
-        unwritten() = 0;
+        unwritten = false;
     }
 };
 
-// Move about as long as `priced` says. `reorder_only`: only the order changes. `halt` is set when time is up.
-inline void anneal(Ints tables, Ints state, Record record, PricedCooling priced, bool reorder_only, Halt halt) {
-    const Tables t(tables);
-    State s(state, priced.cooling.seed);
+// Move about as long as `priced` says; the best order met.
+inline Record descend(const Tables& t, State& s, PricedCooling priced, bool reorder_only, Halt halt) {
+    Record record(s.slots);
     i64 over = excess(s);
     const auto spread_anew = [&] {
         record.write_down(s);
@@ -94,18 +86,21 @@ inline void anneal(Ints tables, Ints state, Record record, PricedCooling priced,
         return over == 0;
     });
     record.write_down(s);
+    return record;
 }
 
-inline void fill_state(Ints tables, Ints state, Ints order) {
-    State s(state);
-    fill(Tables(tables), s, order);
+// Move about as long as `priced` says, and give the best order met and its bytes over budget back. The order ends with
+// the node that reads the outputs; that is left out of the one given back. `peak`: as `loaded` says. `reorder_only`: only
+// the order changes. `halt` is set when time is up.
+inline std::tuple<Owned<i64>, i64> anneal(Ints tables, Ints order, i64 budget, i64 roof, i64 peak, PricedCooling priced,
+                                          bool reorder_only, Halt halt) {
+    const Tables t(tables);
+    i64 slots = slots_for(t, 2 * t.nodes);
+    if (order.size > slots / 4) slots = slots_for(t, 2 * (order.size - 1));
+    State s = loaded(t, order, slots, {budget, roof}, peak, priced.cooling.seed);
+    const Record record = descend(t, s, priced, reorder_only, halt);
+    if (!record.length) return {Owned<i64>(order.slice(0, order.size - 1)), record.excess};
+    return {Owned<i64>(record.steps.slice(0, record.length - 1)), record.excess};
 }
-
-inline i64 excess_of_state(Ints state) {
-    State s(state);
-    return excess(s);
-}
-
-inline Owned<i64> order_of_state(Ints state) { return order_of(State(state)); }
 
 }  // namespace remat::annealing

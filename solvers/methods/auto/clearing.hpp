@@ -26,7 +26,7 @@ inline Overfull pick_overfull(State& s) {
         node = 2 * node + (left && right ? s.random.below(2) : !left);
         above += s.span(node).added;
     }
-    const i64* held = s.held_in(node);
+    const Ints held = s.held_in(node);
     i64 found = -1, many = 0;
     for (i64 slot = 0; slot < WIDE; slot++)
         if (held[slot] + above > s.budget && s.random.below(++many) == 0) found = slot;
@@ -55,14 +55,14 @@ inline void make_after(const Tables& t, State& s, i64 node, i64 slot, i64 anchor
     s.stack[0] = node;
     i64 top = 1;
     while (top && s.logged < CHAIN) {
-        i64* last = std::max_element(s.stack, s.stack + top);  // what needs others comes behind them
+        i64* last = std::max_element(s.stack.begin(), s.stack.begin() + top);  // what needs others comes behind them
         const i64 next = *last, before = s.before[anchor];
         *last = s.stack[--top];
         if (s.node_at[before] == next) continue;
         for (i64 value : t.reads_of(next)) {
             const i64 writer = t.writer[value];
             const bool is_there = s.run(writer, s.run_before(writer, anchor)) >= slot || is_held_across(t, s, value, slot);
-            const bool is_asked = std::find(s.stack, s.stack + top, writer) != s.stack + top;
+            const bool is_asked = std::find(s.stack.begin(), s.stack.begin() + top, writer) != s.stack.begin() + top;
             if (!is_there && !is_asked && !t.once[writer] && top < LONGEST) s.stack[top++] = writer;
         }
         anchor = put(t, s, next, before);

@@ -24,7 +24,7 @@ inline i64 first_read(const Tables& t, const State& s, i64 node, i64 slot) {
     i64 best = s.end_slot();
     for (i64 value : t.writes_of(node))
         for (i64 user : t.users_of(value)) {
-            const i64* runs = s.runs_of(user);
+            const Ints runs = s.runs_of(user);
             for (i64 k = 0; k < s.count[user]; k++)
                 if (runs[k] > slot) {
                     best = std::min(best, runs[k]);
@@ -125,13 +125,13 @@ inline void reach_readers(const Tables& t, State& s, i64 node, i64 slot) {
 // Compute a node in a free slot, right after the compute in slot `before`.
 inline void insert(const Tables& t, State& s, i64 node, i64 slot, i64 before) {
     const i64 k = s.run_before(node, slot), count = s.count[node];
-    i64* runs = s.runs_of(node);
+    const Ints runs = s.runs_of(node);
     for (i64 place = count; place > k + 1; place--) runs[place] = runs[place - 1];
     runs[k + 1] = slot;
     link(t, s, node, slot, before);
     bump(s, slot, EMPTY + t.workspace[node]);
     for (i64 value : t.writes_of(node)) {
-        i64* ends = s.ends_of(value);
+        const Ints ends = s.ends_of(value);
         for (i64 place = count; place > k + 1; place--) ends[place] = ends[place - 1];
         i64 end = slot;
         if (k >= 0 && ends[k] > slot) {
@@ -147,10 +147,10 @@ inline void insert(const Tables& t, State& s, i64 node, i64 slot, i64 before) {
 // Undo `insert`: remove a node's k-th compute. What read it reads the one before, if there is one.
 inline void remove(const Tables& t, State& s, i64 node, i64 k) {
     const i64 count = s.count[node];
-    i64* runs = s.runs_of(node);
+    const Ints runs = s.runs_of(node);
     const i64 slot = runs[k];
     for (i64 value : t.writes_of(node)) {
-        i64* ends = s.ends_of(value);
+        const Ints ends = s.ends_of(value);
         const i64 end = ends[k];
         hold(t, s, value, slot, end, -1);
         if (k > 0 && end > slot) end_at(t, s, value, k - 1, runs[k - 1], end);
@@ -234,10 +234,10 @@ inline Owned<i64> held_changes(const Tables& t, const State& s) {
     return change;
 }
 
-inline void clear(const Tables& t, State& s) {
-    std::fill(s.held, s.held + s.slots, -EMPTY);
-    std::fill(s.node_at, s.node_at + s.slots, -1);
-    std::fill(s.count, s.count + t.nodes, 0);
+inline void clear(State& s) {
+    std::fill(s.held.begin(), s.held.end(), -EMPTY);
+    std::fill(s.node_at.begin(), s.node_at.end(), -1);
+    std::fill(s.count.begin(), s.count.end(), 0);
     s.steps = s.total = s.repeated = 0;
     join(s, 0, s.slots - 1);
 }
@@ -245,7 +245,7 @@ inline void clear(const Tables& t, State& s) {
 // Put an order into an empty or a used state, spread evenly. A node's computes beyond the most there may be are left
 // out. The order ends with the node that reads the outputs.
 inline void fill(const Tables& t, State& s, Ints order) {
-    clear(t, s);
+    clear(s);
     i64 before = 0;
     for (i64 step = 0; step < order.size; step++) {
         const i64 node = order[step], count = s.count[node];
@@ -283,6 +283,20 @@ inline Owned<i64> order_of(const State& s, bool ended = false) {
 inline void spread(const Tables& t, State& s) {
     s.crowded = 0;
     fill(t, s, order_of(s, true));
+}
+
+// An order in a state of its own, with room for so many slots. `peak`: what the order needs where the room is to grow by
+// what the state counts too much for it; or -1.
+inline State loaded(const Tables& t, Ints order, i64 slots, Room room, i64 peak, i64 seed) {
+    State s(t, slots, room, seed);
+    fill(t, s, order);
+    if (peak >= 0) {
+        const i64 hidden = s.span(1).maximum - peak;
+        s.budget += hidden;
+        s.roof += hidden;
+        fill(t, s, order);
+    }
+    return s;
 }
 
 inline bool is_full(const State& s) { return s.steps > s.slots / 3; }

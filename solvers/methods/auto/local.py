@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers._loops import anneal_orders, fill_state
+from solvers._loops import anneal_orders
 from solvers.clock import Clock
-from solvers.methods.auto.layout import BUDGET, EMPTY, ROOF, SLOTS, blank, held_in
-from solvers.methods.auto.record import EXCESS, LENGTH, empty_record
 from solvers.methods.exact.tables import pack, sizes_in
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.cooling import Cooling, PricedCooling
@@ -20,6 +18,8 @@ from solvers.orders.halting import halting
 from solvers.orders.measure import measure
 from solvers.problem import Problem
 
+NOTHING = 1 << 62  # more bytes over budget than any order has
+NO_ROOF, NO_PEAK = 1 << 60, -1
 _HEATS = (1e-3, 1e-2, 3e-4, 3e-3)  # shares of the cost of everything once
 _COOLER = (3e-5, 3e-4, 1e-5, 1e-4)  # the same for large graphs, where one op is a smaller share of everything
 LARGE = 2000  # nodes from which on a graph is large
@@ -46,7 +46,7 @@ class LocalSearch:
         self.nodes = len(self.arrays.cost)
         self.resident = problem.resident
         self.room = budget - problem.resident
-        self.roof = EMPTY if roof is None else roof - problem.resident
+        self.roof = NO_ROOF if roof is None else roof - problem.resident
         self.seed = seed
         self.total = max(1, int(self.arrays.cost.sum()))
         self.price = self.total / max(1, int(sizes_in(self.tables).sum()))
@@ -64,26 +64,19 @@ class LocalSearch:
     def descend(
         self, order: Ints, cooling: PricedCooling, clock: Clock, exactly: bool = False, reorder_only: bool = False
     ) -> WentTo:
-        """The best order met, as `go` says."""
-        state = blank(self.tables, 2 * self.nodes, self.room)
-        if len(order) + 1 > state[SLOTS] // 4:
-            state = blank(self.tables, 2 * len(order), self.room)
-        self.load(state, order, exactly)
-        record = empty_record(int(state[SLOTS]))
+        """What `go` does. `exactly`: with more room, by what the loop counts too much for the order."""
+        ended = self.ended(order)
+        peak = self.peak(ended) if exactly else NO_PEAK
         with halting(clock) as halt:
-            anneal_orders(self.tables, state, record, cooling, reorder_only, halt)
-        length = record.facts[LENGTH]
-        return WentTo(record.steps[: length - 1] if length else order, int(record.facts[EXCESS]))
+            found = anneal_orders(self.tables, ended, self.room, self.roof, peak, cooling, reorder_only, halt)
+        return WentTo(*found)
 
-    def load(self, state: Ints, order: Ints, exactly: bool) -> None:
-        """Load an order into a state. `exactly`: the room grows by what the state counts too much for this order."""
-        ended = np.append(order, self.nodes - 1)
-        state[BUDGET], state[ROOF] = self.room, self.roof
-        fill_state(self.tables, state, ended)
-        if exactly:
-            hidden = int(held_in(state).max()) - (measure(self.arrays, ended)[1] - self.resident)
-            state[[BUDGET, ROOF]] += hidden
-            fill_state(self.tables, state, ended)
+    def ended(self, order: Ints) -> Ints:
+        """With the node that reads the outputs."""
+        return np.append(order, self.nodes - 1)
+
+    def peak(self, ended: Ints) -> int:
+        return measure(self.arrays, ended)[1] - self.resident
 
     def cool(self, number: int, moves: int, heat: float, price: float) -> PricedCooling:
         """The cooling of a go. `heat`: a share of the cost of everything once; `price`: of a byte over the budget,

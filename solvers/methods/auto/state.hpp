@@ -1,4 +1,4 @@
-// The state of the search, `layout.py`'s flat array with names: an order of computes in slots, and its memory.
+// The state of the search: an order of computes in slots, and its memory.
 //
 // Computes stand in slots with gaps between them. A slot is its number; a compute is a node and which of its computes
 // it is, counted from 0 in the order of their slots.
@@ -10,8 +10,9 @@
 namespace remat::annealing {
 
 constexpr i64 EMPTY = i64(1) << 60;
-constexpr i64 LONGEST = 256;  // changes in one move, at most
-constexpr i64 WIDE = 32;     // slots in a block of the tree
+constexpr i64 LONGEST = 256;  // changes in one move, at most: each looks ahead before it logs one
+constexpr i64 GAP = 4;        // slots for each compute, at least
+constexpr i64 WIDE = 32;      // slots in a block of the tree
 
 // What a node of the tree over blocks of slots keeps: see tree.hpp.
 struct Span {
@@ -23,47 +24,59 @@ struct Change {
     i64 node, slot, was, before;
 };
 
+// What an order may hold: bytes over the roof count many times.
+struct Room {
+    i64 budget, roof;
+};
+
+// The slots for so many computes, and gaps between them.
+inline i64 slots_for(const Tables& t, i64 steps) {
+    i64 slots = 1;
+    while (slots < GAP * (std::max(steps, t.nodes) + 8)) slots *= 2;
+    return slots;
+}
+
 struct State {
     const i64 slots;
-    i64 &steps, &total;
-    const i64 budget, roof;
-    i64 &repeated, &crowded, &logged;
-    i64 *runs, *count, *ends;
-    i64 *node_at;          // slot -> the node that is computed there, or -1
-    i64 *before, *after;   // slot -> the slot of the compute before it, and after it
-    i64* held;             // slot -> the bytes in use, less what was added to whole blocks
-    Span* tree;
-    i64* asked;
-    i64 *again, *place;    // the nodes that are computed more than once, and where each of them stands there
-    i64* shared;           // value -> whether something may take its place
-    i64* stack;
-    Change* changes;
+    i64 budget, roof;
+    i64 steps = 0, total = 0;
+    i64 repeated = 0, crowded = 0, logged = 0;
+    Owned<i64> runs, count, ends;
+    Owned<i64> node_at;        // slot -> the node that is computed there, or -1
+    Owned<i64> before, after;  // slot -> the slot of the compute before it, and after it
+    Owned<i64> held;           // slot -> the bytes in use, less what was added to whole blocks
+    Owned<Span> tree;
+    Owned<i64> asked;
+    Owned<i64> again, place;  // the nodes that are computed more than once, and where each of them stands there
+    Owned<bool> shared;       // value -> whether something may take its place
+    Owned<i64> stack;
+    Owned<Change> changes;
     Random random;
 
-    explicit State(Ints flat, i64 seed = 0)
-        : slots(flat[0]), steps(flat[1]), total(flat[2]), budget(flat[3]), roof(flat[4]), repeated(flat[5]),
-          crowded(flat[6]), logged(flat[7]), random(seed) {
-        const i64* start = flat.data + 8;
-        for (i64** table : {&runs, &count, &ends, &node_at, &before, &after, &held}) *table = flat.data + *start++;
-        tree = reinterpret_cast<Span*>(flat.data + *start++);
-        for (i64** table : {&asked, &again, &place, &shared, &stack}) *table = flat.data + *start++;
-        changes = reinterpret_cast<Change*>(flat.data + *start);
+    // Without computes, and room for so many slots.
+    State(const Tables& t, i64 many, Room room, i64 seed)
+        : slots(many), budget(room.budget), roof(room.roof), runs(t.nodes * MOST, 0), count(t.nodes, 0),
+          ends(t.values * MOST, 0), node_at(many, 0), before(many, 0), after(many, 0), held(many, 0),
+          tree(2 * many / WIDE, Span{}), asked(2 * many / WIDE, 0), again(t.nodes, 0), place(t.nodes, 0),
+          shared(t.values, false), stack(LONGEST, 0), changes(LONGEST, Change{}), random(seed) {
+        for (i64 read = 0; read < t.reads_at[t.nodes]; read++)
+            if (t.saved[read] > 0) shared[t.reads[read]] = true;
     }
 
     // The slot of a node's k-th compute.
     i64& run(i64 node, i64 k) const { return runs[node * MOST + k]; }
-    i64* runs_of(i64 node) const { return runs + node * MOST; }
+    Ints runs_of(i64 node) const { return runs.slice(node * MOST, (node + 1) * MOST); }
 
     // The slot of the last compute that reads a value's k-th copy, or of the compute that makes it if none does.
     i64& end(i64 value, i64 k) const { return ends[value * MOST + k]; }
-    i64* ends_of(i64 value) const { return ends + value * MOST; }
+    Ints ends_of(i64 value) const { return ends.slice(value * MOST, (value + 1) * MOST); }
 
     i64 end_slot() const { return slots - 2; }  // of the node that reads the outputs
     bool is_taken(i64 slot) const { return node_at[slot] >= 0; }
 
     // The last compute of a node before a slot, or -1.
     i64 run_before(i64 node, i64 slot) const {
-        const i64* row = runs_of(node);
+        const Ints row = runs_of(node);
         i64 k = count[node] - 1;
         while (k >= 0 && row[k] >= slot) k--;
         return k;
@@ -74,7 +87,7 @@ struct State {
 
     Span& span(i64 node) const { return tree[node]; }
     i64 blocks() const { return slots / WIDE; }
-    i64* held_in(i64 block) const { return held + (block - blocks()) * WIDE; }
+    Ints held_in(i64 block) const { return held.slice((block - blocks()) * WIDE, (block - blocks() + 1) * WIDE); }
 };
 
 }  // namespace remat::annealing

@@ -15,8 +15,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from solvers.methods.anyorder.bound import BoundSearch
-from solvers.methods.auto.local import LARGE, LocalSearch
-from solvers.methods.auto.record import NOTHING
+from solvers.methods.auto.local import LARGE, NOTHING, LocalSearch
 from solvers.methods.auto.tournament import Tournament
 from solvers.methods.auto.within import HuntWithin
 from solvers.methods.exact.low_walks import lowest

@@ -30,7 +30,7 @@ inline void gather_up(State& s, i64 node) {
 }
 
 inline void look_at_block(State& s, i64 block) {
-    const i64* held = s.held_in(block);
+    const Ints held = s.held_in(block);
     i64 most = held[0];
     for (i64 slot = 1; slot < WIDE; slot++) most = std::max(most, held[slot]);
     Span& span = s.span(block);
@@ -40,7 +40,7 @@ inline void look_at_block(State& s, i64 block) {
 
 // Add to some slots of one block, both ends included.
 inline void add_within(State& s, i64 block, i64 first, i64 last, i64 amount) {
-    i64* held = s.held_in(block);
+    const Ints held = s.held_in(block);
     for (i64 slot = first; slot <= last; slot++) held[slot] += amount;
     look_at_block(s, block);
 }
@@ -118,7 +118,7 @@ inline bool answers(State& s, i64 node, i64 above) {
 inline void count_block(State& s, i64 block) {
     Span& span = s.span(block);
     const i64 above = span.above + span.added;
-    const i64* held = s.held_in(block);
+    const Ints held = s.held_in(block);
     i64 over = 0, slope = 0, up = FAR, down = FAR;
     for (i64 slot = 0; slot < WIDE; slot++) {
         const i64 memory = held[slot] + above;

@@ -50,12 +50,6 @@ def sizes_in(tables: Ints) -> Ints:
     return tables[tables[SIZE] : tables[SIZE] + tables[VALUES]]
 
 
-def saved_in(tables: Ints) -> tuple[Ints, Ints]:
-    """The rows of reads, and of the bytes saved if the copy ends at each read."""
-    reads = tables[tables[READS] : tables[SAVED]]
-    return reads, tables[tables[SAVED] : tables[SAVED] + len(reads)]
-
-
 def keys_in(state: Ints) -> Ints:
     """The row of keys of a set of runs."""
     return state[state[KEYS] : state[MEMORY]]
