@@ -7,7 +7,7 @@ TOOLS  := $(VENV)/.tools
 WARNED := $(VENV)/.warned
 COMPILED := $(shell find solvers remat_cli tests/oracle -name "*.[ch]" -o -name "*.[ch]pp")
 
-.PHONY: demo docs examples-torch test test-torch sanitize lint notes setup clean
+.PHONY: demo docs examples-torch test test-all test-torch test-torch-all campaign sanitize lint notes setup clean
 
 setup: $(READY)
 
@@ -51,8 +51,18 @@ lint: $(TOOLS) $(WARNED)
 notes: $(TOOLS)
 	$(BIN)/towncrier build --draft --version next
 
+# what gates a change: some minutes
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# all there is, before a release: half an hour and more on two cores
+test-all: lint test-torch-all sanitize
+	$(BIN)/python -m pytest -m "slow or not slow" -n auto --dist worksteal
+	sh .ci/wheel.sh
+
+# the same with other random cases in each run, whose seed it names
+campaign: $(TOOLS)
+	FRESH_SEED=$$(od -An -N3 -tu4 /dev/urandom | tr -d ' ') $(BIN)/python -m pytest -m "slow or not slow" -n auto --dist worksteal
 
 # the tests of remat_cli.torch; without torch they are skipped
 test-torch: $(TOOLS)
@@ -61,6 +71,9 @@ test-torch: $(TOOLS)
 # the loops in C++ with every place checked, by asserts and by g++'s sanitizers; some minutes
 sanitize: $(TOOLS)
 	.ci/sanitize $(BIN)/python
+
+test-torch-all: $(TOOLS)
+	sh .ci/test-torch $(BIN)/python $(VENV)/with-torch -m "slow or not slow"
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build *.egg-info

@@ -65,6 +65,7 @@ def ran(lines: list[str], work: Path, environment: dict[str, str]) -> list[str]:
     return ours
 
 
+@pytest.mark.slow
 def test_both_run_in_a_clean_folder(clean: dict[str, str], tmp_path: Path) -> None:
     """One after the other: the second has what the first found, where its cache says that it is kept."""
     work = tmp_path / "work"

@@ -34,12 +34,14 @@ def run(example: str, folder: Path, environment: dict[str, str]) -> str:
     return ran.stdout
 
 
+@pytest.mark.slow
 def test_demo(tmp_path: Path, shell: dict[str, str]) -> None:
     said = run("demo", tmp_path, shell)
     assert said.count("same bytes") >= 2
     assert "computed again" in said
 
 
+@pytest.mark.slow
 def test_training_gives_the_same_losses(tmp_path: Path, shell: dict[str, str]) -> None:
     said = run("train", tmp_path, shell)
     assert "the same losses, bit for bit" in said

@@ -35,6 +35,7 @@ def gathered(folder: Path, given: dict[str, str], *arguments: str) -> dict[str, 
     }
 
 
+@pytest.mark.slow
 def test_it_runs_on_a_cpu_and_goes_on_where_it_was(tmp_path: Path) -> None:
     given = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": ""}
     found = gathered(tmp_path, given, "--device", "cpu")
@@ -48,6 +49,7 @@ def test_it_runs_on_a_cpu_and_goes_on_where_it_was(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "evidence.json").stat().st_mtime_ns == written
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler, and so no device")
 def test_what_it_says_of_cuda_on_a_device_that_is_memory_only(tmp_path: Path) -> None:
     given = environment(build(tmp_path / "device"), XDG_CACHE_HOME=str(tmp_path / "cache"))

@@ -12,6 +12,7 @@ from tests.killing import Kills
 SEED = SystemRandom().randrange(1 << 30)
 
 
+@pytest.mark.slow
 def test_nothing_torn_and_nothing_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f" [seed {SEED}] ", end="", flush=True)

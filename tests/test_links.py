@@ -84,6 +84,7 @@ def stale(text: str, files: Collection[str]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_comments_and_docstrings_name_files_that_are_there() -> None:
     files = tracked("*.py", "*.hpp", "*.cpp")
     if not files:

@@ -23,6 +23,7 @@ SNIPPETS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.M | re.S)
 SECONDS = re.compile(r"(remat\.(?:solve|sweep|max_batch)\([^#]*?)time_limit=\d+", flags=re.S)
 
 
+@pytest.mark.slow
 def test_the_page_runs(remat: Command, tmp_path: Path) -> None:
     assert remat("zoo", "cnn", "--batch", 4, "-o", "forward.onnx", "-q").code == 0
     assert len(SNIPPETS) >= 6

@@ -42,7 +42,7 @@ def arrange_in_pattern(
     smaller = reduced(problem)
     arrays = arrays_of(smaller.problem)
     local = LocalSearch(outputs_apart(smaller.problem), problem.resident + room, seed)
-    block = Block(local, arrays, room, clock, reorder_only)
+    block = BlockSearch(local, arrays, room, clock, reorder_only)
     begin = np.array(smaller.shrink(order), np.int64)
     best = Arrangement(begin, above(arrays, begin, room), int(arrays.cost[begin].sum()))
     least_cost = int(arrays.cost.sum())  # the cost of everything once
@@ -61,7 +61,7 @@ class Arrangement(NamedTuple):
     cost: int
 
 
-class Block(NamedTuple):
+class BlockSearch(NamedTuple):
     """The search of orders for a block of `room` bytes."""
 
     local: LocalSearch

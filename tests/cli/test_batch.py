@@ -108,6 +108,7 @@ def test_reports_say_the_same_and_nothing_is_done_twice(remat: Command, here: Pa
     assert [job["status"] for job in again["jobs"]] == [job["status"] for job in first["jobs"]]
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_done_again(remat: Command, here: Path) -> None:
     Path("m.yaml").write_text(CHAINS.replace("[9, 5]", "[9]"))
     asked = ("batch", "m.yaml", "--report", "r.json", "--jobs", 1)
@@ -169,6 +170,7 @@ def test_a_baseline(remat: Command, here: Path) -> None:
     assert remat(*asked, "--baseline", "m.yaml").code == 3
 
 
+@pytest.mark.slow
 def test_a_forward_model_goes_the_whole_road(remat: Command, here: Path) -> None:
     assert remat("zoo", "mlp", "-o", "f.onnx", "-q").code == 0
     Path("m.yaml").write_text(
@@ -255,6 +257,7 @@ def test_an_interrupt_ends_it_with_130(remat: Command, here: Path) -> None:
     assert said.rstrip().endswith("remat: interrupted")
 
 
+@pytest.mark.slow
 def test_an_interrupted_batch_writes_its_report(remat: Command, here: Path) -> None:
     """What was done is in it, what was not has failed for that; the same command afterwards does only the rest."""
     process = begun("m.yaml", "--jobs", "1", "--report", "r.json", "--md", "r.md")
@@ -273,6 +276,7 @@ def test_an_interrupted_batch_writes_its_report(remat: Command, here: Path) -> N
     assert report()["cached"] >= len(jobs) - len(undone)
 
 
+@pytest.mark.slow
 def test_two_batches_share_a_folder(here: Path) -> None:
     going = [begun("m.yaml", "--jobs", "1", "--report", f"r{number}.json") for number in range(2)]
     for process in going:

@@ -53,6 +53,7 @@ def begun(address: str, carry: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "remat_cli", "batch", *asked])
 
 
+@pytest.mark.slow
 def test_workers_started_by_hand_give_the_same_bytes(remat: Command, here: Path) -> None:
     with ExitStack() as stack:
         stack.enter_context(dask("scheduler", "--port", "0", "--host", "127.0.0.1"))

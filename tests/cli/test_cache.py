@@ -51,6 +51,7 @@ def test_a_model_and_its_promises_are_the_same(remat: Command, data: Path, kept:
     assert Path("a.plan.json").read_bytes() == Path("b.plan.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_that_a_method_found_nothing_is_kept(remat: Command, data: Path, kept: Path) -> None:
     asked = (data / "torch_cnn.onnx", "--budget", "80%", "--method", "checkpoint-all", "--work-limit", "10k", "--json")
     first, second = (remat("solve", *asked) for _ in range(2))

@@ -41,6 +41,7 @@ def _rewrite(path: Path, change: Any) -> None:
     onnx.save(model, path)
 
 
+@pytest.mark.slow
 def test_a_plan_is_kept(unet: Path, remat: Command) -> None:
     ran = remat("emit", unet, "--json")
     assert ran.code == 0, ran.err
@@ -63,6 +64,7 @@ def test_a_plan_is_kept(unet: Path, remat: Command) -> None:
     assert (unet.parent / "report.json").is_file()
 
 
+@pytest.mark.slow
 def test_times_stand_beside_what_was_foretold(unet: Path, remat: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("remat_cli.commands.verify.TIMING_SECONDS", 0.2)
     emitted = remat("emit", unet, "--json").object
@@ -82,6 +84,7 @@ def test_what_emit_adds_is_in_every_overhead(unet: Path) -> None:
     assert shown(unet).overhead == 1
 
 
+@pytest.mark.slow
 def test_a_plan_for_default_options_is_kept_there(unet: Path, remat: Command) -> None:
     model, plan = unet.parent / "unet.onnx", unet.parent / "default.plan.json"
     asked = "--runtime", "stock", "--budget", "76%", "--work-limit", "10M"
@@ -102,6 +105,7 @@ def test_a_plan_for_default_options_is_kept_there(unet: Path, remat: Command) ->
     assert found["default"]["after"]["first"] < found["default"]["before"]["first"]
 
 
+@pytest.mark.slow
 def test_a_model_that_fits_is_left_as_it_is(data: Path, tmp_path: Path, remat: Command) -> None:
     shutil.copy(data / "torch_cnn.onnx", tmp_path / "cnn.onnx")
     ran = remat("solve", tmp_path / "cnn.onnx", "--budget", "4MB", "-o", tmp_path / "cnn.plan.json")
@@ -119,6 +123,7 @@ def test_a_model_that_fits_is_left_as_it_is(data: Path, tmp_path: Path, remat: C
     assert ran.object["strict"]["after"]["first"] == solved["live"]
 
 
+@pytest.mark.slow
 def test_the_other_session_is_no_reason_to_fail(unet: Path, remat: Command) -> None:
     """What default options make of a model for the strict session is said, and no more."""
     ran = remat("verify", unet)
@@ -126,6 +131,7 @@ def test_the_other_session_is_no_reason_to_fail(unet: Path, remat: Command) -> N
     assert "default session, not promised: " in ran.out
 
 
+@pytest.mark.slow
 def test_verify_runs_with_the_threads_that_the_costs_are_for(data: Path, tmp_path: Path, remat: Command) -> None:
     """Convolutions work in memory of each thread's own: with another number the peak would be another."""
     shutil.copy(data / "torch_cnn.onnx", tmp_path / "cnn.onnx")
@@ -185,6 +191,7 @@ def test_a_tampered_model_is_found_out(unet: Path, remat: Command) -> None:
     assert "elements differ, by" in ran.err
 
 
+@pytest.mark.slow
 def test_how_closely_to_look(data: Path, tmp_path: Path, remat: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tolerances, another level of the default session, and both times, on a model that was tampered with a little."""
     shutil.copy(data / "torch_cnn.onnx", tmp_path / "m.onnx")
@@ -220,6 +227,7 @@ def test_how_closely_to_look(data: Path, tmp_path: Path, remat: Command, monkeyp
     assert "measured in turns" in ran.out
 
 
+@pytest.mark.slow
 def test_what_is_not_the_plans_is_refused(unet: Path, remat: Command) -> None:
     path = Path(remat("emit", unet, "--json").object["model"])
     _rewrite(path, lambda model: model.metadata_props.pop())
@@ -257,6 +265,7 @@ def test_models_that_no_kernel_runs_are_emitted_all_the_same(data: Path, tmp_pat
     assert "no kernel for op" in ran.err
 
 
+@pytest.mark.slow
 def test_external_data_goes_along(data: Path, tmp_path: Path, remat: Command) -> None:
     """Written elsewhere, the model has its tensors; and a strict session runs it."""
     model = tmp_path / "in" / "m.onnx"
@@ -317,6 +326,7 @@ def test_feeds_of_ones_own(data: Path, tmp_path: Path, remat: Command) -> None:
     assert remat("verify", tmp_path / "m.plan.json", "--feeds", tmp_path / "g.npz").code == 3
 
 
+@pytest.mark.slow
 def test_a_plan_from_estimates_keeps_its_promise_too(remat: Command, data: Path) -> None:
     """What kernels hold while they run counts, measured or not; U-Net has convolutions large enough to tell."""
     assert remat("zoo", "unet", "--batch", 2, "--image", 32, "--width", 4, "-o", "u.onnx", "-q").code == 0

@@ -80,6 +80,7 @@ def test_frozen_statistics_can_be_meant(command: Command) -> None:
     assert command("grad", "frozen.onnx", "--freeze-bn").code == 0
 
 
+@pytest.mark.slow
 def test_what_has_no_kernel_on_cuda_is_named_where_that_is_asked(remat: Command) -> None:
     assert remat("zoo", "segnet", "--batch", "1", "--image", "32", "-o", "m.onnx", "-q").code == 0
     assert "CUDA" not in remat("grad", "m.onnx", "--json").out

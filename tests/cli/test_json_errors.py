@@ -52,6 +52,7 @@ def test_a_network_that_there_is_not(remat: Command) -> None:
     assert told.object["error"]["says"] == "there is no network called resnet51; did you mean resnet50?"
 
 
+@pytest.mark.slow
 def test_what_does_not_fit(remat: Command, model: Path) -> None:
     told = remat("solve", model, "--budget", "1KB", "--json")
     error = told.object["error"]

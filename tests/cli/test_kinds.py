@@ -26,6 +26,7 @@ from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.targets import trials
 from remat_cli.planning.targets.default import DefaultTarget
 from tests.remat_cli.kinds import model
+from tests.sampling import few
 
 NEAR = 0.03
 
@@ -35,7 +36,10 @@ def planned(path: Path, runtime: str, budget: str) -> Planned:
     return remat.solve(path, budget=budget, costs=costs, runtime=runtime, work_limit=500_000, cache=False)
 
 
-@pytest.mark.parametrize("kind", ["quantized", "dropout_unseeded", "lstm_both_ways", "input_returned", "joined_words"])
+FORETOLD = ["quantized", "dropout_unseeded", "lstm_both_ways", "input_returned", "joined_words"]
+
+
+@pytest.mark.parametrize("kind", few(FORETOLD, 1))
 def test_the_peak_is_as_foretold(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(model(kind).SerializeToString())
@@ -46,6 +50,7 @@ def test_the_peak_is_as_foretold(kind: str, tmp_path: Path) -> None:
     assert found.draws == (kind == "dropout_unseeded")
 
 
+@pytest.mark.slow
 def test_what_no_session_can_hold_is_proved(data: Path) -> None:
     """Inputs, weights and outputs are held together when a run ends, so onnxruntime measures no less of any model."""
     path = data / "torch_cnn.onnx"
@@ -57,6 +62,7 @@ def test_what_no_session_can_hold_is_proved(data: Path) -> None:
     assert parse_bytes(said[1]) < min(costs.whole.default_peaks)
 
 
+@pytest.mark.slow
 def test_where_constants_are_folded_the_files_own_ops_are_planned(tmp_path: Path) -> None:
     """Optimizers keep what they make of weights beside them; what a plan of the file adds is in their way."""
     path = tmp_path / "rnn.onnx"
@@ -69,6 +75,7 @@ def test_where_constants_are_folded_the_files_own_ops_are_planned(tmp_path: Path
     assert remat.verify(plan).ok
 
 
+@pytest.mark.slow
 def test_what_folding_holds_proves_nothing_of_plans_that_keep_from_it(tmp_path: Path) -> None:
     """The graph that default sessions run holds more at its end than the budget; the file's own ops hold less."""
     path = tmp_path / "rnn.onnx"
@@ -83,6 +90,7 @@ def test_what_folding_holds_proves_nothing_of_plans_that_keep_from_it(tmp_path: 
         remat.solve(path, budget=floors[0] - 1, costs=costs, runtime="stock", work_limit=1_000_000, cache=False)
 
 
+@pytest.mark.slow
 def test_what_does_not_run_in_time_is_no_plan(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = data / "torch_cnn.onnx"
     costs = remat.profile(path, threads=1, time_limit=1.0)
@@ -91,6 +99,7 @@ def test_what_does_not_run_in_time_is_no_plan(data: Path, monkeypatch: pytest.Mo
         remat.solve(path, budget="80%", costs=costs, runtime="stock", work_limit=1_000_000, cache=False)
 
 
+@pytest.mark.slow
 def test_what_is_only_somewhere_else_than_foretold_is_named_and_tried(tmp_path: Path) -> None:
     """Casts that onnxruntime puts around ops of half precision do no harm at the model's peak, but do at a plan's."""
     path = tmp_path / "m.onnx"
@@ -101,6 +110,7 @@ def test_what_is_only_somewhere_else_than_foretold_is_named_and_tried(tmp_path: 
     assert found.report.strict.after.first == found.promise.live <= plan.budget
 
 
+@pytest.mark.slow
 def test_later_runs_of_a_default_session_keep_to_the_budget(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = list[bytes]()
 

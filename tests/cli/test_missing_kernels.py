@@ -45,6 +45,7 @@ def _half_precision() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.slow
 def test_a_plan_is_found_by_itself_and_holds(remat: Command, tmp_path: Path) -> None:
     onnx.save(_half_precision(), tmp_path / "half.onnx")
     assert remat("profile", "half.onnx", "-q", "--time-limit", "10s").code == 0
@@ -74,6 +75,7 @@ def test_a_session_of_it_gives_the_same_bits() -> None:
         assert got.tobytes() == wanted.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::remat_cli.RematWarning")
 def test_without_a_profile_what_runs_is_planned_too(tmp_path: Path) -> None:
     """The plan of the file's own ops held half of what ran."""

@@ -25,6 +25,7 @@ from solvers.schedule import schedule
 from tests.ample import ample
 from tests.cli.running import Command
 from tests.remat_cli.steps import network
+from tests.sampling import few
 
 BASELINES = ("griewank", "periodic", "chen-greedy", "full-checkpoint", "rotor")
 WORTH_A_WALK = {name for name, method in METHODS.items() if method.may_reorder}
@@ -35,7 +36,7 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     return network(tmp_path_factory.mktemp("own"), "vgg16", batch=4, image=64, hidden=32)
 
 
-@pytest.mark.parametrize("method", BASELINES)
+@pytest.mark.parametrize("method", few(BASELINES, 1))
 def test_alone_it_costs_what_the_method_itself_finds(
     method: str, remat: Command, subject: Subject, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ def here(remat: Command, data: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_command_writes_over_its_own_kind_alone(remat: Command, here: Path) -> None:
     made = {}
     for kind, words in WRITERS.items():

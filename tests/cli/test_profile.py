@@ -85,6 +85,7 @@ def test_a_kill_loses_nothing_measured(remat, mlp, monkeypatch):
     assert plan["cached"] == 5
 
 
+@pytest.mark.slow
 def test_clones_cost_what_their_originals_do(remat, mlp):
     """A graph made from a profiled one, with ops under other names, needs no new measurement."""
     remat("profile", "m.onnx", *QUICK)
@@ -102,6 +103,7 @@ def test_clones_cost_what_their_originals_do(remat, mlp):
     assert after.total > before.total
 
 
+@pytest.mark.slow
 def test_a_rewritten_graph_needs_no_new_measurement(remat, mlp):
     """Clones of a LayerNorm that leave its statistics out, of a cast weight behind a guard; anchors, hidden shapes."""
     onnx.save(normalised(), mlp)
@@ -225,6 +227,7 @@ def test_dry_run_only_says(remat, mlp):
     assert not mlp.with_name("m.costs.yaml").exists()
 
 
+@pytest.mark.slow
 def test_batches_are_fitted(remat, mlp):
     size = TensorProto.FLOAT
     product = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")

@@ -72,6 +72,7 @@ def test_clocks_that_share_work() -> None:
     assert limited(5.0).most is None
 
 
+@pytest.mark.slow
 def test_two_sweeps_of_the_same_work_find_the_same(remat: Command, data: Path) -> None:
     """Two searches run at a time: neither counts the other's work."""
     asked = ("sweep", data / "torch_cnn.onnx", "--budgets", "70%,80%", "--work-limit", "50k", "--json", "--force")

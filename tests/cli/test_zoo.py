@@ -19,6 +19,7 @@ from remat_cli.ingest import ingest_content
 from remat_cli.model.graph import Graph
 from remat_cli.zoo.build import build
 from remat_cli.zoo.names import ZOO
+from tests.sampling import few
 
 SMALL = {"image": 64, "layers": 1, "seq": 16, "hidden": 32, "heads": 2, "width": 4, "vocabulary": 100}
 EXAMPLE = Path(__file__).parents[2] / "examples" / "zoo"
@@ -83,7 +84,10 @@ def test_a_reader_who_has_had_enough_is_no_error() -> None:
     assert ran.stdout == "0\n"
 
 
-@pytest.mark.parametrize("name", ["unet", "vit-b16", "gpt2", "albert-base", "resnest50", "llama-1b", "diffusion-unet"])
+FREE = ["unet", "vit-b16", "gpt2", "albert-base", "resnest50", "llama-1b", "diffusion-unet"]
+
+
+@pytest.mark.parametrize("name", few(FREE, 3))
 def test_a_free_batch_takes_any_size(name: str) -> None:
     """Bound to a size, its training step is that of the network of that size, value by value."""
     small = {key: size for key, size in SMALL.items() if key in ZOO[name].options()}

@@ -14,6 +14,7 @@ from solvers.registry import METHODS
 from solvers.schedule import Schedule, baseline, evaluate, schedule
 from tests.ample import ample
 from tests.contract.graphs import GRAPHS
+from tests.sampling import pairwise
 from tests.solvers.oracle import cheapest, least_peak
 from tests.solvers.random_problems import random_problem
 
@@ -46,9 +47,7 @@ def solved(method: str, problem: Problem, budget: int) -> tuple[Schedule, list[P
     return schedule(problem, budget, METHODS[method].load(), replace(limits(), report=heard.append)), heard
 
 
-@pytest.mark.parametrize("share", SHARES)
-@pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method, graph, share", list(pairwise(list(METHODS), list(GRAPHS), SHARES)))
 def test_keeps_its_promises(method: str, graph: str, share: str) -> None:
     problem, budget = GRAPHS[graph], budget_of(graph, share)
     found, heard = solved(method, problem, budget)

@@ -8,6 +8,7 @@ import pytest
 
 from remat_cli.formats.problemfile import read
 from tests.oracle import promises
+from tests.sampling import few
 
 CASES = {
     "false_infeasible_2717": (256, ("milp", "auto")),  # a view of an older copy is overwritten
@@ -21,7 +22,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", few(CASES, 3))
 def test_no_longer(name: str, data: Path) -> None:
     budget, methods = CASES[name]
     problem = read(data / "wrong_once" / f"{name}.problem.json").problem

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from random import Random
 
+import pytest
+
 from tests.oracle import promises
 
 SEED = int(os.environ["FRESH_SEED"])
@@ -25,9 +27,11 @@ def _hold(count: int, seconds: float, large: bool) -> None:
         assert not wrong, (SEED, number, wrong, case)
 
 
+@pytest.mark.slow
 def test_small_problems_against_the_oracle() -> None:
     _hold(400, SECONDS, large=False)
 
 
+@pytest.mark.slow
 def test_larger_problems_against_the_replay() -> None:
     _hold(60, SECONDS, large=True)

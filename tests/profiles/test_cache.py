@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 from profiles.cache import Cache
 from profiles.device import Device
 from profiles.measure import Timing
@@ -27,6 +29,7 @@ def test_what_was_kept_is_there_again(tmp_path):
     assert again.dates[RELU.key] == "2025-01-01"
 
 
+@pytest.mark.slow
 def test_every_prefix_of_the_file_can_be_read_and_added_to(tmp_path):
     cache = Cache(CPU, tmp_path)
     for made in (RELU, TANH, POOL):

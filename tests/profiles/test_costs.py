@@ -35,6 +35,7 @@ def test_one_line_for_each_op_sorted():
     assert named == [name.split(":")[0] for name in sorted(OPS)]
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.text(min_size=1), st.builds(OpCost, st.integers(0, 10**14), st.integers(0, 2**49)), min_size=1)
 )

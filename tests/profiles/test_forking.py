@@ -126,6 +126,7 @@ def told(script: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 @forks
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other systems' C cannot leave so")
 def test_a_forked_child_leaves_when_it_wants_to() -> None:
@@ -137,6 +138,7 @@ def test_a_forked_child_leaves_when_it_wants_to() -> None:
     assert said.replace("C wrote too;", "") == "after a session said goodbyewith sessions said goodbye"
 
 
+@pytest.mark.slow
 @forks
 def test_sessions_are_let_go_in_a_forked_child() -> None:
     said = told(SCRIPT)
@@ -164,6 +166,7 @@ def test_a_child_may_drop_a_session_which_the_user_made() -> None:
     assert told(DROPPED_BY_THE_CHILD) == ["7"]
 
 
+@pytest.mark.slow
 @forks
 def test_no_child_is_made_while_a_thread_imports_a_part_of_remat() -> None:
     """The child would wait for an import that no thread of its own will end."""

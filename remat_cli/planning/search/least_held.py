@@ -33,7 +33,10 @@ NEAREST = 0.0005  # share of what is held: on a way that short, only a byte less
 def find_least_held(request: PlanRequest, by_cost: Solver, max_overhead: float | None = None) -> Answer:
     """The plan that holds least. `request`: for the order of least live bytes. `by_cost`: the default solver, which is
     asked for less and less. `max_overhead`: the most that the plan may take longer, where time counts."""
-    as_is = fitting_already(request.subject, request.budget, request.method, request.limits, request.target.session)
+    subject, session = request.subject, request.target.session
+    as_is = None  # where ops are to be cut, whoever asks compares with whole ones
+    if not subject.pieces:
+        as_is = fitting_already(subject, request.budget, request.method, request.limits, session)
     live = replace(request, by_memory=max_overhead is None, limits=request.limits.share(LEAST_LIVE_SHARE))
     best = find_plan(live)
     if as_is is not None and (not best.found or held(as_is) < held(best)):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 
+import pytest
+
 from remat_cli.actions.deadline import Deadline
 from solvers.clock import Clock
 
@@ -30,6 +32,7 @@ def test_a_command_that_ends_by_itself_is_let_to() -> None:
     assert said == []
 
 
+@pytest.mark.slow
 def test_a_command_that_fails_is_not_ended_later() -> None:
     said: list[object] = []
     with suppress(ValueError), Deadline(Clock(0.3), lambda: said.append("late") or 0, said.append):
@@ -38,6 +41,7 @@ def test_a_command_that_fails_is_not_ended_later() -> None:
     assert said == []
 
 
+@pytest.mark.slow
 def test_before_a_search_begins_time_that_is_up_ends_nothing() -> None:
     gone = threading.Event()
 

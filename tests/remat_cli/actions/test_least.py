@@ -12,6 +12,7 @@ import pytest
 import remat_cli as remat
 from remat_cli.planning.targets import trials
 from remat_cli.planning.targets.same_kernels import rewrite_surely
+from tests.sampling import few
 
 DATA = Path(__file__).parents[2] / "data"
 ASKED: list[tuple[str, dict[str, Any]]] = [
@@ -27,7 +28,7 @@ def _nothing_of_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("remat_cli.actions.piecing.OFFER_SECONDS", 0.0)
 
 
-@pytest.mark.parametrize("name, options", ASKED, ids=str)
+@pytest.mark.parametrize("name, options", few(ASKED, 1, several=True), ids=str)
 def test_the_least_budget_that_a_refusal_names_is_enough(name: str, options: dict[str, Any]) -> None:
     with pytest.raises((remat.Infeasible, remat.NoPlan)) as refused:
         remat.solve(DATA / name, budget="30%", work_limit=5_000, cache=False, **options)
@@ -38,6 +39,7 @@ def test_the_least_budget_that_a_refusal_names_is_enough(name: str, options: dic
         assert plan.peak <= plan.budget
 
 
+@pytest.mark.slow
 def test_a_refusal_makes_each_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Counter[object]()
 

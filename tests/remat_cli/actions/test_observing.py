@@ -59,6 +59,7 @@ def costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "m.costs.yaml"
 
 
+@pytest.mark.slow
 def test_what_a_subgraph_works_in_is_reckoned_with(costs: Path, remat: Command) -> None:
     model = made(costs.with_name("m.onnx"), _choice())
     assert remat("profile", model, "--time-limit", "2s", "-q").code == 0
@@ -73,6 +74,7 @@ def test_what_a_subgraph_works_in_is_reckoned_with(costs: Path, remat: Command) 
     assert abs(found["strict"]["before"]["first"] - found["predicted"]["strict"]) <= 256
 
 
+@pytest.mark.slow
 def test_what_is_not_as_foretold_is_named(costs: Path, remat: Command) -> None:
     model = made(costs.with_name("m.onnx"), _half())
     told = remat("profile", model, "--time-limit", "2s").err
@@ -99,6 +101,7 @@ def _sums_of_half() -> list[onnx.NodeProto]:
     ]
 
 
+@pytest.mark.slow
 def test_what_does_not_run_is_said_once(costs: Path, remat: Command) -> None:
     model = made(costs.with_name("m.onnx"), _sums_of_half())
     assert (

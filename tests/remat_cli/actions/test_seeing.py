@@ -20,6 +20,7 @@ from tests.remat_cli.kinds import model
 from tests.remat_cli.kinds.by_data import endless
 from tests.remat_cli.kinds.chain import Chain
 from tests.remat_cli.strict_session import session
+from tests.sampling import few
 
 
 def saved(kind: str, folder: Path) -> Path:
@@ -28,7 +29,7 @@ def saved(kind: str, folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind, values", [("kept_rows", 1), ("distinct", 2)])
+@pytest.mark.parametrize("kind, values", few([("kept_rows", 1), ("distinct", 2)], 1, several=True))
 def test_sizes_that_data_makes_are_as_seen(kind: str, values: int, tmp_path: Path) -> None:
     path = saved(kind, tmp_path)
     costs = remat.profile(path, threads=1, time_limit=1.0)
@@ -41,6 +42,7 @@ def test_sizes_that_data_makes_are_as_seen(kind: str, values: int, tmp_path: Pat
     assert found.report.strict.after.first == found.promise.live
 
 
+@pytest.mark.slow
 def test_a_plan_for_seen_sizes_runs_on_other_data(tmp_path: Path) -> None:
     path = saved("kept_rows", tmp_path)
     costs = remat.profile(path, threads=1, time_limit=1.0)
@@ -59,6 +61,7 @@ def by_default(made: onnx.ModelProto) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
 
 
+@pytest.mark.slow
 def test_what_is_stated_is_not_seen(tmp_path: Path) -> None:
     path = saved("kept_rows", tmp_path)
     (name,) = remat.profile(path, threads=1, time_limit=1.0).dims
@@ -85,6 +88,7 @@ def test_what_is_dropped_is_a_share(tmp_path: Path) -> None:
     assert all(0 < ratio < 1 for ratio in drawn)
 
 
+@pytest.mark.slow
 def test_a_loop_that_never_ends_is_refused_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "PATIENCE", 3.0)
     monkeypatch.setattr(observing, "PATIENCE_SECONDS", 3.0)

@@ -50,6 +50,7 @@ def test_a_session_of_a_plan_computes_what_the_model_does(model: Path) -> None:
     assert names == set(plan.subject.graph.inputs if plan.subject.graph else ())
 
 
+@pytest.mark.slow
 def test_a_session_is_of_the_kind_that_its_plan_is_for(model: Path) -> None:
     """onnxruntime's options themselves tell: a plan for default sessions is not run in a strict one."""
     for kind, by_default in (("remat", False), ("stock", True)):
@@ -120,6 +121,7 @@ def test_a_problem_file_is_solved_and_not_emitted(data: Path) -> None:
         api.emit(plan)
 
 
+@pytest.mark.slow
 def test_weights_kept_apart_are_found(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the folder of a model's file; in the working directory for a model in memory."""
     monkeypatch.chdir(tmp_path)

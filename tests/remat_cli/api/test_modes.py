@@ -77,6 +77,7 @@ def test_where_another_export_would_not_help_what_does_is_said() -> None:
     assert "export the module in training mode" in said
 
 
+@pytest.mark.slow
 def test_what_drops_nothing_is_not_missed() -> None:
     idle = (Dropout2d(p=0.0), Dropout2d(p=0.5, training=False), LSTM(dropout=0.5, num_layers=1))
     assert notes(LOST, *idle, MultiheadAttention(dropout=0.0)) == []
@@ -84,6 +85,7 @@ def test_what_drops_nothing_is_not_missed() -> None:
     assert len(notes(KEPT, *(Dropout2d(p=0.2) for _ in range(5)))) == 1
 
 
+@pytest.mark.slow
 def test_statistics_that_the_module_averages_are_said() -> None:
     (said,) = notes(KEPT, BatchNorm2d(momentum=None, track_running_stats=True))
     assert "statistics of part0 are no average" in said

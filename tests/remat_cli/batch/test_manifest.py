@@ -136,6 +136,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.data())
 def test_verdicts_are_those_of_a_real_validator(data: st.DataObject) -> None:

@@ -11,13 +11,14 @@ import onnxruntime
 import pytest
 
 from remat_cli.gradient.training import Options, training_graph
+from tests.sampling import few
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 MODELS = sorted(path.name for path in LIGHT.glob("light_*.onnx"))
 FEW = 4.5  # nodes of the training graph for each of the forward's, constants aside
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", few(MODELS, 1))
 def test_bundled_model_trains(name: str) -> None:
     model = onnx.load(LIGHT / name)
     training = training_graph(model, Options(freeze_bn=True, class_axis=1))
@@ -32,6 +33,7 @@ def test_bundled_model_trains(name: str) -> None:
     assert all(tensor.type.tensor_type.HasField("shape") for tensor in training.graph.value_info)
 
 
+@pytest.mark.slow
 def test_densenet_stays_small() -> None:
     model = onnx.load(LIGHT / "light_densenet121.onnx")
     training = training_graph(model, Options(freeze_bn=True, class_axis=1))

@@ -68,7 +68,7 @@ CASES: dict[str, tuple[int, tuple[str, ...], onnx.ModelProto | Callable[[Path], 
     "no such file": (3, ("cannot read", "No such file"), lambda folder: folder / "m.onnx"),
     "a folder": (3, ("cannot read", "directory"), lambda folder: folder),
     "an empty file": (3, ("is not an ONNX model",), content(b"")),
-    "not ONNX": (3, ("is not an ONNX model", "truncated"), content(b"PK\x03\x04 this is something else")),
+    "not ONNX": (3, ("is not an ONNX model", "a zip archive"), content(b"PK\x03\x04 this is something else")),
     "truncated": (3, ("truncated",), content(GOOD.SerializeToString()[:-20])),
     "truncated before the opsets": (
         3,

@@ -272,6 +272,7 @@ def test_small_external_constants_are_followed(tmp_path: Path) -> None:
     assert ingest(path).values["y"].shape == (3, 4)
 
 
+@pytest.mark.slow
 def test_a_large_chain_takes_no_time_to_speak_of() -> None:
     """Ten thousand ops, deep enough to break anything recursive."""
     nodes = [node("Relu" if k % 2 else "Neg", [f"v{k}"], [f"v{k + 1}"]) for k in range(10_000)]

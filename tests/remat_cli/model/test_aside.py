@@ -15,6 +15,7 @@ from remat_cli.ingest import graph_of
 from remat_cli.model import semantics
 from remat_cli.model.on_cuda import lost_to_granules
 from remat_cli.model.problem_of import problem_of
+from tests.sampling import few
 
 MANY, NEAR = 4_000_000, 3_000_000  # indices; bytes that a process takes for the runtime itself
 HELD = """
@@ -44,7 +45,9 @@ CASES: list[tuple[str, list[int], list[int], list[int], dict[str, Any]]] = [  # 
 ]
 
 
-@pytest.mark.parametrize(("kind", "data", "indices", "updates", "attributes"), CASES, ids=lambda each: str(each))
+@pytest.mark.parametrize(
+    ("kind", "data", "indices", "updates", "attributes"), few(CASES, 1, several=True), ids=lambda each: str(each)
+)
 def test_a_process_holds_it(
     tmp_path: Path, kind: str, data: list[int], indices: list[int], updates: list[int], attributes: dict[str, Any]
 ) -> None:
@@ -62,6 +65,7 @@ def test_a_process_holds_it(
     assert abs(int(run.stdout) - named.aside) <= NEAR
 
 
+@pytest.mark.slow
 def test_what_is_not_given_back_is_beside_the_rest(tmp_path: Path) -> None:
     """A step with two poolings, at a batch where the copy of the one is kept and that of the other mapped anew."""
     inputs = [helper.make_tensor_value_info("data", TensorProto.FLOAT, [8])]

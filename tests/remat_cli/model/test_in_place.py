@@ -143,6 +143,7 @@ def others_step() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
 
 
+@pytest.mark.slow
 def test_updates_of_a_step_that_another_exporter_wrote(tmp_path: Path) -> None:
     """All are found, and three steps give what three steps with both copies do: in memory of its own, and verified."""
     model = others_step()
@@ -179,6 +180,7 @@ def normalizing() -> onnx.ModelProto:
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.slow
 def test_a_run_of_a_graph_that_grad_did_not_make_leaves_the_callers_arrays_as_they_are() -> None:
     model, random = normalizing(), np.random.default_rng(0)
     feeds = {"x": random.random((2, 4, 8, 8), np.float32)}

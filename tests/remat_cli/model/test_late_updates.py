@@ -85,6 +85,7 @@ def test_any_order_of_the_file_is_planned_with_readers_first(seed: int) -> None:
         known.update(op.writes)
 
 
+@pytest.mark.slow
 def test_its_steps_in_place_are_those_with_both_copies() -> None:
     """Within less than both copies take, which is 24,576 bytes."""
     plan = remat.solve(EARLY, budget=24_000, work_limit=500, cache=False, in_place=True)

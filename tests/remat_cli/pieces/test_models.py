@@ -18,6 +18,7 @@ from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.pieces.finding import narrowed
 from remat_cli.zoo.build import build
 from tests.remat_cli.pieces.test_table import run
+from tests.sampling import few
 
 SMALL = {
     "gpt2": {"layers": 1, "hidden": 16, "heads": 2, "seq": 6, "batch": 5, "vocabulary": 61},
@@ -68,7 +69,7 @@ def off(found: np.ndarray, right: np.ndarray) -> float:
     return float(np.linalg.norm(found.astype(np.float64) - right))
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", few(SMALL, 1))
 def test_gradients_in_pieces_are_as_near_to_float64(name: str) -> None:
     model = remat.grad(build(name, **SMALL[name]))
     pieces = narrow(model)
@@ -91,7 +92,7 @@ def narrow_graph(model: onnx.ModelProto) -> Graph:
     return narrowed(graph, widest(model) // 12).made.graph
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", few(SMALL, 1))
 def test_sizes_are_those_that_are_inferred(name: str) -> None:
     """What was written down of the pieces, against onnx's inference on the model without any declared size."""
     made = narrow_graph(remat.grad(build(name, **SMALL[name])))
@@ -104,7 +105,7 @@ def test_sizes_are_those_that_are_inferred(name: str) -> None:
     assert made.resident == again.resident
 
 
-@pytest.mark.parametrize("name", FORWARD)
+@pytest.mark.parametrize("name", few(FORWARD, 1))
 def test_forward_models_in_pieces_give_the_same(name: str) -> None:
     model = build(name, training=False, **FORWARD[name])
     pieces = remat.in_pieces(model, largest_value=widest(model) // 2)

@@ -32,12 +32,14 @@ def refusal(tmp_path_factory: pytest.TempPathFactory) -> Answer:
     return ask(load_subject(path, None, {}), asked, Limits(limited(moves=MOVES)))
 
 
+@pytest.mark.slow
 def test_pieces_are_offered_where_they_need_less(refusal: Answer) -> None:
     found = offered(refusal, Limits(limited(moves=MOVES)))
     assert not refusal.found
     assert found.says(PlanNote.LESS_IN_PIECES)
 
 
+@pytest.mark.slow
 def test_pieces_that_need_more_are_not_offered(refusal: Answer) -> None:
     """As where a plan of whole ops is known that needs less than walks over the pieces reach."""
     found = offered(replace(refusal, enough=1000), Limits(limited(moves=MOVES)))

@@ -74,6 +74,7 @@ def below(step: Path) -> remat.Planned:
     return remat.solve(step, budget=int(0.92 * floor(step)), pieces="auto", work_limit=WORK, cache=False)
 
 
+@pytest.mark.slow
 def test_a_budget_below_the_floor_is_kept_in_pieces(below: remat.Planned, step: Path, tmp_path: Path) -> None:
     assert below.recorded.pieces
     assert below.recorded.in_place
@@ -92,6 +93,7 @@ def test_a_budget_below_the_floor_is_kept_in_pieces(below: remat.Planned, step: 
     assert all(one.as_good for one in found.report.exactness)
 
 
+@pytest.mark.slow
 def test_what_is_further_from_float64_is_a_fault(below: remat.Planned, monkeypatch: pytest.MonkeyPatch) -> None:
     """A right that is the original's own answer, and so no error at all, makes any difference of bits a fault."""
     monkeypatch.setattr("remat_cli.checking.exactness.FACTOR_MOST", 0.0)
@@ -125,6 +127,7 @@ def test_a_record_that_makes_another_graph_is_refused(below: remat.Planned, tmp_
         remat.load_plan(path)
 
 
+@pytest.mark.slow
 def test_the_least_memory_of_a_forward_model_is_less_in_pieces(unet: Path) -> None:
     whole = remat.solve(unet, minimize="peak", work_limit=WORK, cache=False)
     pieces = remat.solve(unet, minimize="peak", pieces="auto", work_limit=WORK, cache=False)
@@ -132,6 +135,7 @@ def test_the_least_memory_of_a_forward_model_is_less_in_pieces(unet: Path) -> No
     assert remat.verify(pieces).ok
 
 
+@pytest.mark.slow
 def test_whole_ops_are_handed_over_where_they_do_as_well(unet: Path, below: remat.Planned) -> None:
     """The answer with whole ops that goes with a question is the answer, unless pieces do better."""
     subject, question = load_subject(unet, None, {}), Question(minimize="peak")
@@ -159,6 +163,7 @@ def test_a_walk_is_what_to_begin_with_where_no_plan_was_found(unet: Path, monkey
     assert all(plan.peak <= budget for plan in cut.plans)
 
 
+@pytest.mark.slow
 def test_plans_of_many_ops_leave_room_for_their_places(unet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan that fills the budget to the last byte was found, and then no places for it."""
     subject, budget = load_subject(unet, None, {}), int(0.97 * floor(unet))
@@ -169,6 +174,7 @@ def test_plans_of_many_ops_leave_room_for_their_places(unet: Path, monkeypatch: 
     assert all(plan.peak <= 0.95 * budget for plan in cut.plans)
 
 
+@pytest.mark.slow
 def test_a_curve_begins_lower_in_pieces(step: Path) -> None:
     whole, pieces = (
         remat.sweep(step, budgets="/2", pieces=how, work_limit=WORK, cache=False) for how in ("off", "auto")
@@ -178,6 +184,7 @@ def test_a_curve_begins_lower_in_pieces(step: Path) -> None:
     assert pieces.least_peak < floor(step) < whole.least_peak
 
 
+@pytest.mark.slow
 def test_a_larger_batch_fits_in_pieces() -> None:
     """No batch is proved not to fit by what whole ops need."""
     model = build("gpt2", free_batch=True, **{name: size for name, size in GPT2.items() if name != "batch"})
@@ -200,6 +207,7 @@ def test_a_larger_batch_fits_in_pieces() -> None:
     assert sizes[1].next.verdict == "unknown"
 
 
+@pytest.mark.slow
 def test_pieces_cost_what_they_take_where_ops_were_measured(
     unet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,6 +240,7 @@ def test_pieces_cost_what_they_take_where_ops_were_measured(
         remat.load_plan(tmp_path / "m.plan.json")
 
 
+@pytest.mark.slow
 def test_exact_pieces_give_the_same_bytes(unet: Path) -> None:
     whole = load_subject(unet, None, {}).before().peak
     plan = remat.solve(unet, minimize="peak", pieces="exact", work_limit=WORK, cache=False)
@@ -249,6 +258,7 @@ def test_a_model_that_fits_stays_whole(unet: Path) -> None:
     assert plan.overhead == 0
 
 
+@pytest.mark.slow
 def test_values_by_name_and_the_largest_value(unet: Path) -> None:
     subject = load_subject(unet, None, {})
     assert subject.graph is not None
@@ -281,6 +291,7 @@ def test_listed_pieces_that_hold_more_than_the_model_are_planned() -> None:
     assert remat.verify(plan).ok
 
 
+@pytest.mark.slow
 def test_a_sum_of_nothing_but_rounding_may_be_rounded_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the gradient of a bias before a BatchNormalization, in a model that is too large for a run in float64."""
     monkeypatch.setattr("remat_cli.actions.verifying.run_in_float64", lambda *_: None)
@@ -306,7 +317,7 @@ def test_what_cannot_be_asked_is_said(unet: Path, data: Path) -> None:
         remat.solve(unet, minimize="peak", pieces="some")
     with pytest.raises(remat.BadInput, match="no value 'nowhere'"):
         remat.solve(unet, minimize="peak", pieces="nowhere=2")
-    with pytest.raises(remat.Usage, match="strict sessions"):
+    with pytest.raises(remat.Usage, match="--runtime remat alone"):
         remat.solve(unet, minimize="peak", pieces="auto", runtime="stock")
     with pytest.raises(remat.Usage, match="bare problem"):
         remat.solve(data / "networks" / "unet.problem.json", minimize="peak", pieces="auto")

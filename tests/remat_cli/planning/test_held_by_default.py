@@ -18,6 +18,7 @@ from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.saying.showing import shown, summary
 from tests.cli.running import Command
+from tests.sampling import few
 
 NEAR_SHARE = 0.15  # of what is held
 ITSELF_BYTES = 5_000_000  # at most: what the runtime takes for itself, threads and code
@@ -39,11 +40,15 @@ def held(plan: Planned, model: Path) -> int:
 @pytest.mark.filterwarnings("ignore::remat_cli.RematWarning")
 @pytest.mark.parametrize(
     ("network", "settings", "budget"),
-    [
-        ("unet", ("--batch", "2", "--image", "96", "--width", "8"), "90%"),
-        ("cnn", ("--batch", "16"), "100%"),
-        ("mobilenet-v2", ("--batch", "4", "--image", "64"), "100%"),
-    ],
+    few(
+        [
+            ("unet", ("--batch", "2", "--image", "96", "--width", "8"), "90%"),
+            ("cnn", ("--batch", "16"), "100%"),
+            ("mobilenet-v2", ("--batch", "4", "--image", "64"), "100%"),
+        ],
+        1,
+        several=True,
+    ),
 )
 def test_the_process_holds_about_what_is_said(
     network: str, settings: tuple[str, ...], budget: str, remat: Command, tmp_path: Path

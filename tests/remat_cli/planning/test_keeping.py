@@ -91,6 +91,7 @@ def test_what_is_no_sound_plan_does_not_stay(
     assert planfile.read(path).cost == worse.cost
 
 
+@pytest.mark.slow
 def test_of_two_at_once_the_better_is_left(plans: tuple[Planned, PlanFile, PlanFile], tmp_path: Path) -> None:
     best, worse, worst = plans
     path = tmp_path / "m.plan.json"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
+import pytest
+
 import remat_cli as remat
 
 UNET = Path(__file__).parents[2] / "data" / "torch_unet_convt.onnx"
 
 
+@pytest.mark.slow
 def test_the_least_within_an_overhead_is_at_most_a_budget_with_a_plan_as_cheap() -> None:
     asked = {"work_limit": 5_000, "cache": False}
     with warnings.catch_warnings():

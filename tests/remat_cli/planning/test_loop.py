@@ -92,11 +92,12 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
     assert find_fitting(replace(asked, at_hand=2 * beyond)).found
 
 
+@pytest.mark.slow
 def test_what_holds_for_large_graphs_holds_for_small_ones(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "LARGE_STEPS", 0)
     monkeypatch.setattr(met, "LARGE_NODES", 0)
     asked = question(data / "torch_unet_convt.onnx", 0.8, "auto")
-    found = find_fitting(replace(asked, limits=Limits(Clock(6))))
+    found = find_fitting(replace(asked, limits=Limits(Clock(600))))
     assert found.found
     assert found.promise is not None
     assert found.promise.arena is not None

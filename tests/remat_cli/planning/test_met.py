@@ -150,7 +150,7 @@ def test_nothing_is_walked_late_where_a_plan_is_known(
     """A walk over thousands of pieces took seconds after the limit, though its plan would not have been used."""
     walked: list[object] = []
     request_beside = replace(request_beside, method="auto")
-    monkeypatch.setattr(type(request_beside.target), "walk", lambda *_: walked.append(_))
+    monkeypatch.setattr(repairs, "walked", lambda *_: walked.append(_))
     plan, late = dearer(request_beside), replace(request_beside, limits=Limits(Clock(0.0)))
     repairs.walk(replace(late, at_hand=beyond(plan)), plan)
     assert not walked

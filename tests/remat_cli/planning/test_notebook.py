@@ -54,10 +54,11 @@ def test_words_are_escaped_and_nothing_is_drawn_of_nothing() -> None:
     assert overhead_by_budget([]) == ""
 
 
+@pytest.mark.slow
 def test_a_plan_a_curve_and_a_verification_are_shown() -> None:
-    plan = remat.solve(CNN, budget="90%", method="evict", time_limit="5s")
+    plan = remat.solve(CNN, budget="90%", method="evict", work_limit=100_000)
     assert len(read(plan._repr_html_()).findall(f".//{SVG}polygon")) == 2
-    curve = remat.sweep(CNN, budgets="100%,90%", methods=("evict",), time_limit="5s")
+    curve = remat.sweep(CNN, budgets="100%,90%", methods=("evict",), work_limit=100_000)
     assert len(read(curve._repr_html_()).findall(f".//{SVG}circle")) == 2
     found = remat.verify(plan)
     page = read(found._repr_html_())

@@ -23,6 +23,7 @@ from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store
 from solvers.clock import Clock, limited
 from solvers.problem import Limits
+from tests.sampling import few
 
 DATA = Path(__file__).parents[2] / "data"
 CNN, CHAIN = DATA / "torch_cnn.onnx", DATA / "checkmate" / "linear8.problem.json"
@@ -84,7 +85,7 @@ def _said(answer: Answer) -> Iterator[tuple[str, Any]]:
     yield "notes", answer.subject.notes
 
 
-@pytest.mark.parametrize("path, said", QUESTIONS)
+@pytest.mark.parametrize("path, said", few(QUESTIONS, 6, several=True))
 def test_a_kept_answer_is_the_first_in_every_field(path: Path, said: dict[str, Any], store: Store) -> None:
     first = _asked(path, said, store)
     second = _asked(path, said, store)
@@ -95,6 +96,7 @@ def test_a_kept_answer_is_the_first_in_every_field(path: Path, said: dict[str, A
         assert one == two or (name == "seconds" and not kept), name
 
 
+@pytest.mark.slow
 def test_what_pieces_would_do_is_kept_with_a_refusal(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine there may be less time for it when the same is asked again."""
     first = _asked(CNN, {"budget": "35%"}, store)
@@ -113,6 +115,7 @@ def test_what_was_interrupted_is_never_the_answer_to_a_whole_search(runtime: str
     assert whole.found
 
 
+@pytest.mark.slow
 def test_a_refusal_looks_for_the_leanest_plan_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each order that is placed is a whole model made, so what is witnessed again is not placed again."""
     from remat_cli.planning.search import lean
@@ -135,7 +138,7 @@ def _of_another_graph(found: Answer, said: dict[str, Any]) -> bool:
     return said.get("runtime") == "stock" and not found.subject.behaviour.optimized
 
 
-@pytest.mark.parametrize("budget", ["35%", "1%", "80%"])
+@pytest.mark.parametrize("budget", few(["35%", "1%", "80%"], 1))
 def test_python_hears_the_same_twice(budget: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("REMAT_RESULTS", str(tmp_path / "results"))
 

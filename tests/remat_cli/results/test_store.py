@@ -32,6 +32,7 @@ def test_what_is_kept_is_found(store: Store) -> None:
     assert store.get(key_of({"what": "that"})) is None
 
 
+@pytest.mark.slow
 def test_whatever_byte_is_damaged_no_wrong_answer_is_given(store: Store, heard: list[str]) -> None:
     store.keep(KEY, {"model": "m.onnx"}, ANSWER)
     (entry,) = store.entries()

@@ -13,6 +13,7 @@ import pytest
 import remat_cli as remat
 from remat_cli.training.failing import BROKEN
 from tests.remat_cli.training.kills import Kills
+from tests.sampling import few
 
 FORWARD = Path(__file__).parents[2] / "data" / "torch" / "language_train_whole.onnx"
 
@@ -28,7 +29,7 @@ def same(one: remat.Step, other: remat.Step) -> bool:
     return all(first.tobytes() == second.tobytes() for first, second in pairs)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
+@pytest.mark.parametrize("optimizer", few(["sgd", "momentum", "adam", "adamw"], 1))
 def test_ten_steps_of_a_plan_are_those_of_the_graph_with_both_copies(optimizer: str) -> None:
     model = remat.grad(FORWARD, optimizer=optimizer)
     plan = remat.solve(model, budget="85%", work_limit=20_000, cache=False)
@@ -50,6 +51,7 @@ def test_a_model_in_memory_that_fits_as_it_is_steps_in_place() -> None:
         assert same(once, both)
 
 
+@pytest.mark.slow
 def test_steps_of_a_default_session_are_in_place_too(tmp_path: Path) -> None:
     """Its order is the runtime's own, and it gives the bits of default sessions that hold both copies."""
     model = remat.grad(FORWARD, optimizer="adamw")
@@ -108,7 +110,7 @@ def test_a_step_that_breaks_off_is_known_to_have(tmp_path: Path) -> None:
     assert "keep_state=True" in BROKEN
 
 
-@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("accumulate", few([1, 2], 1))
 def test_a_batch_that_fails_before_anything_is_written_changes_nothing(accumulate: int) -> None:
     """A token that there is no embedding for: the runtime says so in the forward pass."""
     inside = accumulate == 1
@@ -203,6 +205,7 @@ def test_a_step_that_adds_up_gradients_has_no_optimizer() -> None:
         remat.grad(FORWARD, accumulate=True, optimizer="adamw")
 
 
+@pytest.mark.slow
 def test_a_step_that_is_killed_or_interrupted_is_never_taken_for_whole(tmp_path: Path) -> None:
     kills = Kills(tmp_path)
     seen = [one for number in range(4) for one in (kills.kill(Random(number)), kills.interrupt(Random(number)))]

@@ -14,6 +14,7 @@ from remat_cli.errors import Usage
 from remat_cli.zoo.build import build
 from remat_cli.zoo.graph import PARAMETERS
 from remat_cli.zoo.names import ZOO, find
+from tests.sampling import few
 
 TINY = {"layers": 2, "hidden": 32, "heads": 4, "batch": 2}
 SMALL: list[tuple[str, dict[str, Any]]] = [
@@ -81,7 +82,7 @@ def test_every_network_is_valid_with_static_shapes(name: str) -> None:
     assert model.graph.output[0].name == "logits"
 
 
-@pytest.mark.parametrize("name, settings", SMALL)
+@pytest.mark.parametrize("name, settings", few(SMALL, 7, several=True))
 def test_small_networks_run_as_declared(name: str, settings: dict[str, int | str]) -> None:
     model = build(name, weights="random", **settings)
     declared = {info.name: shape_of(info) for info in model.graph.output}

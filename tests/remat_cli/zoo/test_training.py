@@ -13,6 +13,7 @@ import pytest
 
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.zoo.build import build, describe
+from tests.sampling import few
 
 from .test_models import SMALL, TINY, shape_of
 
@@ -36,7 +37,7 @@ MOVED: list[tuple[str, dict[str, int | str]]] = [
 ]
 
 
-@pytest.mark.parametrize("name, settings", SMALL)
+@pytest.mark.parametrize("name, settings", few(SMALL, 13, several=True))
 def test_every_weight_gets_a_gradient_and_every_statistic_an_update(name: str, settings: dict[str, int | str]) -> None:
     model = training_graph(build(name, weights="inputs", **settings), Options())
     net, _ = describe(name, **settings)
@@ -45,7 +46,7 @@ def test_every_weight_gets_a_gradient_and_every_statistic_an_update(name: str, s
     assert {info.name: shape_of(info) for info in model.graph.output} == {"loss": (), **trained, **updated}
 
 
-@pytest.mark.parametrize("name, settings", MOVED)
+@pytest.mark.parametrize("name, settings", few(MOVED, 3, several=True))
 def test_the_loss_moves_as_the_gradient_says(name: str, settings: dict[str, int | str]) -> None:
     forward = build(name, weights="random", **settings)
     model = training_graph(forward, Options())

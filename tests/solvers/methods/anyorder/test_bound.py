@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from solvers.methods.anyorder.bound import any_order_bound
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem
@@ -12,6 +14,7 @@ from tests.oracle.exact import least_peak, optimum
 from tests.oracle.problems import random_problem
 
 
+@pytest.mark.slow
 def test_the_bound_is_never_above_the_optimum() -> None:
     random = Random(5)
     hard = sum(checked(random) for _ in range(300))

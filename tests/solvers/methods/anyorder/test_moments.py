@@ -47,6 +47,7 @@ def test_no_moment_takes_more_than_the_least_peak(monkeypatch: pytest.MonkeyPatc
     assert found > MANY / 2
 
 
+@pytest.mark.slow
 def test_no_bound_with_moments_is_above_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(4)
     hard = 0

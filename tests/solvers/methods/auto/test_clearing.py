@@ -23,7 +23,7 @@ def test_goes_from_a_long_chain_fit_and_come_near_the_least_cost(seed: int) -> N
     assert least is not None
     order, local = np.arange(len(problem.nodes)), LocalSearch(problem, budget, seed)
     for number in range(_GOES):
-        order = local.go(order, number, _MOVES, Clock(60.0)).order
+        order = local.go(order, number, _MOVES, Clock(1e9)).order
     cost, peak = measure(arrays_of(problem), order)
     assert peak <= budget
     assert least <= cost <= 1.08 * least

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import count
 from random import Random
 
+import pytest
+
 from solvers.clock import limited
 from solvers.methods.auto.least_peak import minimize_peak
 from solvers.methods.exact.low_walks import lowest
@@ -19,6 +21,7 @@ from tests.solvers.random_problems import random_problem
 from tests.solvers.test_oracle import unit_chain
 
 
+@pytest.mark.slow
 def test_the_least_peak_lies_between_the_bound_and_the_schedule() -> None:
     random = Random(21)
     met = 0

@@ -37,6 +37,7 @@ def begun(problem: Problem, share: float) -> Steps:
     return steps
 
 
+@pytest.mark.slow
 def test_goes_come_to_an_order_that_fits_where_no_walk_does(layered: Problem) -> None:
     steps = begun(layered, 0.92)
     evictor = Evictor(layered, steps.limits.clock)

@@ -16,6 +16,7 @@ from solvers.notes import SolverNote
 from solvers.problem import Limits, Node, Problem, Solver, Status
 from solvers.schedule import baseline, evaluate, schedule
 from tests.ample import ample
+from tests.sampling import few
 from tests.solvers.methods.chains.brute import least_makespan, random_tiny
 from tests.solvers.oracle import cheapest
 from tests.solvers.random_problems import random_problem
@@ -202,7 +203,7 @@ def test_networks(data: Path, name: str, share: float) -> None:
         assert plus >= (optimum - 1e-5) * told["baseline_cost"]
 
 
-@pytest.mark.parametrize(("name", "share"), [("gpt2", 0.5), ("gpt2", 0.7)])
+@pytest.mark.parametrize(("name", "share"), few([("gpt2", 0.5), ("gpt2", 0.7)], 1, several=True))
 def test_identical_blocks_within_one_per_cent(data: Path, name: str, share: float) -> None:
     problem = network(data / "networks" / f"{name}.problem.json")
     told = json.loads((data / "networks" / "expected.json").read_text())[name]

@@ -18,6 +18,7 @@ from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem, Progress, Status
 from solvers.simulate import simulate
 from tests.ample import ample
+from tests.sampling import few
 from tests.solvers.oracle import cheapest, least_peak
 from tests.solvers.random_problems import random_problem
 from tests.solvers.test_oracle import unit_chain
@@ -66,7 +67,7 @@ def check(problem: Problem, budget: int) -> None:
         assert result.peak_bound > budget or result.order is None or outcome.peak > budget
 
 
-@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("plain", few([True, False], 1))
 def test_random_problems_against_the_oracle(plain: bool) -> None:
     random = Random(11)
     for _ in range(25):
