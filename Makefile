@@ -7,7 +7,7 @@ TOOLS  := $(VENV)/.tools
 WARNED := $(VENV)/.warned
 COMPILED := $(shell find solvers remat_cli tests/oracle -name "*.[ch]" -o -name "*.[ch]pp")
 
-.PHONY: demo docs examples-torch test test-all test-torch test-torch-all campaign sanitize lint notes setup clean
+.PHONY: demo docs examples-torch test test-all test-torch test-torch-all campaign sanitize lint notes words setup clean
 
 setup: $(READY)
 
@@ -18,7 +18,7 @@ $(READY): pyproject.toml setup.py constraints.txt $(COMPILED)
 
 # linters, type checkers and tests, which a user does not need
 $(TOOLS): $(READY)
-	test -x $(BIN)/towncrier || \
+	test -x $(BIN)/check-jsonschema || \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(TOOLS)
 
@@ -46,10 +46,15 @@ lint: $(TOOLS) $(WARNED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/towncrier build --draft --version next >/dev/null
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 # what the next release will say, from changelog.d
 notes: $(TOOLS)
 	$(BIN)/towncrier build --draft --version next
+
+# sentences of the pages that are longer than 30 words
+words: $(READY)
+	$(BIN)/python -m tests.words
 
 # what gates a change: some minutes
 test: lint

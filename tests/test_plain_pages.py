@@ -1,7 +1,6 @@
-"""The pages read plainly: short sentences, one top heading, contents where a page scrolls, no names of modules.
+"""The pages have one top heading, contents where a page scrolls, and no names of modules outside of reference.
 
-Reference pages may name modules, and show what commands print; code, tables and comments are not prose. Links and
-quoted paths are held by `test_links.py`.
+Links and quoted paths are held by `test_links.py`. How long sentences are is taste: `make words`.
 """
 
 from __future__ import annotations
@@ -11,44 +10,14 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
-TOLD = [ROOT / "README.md", DOCS / "index.md"]
-TOLD += sorted(page for room in ("tutorials", "how-to", "explanation") for page in (DOCS / room).glob("*.md"))
-PROSE = [*TOLD, *sorted((DOCS / "reference").glob("*.md"))]
-MOST_WORDS = 30  # of a sentence
+from tests.words import MOST_WORDS, PROSE, ROOT, TOLD, too_long, without_code
+
 SCREEN = 60  # lines from which on a page scrolls, and has headings for a table of contents
 MODULE = re.compile(r"\b(?:solvers|profiles|remat_cli|tests)/\w[\w./-]*|(?<![\w/])\w+\.(?:py|hpp)\b")
 
 
-def without_code(text: str) -> str:
-    return re.sub(r"^```.*?^```$|<!--.*?-->", "\n\n", text, flags=re.MULTILINE | re.DOTALL)
-
-
-def prose(text: str) -> str:
-    """What is left to be read aloud: an item of a list is a paragraph, what is quoted as code a word."""
-    text = re.sub(r"^(?:\||#| {4,}).*$", "\n", without_code(text), flags=re.MULTILINE)
-    text = re.sub(r"^ *(?:[-*]|\d+\.) ", "\n\n", text, flags=re.MULTILINE)
-    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    return re.sub(r"`[^`]*`", "code", text)
-
-
-def sentences(text: str) -> list[str]:
-    paragraphs = (" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", prose(text)))
-    return [said for each in paragraphs for said in re.split(r"(?<=[.!?])[*\"')]*\s+", each) if said]
-
-
-def too_long(text: str) -> list[str]:
-    return [said for said in sentences(text) if len(re.findall(r"[^\W_][\w'-]*", said)) > MOST_WORDS]
-
-
 def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
-
-
-@pytest.mark.parametrize("page", PROSE, ids=name)
-def test_sentences_are_short(page: Path) -> None:
-    assert too_long(page.read_text()) == []
 
 
 @pytest.mark.parametrize("page", TOLD, ids=name)

@@ -20,7 +20,7 @@ CRASHES = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 EVERY = 500  # problems between two counts
 
 
-def main(seed: int, count: int, seconds: float, updates: bool) -> None:
+def main(seed: int, count: int, seconds: float, updates: bool) -> int:
     seen: Counter[str] = Counter()
     small, large = (promises.updating(make) if updates else make for make in (promises.small_case, promises.large_case))
     for number in range(count):
@@ -29,6 +29,7 @@ def main(seed: int, count: int, seconds: float, updates: bool) -> None:
             _large(large(Random(f"{seed} {number} large"), seconds), number, seen)
         if (number + 1) % EVERY == 0 or number + 1 == count:
             print(number + 1, dict(sorted(seen.items())), f"{time.process_time():.0f} s of CPU time", flush=True)
+    return 1 if seen["small, wrong"] + seen["large, wrong"] else 0
 
 
 def _small(case: promises.Case, number: int, seen: Counter[str]) -> None:
@@ -74,4 +75,5 @@ def _count(what: str, case: promises.Case, number: int, wrong: list[str], seen: 
 
 if __name__ == "__main__":
     given = [word for word in sys.argv[1:] if word != "--updates"]
-    main(int(given[0]), int(given[1]), float(given[2]) if len(given) > 2 else 0.2, "--updates" in sys.argv)
+    limit = float(given[2]) if len(given) > 2 else 0.2
+    sys.exit(main(int(given[0]), int(given[1]), limit, "--updates" in sys.argv))
